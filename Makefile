@@ -1,0 +1,55 @@
+# Every target does its own set-up: all that is needed beforehand is Python 3.11 (or newer) and make.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check bench format lock clean
+
+help:  ## show this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-8s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.ready  ## run examples/first_component.py on the embedded cluster
+	@$(BIN)/python examples/first_component.py
+
+test: $(VENV)/.ready  ## run the tests and the examples of the documentation
+	@$(BIN)/python -m pytest -q
+
+check: $(VENV)/.ready-check  ## lint, format, types (mypy and pyright), import contracts
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.ready  ## run the benchmarks and print their medians
+	@$(BIN)/python -m benchmarks
+
+format: $(VENV)/.ready-check  ## let ruff mend and format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+lock: $(VENV)/.ready  ## resolve the locked development versions anew
+	$(PIP) install uv
+	for set in test check; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+		--no-header --no-annotate --upgrade pyproject.toml requirements/$$set.in -o requirements/$$set.lock || exit 1; done
+
+clean:  ## remove the virtual environment and all caches
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+# The stamps say which locked set the environment holds; a changed lock file installs anew.
+$(VENV)/.ready: requirements/test.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+		echo "ocf needs Python 3.11 or newer, $(PYTHON) is $$($(PYTHON) --version 2>&1); name another with PYTHON=..." >&2; exit 1; }
+	@echo "Setting up $(VENV) (once, about a minute): virtual environment, locked dependencies, ocf itself"
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes -r requirements/test.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.ready-check: $(VENV)/.ready requirements/check.lock
+	@echo "Adding the linters and type checkers to $(VENV)"
+	@$(PIP) install --require-hashes -r requirements/check.lock
+	@touch $@
