@@ -1,0 +1,70 @@
+"""What must outlive a reconcile pass, in one bounded table.
+
+A server may store something else than it was sent: an admission webhook rewrites a value, a field is normalised in a way we do
+not know. Whoever compares only what was sent with what is stored writes again and again. The operator's `Cluster` therefore
+remembers, per object and field manager, which sent value came back as which stored value. The table is bounded, and losing it
+(a restart) costs one write per affected object.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+__all__ = ["Rewrites", "WriteMemory"]
+
+Rewrites: TypeAlias = Mapping[str, tuple[Any, Any]]
+"""Field path to (value sent, value stored)."""
+
+_NOTHING: Final[Rewrites] = {}
+
+
+@dataclass(slots=True)
+class WriteMemory:
+    """Remembers the values a server stored differently from how they were sent.
+
+    Args:
+        limit: How many objects are remembered; the one used longest ago is forgotten first.
+
+    Example:
+        >>> memory = WriteMemory(limit=1)
+        >>> memory.remember("uid-1", "manager", {"spec.image": ("web", "mirror/web")})
+        >>> memory.rewrites("uid-1", "manager")["spec.image"]
+        ('web', 'mirror/web')
+        >>> memory.remember("uid-2", "manager", {"spec.image": ("web", "mirror/web")})
+        >>> dict(memory.rewrites("uid-1", "manager"))
+        {}
+    """
+
+    limit: int = 10_000
+    _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
+
+    def rewrites(self, uid: str, manager: str) -> Rewrites:
+        """Return what is remembered of an object.
+
+        Args:
+            uid: The object's uid.
+            manager: The field manager that wrote.
+
+        Returns:
+            The rewritten fields; empty when nothing is known.
+        """
+        known = self._table.get((uid, manager))
+        if known is None:
+            return _NOTHING
+        self._table.move_to_end((uid, manager))
+        return known
+
+    def remember(self, uid: str, manager: str, rewrites: Rewrites) -> None:
+        """Replace what is remembered of an object.
+
+        Args:
+            uid: The object's uid.
+            manager: The field manager that wrote.
+            rewrites: The fields that came back different; none of them forgets the object.
+        """
+        self._table.pop((uid, manager), None)
+        if rewrites:
+            self._table[uid, manager] = rewrites
+            while len(self._table) > self.limit:
+                self._table.popitem(last=False)

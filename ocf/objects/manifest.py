@@ -1,0 +1,109 @@
+"""Manifests, and what an object is called.
+
+Everything below the editors holds an object as a plain `dict` in API spelling: nothing is lost that a newer server sends, and
+what was not declared is not there. `Manifest` is the one place where the package says `Any`.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+from ocf.errors import FieldProblem, ManifestError
+
+__all__ = ["PREFIX", "Manifest", "ObjectKey", "copy_json", "split_api_version"]
+
+Manifest: TypeAlias = dict[str, Any]
+"""An object in API spelling: JSON values only (dict, list, str, int, float, bool, None)."""
+
+PREFIX: Final = "ocf.dev"
+"""The prefix of every annotation, label, API group and finalizer that is ours."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class ObjectKey:
+    """What an object is called in a cluster.
+
+    Args:
+        api_version: Group and version, `apps/v1`; of the core group only the version, `v1`.
+        kind: Kind, `Deployment`.
+        name: Name of the object.
+        namespace: Namespace; empty for a cluster-scoped object.
+
+    Example:
+        >>> str(ObjectKey("apps/v1", "Deployment", "backend", "shop"))
+        'apps/v1/Deployment/shop/backend'
+        >>> str(ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer"))
+        'rbac.authorization.k8s.io/v1/ClusterRole/viewer'
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+
+    def __str__(self) -> str:
+        place = f"{self.namespace}/{self.name}" if self.namespace else self.name
+        return f"{self.api_version}/{self.kind}/{place}"
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> "ObjectKey":
+        """Read the key of an object.
+
+        Args:
+            manifest: An object with `apiVersion`, `kind` and `metadata.name`.
+
+        Returns:
+            Its key.
+
+        Raises:
+            ManifestError: If one of these is missing, empty, or no text.
+        """
+        metadata = manifest.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        values = {
+            "apiVersion": manifest.get("apiVersion"),
+            "kind": manifest.get("kind"),
+            "metadata.name": metadata.get("name"),
+            "metadata.namespace": metadata.get("namespace") or "",
+        }
+        wrong = [
+            FieldProblem(path, f"must be a text, not {value!r}" if value else "required value")
+            for path, value in values.items()
+            if not isinstance(value, str) or (not value and path != "metadata.namespace")
+        ]
+        if wrong:
+            subject = f"{manifest.get('kind') or 'object'} {metadata.get('name') or ''}".strip()
+            raise ManifestError(subject, wrong)
+        return cls(*(str(value) for value in values.values()))
+
+
+def split_api_version(api_version: str) -> tuple[str, str]:
+    """Split an `apiVersion` into group and version.
+
+    Args:
+        api_version: `apps/v1`, or `v1` for the core group.
+
+    Returns:
+        Group (empty for the core group) and version.
+
+    Example:
+        >>> split_api_version("autoscaling/v2"), split_api_version("v1")
+        (('autoscaling', 'v2'), ('', 'v1'))
+    """
+    group, _, version = api_version.rpartition("/")
+    return group, version
+
+
+def copy_json(value: Any) -> Any:
+    """Copy a JSON value; several times faster than `copy.deepcopy`, and JSON has no cycles.
+
+    Args:
+        value: A manifest or any part of one.
+
+    Returns:
+        An equal value that shares no dict and no list with it.
+    """
+    if isinstance(value, dict):
+        return {key: copy_json(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [copy_json(item) for item in value]
+    return value
