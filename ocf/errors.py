@@ -25,8 +25,9 @@ Callers decide on the class, never on the message::
         ├── TooManyRequestsError  429  carries the seconds to wait
         └── ServerError           5xx, or no answer at all
 
-Errors of the HTTP library never cross the cluster's boundary; they become `__cause__`. A message names the object and the
-field, the value seen and the value allowed, and never a secret: values under `data` and `stringData` are left out.
+Errors of the HTTP library never cross the cluster's boundary; they become `__cause__`. A message names the object and
+the field, the value seen and the value allowed, and never a secret: values under `data` and `stringData` are left
+out.
 """
 
 from collections.abc import Iterable
@@ -71,14 +72,14 @@ class ConfigError(OcfError):
 
 
 class BuildError(ConfigError):
-    """A builder refuses what it was given.
+    r"""A builder refuses what it was given.
 
     Args:
         problems: Every problem found, each a full sentence; at least one.
 
     Example:
         >>> str(BuildError(["object name cannot be empty", "object namespace cannot be empty"]))
-        'object name cannot be empty\\nobject namespace cannot be empty'
+        'object name cannot be empty\nobject namespace cannot be empty'
     """
 
     def __init__(self, problems: Iterable[str]) -> None:
@@ -289,7 +290,7 @@ def api_error(
     causes: Iterable[StatusCause] = (),
     retry_after: float | None = None,
 ) -> ApiError:
-    """Build the `ApiError` whose class fits an HTTP status and a Status reason.
+    r"""Build the `ApiError` whose class fits an HTTP status and a Status reason.
 
     Args:
         message: The server's message.
@@ -302,7 +303,7 @@ def api_error(
         An error to be raised; the arguments are its attributes.
 
     Example:
-        >>> type(api_error("deployments.apps \\"web\\" not found", code=404, reason="NotFound")).__name__
+        >>> type(api_error("deployments.apps 'web' not found", code=404, reason="NotFound")).__name__
         'NotFoundError'
     """
     if reason == "AlreadyExists":

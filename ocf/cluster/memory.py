@@ -1,9 +1,9 @@
 """What must outlive a reconcile pass, in one bounded table.
 
-A server may store something else than it was sent: an admission webhook rewrites a value, a field is normalised in a way we do
-not know. Whoever compares only what was sent with what is stored writes again and again. The operator's `Cluster` therefore
-remembers, per object and field manager, which sent value came back as which stored value. The table is bounded, and losing it
-(a restart) costs one write per affected object.
+A server may store something else than it was sent: an admission webhook rewrites a value, a field is normalised in a
+way we do not know. Whoever compares only what was sent with what is stored writes again and again. The operator's
+`Cluster` therefore remembers, per object and field manager, which sent value came back as which stored value. The
+table is bounded, and losing it (a restart) costs one write per affected object.
 """
 
 from collections import OrderedDict

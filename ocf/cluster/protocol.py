@@ -1,8 +1,8 @@
 """What a cluster can do for us: a few verbs over manifests, and how they fail.
 
-The verbs are those of the Kubernetes API (https://kubernetes.io/docs/reference/using-api/api-concepts/). An implementation
-raises `ocf.errors.ApiError` and its subclasses and nothing else; it never changes a manifest it is given, and what it returns
-belongs to the caller.
+The verbs are those of the Kubernetes API (https://kubernetes.io/docs/reference/using-api/api-concepts/). An
+implementation raises `ocf.errors.ApiError` and its subclasses and nothing else; it never changes a manifest it is
+given, and what it returns belongs to the caller.
 """
 
 from collections.abc import AsyncIterator
@@ -125,7 +125,7 @@ class Cluster(Protocol):
         limit: int = 0,
         continue_token: str = "",
     ) -> ObjectList:
-        """Read the objects of a kind, of one namespace or (empty) of all; `limit` 0 asks for one page with everything."""
+        """Read the objects of a kind, of one namespace or (empty) of all; `limit` 0 asks for everything at once."""
         ...
 
     def watch(  # noqa: PLR0913 (the API's own list options)

@@ -1,5 +1,32 @@
 """Manifests and models: reading, writing, identity, quantities, label selectors, field paths."""
 
 from ocf.objects.manifest import PREFIX, Manifest, ObjectKey, copy_json, split_api_version
+from ocf.objects.models import (
+    client_model,
+    copy_model,
+    is_quantity_field,
+    read_base,
+    read_live,
+    write_model,
+)
+from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, with_field, without_field
 
-__all__ = ["PREFIX", "Manifest", "ObjectKey", "copy_json", "split_api_version"]
+__all__ = [
+    "PREFIX",
+    "FieldPath",
+    "Manifest",
+    "ObjectKey",
+    "client_model",
+    "copy_json",
+    "copy_model",
+    "format_path",
+    "get_field",
+    "is_quantity_field",
+    "parse_path",
+    "read_base",
+    "read_live",
+    "split_api_version",
+    "with_field",
+    "without_field",
+    "write_model",
+]

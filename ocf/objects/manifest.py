@@ -1,7 +1,7 @@
 """Manifests, and what an object is called.
 
-Everything below the editors holds an object as a plain `dict` in API spelling: nothing is lost that a newer server sends, and
-what was not declared is not there. `Manifest` is the one place where the package says `Any`.
+Everything below the editors holds an object as a plain `dict` in API spelling: nothing is lost that a newer server
+sends, and what was not declared is not there. `Manifest` is the one place where the package says `Any`.
 """
 
 from dataclasses import dataclass

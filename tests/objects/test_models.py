@@ -1,0 +1,236 @@
+"""The border between manifests and the client's models."""
+
+from typing import Any
+
+import pytest
+from kubernetes.aio.client import V2HorizontalPodAutoscaler as AioHPA
+from kubernetes.client import (
+    V1Deployment,
+    V1ObjectMeta,
+    V2CrossVersionObjectReference,
+    V2HorizontalPodAutoscaler,
+    V2HorizontalPodAutoscalerSpec,
+)
+
+from ocf.errors import ManifestError
+from ocf.objects import (
+    Manifest,
+    copy_json,
+    copy_model,
+    is_quantity_field,
+    read_base,
+    read_live,
+    write_model,
+)
+
+
+def hpa(**spec: Any) -> Manifest:
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "backend", "namespace": "shop"},
+        "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "backend"}, **spec},
+    }
+
+
+def cpu(**target: Any) -> Manifest:
+    return {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "AverageValue", **target}}}
+
+
+def read(source: object) -> Manifest:
+    return read_base(source, V2HorizontalPodAutoscaler, api_version="autoscaling/v2", kind="HorizontalPodAutoscaler")
+
+
+def model() -> V2HorizontalPodAutoscaler:
+    return V2HorizontalPodAutoscaler(
+        metadata=V1ObjectMeta(name="backend", namespace="shop"),
+        spec=V2HorizontalPodAutoscalerSpec(
+            max_replicas=3, scale_target_ref=V2CrossVersionObjectReference(kind="Deployment", name="backend")
+        ),
+    )
+
+
+class TestReadBase:
+    @pytest.mark.parametrize(
+        "source",
+        [
+            pytest.param(hpa(), id="manifest"),
+            pytest.param(model(), id="model of the client"),
+            pytest.param(AioHPA.model_validate(hpa()), id="model of the asyncio client"),
+        ],
+    )
+    def test_every_form_gives_the_same_manifest(self, source: object) -> None:
+        assert read(source) == hpa()
+
+    def test_reads_yaml(self) -> None:
+        text = """
+            apiVersion: autoscaling/v2
+            kind: HorizontalPodAutoscaler
+            metadata: {name: backend, namespace: shop}
+            spec: {maxReplicas: 3, scaleTargetRef: {kind: Deployment, name: backend}}
+        """
+        assert read(text) == hpa()
+
+    def test_the_result_shares_nothing_with_the_source(self) -> None:
+        source = hpa(metrics=[cpu(averageValue="1")])
+        before = copy_json(source)
+        result = read(source)
+        result["spec"]["metrics"][0]["resource"]["target"]["averageValue"] = "2"
+        result["metadata"]["labels"] = {"a": "b"}
+        assert source == before
+
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [pytest.param(1, "1", id="integer"), pytest.param(0.5, "0.5", id="float"), pytest.param("1m", "1m", id="text")],
+    )
+    def test_a_number_in_a_quantity_field_becomes_text(self, value: object, text: str) -> None:
+        assert read(hpa(metrics=[cpu(averageValue=value)]))["spec"]["metrics"] == [cpu(averageValue=text)]
+
+    def test_a_number_under_a_map_of_quantities_becomes_text(self) -> None:
+        container = {"name": "app", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}
+        source = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "spec": {"selector": {}, "template": {"spec": {"containers": [container]}}},
+        }
+        read_back = read_base(source, V1Deployment, api_version="apps/v1", kind="Deployment")
+        assert read_back["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"]["cpu"] == "1"
+
+    def test_empty_lists_and_maps_stay_as_written_and_null_is_absent(self) -> None:
+        assert read(hpa(metrics=[], behavior={}, minReplicas=None))["spec"] == hpa(metrics=[], behavior={})["spec"]
+
+    @pytest.mark.parametrize(
+        ("source", "problem"),
+        [
+            pytest.param(hpa(bogus=1), "spec.bogus: unknown field", id="unknown field"),
+            pytest.param(
+                hpa(maxReplica=1), 'spec.maxReplica: unknown field, did you mean "maxReplicas"?', id="nearest"
+            ),
+            pytest.param(
+                hpa(min_replicas=1), 'spec.min_replicas: unknown field, did you mean "minReplicas"?', id="snake case"
+            ),
+            pytest.param(
+                hpa(
+                    metrics=[
+                        {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "x", "average_value": "1"}}}
+                    ]
+                ),
+                'spec.metrics[0].resource.target.average_value: unknown field, did you mean "averageValue"?',
+                id="snake case inside a list",
+            ),
+            pytest.param(
+                hpa(maxReplicas="3"), "spec.maxReplicas: must be a valid integer, got '3'", id="text for a number"
+            ),
+            pytest.param(hpa(maxReplicas=None), "spec.maxReplicas: must be a valid integer, got None", id="null"),
+            pytest.param(hpa(metrics=42), "spec.metrics: must be a valid list, got 42", id="number for a list"),
+            pytest.param(
+                hpa() | {"metadata": {"name": "backend", "namespace": "shop", "labels": {"v": 1}}},
+                "metadata.labels.v: must be a valid string, got 1",
+                id="a number is text only in a quantity field",
+            ),
+            pytest.param(
+                hpa(metrics=[cpu(averageValue=True)]),
+                "spec.metrics[0].resource.target.averageValue: must be a valid string, got True",
+                id="a truth value is no quantity",
+            ),
+            pytest.param(
+                hpa() | {"kind": "Deployment"}, "kind: must be \"HorizontalPodAutoscaler\", got 'Deployment'", id="kind"
+            ),
+            pytest.param(
+                hpa() | {"apiVersion": "autoscaling/v1"},
+                "apiVersion: must be \"autoscaling/v2\", got 'autoscaling/v1'",
+                id="version",
+            ),
+            pytest.param(
+                V1ObjectMeta(),
+                "must be a V2HorizontalPodAutoscaler, a manifest or a YAML text, got an object of type V1ObjectMeta",
+                id="another model",
+            ),
+        ],
+    )
+    def test_names_the_field_and_what_is_wrong(self, source: object, problem: str) -> None:
+        with pytest.raises(ManifestError) as caught:
+            read(source)
+        assert problem in [str(found) for found in caught.value.problems]
+
+    def test_a_required_field_that_is_missing_is_named(self) -> None:
+        source = hpa()
+        del source["spec"]["scaleTargetRef"]
+        with pytest.raises(ManifestError, match=r"shop/backend: spec\.scaleTargetRef: required value"):
+            read(source)
+
+    def test_reports_all_problems_together(self) -> None:
+        with pytest.raises(ManifestError) as caught:
+            read(hpa(bogus=1, maxReplicas="many"))
+        assert {problem.path for problem in caught.value.problems} == {"spec.bogus", "spec.maxReplicas"}
+
+    def test_no_secret_gets_into_the_message(self) -> None:
+        container = {"name": "app", "env": [{"name": "PASSWORD", "value": 12345}]}
+        source = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "spec": {"selector": {}, "template": {"spec": {"containers": [container]}}},
+        }
+        with pytest.raises(ManifestError, match="must be a valid string") as caught:
+            read_base(source, V1Deployment, api_version="apps/v1", kind="Deployment")
+        assert "12345" not in str(caught.value)
+
+
+class TestReadLive:
+    def test_passes_over_fields_of_a_newer_server(self) -> None:
+        live = hpa(brandNew={"x": 1}) | {"status": {"desiredReplicas": 2, "alsoNew": True}}
+        read_model = read_live(live, V2HorizontalPodAutoscaler)
+        assert read_model.spec.max_replicas == 3
+        assert read_model.status is not None
+        assert read_model.status.desired_replicas == 2
+
+
+class TestWriteModel:
+    def test_garbage_put_into_a_list_is_found_and_named(self) -> None:
+        written = model()
+        written.spec.metrics = []
+        assert written.spec.metrics is not None
+        written.spec.metrics.append(42)  # type: ignore[arg-type]  # what a type checker would have told
+        with pytest.raises(ManifestError, match=r"spec\.metrics\[0\]: .*got 42"):
+            write_model(written)
+
+    def test_what_is_not_set_is_not_written(self) -> None:
+        assert write_model(model()) == {key: hpa()[key] for key in ("metadata", "spec")}
+
+
+def test_a_copied_model_is_equal_and_shares_nothing() -> None:
+    original = model()
+    copied = copy_model(original)
+    copied.spec.max_replicas = 9
+    copied.metadata.labels = {"a": "b"}  # type: ignore[union-attr]  # set above
+    assert original == model()
+
+
+class TestIsQuantityField:
+    @pytest.mark.parametrize(
+        ("api_version", "kind", "path", "expected"),
+        [
+            pytest.param(
+                "apps/v1",
+                "Deployment",
+                ("spec", "template", "spec", "containers", 0, "resources", "limits", "cpu"),
+                True,
+                id="container limit",
+            ),
+            pytest.param(
+                "autoscaling/v2",
+                "HorizontalPodAutoscaler",
+                ("spec", "behavior", "scaleUp", "tolerance"),
+                True,
+                id="tolerance",
+            ),
+            pytest.param("apps/v1", "Deployment", ("metadata", "labels", "cpu"), False, id="a label is text"),
+            pytest.param("apps/v1", "Deployment", ("spec", "nowhere", "limits"), False, id="unknown field"),
+            pytest.param("example.com/v1", "Shop", ("spec", "limits", "cpu"), False, id="custom resource"),
+            pytest.param("v1", "Nonsense", ("spec",), False, id="unknown kind"),
+        ],
+    )
+    def test_follows_the_api_reference(
+        self, api_version: str, kind: str, path: tuple[str | int, ...], *, expected: bool
+    ) -> None:
+        assert is_quantity_field(api_version, kind, path) is expected
