@@ -1,0 +1,61 @@
+"""The words: what a resource can be, the states it may report, the data it may pass on, and time."""
+
+from ocf.concepts.clock import Clock, SystemClock, format_time, parse_time
+from ocf.concepts.data import Data, data_scope
+from ocf.concepts.resource import (
+    Alive,
+    Completable,
+    DataConsumer,
+    DataProducer,
+    DataRead,
+    Graceful,
+    Guardable,
+    MutationInspector,
+    Operational,
+    Resource,
+    Scaler,
+    ScaleTarget,
+    Suspendable,
+)
+from ocf.concepts.status import (
+    AliveStatus,
+    CompletionStatus,
+    GraceStatus,
+    GuardStatus,
+    Operation,
+    OperationalStatus,
+    StatusReport,
+    SuspensionStatus,
+    stale_generation_report,
+)
+
+__all__ = [
+    "Alive",
+    "AliveStatus",
+    "Clock",
+    "Completable",
+    "CompletionStatus",
+    "Data",
+    "DataConsumer",
+    "DataProducer",
+    "DataRead",
+    "GraceStatus",
+    "Graceful",
+    "GuardStatus",
+    "Guardable",
+    "MutationInspector",
+    "Operation",
+    "Operational",
+    "OperationalStatus",
+    "Resource",
+    "ScaleTarget",
+    "Scaler",
+    "StatusReport",
+    "Suspendable",
+    "SuspensionStatus",
+    "SystemClock",
+    "data_scope",
+    "format_time",
+    "parse_time",
+    "stale_generation_report",
+]
