@@ -4,6 +4,7 @@ from ocf.objects.manifest import PREFIX, Manifest, ObjectKey, copy_json, split_a
 from ocf.objects.models import (
     client_model,
     copy_model,
+    describe_invalid,
     is_quantity_field,
     read_base,
     read_live,
@@ -19,6 +20,7 @@ __all__ = [
     "client_model",
     "copy_json",
     "copy_model",
+    "describe_invalid",
     "format_path",
     "get_field",
     "is_quantity_field",

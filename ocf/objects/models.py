@@ -32,7 +32,11 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
     from pydantic_core import ErrorDetails
 
-__all__ = ["client_model", "copy_model", "is_quantity_field", "model_of", "read_base", "read_live", "write_model"]
+__all__ = [
+    "client_model",
+    "copy_model",
+    "describe_invalid",
+    "is_quantity_field", "model_of", "read_base", "read_live", "write_model"]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
@@ -59,7 +63,7 @@ _QUANTITY_FIELDS: Final[Mapping[str, frozenset[str]]] = {
 }
 
 # Below these a value may be a secret, so a message never repeats it.
-_SECRET_KEYS: Final = frozenset({"data", "stringData", "env", "args", "command"})
+_SECRET_KEYS: Final = frozenset({"data", "stringData", "env", "args", "command", "V1EnvVar"})
 _LONGEST_SHOWN: Final = 60
 
 
@@ -161,6 +165,41 @@ def copy_model(model: ModelT) -> ModelT:
         ManifestError: If the model holds something it should not.
     """
     return type(model).model_validate(write_model(model))
+
+
+def describe_invalid(error: BaseException) -> str:
+    """Word a refusal of the models in one line; what a handler or an edit assigns is refused by them.
+
+    Args:
+        error: Any error.
+
+    Returns:
+        Model, field and value; empty for anything but an error of the models.
+
+    Example:
+        >>> from kubernetes.client import V1Scale, V1ScaleSpec
+        >>> try:
+        ...     V1ScaleSpec().replicas = "two"
+        ... except ValueError as error:
+        ...     describe_invalid(error)
+        "V1ScaleSpec.replicas: must be a valid integer, got 'two'"
+    """
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return ""
+    found = [_refusal(error.title, details) for details in error.errors()]
+    return "; ".join(dict.fromkeys(found))
+
+
+def _refusal(model: str, details: ErrorDetails) -> str:
+    place = (model, *details["loc"])
+    return f"{format_path(place)}: {_worded(details)}{_seen(place, details['input'])}"
+
+
+def _worded(details: ErrorDetails) -> str:
+    known = {"extra_forbidden": "unknown field", "no_such_attribute": "unknown field", "missing": "required value"}
+    return known.get(details["type"]) or details["msg"].replace("Input should be", "must be", 1)
 
 
 def model_of(api_version: str, kind: str) -> type[BaseModel] | None:
@@ -289,14 +328,10 @@ def _problems(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[Ba
 
 
 def _problem(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: type[BaseModel]) -> FieldProblem:
-    match error["type"]:
-        case "extra_forbidden":
-            return _unknown_field(model, path)
-        case "missing":
-            return FieldProblem(format_path(path), "required value")
-        case _:
-            detail = error["msg"].replace("Input should be", "must be", 1)
-            return FieldProblem(format_path(path), f"{detail}{_seen(path, get_field(manifest, path))}")
+    if error["type"] == "extra_forbidden":
+        return _unknown_field(model, path)
+    seen = "" if error["type"] == "missing" else _seen(path, get_field(manifest, path))
+    return FieldProblem(format_path(path), f"{_worded(error)}{seen}")
 
 
 def _unknown_field(model: type[BaseModel], path: FieldPath) -> FieldProblem:

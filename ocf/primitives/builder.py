@@ -1,0 +1,316 @@
+"""The builders: collect what an author says about a resource, and refuse it as a whole if any of it is wrong.
+
+One class per category, because what can be set differs; a kind's own builder only names its declaration. Nothing is
+checked while collecting, everything at `build`, and all problems are reported together.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
+from ocf.errors import BuildError, ManifestError
+from ocf.objects import Manifest, read_base
+from ocf.primitives.kind import (
+    GraceHandler,
+    Handlers,
+    Kind,
+    ModelT,
+    MutatorT,
+    StatusHandler,
+    StatusT,
+    SuspensionHandler,
+)
+from ocf.primitives.resource import (
+    Definition,
+    Extraction,
+    IntegrationResource,
+    StaticResource,
+    TaskResource,
+    WorkloadResource,
+)
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from ocf.feature import Mutation
+
+__all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
+
+ValueT = TypeVar("ValueT")
+ResourceT = TypeVar("ResourceT")
+
+
+class _Builder(Generic[ModelT, MutatorT, StatusT]):
+    """What every category offers.
+
+    Args:
+        base: The desired baseline: a model of the client, a manifest, or a YAML text with one document.
+        kind: The kind's declaration.
+        handlers: The handlers it starts with.
+    """
+
+    # What `build` says when the status handler was cleared; empty for a category without a status.
+    _missing_status: str = ""
+
+    def __init__(
+        self, base: object, kind: Kind[ModelT, MutatorT], handlers: Handlers[ModelT, MutatorT, StatusT]
+    ) -> None:
+        self._base = base
+        self._kind = kind
+        self._handlers = handlers
+        self._mutations: list[Mutation[MutatorT]] = []
+        self._guard: Callable[[ModelT], StatusReport[GuardStatus]] | None = None
+        self._extractions: list[Extraction[ModelT, Any]] = []
+        self._reads: list[DataRead] = []
+        self._metrics_identifier: str | None = None
+
+    def with_mutation(self, *mutations: Mutation[MutatorT]) -> Self:
+        """Append mutations; they are applied in order of registration, and later ones see what earlier ones left.
+
+        Args:
+            mutations: Any number, names unique within the resource.
+        """
+        self._mutations.extend(mutations)
+        return self
+
+    def with_guard(self, guard: Callable[[ModelT], StatusReport[GuardStatus]] | None) -> Self:
+        """Set the guard, which may block the resource and all that are registered after it.
+
+        Args:
+            guard: Called with a copy of the baseline, once all required data is there; None clears it.
+        """
+        self._guard = guard
+        return self
+
+    def extract_into(self, cell: Data[ValueT], extract: Callable[[ModelT], ValueT]) -> Self:
+        """Declare that the resource fills a data cell, right after it was applied or read.
+
+        Args:
+            cell: The cell.
+            extract: Called with the live object; what it returns is stored.
+        """
+        self._extractions.append(Extraction(cell, extract))
+        return self
+
+    def with_data_guard(self, *cells: Data[Any]) -> Self:
+        """Declare data without which the resource is blocked.
+
+        Args:
+            cells: Cells that earlier resources fill.
+        """
+        self._reads.extend(DataRead(cell) for cell in cells)
+        return self
+
+    def with_optional_data(self, *cells: Data[Any]) -> Self:
+        """Declare data that the resource reads but can do without.
+
+        Args:
+            cells: Cells that earlier resources fill.
+        """
+        self._reads.extend(DataRead(cell, optional=True) for cell in cells)
+        return self
+
+    def with_metrics_identifier(self, identifier: str) -> Self:
+        """Set the value of the `resource` label of metrics; without it the kind in lower case is used.
+
+        Args:
+            identifier: A text that is not blank.
+        """
+        self._metrics_identifier = identifier
+        return self
+
+    def _build(self, resource: Callable[[Definition[ModelT, MutatorT, StatusT]], ResourceT]) -> ResourceT:
+        """Check everything and make the resource.
+
+        Raises:
+            BuildError: With every problem found.
+        """
+        problems: list[str] = []
+        baseline = self._read_base(problems)
+        problems.extend(self._problems())
+        if problems:
+            raise BuildError(problems)
+        definition = Definition(
+            kind=self._kind,
+            baseline=baseline,
+            handlers=self._handlers,
+            mutations=tuple(self._mutations),
+            guard=self._guard,
+            extractions=tuple(self._extractions),
+            reads=tuple(self._reads),
+            metrics_identifier=self._metrics_identifier or "",
+        )
+        return resource(definition)
+
+    def _read_base(self, problems: list[str]) -> Manifest:
+        if self._base is None:
+            problems.append("object cannot be nil")
+            return {}
+        kind = self._kind
+        try:
+            baseline = read_base(self._base, kind.model, api_version=kind.api_version, kind=kind.name)
+        except ManifestError as error:
+            problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
+            return {}
+        problems.extend(self._naming_problems(baseline.get("metadata") or {}))
+        return baseline
+
+    def _naming_problems(self, metadata: Manifest) -> Iterator[str]:
+        if not metadata.get("name"):
+            yield "object name cannot be empty"
+        if self._kind.cluster_scoped and metadata.get("namespace"):
+            yield "cluster-scoped object must not have a namespace"
+        if not self._kind.cluster_scoped and not metadata.get("namespace"):
+            yield "object namespace cannot be empty"
+
+    def _problems(self) -> Iterator[str]:
+        if self._metrics_identifier is not None and not self._metrics_identifier.strip():
+            yield "metrics identifier cannot be blank"
+        for extraction in self._extractions:
+            if not isinstance(extraction.cell, Data):
+                yield "declared data extraction requires a non-nil cell"
+            elif not callable(extraction.extract):
+                yield f'declared data extraction into "{extraction.cell.name}" requires a non-nil extraction function'
+        if not all(isinstance(read.cell, Data) for read in self._reads):
+            yield "declared data read (WithDataGuard or WithOptionalData) requires a non-nil cell"
+        for name, times in Counter(mutation.name for mutation in self._mutations).items():
+            if times > 1:
+                yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
+        if self._missing_status and self._handlers.status is None:
+            yield self._missing_status
+
+
+class StaticBuilder(_Builder[ModelT, MutatorT, StatusT]):
+    """Builds a resource that is ready by existing."""
+
+    def build(self) -> StaticResource[ModelT, MutatorT, StatusT]:
+        """Return the resource.
+
+        Raises:
+            BuildError: With every problem found.
+        """
+        return self._build(StaticResource)
+
+
+class _GracefulBuilder(_Builder[ModelT, MutatorT, StatusT]):
+    """What categories with a grace status offer."""
+
+    def with_custom_grace_status(self, handler: GraceHandler[ModelT] | None) -> Self:
+        """Replace the grace handler.
+
+        Args:
+            handler: Judges the live object once the grace period is over; None clears it, and asking becomes an error.
+        """
+        self._handlers = replace(self._handlers, grace=handler)
+        return self
+
+
+class _SuspendableBuilder(_Builder[ModelT, MutatorT, StatusT]):
+    """What categories that can be suspended offer."""
+
+    def with_custom_suspend_status(self, handler: SuspensionHandler[ModelT] | None) -> Self:
+        """Replace the suspension handler.
+
+        Args:
+            handler: Judges how far the live object is from being suspended; None clears it, and asking becomes an
+                error.
+        """
+        self._handlers = replace(self._handlers, suspension=handler)
+        return self
+
+    def with_custom_suspend_mutation(self, edit: Callable[[MutatorT], object] | None) -> Self:
+        """Replace the suspension edit.
+
+        Args:
+            edit: Records edits that run once, after all mutations, while the component is suspended; None clears it,
+                and suspending becomes an error.
+        """
+        self._handlers = replace(self._handlers, suspend=edit)
+        return self
+
+    def with_custom_suspend_deletion_decision(self, decide: Callable[[ModelT], bool] | None) -> Self:
+        """Replace the decision whether suspending means deleting.
+
+        Args:
+            decide: Asked with a copy of the baseline, possibly several times a pass; None clears it, and nothing is
+                deleted.
+        """
+        self._handlers = replace(self._handlers, delete_on_suspend=decide)
+        return self
+
+
+class WorkloadBuilder(
+    _GracefulBuilder[ModelT, MutatorT, AliveStatus], _SuspendableBuilder[ModelT, MutatorT, AliveStatus]
+):
+    """Builds a resource that runs for as long as it is wanted."""
+
+    _missing_status = "converging status handler is required"
+
+    def with_custom_converge_status(self, handler: StatusHandler[ModelT, AliveStatus] | None) -> Self:
+        """Replace the status handler.
+
+        Args:
+            handler: Judges the live object; None clears it, which `build` refuses.
+        """
+        self._handlers = replace(self._handlers, status=handler)
+        return self
+
+    def build(self) -> WorkloadResource[ModelT, MutatorT]:
+        """Return the resource.
+
+        Raises:
+            BuildError: With every problem found.
+        """
+        return self._build(WorkloadResource)
+
+
+class TaskBuilder(_SuspendableBuilder[ModelT, MutatorT, CompletionStatus]):
+    """Builds a resource that runs to its end."""
+
+    _missing_status = "converging status handler is required"
+
+    def with_custom_converge_status(self, handler: StatusHandler[ModelT, CompletionStatus] | None) -> Self:
+        """Replace the status handler.
+
+        Args:
+            handler: Judges the live object; None clears it, which `build` refuses.
+        """
+        self._handlers = replace(self._handlers, status=handler)
+        return self
+
+    def build(self) -> TaskResource[ModelT, MutatorT]:
+        """Return the resource.
+
+        Raises:
+            BuildError: With every problem found.
+        """
+        return self._build(TaskResource)
+
+
+class IntegrationBuilder(
+    _GracefulBuilder[ModelT, MutatorT, OperationalStatus], _SuspendableBuilder[ModelT, MutatorT, OperationalStatus]
+):
+    """Builds a resource that another controller has to bring to life."""
+
+    _missing_status = "operational status handler is required"
+
+    def with_custom_operational_status(self, handler: StatusHandler[ModelT, OperationalStatus] | None) -> Self:
+        """Replace the status handler.
+
+        Args:
+            handler: Judges the live object; None clears it, which `build` refuses.
+        """
+        self._handlers = replace(self._handlers, status=handler)
+        return self
+
+    def build(self) -> IntegrationResource[ModelT, MutatorT]:
+        """Return the resource.
+
+        Raises:
+            BuildError: With every problem found.
+        """
+        return self._build(IntegrationResource)

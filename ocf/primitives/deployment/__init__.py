@@ -1,0 +1,87 @@
+"""The Deployment (`apps/v1`): alive, graceful, suspendable.
+
+Suspending scales it to zero; resuming brings back the count of the baseline, or, where the count belongs to an
+autoscaler, the count that was live before.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.concepts import AliveStatus
+from ocf.editors import CONTAINERS, INIT_CONTAINERS, DeploymentSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.primitives.builder import WorkloadBuilder
+from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
+from ocf.primitives.deployment.status import (
+    default_converging_status_handler,
+    default_grace_status_handler,
+    default_suspension_status_handler,
+)
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import Edits
+from ocf.primitives.resource import WorkloadResource
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1Deployment
+
+    from ocf.objects import Manifest
+
+__all__ = [
+    "Builder",
+    "Mutation",
+    "Mutator",
+    "Resource",
+    "default_converging_status_handler",
+    "default_grace_status_handler",
+    "default_suspension_status_handler",
+]
+
+
+class Mutator(PodTemplateMutator):
+    """Records edits of a Deployment, in this order: metadata, spec, pod template, containers, init containers."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_deployment_spec = Edits(DeploymentSpecEditor, "spec")
+    edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
+    edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
+    container_presence = ContainerPresence(CONTAINERS)
+    edit_containers = ContainerEdits("containers")
+    init_container_presence = ContainerPresence(INIT_CONTAINERS)
+    edit_init_containers = ContainerEdits("init_containers")
+
+    def ensure_replicas(self, replicas: int) -> None:
+        """Record the wanted number of replicas, as a spec edit."""
+        self.edit_deployment_spec(lambda spec: spec.set_replicas(replicas))
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a Deployment."""
+
+Resource: TypeAlias = WorkloadResource["V1Deployment", Mutator]
+"""A Deployment as a resource of a component."""
+
+
+def _scale_to_zero(mutator: Mutator) -> None:
+    mutator.ensure_replicas(0)
+
+
+_KIND: Kind[V1Deployment, Mutator] = Kind("apps/v1", "Deployment", "V1Deployment", Mutator)
+_HANDLERS: Handlers[V1Deployment, Mutator, AliveStatus] = Handlers(
+    status=default_converging_status_handler,
+    grace=default_grace_status_handler,
+    suspend=_scale_to_zero,
+    suspension=default_suspension_status_handler,
+)
+
+
+class Builder(WorkloadBuilder["V1Deployment", Mutator]):
+    """Builds a Deployment.
+
+    Args:
+        base: The desired baseline: a `V1Deployment`, a manifest, or a YAML text with one document. Leave `replicas`
+            out where an autoscaler sets the count.
+    """
+
+    def __init__(self, base: V1Deployment | Manifest | str) -> None:
+        super().__init__(base, _KIND, _HANDLERS)

@@ -1,0 +1,119 @@
+"""The HorizontalPodAutoscaler (`autoscaling/v2`): operational, graceful, suspendable, and a scaler of its target.
+
+Suspending deletes it, so that nothing scales the target up again while it goes to zero; resuming creates it anew
+before its target comes back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.concepts import OperationalStatus, ScaleTarget
+from ocf.editors import HPASpecEditor, ObjectMetaEditor
+from ocf.errors import MutationError, NotReadyError
+from ocf.objects import ObjectKey
+from ocf.primitives.builder import IntegrationBuilder
+from ocf.primitives.hpa.status import (
+    default_grace_status_handler,
+    default_operational_status_handler,
+    default_suspension_status_handler,
+    scaled_to_zero_grace_status_handler,
+    scaled_to_zero_operational_status_handler,
+)
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator, Edits
+from ocf.primitives.resource import IntegrationResource
+
+if TYPE_CHECKING:
+    from kubernetes.client import V2CrossVersionObjectReference, V2HorizontalPodAutoscaler
+
+    from ocf.objects import Manifest
+
+__all__ = [
+    "Builder",
+    "Mutation",
+    "Mutator",
+    "Resource",
+    "default_grace_status_handler",
+    "default_operational_status_handler",
+    "default_suspension_status_handler",
+    "scaled_to_zero_grace_status_handler",
+    "scaled_to_zero_operational_status_handler",
+]
+
+
+class Mutator(BaseMutator):
+    """Records edits of an autoscaler: first its metadata, then its spec."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_hpa_spec = Edits(HPASpecEditor, "spec")
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of an autoscaler."""
+
+_KIND: Kind[V2HorizontalPodAutoscaler, Mutator] = Kind(
+    "autoscaling/v2", "HorizontalPodAutoscaler", "V2HorizontalPodAutoscaler", Mutator
+)
+_HANDLERS: Handlers[V2HorizontalPodAutoscaler, Mutator, OperationalStatus] = Handlers(
+    status=default_operational_status_handler,
+    grace=default_grace_status_handler,
+    suspension=default_suspension_status_handler,
+    delete_on_suspend=lambda _base: True,
+)
+
+
+class Resource(IntegrationResource["V2HorizontalPodAutoscaler", Mutator]):
+    """An autoscaler; the count of its target is its own, and no write of ours sets it."""
+
+    def scale_target(self) -> ScaleTarget:
+        """Return what it scales, as its mutations leave it.
+
+        While a mutation waits for data that was not extracted yet, the baseline's target is returned.
+
+        Raises:
+            MutationError: If a gate, a mutation or an edit fails.
+        """
+        try:
+            reference = self.preview().spec.scale_target_ref
+        except MutationError as error:
+            if not isinstance(error.__cause__, NotReadyError):
+                raise
+            reference = self.baseline().spec.scale_target_ref
+        return ScaleTarget(_target_key(reference, self.key.namespace))
+
+
+def _target_key(reference: V2CrossVersionObjectReference, namespace: str) -> ObjectKey:
+    return ObjectKey(reference.api_version or "", reference.kind, reference.name, namespace)
+
+
+class Builder(IntegrationBuilder["V2HorizontalPodAutoscaler", Mutator]):
+    """Builds an autoscaler.
+
+    Args:
+        base: The desired baseline: a `V2HorizontalPodAutoscaler`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> resource = Builder('''
+        ...     apiVersion: autoscaling/v2
+        ...     kind: HorizontalPodAutoscaler
+        ...     metadata: {name: backend-hpa, namespace: shop}
+        ...     spec:
+        ...       scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: backend}
+        ...       maxReplicas: 10
+        ... ''').build()
+        >>> resource.identity
+        'autoscaling/v2/HorizontalPodAutoscaler/shop/backend-hpa'
+    """
+
+    def __init__(self, base: V2HorizontalPodAutoscaler | Manifest | str) -> None:
+        super().__init__(base, _KIND, _HANDLERS)
+
+    def build(self) -> Resource:
+        """Return the resource.
+
+        Raises:
+            BuildError: With every problem found.
+        """
+        return self._build(Resource)

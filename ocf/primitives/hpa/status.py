@@ -1,0 +1,155 @@
+"""What the conditions of a HorizontalPodAutoscaler say about it.
+
+The controller reports three conditions (API reference, `HorizontalPodAutoscalerCondition`): `AbleToScale`,
+`ScalingActive` and `ScalingLimited`. The first two decide; being limited by the bounds is no fault. An autoscaler
+that cannot scale is not healthy whatever else it reports, so `AbleToScale` is looked at first.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ocf.concepts import GraceStatus, Operation, OperationalStatus, StatusReport, SuspensionStatus
+
+if TYPE_CHECKING:
+    from kubernetes.client import V2HorizontalPodAutoscaler, V2HorizontalPodAutoscalerCondition
+
+__all__ = [
+    "default_grace_status_handler",
+    "default_operational_status_handler",
+    "default_suspension_status_handler",
+    "scaled_to_zero_grace_status_handler",
+    "scaled_to_zero_operational_status_handler",
+]
+
+_NO_CONDITIONS: Final = "Waiting for HPA conditions to be populated"
+_NO_SCALING_ACTIVE: Final = "Waiting for ScalingActive condition on HPA"
+
+
+def default_operational_status_handler(
+    operation: Operation,  # noqa: ARG001 (the signature of every status handler)
+    live: V2HorizontalPodAutoscaler,
+) -> StatusReport[OperationalStatus]:
+    """Judge an autoscaler by its conditions.
+
+    Args:
+        operation: What this pass did to it; makes no difference.
+        live: The object as the server returned it.
+
+    Returns:
+        `Operational` while scaling is active, `OperationFailing` while it is not or cannot be, else
+        `OperationPending`; the reason is the condition's message.
+
+    Example:
+        >>> from kubernetes.client import V2HorizontalPodAutoscaler
+        >>> fresh = V2HorizontalPodAutoscaler.model_validate(
+        ...     {"spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}}})
+        >>> default_operational_status_handler(Operation.CREATED, fresh).status
+        <OperationalStatus.PENDING: 'OperationPending'>
+    """
+    able = _condition(live, "AbleToScale")
+    if able is not None and able.status == "False":
+        return StatusReport(OperationalStatus.FAILING, able.message or "AbleToScale is False")
+    active = _condition(live, "ScalingActive")
+    if active is None:
+        return StatusReport(OperationalStatus.PENDING, _waiting(live))
+    match active.status:
+        case "True":
+            return StatusReport(OperationalStatus.OPERATIONAL, active.message or "ScalingActive is True")
+        case "False":
+            return StatusReport(OperationalStatus.FAILING, active.message or "ScalingActive is False")
+        case "Unknown":
+            return StatusReport(OperationalStatus.PENDING, active.message or "ScalingActive is Unknown")
+        case _:
+            return StatusReport(OperationalStatus.PENDING, active.message or "ScalingActive has unrecognized status")
+
+
+def default_grace_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[GraceStatus]:
+    """Judge an autoscaler by the same conditions once the grace period is over.
+
+    Args:
+        live: The object as the server returned it.
+
+    Returns:
+        `Healthy` while scaling is active, `Down` while it is not or cannot be, else `Degraded`.
+    """
+    able = _condition(live, "AbleToScale")
+    if able is not None and able.status == "False":
+        return StatusReport(GraceStatus.DOWN, able.message or "AbleToScale is False")
+    active = _condition(live, "ScalingActive")
+    if active is None:
+        return StatusReport(GraceStatus.DEGRADED, _waiting(live))
+    match active.status:
+        case "True":
+            return StatusReport(GraceStatus.HEALTHY, active.message or "ScalingActive is True")
+        case "False":
+            return StatusReport(GraceStatus.DOWN, active.message or "ScalingActive is False")
+        case _:
+            return StatusReport(GraceStatus.DEGRADED, active.message or "ScalingActive is Unknown")
+
+
+def default_suspension_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[SuspensionStatus]:  # noqa: ARG001
+    """Report an autoscaler as suspended at once: deleting it, or deciding to keep it, is all there is to do.
+
+    Args:
+        live: The object as the server returned it; makes no difference.
+    """
+    return StatusReport(SuspensionStatus.SUSPENDED, "HorizontalPodAutoscaler suspended to prevent scaling interference")
+
+
+def scaled_to_zero_operational_status_handler(
+    operation: Operation, live: V2HorizontalPodAutoscaler
+) -> StatusReport[OperationalStatus]:
+    """Judge like the default, but read a target that was scaled to zero on purpose as operational.
+
+    The controller switches itself off (`ScalingActive` False, reason `ScalingDisabled`) while its target's count is 0
+    and its own lower bound is not. That is a fault only where nobody wanted it, so this handler is opt-in::
+
+        hpa.Builder(base).with_custom_operational_status(hpa.scaled_to_zero_operational_status_handler)
+
+    Args:
+        operation: What this pass did to it; makes no difference.
+        live: The object as the server returned it.
+
+    Returns:
+        `Operational` for a disabled autoscaler that is able to scale, otherwise the default's answer.
+    """
+    reason = _switched_off(live)
+    if reason is None:
+        return default_operational_status_handler(operation, live)
+    return StatusReport(OperationalStatus.OPERATIONAL, reason)
+
+
+def scaled_to_zero_grace_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[GraceStatus]:
+    """Judge like the default after the grace period, but read a target that was scaled to zero on purpose as healthy.
+
+    Args:
+        live: The object as the server returned it.
+
+    Returns:
+        `Healthy` for a disabled autoscaler that is able to scale, otherwise the default's answer.
+    """
+    reason = _switched_off(live)
+    if reason is None:
+        return default_grace_status_handler(live)
+    return StatusReport(GraceStatus.HEALTHY, reason)
+
+
+def _switched_off(live: V2HorizontalPodAutoscaler) -> str | None:
+    """Return why the controller switched itself off; None if it did not, or cannot scale anyway."""
+    able = _condition(live, "AbleToScale")
+    active = _condition(live, "ScalingActive")
+    if active is None or active.status != "False" or active.reason != "ScalingDisabled":
+        return None
+    if able is not None and able.status == "False":
+        return None
+    return active.message or "scaling is disabled since the replica count of the target is zero"
+
+
+def _condition(live: V2HorizontalPodAutoscaler, name: str) -> V2HorizontalPodAutoscalerCondition | None:
+    conditions = (live.status.conditions if live.status else None) or []
+    return next((condition for condition in conditions if condition.type == name), None)
+
+
+def _waiting(live: V2HorizontalPodAutoscaler) -> str:
+    return _NO_SCALING_ACTIVE if live.status and live.status.conditions else _NO_CONDITIONS

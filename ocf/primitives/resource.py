@@ -1,0 +1,329 @@
+"""The resources: one class per category, all on one engine.
+
+A resource is a value. It holds its baseline, its mutations and its handlers, and nothing it learns during a pass; so
+it can be rendered any number of times, previewed without a cluster, and shared between passes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ocf.concepts import (
+    AliveStatus,
+    CompletionStatus,
+    DataRead,
+    GraceStatus,
+    GuardStatus,
+    Operation,
+    OperationalStatus,
+    StatusReport,
+    SuspensionStatus,
+)
+from ocf.errors import ConfigError, HandlerError
+from ocf.objects import Manifest, ObjectKey, read_live
+from ocf.primitives.answers import ask
+from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, StatusT
+from ocf.primitives.rendering import Renderer
+
+if TYPE_CHECKING:
+    from ocf.concepts import Data
+    from ocf.feature import Mutation
+
+__all__ = [
+    "Definition",
+    "Extraction",
+    "IntegrationResource",
+    "StaticResource",
+    "TaskResource",
+    "WorkloadResource",
+]
+
+ValueT = TypeVar("ValueT")
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction(Generic[ModelT, ValueT]):
+    """How a data cell is filled from the live object."""
+
+    cell: Data[ValueT]
+    extract: Callable[[ModelT], ValueT]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition(Generic[ModelT, MutatorT, StatusT]):
+    """Everything a builder collected.
+
+    Args:
+        kind: The kind's declaration.
+        baseline: The object that the mutations start from.
+        handlers: How it is judged and suspended.
+        mutations: The mutations, in order of registration.
+        guard: Tells whether it may be reconciled now.
+        extractions: The cells it fills, in order of declaration.
+        reads: The cells it reads, in order of declaration.
+        metrics_identifier: Value of the `resource` label of metrics; empty stands for the kind in lower case.
+    """
+
+    kind: Kind[ModelT, MutatorT]
+    baseline: Manifest
+    handlers: Handlers[ModelT, MutatorT, StatusT]
+    mutations: tuple[Mutation[MutatorT], ...] = ()
+    guard: Callable[[ModelT], StatusReport[GuardStatus]] | None = None
+    extractions: tuple[Extraction[ModelT, Any], ...] = ()
+    reads: tuple[DataRead, ...] = ()
+    metrics_identifier: str = ""
+
+
+class StaticResource(Generic[ModelT, MutatorT, StatusT]):
+    """A resource without a status concept: it is ready by existing.
+
+    Args:
+        definition: What the builder collected and checked.
+    """
+
+    def __init__(self, definition: Definition[ModelT, MutatorT, StatusT]) -> None:
+        self._definition = definition
+        self._kind = definition.kind
+        self._handlers = definition.handlers
+        self._key = ObjectKey.of(definition.baseline)
+        self._renderer = Renderer(definition.kind, self.identity, definition.baseline, definition.mutations)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.identity}>"
+
+    @property
+    def key(self) -> ObjectKey:
+        """What the object is called."""
+        return self._key
+
+    @property
+    def identity(self) -> str:
+        """The key as text, `autoscaling/v2/HorizontalPodAutoscaler/shop/backend-hpa`."""
+        return str(self._key)
+
+    @property
+    def metrics_identifier(self) -> str:
+        """Value of the `resource` label of metrics; empty stands for the kind in lower case."""
+        return self._definition.metrics_identifier
+
+    def baseline(self) -> ModelT:
+        """Return a copy of the baseline."""
+        return self._kind.model.model_validate(self._definition.baseline)
+
+    def preview(self) -> ModelT:
+        """Return the object as all firing mutations leave it, without a cluster and without suspension.
+
+        Raises:
+            MutationError: If a gate, a mutation or an edit fails.
+        """
+        return self._renderer.model_and_manifest()[0]
+
+    def render(self, *, suspended: bool = False) -> Manifest:
+        """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
+
+        Args:
+            suspended: Whether the suspension edit is wanted; a static resource has none.
+
+        Returns:
+            A manifest of the caller's own; the baseline is as before.
+
+        Raises:
+            MutationError: If a gate, a mutation or an edit fails.
+        """
+        return self._renderer.model_and_manifest(self._suspend_edit() if suspended else None)[1]
+
+    @property
+    def registered_mutations(self) -> tuple[str, ...]:
+        """All names of mutations, in order of registration, whatever their gates say."""
+        return tuple(mutation.name for mutation in self._definition.mutations)
+
+    def firing_set(self) -> tuple[str, ...]:
+        """Return the names of the mutations whose gate is absent or enabled, in order of registration.
+
+        Raises:
+            ConfigError: If a gate cannot answer.
+        """
+        return tuple(mutation.name for mutation in self._definition.mutations if self._fires(mutation))
+
+    def guard_status(self) -> StatusReport[GuardStatus]:
+        """Tell whether the resource may be reconciled now: first the data it needs, then its guard.
+
+        Raises:
+            HandlerError: If the guard raises or answers with something else than a guard status.
+        """
+        missing = [f'"{read.cell.name}"' for read in self._definition.reads if not (read.optional or read.cell.is_set)]
+        if missing:
+            return StatusReport(GuardStatus.BLOCKED, f"waiting for data {', '.join(missing)}")
+        guard = self._definition.guard
+        if guard is None:
+            return StatusReport(GuardStatus.UNBLOCKED)
+        return ask("guard", self.identity, GuardStatus, lambda: guard(self.baseline()))
+
+    @property
+    def produced_data(self) -> tuple[Data[Any], ...]:
+        """The cells it fills, each once, in order of declaration."""
+        return tuple(dict.fromkeys(extraction.cell for extraction in self._definition.extractions))
+
+    @property
+    def consumed_data(self) -> tuple[DataRead, ...]:
+        """The cells it reads, in order of declaration."""
+        return self._definition.reads
+
+    def extract_data(self, live: Manifest) -> None:
+        """Fill the cells from the live object, in order of declaration.
+
+        Args:
+            live: The object as the server returned it.
+
+        Raises:
+            HandlerError: If an extraction raises; its cell and the later ones stay as they are.
+        """
+        if not self._definition.extractions:
+            return
+        model = self._observe(live)
+        for extraction in self._definition.extractions:
+            try:
+                value = extraction.extract(model)
+            except Exception as error:
+                raise HandlerError(f'extract data "{extraction.cell.name}": {error}') from error
+            extraction.cell.put(value)
+
+    def _suspend_edit(self) -> Callable[[MutatorT], object] | None:
+        return None
+
+    def _fires(self, mutation: Mutation[MutatorT]) -> bool:
+        try:
+            return mutation.fires()
+        except Exception as error:
+            raise ConfigError(f'evaluating gate for mutation "{mutation.name}": {error}') from error
+
+    def _observe(self, live: Manifest) -> ModelT:
+        """Turn a live object into the model that handlers get.
+
+        Raises:
+            HandlerError: If it is of another kind.
+        """
+        expected = (self._kind.api_version, self._kind.name)
+        if (live.get("apiVersion"), live.get("kind")) != expected:
+            seen = f"{live.get('apiVersion')} {live.get('kind')}"
+            raise HandlerError(f"{self.identity}: expected an object of {' '.join(expected)}, got {seen}")
+        return read_live(live, self._kind.model)
+
+
+class _GracefulResource(StaticResource[ModelT, MutatorT, StatusT]):
+    """Can be judged once the grace period is over."""
+
+    def grace_status(self, live: Manifest) -> StatusReport[GraceStatus]:
+        """Judge the live object after the grace period.
+
+        Args:
+            live: The object as the server returned it.
+
+        Raises:
+            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+        """
+        handler = self._handlers.grace
+        if handler is None:
+            raise HandlerError(f"{self.identity}: grace status handler is not configured")
+        return ask("grace status", self.identity, GraceStatus, lambda: handler(self._observe(live)))
+
+
+class _SuspendableResource(StaticResource[ModelT, MutatorT, StatusT]):
+    """Can be put to sleep."""
+
+    @property
+    def delete_on_suspend(self) -> bool:
+        """Whether suspending means deleting.
+
+        Raises:
+            HandlerError: If the handler raises.
+        """
+        decide = self._handlers.delete_on_suspend
+        if decide is None:
+            return False
+        try:
+            return bool(decide(self.baseline()))
+        except Exception as error:
+            raise HandlerError(f"{self.identity}: deletion decision failed: {error}") from error
+
+    def suspension_status(self, live: Manifest) -> StatusReport[SuspensionStatus]:
+        """Judge how far the live object is from being suspended.
+
+        Args:
+            live: The object as the server returned it.
+
+        Raises:
+            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+        """
+        handler = self._handlers.suspension
+        if handler is None:
+            raise HandlerError(f"{self.identity}: suspend status handler is not configured")
+        return ask("suspension status", self.identity, SuspensionStatus, lambda: handler(self._observe(live)))
+
+    def _suspend_edit(self) -> Callable[[MutatorT], object] | None:
+        if self._handlers.suspend is None:
+            raise HandlerError(f"{self.identity}: suspend mutation handler is not configured")
+        return self._handlers.suspend
+
+
+class WorkloadResource(
+    _GracefulResource[ModelT, MutatorT, AliveStatus], _SuspendableResource[ModelT, MutatorT, AliveStatus]
+):
+    """Runs for as long as it is wanted."""
+
+    def alive_status(self, operation: Operation, live: Manifest) -> StatusReport[AliveStatus]:
+        """Judge the live object.
+
+        Args:
+            operation: What this pass did to it.
+            live: The object as the server returned it.
+
+        Raises:
+            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+        """
+        return _converging(self, AliveStatus, operation, live)
+
+
+class TaskResource(_SuspendableResource[ModelT, MutatorT, CompletionStatus]):
+    """Runs to its end."""
+
+    def completion_status(self, operation: Operation, live: Manifest) -> StatusReport[CompletionStatus]:
+        """Judge the live object.
+
+        Args:
+            operation: What this pass did to it.
+            live: The object as the server returned it.
+
+        Raises:
+            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+        """
+        return _converging(self, CompletionStatus, operation, live)
+
+
+class IntegrationResource(
+    _GracefulResource[ModelT, MutatorT, OperationalStatus], _SuspendableResource[ModelT, MutatorT, OperationalStatus]
+):
+    """Depends on another controller to come to life."""
+
+    def operational_status(self, operation: Operation, live: Manifest) -> StatusReport[OperationalStatus]:
+        """Judge the live object.
+
+        Args:
+            operation: What this pass did to it.
+            live: The object as the server returned it.
+
+        Raises:
+            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+        """
+        return _converging(self, OperationalStatus, operation, live)
+
+
+def _converging(
+    resource: StaticResource[Any, Any, StatusT], vocabulary: type[StatusT], operation: Operation, live: Manifest
+) -> StatusReport[StatusT]:
+    handler = resource._handlers.status  # noqa: SLF001 (the engine's own)
+    if handler is None:
+        raise HandlerError(f"{resource.identity}: status handler is not configured")
+    return ask("status", resource.identity, vocabulary, lambda: handler(operation, resource._observe(live)))  # noqa: SLF001
