@@ -1,0 +1,150 @@
+"""Versions as operators meet them: read loosely, ordered quickly.
+
+A version is user's data (`spec.version`, a cluster's `gitVersion`), so it may be short (`1.5`), carry a `v` or leading
+zeros. It is read as Go's Masterminds/semver reads it, because that is the library whose constraints operator authors
+know, and ends as a `semver.Version`. Comparing two of those costs microseconds; a gate is asked far more often than
+a version is read, so a version is turned once into a plain tuple, its order, and only tuples are compared.
+"""
+
+import re
+from typing import Final, TypeAlias
+
+from semver import Version
+
+from ocf.errors import FeatureGateError
+
+__all__ = ["RELEASE", "Identifier", "Order", "parse_version", "read_version", "release_of", "shown", "version_order"]
+
+Identifier: TypeAlias = tuple[int, int, str]
+"""One part of a prerelease: (0, number, "") or (1, 0, text), so that numbers come before texts."""
+
+Order: TypeAlias = tuple[float, int, int, tuple[Identifier, ...], int]
+"""Major, minor, patch, prerelease, and 0; a bound may end in 1, which is the place just after that version.
+
+The empty prerelease comes before every version with the same numbers. The first part is a float only to allow infinity.
+"""
+
+RELEASE: Final[tuple[Identifier, ...]] = ((2, 0, ""),)
+"""The prerelease part of a release: after every real prerelease."""
+
+# The limits of Masterminds/semver 3.5: numbers of 64 bits, and 256 characters.
+_LARGEST: Final = 2**64 - 1
+_DIGITS_OF_LARGEST: Final = 20
+_MAX_LENGTH: Final = 256
+_MAX_SHOWN: Final = 80
+
+# The tail (prerelease and build) is judged by `semver`; the numbers are not, as it refuses `v1`, `1.5` and `01`.
+_LOOSE: Final = re.compile(r"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?")
+
+# https://github.com/kubernetes/sig-release/blob/master/release-engineering/versioning.md names these three; k3s tags
+# its own with -rc1, so a digit may follow.
+_KUBERNETES_PRERELEASE: Final = re.compile(r"(?:alpha|beta|rc)(?![A-Za-z])")
+
+
+def shown(value: object) -> str:
+    """Quote a value for a message: on one line, and shortened if it is very long."""
+    if not isinstance(value, str):
+        return "None" if value is None else f"{type(value).__name__} {value!r:.{_MAX_SHOWN}}"
+    if len(value) <= _MAX_SHOWN:
+        return repr(value)
+    return f"{value[:_MAX_SHOWN]!r}… ({len(value)} characters)"
+
+
+def read_version(text: str) -> Version | None:
+    """Read a version, or tell that it is none.
+
+    Args:
+        text: One to three numbers below 2**64, optionally with `v` in front and a prerelease and build behind; at
+            most 256 characters.
+
+    Returns:
+        The version, missing numbers being 0; None where the text is no version.
+
+    Example:
+        >>> str(read_version("v1.5-rc.1"))
+        '1.5.0-rc.1'
+        >>> read_version("latest")
+    """
+    match = _LOOSE.fullmatch(text) if len(text) <= _MAX_LENGTH else None
+    if match is None:
+        return None
+    major, minor, patch = (int(match[group] or 0) for group in (1, 2, 3))
+    if max(major, minor, patch) > _LARGEST:
+        return None
+    try:
+        return Version.parse(f"{major}.{minor}.{patch}{match[4] or ''}")
+    except ValueError:
+        return None
+
+
+def parse_version(text: object) -> Version:
+    """Read a version that has to be one.
+
+    Args:
+        text: See `read_version`. It is user's data, so it may be anything.
+
+    Returns:
+        The version.
+
+    Raises:
+        FeatureGateError: If the text is no version, which includes the empty text and values that are no text.
+
+    Example:
+        >>> str(parse_version("1.31"))
+        '1.31.0'
+    """
+    version = read_version(text) if isinstance(text, str) else None
+    if version is None:
+        raise FeatureGateError(
+            f"{shown(text)} is no version: write MAJOR.MINOR.PATCH as text, such as '1.31.4' or 'v1.31.4-rc.1+build'; "
+            f"MINOR and PATCH may be left out, numbers are below 2**64, {_MAX_LENGTH} characters at most"
+        )
+    return version
+
+
+def release_of(version: Version) -> Version:
+    """Take a vendor's suffix off a cluster version.
+
+    Everything behind the hyphen goes, unless it begins with `alpha`, `beta` or `rc`, which is how Kubernetes marks
+    its own prereleases: those stay exactly as they are.
+
+    Args:
+        version: For example `1.31.4-gke.1234000`.
+
+    Returns:
+        The release it was built from, or the version itself.
+
+    Example:
+        >>> str(release_of(Version.parse("1.31.4-eks-1a2b3c"))), str(release_of(Version.parse("1.32.0-rc.1")))
+        ('1.31.4', '1.32.0-rc.1')
+    """
+    if version.prerelease is None or _KUBERNETES_PRERELEASE.match(version.prerelease):
+        return version
+    return version.replace(prerelease=None)
+
+
+def version_order(version: Version) -> Order:
+    """Turn a version into a tuple that orders as versions do (semver.org, section 11).
+
+    Args:
+        version: Any version; its build is not part of the order.
+
+    Returns:
+        The tuple.
+
+    Example:
+        >>> version_order(Version.parse("1.5.0-rc.1")) < version_order(Version.parse("1.5.0+k3s1"))
+        True
+    """
+    prerelease = version.prerelease
+    identifiers = tuple(map(_identifier, prerelease.split("."))) if prerelease else RELEASE
+    return (version.major, version.minor, version.patch, identifiers, 0)
+
+
+def _identifier(text: str) -> Identifier:
+    # A number beyond 64 bits is a text for Masterminds/semver; without that rule the order would differ from Go's.
+    if text.isascii() and text.isdigit() and len(text) <= _DIGITS_OF_LARGEST:
+        number = int(text)
+        if number <= _LARGEST:
+            return (0, number, "")
+    return (1, 0, text)
