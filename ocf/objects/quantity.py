@@ -1,0 +1,243 @@
+"""Quantities: the numbers with suffixes, `500m` or `1.5Gi`, of the Kubernetes API.
+
+A quantity is an exact number, so it is held as an integer of billionths: nothing is finer in the API, and integers
+compare, hash and round without surprises. The text it came from is kept beside it, because the API server answers in
+the notation it was given (`1e6` stays `1e6`, `1024Mi` becomes `1Gi`); how it prints is worked out only when asked for.
+"""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from ocf.errors import QuantityError
+
+__all__ = ["Quantity"]
+
+# Every real quantity is far shorter; a longer one is an accident or an attack.
+_MAX_LENGTH: Final = 1024
+_MAX_EXPONENT: Final = 1024
+_MAX_BITS: Final = 3 * _MAX_LENGTH
+_MAX_SHOWN: Final = 40
+
+_INT64_MAX: Final = 2**63 - 1
+_INT64_MIN: Final = -(2**63)
+_NANO_DIGITS: Final = 9
+_NANO: Final = 10**_NANO_DIGITS
+_MICRO: Final = 10**6
+_KIBI: Final = 1024
+_LARGEST_BINARY: Final = _INT64_MAX * _NANO
+
+_POWERS: Final = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
+_BITS: Final = {"Ki": 10, "Mi": 20, "Gi": 30, "Ti": 40, "Pi": 50, "Ei": 60}
+_UNITS: Final = {suffix: 10 ** (power + _NANO_DIGITS) for suffix, power in _POWERS.items()} | {
+    suffix: 2**bits * _NANO for suffix, bits in _BITS.items()
+}
+_DECIMAL_SUFFIXES: Final = {power: suffix for suffix, power in _POWERS.items()}
+_BINARY_SUFFIXES: Final = ("", *_BITS)
+_LARGEST_POWER: Final = max(_DECIMAL_SUFFIXES)
+_STEP: Final = 3
+_DIGITS_OF_DOUBLE: Final = 15
+
+# The look-ahead wants a digit; the rest goes over a text once, whatever it is. The suffix is looked up afterwards.
+_split: Final = re.compile(r"(?=[+-]?\.?[0-9])([+-]?[0-9]*)\.?([0-9]*)(.*)", re.DOTALL).match
+_exponent: Final = re.compile(r"[eE]([+-]?[0-9]+)").fullmatch
+
+_FORM: Final = (
+    "write digits (2, 0.5, -1.25), then nothing, one of n u m k M G T P E Ki Mi Gi Ti Pi Ei, or an exponent (e3)"
+)
+
+
+@dataclass(frozen=True, slots=True, order=True, repr=False)
+class Quantity:
+    """An exact number of the Kubernetes API, such as `500m` or `1.5Gi`.
+
+    Quantities compare and hash by their number: `1000m` equals `1`. What is finer than a billionth is rounded up, away
+    from zero, and numbers with a binary suffix end at 2^63-1, as in the API server. Where the server is careless, this
+    class is not:
+
+    * a text without a digit before its suffix (`m`, `-`, `e3`), which the server reads as zero, is refused;
+    * so are texts of more than 1024 characters and exponents beyond 1024;
+    * decimal numbers of 1000E and more keep their suffix when printed;
+    * `value` and `milli` are rounded away from zero for negative numbers too, and never overflow.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/.
+
+    Args:
+        nano: The number in billionths.
+        written: A text of that number; it decides how the quantity prints.
+
+    Example:
+        >>> cpu = Quantity.parse("2.50")
+        >>> str(cpu), cpu.milli, cpu.value
+        ('2500m', 2500, 3)
+        >>> Quantity.parse("1000m") == Quantity.parse(1) < Quantity.parse("1Ki")
+        True
+    """
+
+    nano: int
+    written: str = field(compare=False)
+
+    @classmethod
+    def parse(cls, value: str | float) -> "Quantity":
+        """Read a quantity from a manifest.
+
+        Args:
+            value: A text, or a JSON number. Spaces around a text are not allowed.
+
+        Returns:
+            The quantity.
+
+        Raises:
+            QuantityError: If `value` is no quantity.
+        """
+        text = value if isinstance(value, str) else _text_of_number(value)
+        whole, fraction, suffix = _parts(text)
+        unit = _UNITS.get(suffix)
+        if unit is None:
+            nano = _shifted(int(whole + fraction), _exponent_of(suffix, text) - len(fraction) + _NANO_DIGITS)
+        elif fraction:
+            nano = _divided(int(whole + fraction) * unit, 10 ** len(fraction))
+        else:
+            nano = int(whole) * unit
+        if suffix in _BITS and not -_LARGEST_BINARY < nano < _LARGEST_BINARY:
+            nano = _LARGEST_BINARY if nano > 0 else -_LARGEST_BINARY
+        return cls(nano, text)
+
+    @classmethod
+    def from_milli(cls, milli: int, *, binary: bool = False) -> "Quantity":
+        """Make a quantity from thousandths, the unit in which the autoscaler counts.
+
+        Args:
+            milli: The number in thousandths.
+            binary: Print with the suffixes Ki, Mi, Gi …, as is usual for memory.
+
+        Returns:
+            The quantity.
+
+        Example:
+            >>> str(Quantity.from_milli(1500)), str(Quantity.from_milli(2**20 * 1000, binary=True))
+            ('1500m', '1Mi')
+        """
+        nano = milli * _MICRO
+        return cls(nano, _in_powers_of_1024(nano) if binary else _in_powers_of_1000(nano))
+
+    @property
+    def value(self) -> int:
+        """The number as an integer, rounded away from zero and kept within 64 bits."""
+        return _within_int64(_divided(self.nano, _NANO))
+
+    @property
+    def milli(self) -> int:
+        """The number in thousandths, rounded away from zero and kept within 64 bits."""
+        return _within_int64(_divided(self.nano, _MICRO))
+
+    def __str__(self) -> str:
+        """The text that the API server would store."""
+        if not self.nano:
+            return "0"
+        whole, fraction, suffix = _parts(self.written)
+        digits = whole.lstrip("+-0")
+        if suffix in _BITS:
+            kept = not fraction and _is_kept_binary(digits, _BITS[suffix])
+            return self.written if kept else _in_powers_of_1024(self.nano)
+        power = _POWERS.get(suffix)
+        scientific = power is None
+        if power is None:
+            power = _exponent_of(suffix, self.written)
+        kept = digits != "" and _is_kept_decimal(digits + fraction, power - len(fraction))
+        return self.written if kept else _in_powers_of_1000(self.nano, scientific=scientific)
+
+    def __repr__(self) -> str:
+        return f"Quantity.parse({str(self)!r})"
+
+
+def _text_of_number(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise QuantityError(
+            f"{_shown(value)} is no quantity: it must be a text or a number, not {type(value).__name__}"
+        )
+    # Writing out a huge integer takes quadratic time, so its size is looked at first.
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        raise QuantityError(
+            f"an integer of {value.bit_length()} bits is no quantity: at most {_MAX_BITS} bits are read"
+        )
+    return repr(value)
+
+
+def _parts(text: str) -> tuple[str, str, str]:
+    """Sign and digits before the point, digits after it, and the rest."""
+    if len(text) > _MAX_LENGTH:
+        raise _refusal(text, f"it has {len(text)} characters, at most {_MAX_LENGTH} are read")
+    match = _split(text)
+    if match is None:
+        raise _refusal(text, _FORM)
+    whole, fraction, suffix = match.groups()
+    return whole, fraction, suffix
+
+
+def _exponent_of(suffix: str, text: str) -> int:
+    match = _exponent(suffix)
+    if match is None:
+        raise _refusal(text, _FORM)
+    exponent = int(match[1])
+    if abs(exponent) > _MAX_EXPONENT:
+        raise _refusal(text, f"the exponent must lie between -{_MAX_EXPONENT} and {_MAX_EXPONENT}")
+    return exponent
+
+
+def _refusal(text: str, reason: str) -> QuantityError:
+    return QuantityError(f"{_shown(text)} is no quantity: {reason}")
+
+
+def _shown(value: object) -> str:
+    text = repr(value[: _MAX_SHOWN + 1] if isinstance(value, str) else value)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
+
+
+def _divided(number: int, divisor: int) -> int:
+    """A quotient, rounded away from zero."""
+    return -(-number // divisor) if number > 0 else number // divisor
+
+
+def _shifted(number: int, places: int) -> int:
+    return number * 10**places if places >= 0 else _divided(number, 10**-places)
+
+
+def _within_int64(number: int) -> int:
+    return max(_INT64_MIN, min(number, _INT64_MAX))
+
+
+# The server prints some texts as they came: its fast path takes them for canonical, even `+1`, `01` and `1.500`.
+
+
+def _is_kept_decimal(digits: str, power: int) -> bool:
+    fits = len(digits) <= _LARGEST_POWER and power >= -_NANO_DIGITS
+    return fits and power % _STEP == 0 and not digits.endswith("000")
+
+
+def _is_kept_binary(digits: str, bits: int) -> bool:
+    fits = len(digits) + bits * 3 // 10 < _DIGITS_OF_DOUBLE
+    return fits and int(digits) % 8 != 0
+
+
+def _in_powers_of_1024(nano: int) -> str:
+    units, rest = divmod(nano, _NANO)
+    if rest or -_KIBI < units < _KIBI:
+        return _in_powers_of_1000(nano)
+    power = 0
+    while units % _KIBI == 0:
+        units //= _KIBI
+        power += 1
+    return f"{units}{_BINARY_SUFFIXES[power]}"
+
+
+def _in_powers_of_1000(nano: int, *, scientific: bool = False) -> str:
+    digits = str(nano)
+    zeros = len(digits) - len(digits.rstrip("0"))
+    power = zeros // _STEP * _STEP - _NANO_DIGITS
+    if not scientific:
+        power = min(power, _LARGEST_POWER)
+    number = digits[: len(digits) - power - _NANO_DIGITS]
+    if scientific:
+        return f"{number}e{power}" if power else number
+    return f"{number}{_DECIMAL_SUFFIXES[power]}"
