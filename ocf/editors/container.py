@@ -1,0 +1,221 @@
+"""One container of a pod."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Literal
+
+from ocf.editors.editor import Editor
+from ocf.editors.keyed import KeyedList, ensure_entry, remove_entry
+from ocf.editors.values import field_type, own_or_none, require
+from ocf.errors import QuantityError
+from ocf.objects.quantity import Quantity
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1Container, V1ContainerPort, V1EnvVar, V1ResourceRequirements, V1VolumeMount
+
+__all__ = ["ContainerEditor"]
+
+_DEFAULT_PROTOCOL: Final = "TCP"
+
+_ENV: Final[KeyedList[V1Container, V1EnvVar]] = KeyedList("env", key=lambda variable: variable.name)
+_ARGS: Final[KeyedList[V1Container, str]] = KeyedList("args", key=lambda arg: arg)
+_PORTS: Final[KeyedList[V1Container, V1ContainerPort]] = KeyedList(
+    "ports", key=lambda port: (port.container_port, port.protocol or _DEFAULT_PROTOCOL)
+)
+_VOLUME_MOUNTS: Final[KeyedList[V1Container, V1VolumeMount]] = KeyedList(
+    "volume_mounts", key=lambda mount: mount.mount_path
+)
+
+
+class ContainerEditor(Editor["V1Container"]):
+    """Edits one container.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#Container.
+
+    Args:
+        raw: The live container.
+
+    Example:
+        >>> from kubernetes.client import V1Container, V1EnvVar
+        >>> container = ContainerEditor(V1Container(name="web", image="web:1"))
+        >>> container.set_image("web:2")
+        >>> container.ensure_env_var(V1EnvVar(name="MODE", value="fast"), V1EnvVar(name="LEVEL", value="info"))
+        >>> container.ensure_arg("--verbose")
+        >>> container.set_resource_request("cpu", "250m")
+        >>> container.raw.image, container.raw.args, container.raw.resources.requests
+        ('web:2', ['--verbose'], {'cpu': '250m'})
+    """
+
+    __slots__ = ()
+
+    def set_image(self, image: str) -> None:
+        """Set the image.
+
+        Args:
+            image: Its reference, `registry/name:tag` or with a digest.
+
+        Raises:
+            ConfigError: If it is no text.
+        """
+        self._raw.image = require("image", image, str)
+
+    def ensure_env_var(self, *variables: V1EnvVar) -> None:
+        """Put environment variables into the list: each in place of the first one of its name, or at the end.
+
+        A variable is replaced whole, so one that had a `value` can get a `valueFrom`. The order counts where a value
+        refers to another variable as `$(NAME)`: that one must come first.
+
+        Args:
+            variables: The variables; copies are stored.
+
+        Raises:
+            ConfigError: If one of them is no variable; then none is stored.
+        """
+        _ENV.ensure(self._raw, *variables)
+
+    def remove_env_var(self, *names: str) -> None:
+        """Drop every environment variable of some names.
+
+        Args:
+            names: Names of the variables.
+
+        Raises:
+            ConfigError: If one of them is no text.
+        """
+        _ENV.remove(self._raw, *(require("env", name, str) for name in names))
+
+    def ensure_arg(self, *args: str) -> None:
+        """Append arguments that are not there yet.
+
+        They are compared as whole texts: `--level=1` and `--level=2` are two arguments, and a flag whose value is an
+        argument of its own (`--level`, `1`) is not understood.
+
+        Args:
+            args: The arguments.
+
+        Raises:
+            ConfigError: If one of them is no text; then none is stored.
+        """
+        _ARGS.ensure(self._raw, *args)
+
+    def remove_arg(self, *args: str) -> None:
+        """Drop every occurrence of some arguments.
+
+        Args:
+            args: The arguments, as whole texts.
+
+        Raises:
+            ConfigError: If one of them is no text.
+        """
+        _ARGS.remove(self._raw, *(require("args", arg, str) for arg in args))
+
+    def ensure_port(self, port: V1ContainerPort) -> None:
+        """Put a port into the list: in place of the first one of its number and protocol, or at the end.
+
+        Args:
+            port: The port; a copy is stored. Without a protocol it is a TCP port.
+
+        Raises:
+            ConfigError: If it is no port.
+        """
+        _PORTS.ensure(self._raw, port)
+
+    def remove_port(self, container_port: int, *, protocol: str = _DEFAULT_PROTOCOL) -> None:
+        """Drop every port of a number and a protocol.
+
+        Args:
+            container_port: Its number.
+            protocol: `TCP`, `UDP` or `SCTP`.
+        """
+        _PORTS.remove(self._raw, (container_port, protocol or _DEFAULT_PROTOCOL))
+
+    def ensure_volume_mount(self, mount: V1VolumeMount) -> None:
+        """Put a volume mount into the list: in place of the first one of its path, or at the end.
+
+        Args:
+            mount: The mount; a copy is stored.
+
+        Raises:
+            ConfigError: If it is no volume mount.
+        """
+        _VOLUME_MOUNTS.ensure(self._raw, mount)
+
+    def remove_volume_mount(self, mount_path: str) -> None:
+        """Drop every volume mount of a path.
+
+        Args:
+            mount_path: The path, exactly as it is written there.
+
+        Raises:
+            ConfigError: If it is no text.
+        """
+        _VOLUME_MOUNTS.remove(self._raw, require("volumeMounts", mount_path, str))
+
+    def set_resource_limit(self, name: str, quantity: str | float | None) -> None:
+        """Set the limit of one resource.
+
+        Args:
+            name: `cpu`, `memory`, or an extended resource.
+            quantity: How much of it, as a text (`500m`, `1Gi`) or a number. None drops the limit.
+
+        Raises:
+            QuantityError: If it is no quantity.
+        """
+        self._set_resource("limits", name, quantity)
+
+    def set_resource_request(self, name: str, quantity: str | float | None) -> None:
+        """Set the request of one resource.
+
+        Args:
+            name: `cpu`, `memory`, or an extended resource.
+            quantity: How much of it, as a text (`500m`, `1Gi`) or a number. None drops the request.
+
+        Raises:
+            QuantityError: If it is no quantity.
+        """
+        self._set_resource("requests", name, quantity)
+
+    def set_resources(self, resources: V1ResourceRequirements | None) -> None:
+        """Set all limits, requests and claims.
+
+        Args:
+            resources: Replaces all of them; a copy is stored. None unsets the field.
+
+        Raises:
+            ConfigError: If it holds no resource requirements.
+            QuantityError: If one of its quantities is none.
+        """
+        resources = own_or_none(self._raw, "resources", resources)
+        if resources is not None:
+            for field, amounts in (("limits", resources.limits), ("requests", resources.requests)):
+                for name, quantity in (amounts or {}).items():
+                    _quantity_text(field, name, quantity)
+        self._raw.resources = resources
+
+    def _set_resource(self, field: Literal["limits", "requests"], name: str, quantity: str | float | None) -> None:
+        if quantity is None:
+            self._drop_resource(field, name)
+            return
+        text = _quantity_text(field, name, quantity)
+        resources = self._raw.resources or field_type(type(self._raw), "resources")()
+        ensure_entry(resources, field, name, text)
+        self._raw.resources = resources
+
+    def _drop_resource(self, field: Literal["limits", "requests"], name: str) -> None:
+        resources = self._raw.resources
+        if resources is None:
+            return
+        before = getattr(resources, field)
+        remove_entry(resources, field, name)
+        emptied = before is not None and getattr(resources, field) is None
+        # Requirements that require nothing any more would still be sent, as an empty object.
+        if emptied and all(value is None for value in vars(resources).values()):
+            self._raw.resources = None
+
+
+def _quantity_text(field: str, name: str, quantity: str | float) -> str:
+    """Return a quantity as the text it was given as."""
+    try:
+        return Quantity.parse(quantity).written
+    except QuantityError as error:
+        raise QuantityError(f"resources.{field}[{name}]: {error}") from None

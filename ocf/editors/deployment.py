@@ -1,0 +1,72 @@
+"""The spec of a Deployment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ocf.editors.editor import Editor
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1DeploymentSpec  # noqa: F401 (named in a base class, which is evaluated)
+
+__all__ = ["DeploymentSpecEditor"]
+
+
+class DeploymentSpecEditor(Editor["V1DeploymentSpec"]):
+    """Edits the spec of a Deployment; strategy and selector through `raw`, the pod template by editors of its own.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/.
+
+    Args:
+        raw: The live spec.
+
+    Example:
+        >>> from kubernetes.client import V1DeploymentSpec, V1LabelSelector, V1PodTemplateSpec
+        >>> spec = V1DeploymentSpec(selector=V1LabelSelector(), template=V1PodTemplateSpec())
+        >>> DeploymentSpecEditor(spec).set_replicas(3)
+        >>> spec.replicas
+        3
+    """
+
+    __slots__ = ()
+
+    def set_replicas(self, replicas: int | None) -> None:
+        """Set the number of pods.
+
+        Args:
+            replicas: Number of pods. None unsets the field, which leaves it to an autoscaler; without one the API
+                server takes 1.
+        """
+        self._raw.replicas = replicas
+
+    def set_paused(self, paused: bool | None) -> None:  # noqa: FBT001 (the value is the subject)
+        """Pause or resume rollouts.
+
+        Args:
+            paused: Whether changes of the template wait. None unsets the field, and the API server takes false.
+        """
+        self._raw.paused = paused
+
+    def set_min_ready_seconds(self, seconds: int | None) -> None:
+        """Set how long a pod must be ready before it counts as available.
+
+        Args:
+            seconds: The time. None unsets the field, and the API server takes 0.
+        """
+        self._raw.min_ready_seconds = seconds
+
+    def set_revision_history_limit(self, limit: int | None) -> None:
+        """Set how many old ReplicaSets are kept for a rollback.
+
+        Args:
+            limit: Their number. None unsets the field, and the API server takes 10.
+        """
+        self._raw.revision_history_limit = limit
+
+    def set_progress_deadline_seconds(self, seconds: int | None) -> None:
+        """Set how long a rollout may stand still before it counts as failed.
+
+        Args:
+            seconds: The time. None unsets the field, and the API server takes 600.
+        """
+        self._raw.progress_deadline_seconds = seconds

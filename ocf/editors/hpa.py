@@ -1,0 +1,133 @@
+"""The spec of a HorizontalPodAutoscaler."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ocf.editors.editor import Editor
+from ocf.editors.keyed import KeyedList
+from ocf.editors.metrics import ANY, AnyValue, check_metric, metric_filter, metric_identity
+from ocf.editors.values import field_type, own, own_or_none, require
+
+if TYPE_CHECKING:
+    from kubernetes.client import (
+        V1LabelSelector,
+        V2CrossVersionObjectReference,
+        V2HorizontalPodAutoscalerBehavior,
+        V2HorizontalPodAutoscalerSpec,
+        V2MetricSpec,
+    )
+
+__all__ = ["HPASpecEditor"]
+
+_METRICS: Final[KeyedList[V2HorizontalPodAutoscalerSpec, V2MetricSpec]] = KeyedList("metrics", key=metric_identity)
+
+
+class HPASpecEditor(Editor["V2HorizontalPodAutoscalerSpec"]):
+    """Edits the spec of a HorizontalPodAutoscaler.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
+
+    Args:
+        raw: The live spec.
+
+    Example:
+        >>> from kubernetes.client import (V2CrossVersionObjectReference, V2HorizontalPodAutoscalerSpec, V2MetricSpec,
+        ...                                V2MetricTarget, V2ResourceMetricSource)
+        >>> def cpu(percent: int) -> V2MetricSpec:
+        ...     target = V2MetricTarget(type="Utilization", average_utilization=percent)
+        ...     return V2MetricSpec(type="Resource", resource=V2ResourceMetricSource(name="cpu", target=target))
+        >>> target = V2CrossVersionObjectReference(api_version="apps/v1", kind="Deployment", name="backend")
+        >>> spec = HPASpecEditor(V2HorizontalPodAutoscalerSpec(scale_target_ref=target, max_replicas=5))
+        >>> spec.ensure_metric(cpu(80))
+        >>> spec.ensure_metric(cpu(70))
+        >>> [metric.resource.target.average_utilization for metric in spec.raw.metrics]
+        [70]
+        >>> spec.remove_metric("Resource", "cpu")
+        >>> spec.raw.metrics is None
+        True
+    """
+
+    __slots__ = ()
+
+    def set_scale_target_ref(self, ref: V2CrossVersionObjectReference) -> None:
+        """Say what is scaled.
+
+        Args:
+            ref: Replaces the whole reference: apiVersion, kind and name.
+
+        Raises:
+            ConfigError: If it is no reference; an HPA without a target does not exist.
+        """
+        self._raw.scale_target_ref = own(self._raw, "scale_target_ref", ref)
+
+    def set_min_replicas(self, replicas: int | None) -> None:
+        """Set the lower limit.
+
+        Args:
+            replicas: Number of pods; 0 is a value of its own. None unsets the field, and the API server takes 1.
+        """
+        self._raw.min_replicas = replicas
+
+    def set_max_replicas(self, replicas: int) -> None:
+        """Set the upper limit.
+
+        Args:
+            replicas: Number of pods.
+        """
+        self._raw.max_replicas = replicas
+
+    def set_behavior(self, behavior: V2HorizontalPodAutoscalerBehavior | None) -> None:
+        """Say how fast it may scale.
+
+        Args:
+            behavior: Replaces the whole behavior; nothing of the former one is kept. None returns to the API's
+                defaults.
+
+        Raises:
+            ConfigError: If it is no behavior.
+        """
+        self._raw.behavior = own_or_none(self._raw, "behavior", behavior)
+
+    def ensure_metric(self, metric: V2MetricSpec) -> None:
+        """Put a metric into the list.
+
+        The first entry that is the same metric is replaced whole, at its place; if there is none, the metric is
+        appended. Two entries are the same metric if they have the same `type` and agree in what identifies a metric of
+        it: Resource in its name, ContainerResource in name and container, Pods and External in metric name and
+        selector, Object in metric name, selector and described object. The target never counts. Selectors are compared
+        by meaning, in any order; no selector differs from the empty one.
+
+        Args:
+            metric: The metric; a copy is stored.
+
+        Raises:
+            ConfigError: If its type is unknown, or it does not have exactly the source its type calls for.
+        """
+        check_metric(require("metrics", metric, field_type(type(self._raw), "metrics")))
+        _METRICS.ensure(self._raw, metric)
+
+    def remove_metric(
+        self,
+        type: str,  # noqa: A002 (the field's own word)
+        name: str,
+        *,
+        selector: V1LabelSelector | AnyValue | None = ANY,
+        container: str | AnyValue = ANY,
+        described_object: V2CrossVersionObjectReference | AnyValue = ANY,
+    ) -> None:
+        """Drop every metric of a type and a name, or, with filters, some of them.
+
+        Args:
+            type: `Resource`, `ContainerResource`, `Pods`, `Object` or `External`.
+            name: Name of the resource or of the metric. The empty name also finds entries of the type that lack their
+                source.
+            selector: Only metrics with this selector; None: only those without one.
+            container: Only metrics of this container.
+            described_object: Only metrics of this object.
+
+        Raises:
+            ConfigError: If type or name is no text, or a filter is given that metrics of the type do not have.
+        """
+        condition = metric_filter(type, name, selector=selector, container=container, described_object=described_object)
+        _METRICS.remove_where(self._raw, condition)
