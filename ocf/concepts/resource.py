@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from ocf.concepts.data import Data
     from ocf.concepts.status import (
@@ -61,8 +61,13 @@ class Resource(Protocol):
         """The key as text, `apps/v1/Deployment/shop/backend`."""
         ...
 
-    def render(self, *, suspended: bool = False) -> Manifest:
+    def render(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Manifest:
         """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
+
+        Args:
+            suspended: Whether the suspension edit is wanted.
+            leaves: Fields that somebody else sets. Whatever baseline and mutations say about them is dropped; only the
+                suspension edit may still set them.
 
         Raises:
             MutationError: If a mutation or an edit fails; the baseline is as before.

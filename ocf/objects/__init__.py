@@ -11,12 +11,15 @@ from ocf.objects.models import (
     write_model,
 )
 from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, with_field, without_field
+from ocf.objects.quantity import Quantity
+from ocf.objects.selectors import selector_identity
 
 __all__ = [
     "PREFIX",
     "FieldPath",
     "Manifest",
     "ObjectKey",
+    "Quantity",
     "client_model",
     "copy_json",
     "copy_model",
@@ -27,6 +30,7 @@ __all__ = [
     "parse_path",
     "read_base",
     "read_live",
+    "selector_identity",
     "split_api_version",
     "with_field",
     "without_field",

@@ -7,11 +7,11 @@ half-done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from ocf.errors import ManifestError, MutationError, OcfError
-from ocf.objects import describe_invalid, write_model
+from ocf.objects import describe_invalid, without_field, write_model
 from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
@@ -56,28 +56,52 @@ class Renderer(Generic[ModelT, MutatorT]):
         self._baseline = baseline
         self._mutations = mutations
 
-    def model_and_manifest(self, suspend: Callable[[MutatorT], object] | None = None) -> tuple[ModelT, Manifest]:
-        """Return the rendered object, as a model and as a manifest.
+    def model(self) -> ModelT:
+        """Return the object as the mutations leave it.
+
+        Raises:
+            MutationError: If a gate, a mutation or an edit fails.
+        """
+        return self._mutated()[0]
+
+    def manifest(
+        self,
+        *,
+        suspend: Callable[[MutatorT], object] | None = None,
+        leaves: Collection[tuple[str, ...]] = (),
+    ) -> Manifest:
+        """Return the object as the mutations and last the suspension edit leave it.
 
         Args:
             suspend: Records the suspension edit; None renders without one.
+            leaves: Fields that are dropped after the mutations; the suspension edit may still set them.
 
         Raises:
-            MutationError: If a gate, a mutation or an edit fails, or what an edit left cannot be written.
+            MutationError: If a gate, a mutation or an edit fails.
         """
-        model = self._kind.model.model_validate(self._baseline)
-        for plan in self._plans(suspend):
-            self._apply(plan, model)
+        model, manifest = self._mutated()
+        for path in leaves:
+            manifest = without_field(manifest, path)
+        if suspend is None:
+            return manifest
+        plan = self._recorded_suspension(suspend)
+        return self._applied([plan], self._kind.model.model_validate(manifest) if leaves else model)[1]
+
+    def _mutated(self) -> tuple[ModelT, Manifest]:
+        plans = [self._recorded(mutation) for mutation in self._mutations]
+        return self._applied(plans, self._kind.model.model_validate(self._baseline))
+
+    def _applied(self, plans: Sequence[_Plan], model: ModelT) -> tuple[ModelT, Manifest]:
+        for plan in plans:
+            try:
+                plan.mutator.apply(model)
+            except EditError as error:
+                cause = error.__cause__ or error
+                raise self._failed(plan, error.category, cause) from cause
         try:
             return model, write_model(model)
         except ManifestError as error:
-            raise self._blame(error, suspend) from error
-
-    def _plans(self, suspend: Callable[[MutatorT], object] | None) -> list[_Plan]:
-        plans = [self._recorded(mutation) for mutation in self._mutations]
-        if suspend is not None:
-            plans.append(self._recorded_suspension(suspend))
-        return plans
+            raise self._blame(error, plans) from error
 
     def _recorded(self, mutation: Mutation[MutatorT]) -> _Plan:
         mutator = self._kind.mutator()
@@ -93,25 +117,18 @@ class Renderer(Generic[ModelT, MutatorT]):
         try:
             suspend(mutator)
         except Exception as error:
-            problem = f"failed to record the suspension edit: {_describe(error)}"
+            problem = f"failed to apply suspension mutations: {_describe(error)}"
             raise MutationError(self._identity, _SUSPENSION, problem) from error
         return _Plan(_SUSPENSION, "suspension", mutator)
-
-    def _apply(self, plan: _Plan, model: ModelT) -> None:
-        try:
-            plan.mutator.apply(model)
-        except EditError as error:
-            cause = error.__cause__ or error
-            raise self._failed(plan, error.category, cause) from cause
 
     def _failed(self, plan: _Plan, category: str, cause: BaseException) -> MutationError:
         problem = f'failed to apply {plan.stage} mutations: mutation "{plan.mutation}", {category}: {_describe(cause)}'
         return MutationError(self._identity, plan.mutation, problem, category=category)
 
-    def _blame(self, error: ManifestError, suspend: Callable[[MutatorT], object] | None) -> MutationError:
+    def _blame(self, error: ManifestError, plans: Sequence[_Plan]) -> MutationError:
         """Find the edit that left something that cannot be written: the same plans again, looking after each step."""
         model = self._kind.model.model_validate(self._baseline)
-        for plan, category in _steps(self._plans(suspend)):
+        for plan, category in _steps(plans):
             category.apply(model, plan.mutator.recorded(category.name))
             try:
                 write_model(model)
@@ -120,7 +137,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         return MutationError(self._identity, "", f"the rendered object cannot be written: {error}")
 
 
-def _steps(plans: list[_Plan]) -> Iterator[tuple[_Plan, Any]]:
+def _steps(plans: Sequence[_Plan]) -> Iterator[tuple[_Plan, Any]]:
     for plan in plans:
         for category in plan.mutator.categories:
             if plan.mutator.recorded(category.name):

@@ -6,7 +6,7 @@ it can be rendered any number of times, previewed without a cluster, and shared 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -118,13 +118,15 @@ class StaticResource(Generic[ModelT, MutatorT, StatusT]):
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
-        return self._renderer.model_and_manifest()[0]
+        return self._renderer.model()
 
-    def render(self, *, suspended: bool = False) -> Manifest:
+    def render(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Manifest:
         """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
 
         Args:
             suspended: Whether the suspension edit is wanted; a static resource has none.
+            leaves: Fields that somebody else sets. Whatever baseline and mutations say about them is dropped; only the
+                suspension edit may still set them.
 
         Returns:
             A manifest of the caller's own; the baseline is as before.
@@ -132,7 +134,8 @@ class StaticResource(Generic[ModelT, MutatorT, StatusT]):
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
-        return self._renderer.model_and_manifest(self._suspend_edit() if suspended else None)[1]
+        suspend = self._suspend_edit() if suspended else None
+        return self._renderer.manifest(suspend=suspend, leaves=leaves)
 
     @property
     def registered_mutations(self) -> tuple[str, ...]:

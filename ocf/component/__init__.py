@@ -1,0 +1,24 @@
+"""Many resources, one condition: build, reconcile, suspend.
+
+A component is built from resources, reconciled inside `reconciling`, and reported as one condition of its owner.
+"""
+
+from ocf.component.builder import Builder
+from ocf.component.component import Component
+from ocf.component.conditions import Condition, Reason
+from ocf.component.context import ReconcileContext, reconciling
+from ocf.component.leaving import BEFORE_SUSPENSION
+from ocf.component.results import Action, Outcome, Result
+
+__all__ = [
+    "BEFORE_SUSPENSION",
+    "Action",
+    "Builder",
+    "Component",
+    "Condition",
+    "Outcome",
+    "Reason",
+    "ReconcileContext",
+    "Result",
+    "reconciling",
+]

@@ -1,0 +1,227 @@
+"""Many resources, one condition: how a component is reconciled, suspended and resumed.
+
+A component is a value: it holds what was registered and nothing it learns, so it can be built anew for every pass or
+kept. A pass works through the resources in order of registration and stops at the first one that is blocked; its only
+memory is the owner's status and the cluster itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from ocf.component.conditions import SUSPENSION_REASONS, Condition, Reason, converging, failed, suspending
+from ocf.component.context import ReconcileContext
+from ocf.component.entries import Entry, fields_left, scale_targets, scalers_first
+from ocf.component.managing import Applied, ManagedObject
+from ocf.component.results import Action, Outcome, Result
+from ocf.concepts import (
+    Alive,
+    Completable,
+    DataProducer,
+    Guardable,
+    GuardStatus,
+    Operation,
+    Operational,
+    Resource,
+    ScaleTarget,
+    StatusReport,
+    Suspendable,
+    SuspensionStatus,
+    data_scope,
+)
+from ocf.errors import OcfError, ReconcileError
+from ocf.objects import Manifest, get_field
+
+__all__ = ["Component"]
+
+_SETTLED = frozenset({Reason.HEALTHY, Reason.SUSPENDED})
+_ACTIONS = {
+    Operation.CREATED: Action.CREATED,
+    Operation.UPDATED: Action.UPDATED,
+    Operation.NONE: Action.UNCHANGED,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Component:
+    """A feature of a product: resources that are reconciled together and reported as one condition.
+
+    Built by `Builder`.
+
+    Args:
+        name: What it is called; a part of the field manager's name, so renaming it hands every field to a new manager.
+        condition_type: Type of its condition on the owner.
+        entries: Its resources, in order of registration.
+        suspended: Whether it is to be asleep.
+        poll_interval: When to look again while it is neither healthy nor suspended.
+    """
+
+    name: str
+    condition_type: str
+    entries: tuple[Entry, ...]
+    suspended: bool
+    poll_interval: timedelta
+
+    async def reconcile(self, context: ReconcileContext) -> Result:
+        """Bring the component to its desired state, and stage its condition in the context.
+
+        Args:
+            context: The pass, from `reconciling`.
+
+        Returns:
+            The condition, what was done to each resource, and when to look again.
+
+        Raises:
+            ReconcileError: Naming the resource and the step that failed; the condition is then `Error` and says the
+                same.
+        """
+        previous = context.condition(self.condition_type)
+        with data_scope():
+            try:
+                targets = self._scale_targets()
+                if self.suspended:
+                    condition, outcomes = await self._suspend(context, previous, targets)
+                else:
+                    condition, outcomes = await self._converge(context, previous, targets)
+            except ReconcileError as error:
+                generation = context.owned_by.generation
+                context.set_condition(failed(error.problem, previous=previous, generation=generation, now=context.now))
+                raise
+        context.set_condition(condition)
+        requeue = None if condition.reason in _SETTLED else self.poll_interval
+        return Result(condition=condition, outcomes=tuple(outcomes), requeue_after=requeue)
+
+    def _scale_targets(self) -> dict[str, ScaleTarget]:
+        try:
+            return scale_targets(self.entries)
+        except OcfError as error:
+            raise ReconcileError(self.name, f"failed to find scale targets: {error}") from error
+
+    async def _converge(
+        self, context: ReconcileContext, previous: Condition, targets: dict[str, ScaleTarget]
+    ) -> tuple[Condition, list[Outcome]]:
+        resuming = previous.reason in SUSPENSION_REASONS
+        outcomes: list[Outcome] = []
+        for entry in scalers_first(self.entries, targets) if resuming else self.entries:
+            outcome = await self._manage(entry, context, targets)
+            outcomes.append(outcome)
+            if outcome.action is Action.BLOCKED:
+                break
+        reports = [outcome.report for outcome in outcomes if outcome.report is not None]
+        generation = context.owned_by.generation
+        return converging(reports, previous=previous, generation=generation, now=context.now), outcomes
+
+    async def _manage(self, entry: Entry, context: ReconcileContext, targets: dict[str, ScaleTarget]) -> Outcome:
+        resource = entry.resource
+        guard = self._guard(resource)
+        if guard.status is GuardStatus.BLOCKED:
+            return Outcome(resource=resource.identity, action=Action.BLOCKED, report=guard)
+        managed = ManagedObject(resource, self.name, context, fields_left(entry, targets))
+        applied = await managed.apply(await managed.get())
+        report = self._status(resource, applied)
+        self._extract(resource, applied.live)
+        return _outcome(resource, applied, report)
+
+    def _guard(self, resource: Resource) -> StatusReport[GuardStatus]:
+        if not isinstance(resource, Guardable):
+            return StatusReport(GuardStatus.UNBLOCKED)
+        with self._failing("evaluate guard for", resource):
+            return resource.guard_status()
+
+    def _status(self, resource: Resource, applied: Applied) -> StatusReport[Any] | None:
+        with self._failing("determine converging status of", resource):
+            if isinstance(resource, Alive):
+                return resource.alive_status(applied.operation, applied.live)
+            if isinstance(resource, Operational):
+                return resource.operational_status(applied.operation, applied.live)
+            if isinstance(resource, Completable):
+                return resource.completion_status(applied.operation, applied.live)
+        return None
+
+    def _extract(self, resource: Resource, live: Manifest) -> None:
+        if isinstance(resource, DataProducer):
+            with self._failing("extract data from", resource):
+                resource.extract_data(live)
+
+    async def _suspend(
+        self, context: ReconcileContext, previous: Condition, targets: dict[str, ScaleTarget]
+    ) -> tuple[Condition, list[Outcome]]:
+        outcomes: list[Outcome] = []
+        errors: list[ReconcileError] = []
+        for entry in scalers_first(self.entries, targets):
+            if isinstance(entry.resource, Suspendable):
+                managed = ManagedObject(entry.resource, self.name, context, fields_left(entry, targets))
+                try:
+                    outcomes.append(await self._put_to_sleep(entry.resource, managed))
+                except ReconcileError as error:
+                    errors.append(error)
+        if errors:
+            raise _joined(self.name, errors) from errors[0]
+        reports = [outcome.report for outcome in outcomes if outcome.report is not None]
+        generation = context.owned_by.generation
+        return suspending(reports, previous=previous, generation=generation, now=context.now), outcomes
+
+    async def _put_to_sleep(self, resource: Resource, managed: ManagedObject) -> Outcome:
+        """Bring one resource into its suspended form, and delete it where that is what suspending means."""
+        assert isinstance(resource, Suspendable)  # noqa: S101 (the caller asked; this tells the type checker)
+        with self._failing("suspend", resource):
+            deletes = resource.delete_on_suspend
+        live = await managed.get()
+        if deletes and live is None:
+            report = StatusReport(SuspensionStatus.SUSPENDED, f"Resource {resource.identity} already deleted.")
+            return Outcome(resource=resource.identity, action=Action.ABSENT, report=report)
+        if deletes and live is not None and _is_going(live):
+            return Outcome(resource=resource.identity, action=Action.UNCHANGED, report=_waiting_for_end(resource))
+        applied = await managed.apply(live, suspended=True)
+        with self._failing("determine suspension status of", resource):
+            report = resource.suspension_status(applied.live)
+        self._extract(resource, applied.live)
+        if not deletes or report.status is not SuspensionStatus.SUSPENDED:
+            return _outcome(resource, applied, report)
+        await managed.delete(applied.live)
+        if get_field(applied.live, ("metadata", "finalizers")):
+            report = _waiting_for_end(resource)
+        return Outcome(
+            resource=resource.identity,
+            action=Action.DELETED,
+            report=report,
+            writes=applied.writes + 1,
+            reasons=(*applied.reasons, "suspended"),
+        )
+
+    @contextmanager
+    def _failing(self, what: str, resource: Resource) -> Iterator[None]:
+        """Name the resource and the step in whatever is raised."""
+        try:
+            yield
+        except OcfError as error:
+            detail = str(error).removeprefix(f"{resource.identity}: ")
+            problem = f"failed to {what} resource {resource.identity}: {detail}"
+            raise ReconcileError(self.name, problem, resource=resource.identity) from error
+
+
+def _outcome(resource: Resource, applied: Applied, report: StatusReport[Any] | None) -> Outcome:
+    return Outcome(
+        resource=resource.identity,
+        action=_ACTIONS[applied.operation],
+        report=report,
+        writes=applied.writes,
+        reasons=applied.reasons,
+    )
+
+
+def _is_going(live: Manifest) -> bool:
+    return get_field(live, ("metadata", "deletionTimestamp")) is not None
+
+
+def _waiting_for_end(resource: Resource) -> StatusReport[SuspensionStatus]:
+    return StatusReport(SuspensionStatus.SUSPENDING, f"Waiting for resource {resource.identity} to be deleted.")
+
+
+def _joined(component: str, errors: Sequence[ReconcileError]) -> ReconcileError:
+    resource = errors[0].resource if len(errors) == 1 else ""
+    return ReconcileError(component, "; ".join(error.problem for error in errors), resource=resource)

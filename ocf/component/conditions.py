@@ -1,0 +1,278 @@
+"""From what the resources report to the one condition of a component.
+
+Two tables drive it. *Priority* chooses the reason: the most telling word wins. *Severity* chooses whose sentences
+make the
+message: all reports that weigh as much as the winner. Everything here is a function of values and an instant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from ocf.concepts import StatusReport, SuspensionStatus, format_time
+from ocf.objects import Manifest
+
+__all__ = ["Condition", "Reason", "converging", "failed", "stored_condition", "suspending"]
+
+
+class Reason(StrEnum):
+    """Why a component's condition is what it is."""
+
+    ERROR = "Error"
+    FEATURE_GATE_ERROR = "FeatureGateError"
+    DOWN = "Down"
+    DEGRADED = "Degraded"
+    PENDING_SUSPENSION = "PendingSuspension"
+    SUSPENDING = "Suspending"
+    SUSPENDED = "Suspended"
+    DISABLED = "Disabled"
+    FAILING = "Failing"
+    OPERATION_FAILING = "OperationFailing"
+    TASK_FAILING = "TaskFailing"
+    BLOCKED = "Blocked"
+    PREREQUISITE_NOT_MET = "PrerequisiteNotMet"
+    SCALING = "Scaling"
+    TASK_RUNNING = "TaskRunning"
+    UPDATING = "Updating"
+    CREATING = "Creating"
+    OPERATION_PENDING = "OperationPending"
+    TASK_PENDING = "TaskPending"
+    HEALTHY = "Healthy"
+    OPERATIONAL = "Operational"
+    COMPLETED = "Completed"
+    UNKNOWN = "Unknown"
+
+    @property
+    def priority(self) -> int:
+        """The higher, the more it says; the highest among the reports becomes the condition's reason."""
+        return _PRIORITY[self]
+
+    @property
+    def severity(self) -> int:
+        """The reports that weigh as much as the winner are joined to the message; 0 for words no resource reports."""
+        return _SEVERITY.get(self, 0)
+
+
+_PRIORITY: Final = {
+    Reason.ERROR: 20,
+    Reason.FEATURE_GATE_ERROR: 20,
+    Reason.DOWN: 19,
+    Reason.DEGRADED: 18,
+    Reason.PENDING_SUSPENSION: 17,
+    Reason.SUSPENDING: 16,
+    Reason.SUSPENDED: 15,
+    Reason.DISABLED: 14,
+    Reason.FAILING: 13,
+    Reason.OPERATION_FAILING: 12,
+    Reason.TASK_FAILING: 11,
+    Reason.BLOCKED: 10,
+    Reason.PREREQUISITE_NOT_MET: 10,
+    Reason.SCALING: 9,
+    Reason.TASK_RUNNING: 8,
+    Reason.UPDATING: 7,
+    Reason.CREATING: 6,
+    Reason.OPERATION_PENDING: 5,
+    Reason.TASK_PENDING: 4,
+    Reason.HEALTHY: 3,
+    Reason.OPERATIONAL: 2,
+    Reason.COMPLETED: 1,
+    Reason.UNKNOWN: 0,
+}
+
+_SEVERITY: Final = {
+    Reason.FAILING: 5,
+    Reason.OPERATION_FAILING: 5,
+    Reason.TASK_FAILING: 5,
+    Reason.SCALING: 4,
+    Reason.TASK_RUNNING: 4,
+    Reason.UPDATING: 3,
+    Reason.BLOCKED: 2,
+    Reason.CREATING: 2,
+    Reason.OPERATION_PENDING: 2,
+    Reason.TASK_PENDING: 2,
+    Reason.HEALTHY: 1,
+    Reason.OPERATIONAL: 1,
+    Reason.COMPLETED: 1,
+}
+
+_READY: Final = frozenset({Reason.HEALTHY, Reason.OPERATIONAL, Reason.COMPLETED})
+# These hold their place while others of the kind come and go, so that a rollout keeps one name; see `_sticks`.
+_STICKY: Final = frozenset({Reason.CREATING, Reason.UPDATING, Reason.SCALING})
+_PROGRESSING: Final = _STICKY | {Reason.TASK_RUNNING, Reason.OPERATION_PENDING, Reason.TASK_PENDING}
+# Coming from one of these a component starts to converge anew, and so does its clock.
+_OUTSIDE_CONVERGENCE: Final = frozenset(
+    {
+        Reason.UNKNOWN,
+        Reason.DISABLED,
+        Reason.FEATURE_GATE_ERROR,
+        Reason.PREREQUISITE_NOT_MET,
+        Reason.SUSPENDED,
+        Reason.SUSPENDING,
+        Reason.PENDING_SUSPENSION,
+    }
+)
+SUSPENSION_REASONS: Final = frozenset({Reason.SUSPENDED, Reason.SUSPENDING, Reason.PENDING_SUSPENSION})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Condition:
+    """A condition of an owner, as `metav1.Condition` has it.
+
+    Args:
+        type: What it is about, `WebInterfaceReady`.
+        status: Whether it holds; a component never says Unknown.
+        reason: One word.
+        message: For a person.
+        observed_generation: `metadata.generation` of the owner that was looked at.
+        last_transition_time: Since when the status holds, RFC 3339.
+    """
+
+    type: str
+    status: bool
+    reason: Reason
+    message: str
+    observed_generation: int
+    last_transition_time: str
+
+    def to_manifest(self) -> Manifest:
+        """Return it in API spelling."""
+        return {
+            "type": self.type,
+            "status": "True" if self.status else "False",
+            "reason": str(self.reason),
+            "message": self.message,
+            "observedGeneration": self.observed_generation,
+            "lastTransitionTime": self.last_transition_time,
+        }
+
+
+def stored_condition(conditions: Sequence[Manifest], name: str, generation: int) -> Condition:
+    """Read a component's condition from its owner.
+
+    Args:
+        conditions: `status.conditions` of the owner.
+        name: The condition's type.
+        generation: `metadata.generation` of the owner.
+
+    Returns:
+        The stored condition; one that is absent, or whose reason is none of ours, reads as Unknown.
+
+    Example:
+        >>> stored_condition([], "WebReady", 3).message
+        'Component has not been reconciled yet.'
+    """
+    found = next((condition for condition in conditions if condition.get("type") == name), {})
+    reason = str(found.get("reason"))
+    known = reason in set(Reason)
+    return Condition(
+        type=name,
+        status=found.get("status") == "True",
+        reason=Reason(reason) if known else Reason.UNKNOWN,
+        message=str(found.get("message", "")) if known else "Component has not been reconciled yet.",
+        observed_generation=int(found.get("observedGeneration") or generation),
+        last_transition_time=str(found.get("lastTransitionTime") or ""),
+    )
+
+
+def converging(
+    reports: Sequence[StatusReport[Any]], *, previous: Condition, generation: int, now: datetime
+) -> Condition:
+    """Judge a component that is being reconciled.
+
+    Args:
+        reports: What the resources that count report, in order of registration; a static resource reports nothing.
+        previous: The stored condition.
+        generation: `metadata.generation` of the owner.
+        now: The instant of this pass.
+
+    Returns:
+        `True/Healthy` if everything is ready, else `False` with the reason and the message of the summary.
+    """
+    reasons = [Reason(report.status) for report in reports]
+    if _READY.issuperset(reasons):
+        return _moved(previous, _verdict(Reason.HEALTHY, "Component is healthy.", ready=True), generation, now)
+    winner = max(reasons, key=lambda reason: reason.priority)
+    message = _joined(
+        report for report, reason in zip(reports, reasons, strict=True) if reason.severity == winner.severity
+    )
+    if previous.reason in _OUTSIDE_CONVERGENCE:
+        # Even from False to False: time spent suspended or waiting is no time spent converging.
+        previous = replace(previous, last_transition_time="")
+    elif _sticks(previous.reason, winner):
+        winner = previous.reason
+    return _moved(previous, _verdict(winner, message, ready=False), generation, now)
+
+
+def suspending(
+    reports: Sequence[StatusReport[SuspensionStatus]], *, previous: Condition, generation: int, now: datetime
+) -> Condition:
+    """Judge a component that is being suspended.
+
+    Args:
+        reports: What the resources that can be suspended report, in order of registration.
+        previous: The stored condition.
+        generation: `metadata.generation` of the owner.
+        now: The instant of this pass.
+
+    Returns:
+        `True/Suspended` once nothing is left to do, else `False` with the state that is furthest from it.
+    """
+    furthest = max((report.status for report in reports), key=lambda status: status.distance, default=None)
+    if furthest is None or furthest is SuspensionStatus.SUSPENDED:
+        verdict = _verdict(Reason.SUSPENDED, "All resources are suspended.", ready=True)
+    else:
+        message = _joined(report for report in reports if report.status is furthest)
+        verdict = _verdict(Reason(furthest), message, ready=False)
+    return _moved(previous, verdict, generation, now)
+
+
+def failed(
+    message: str, *, previous: Condition, generation: int, now: datetime, reason: Reason = Reason.ERROR
+) -> Condition:
+    """Say that a pass failed.
+
+    Args:
+        message: The error.
+        previous: The stored condition.
+        generation: `metadata.generation` of the owner.
+        now: The instant of this pass.
+        reason: `Error`, or the more precise word where there is one.
+    """
+    return _moved(previous, _verdict(reason, message, ready=False), generation, now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Verdict:
+    status: bool
+    reason: Reason
+    message: str
+
+
+def _verdict(reason: Reason, message: str, *, ready: bool) -> _Verdict:
+    return _Verdict(ready, reason, message)
+
+
+def _moved(previous: Condition, verdict: _Verdict, generation: int, now: datetime) -> Condition:
+    """Return the next condition; the transition time moves only with the status, or where there is none yet."""
+    stays = previous.status is verdict.status and previous.last_transition_time
+    return Condition(
+        type=previous.type,
+        status=verdict.status,
+        reason=verdict.reason,
+        message=verdict.message,
+        observed_generation=generation,
+        last_transition_time=previous.last_transition_time if stays else format_time(now),
+    )
+
+
+def _sticks(previous: Reason, winner: Reason) -> bool:
+    """Tell whether the old word stays; failing and blocked always show through."""
+    return previous in _STICKY and winner in _PROGRESSING
+
+
+def _joined(reports: Any) -> str:
+    return "; ".join(report.reason for report in reports if report.reason)

@@ -1,0 +1,163 @@
+"""One pass over an owner: what its components share, and the one write of its status.
+
+The owner's manifest is kept as it was read. Components, and the user's own code inside the block, change a copy of
+its status, and leaving the block writes that copy once, only if it differs: also after an error, but not when the
+pass was cancelled.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.cluster import Cluster, Subresource
+from ocf.component.conditions import Condition, stored_condition
+from ocf.component.ownership import Owner, field_manager
+from ocf.concepts import Clock, SystemClock
+from ocf.errors import ApiError, ConflictError, NotFoundError
+from ocf.objects import Manifest, copy_json, write_model
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["ReconcileContext", "reconciling"]
+
+# How often a status is written anew after somebody else was faster; each try starts from what is stored then.
+_STATUS_TRIES: Final = 5
+
+
+class ReconcileContext:
+    """What the components of one owner share during a pass.
+
+    Args:
+        owner: The owner as read from the cluster; kept as it is.
+        cluster: Where the objects live.
+        clock: Tells the instant of the pass.
+
+    Attributes:
+        owner: The owner as it was read.
+        status: A copy of its status, to be changed; it is written on the way out of `reconciling`.
+        cluster: Where the objects live.
+    """
+
+    def __init__(self, owner: Manifest, cluster: Cluster, clock: Clock) -> None:
+        self.owner: Final = owner
+        self.status: Final[dict[str, Any]] = copy_json(owner.get("status") or {})
+        self.cluster: Final = cluster
+        self.owned_by: Final = Owner.of(owner)
+        self.now: Final = clock.now()
+        self._ours: set[str] = set()
+
+    def condition(self, name: str) -> Condition:
+        """Return a condition of the owner as it stands now.
+
+        Args:
+            name: The condition's type.
+
+        Returns:
+            The condition; one that was never written reads as Unknown.
+        """
+        return stored_condition(self.status.get("conditions") or [], name, self.owned_by.generation)
+
+    def set_condition(self, condition: Condition) -> None:
+        """Stage a condition; it replaces the one of its type, at its place.
+
+        Args:
+            condition: The new condition.
+        """
+        self._ours.add(condition.type)
+        self.status["conditions"] = _with_condition(self.status.get("conditions") or [], condition.to_manifest())
+
+    async def write_status(self) -> None:
+        """Write the staged status if it differs from what was read.
+
+        If somebody else was faster, what they wrote is read and kept, except for the conditions and the fields that
+        were changed here. An owner that is gone has no status to write.
+
+        Raises:
+            ApiError: If the cluster refuses the write for another reason, or conflicts do not end.
+        """
+        live = self.owner
+        for tries_left in reversed(range(_STATUS_TRIES)):
+            status = self.status if live is self.owner else self._rebased(live)
+            if status == (live.get("status") or {}):
+                return
+            try:
+                await self.cluster.update(
+                    {**live, "status": status}, field_manager=self._manager, subresource=Subresource.STATUS
+                )
+            except NotFoundError:
+                return
+            except ConflictError:
+                if not tries_left:
+                    raise
+            else:
+                return
+            try:
+                live = await self.cluster.get(self.owned_by.key)
+            except NotFoundError:
+                return
+            if live["metadata"].get("uid") != self.owned_by.uid:
+                return
+
+    @property
+    def _manager(self) -> str:
+        return field_manager(self.owned_by.key.kind, "status", self.owned_by.uid)
+
+    def _rebased(self, live: Manifest) -> dict[str, Any]:
+        """Return the status as stored now, with what this pass changed."""
+        before = self.owner.get("status") or {}
+        status: dict[str, Any] = copy_json(live.get("status") or {})
+        for key in before.keys() | self.status.keys():
+            if key != "conditions" and self.status.get(key) != before.get(key):
+                status.pop(key, None)
+                if key in self.status:
+                    status[key] = self.status[key]
+        staged = {condition["type"]: condition for condition in self.status.get("conditions") or []}
+        old = {condition["type"]: condition for condition in before.get("conditions") or []}
+        for name, condition in staged.items():
+            if name in self._ours or condition != old.get(name):
+                status["conditions"] = _with_condition(status.get("conditions") or [], condition)
+        return status
+
+
+@asynccontextmanager
+async def reconciling(
+    owner: Manifest | BaseModel, cluster: Cluster, *, clock: Clock | None = None
+) -> AsyncIterator[ReconcileContext]:
+    """Reconcile the components of one owner, and write its status once.
+
+    Args:
+        owner: The owner as read from the cluster: its manifest, or a model of it that keeps every field.
+        cluster: Where the objects live.
+        clock: Tells the instant of the pass; the machine's clock by default.
+
+    Yields:
+        The context for `Component.reconcile`; the user's own status fields are set in its `status`.
+
+    Raises:
+        ManifestError: If the owner has no name or no uid.
+        ApiError: If the status cannot be written; after an error inside the block that one is raised, with a note.
+    """
+    manifest = owner if isinstance(owner, dict) else write_model(owner)
+    context = ReconcileContext(manifest, cluster, clock or SystemClock())
+    try:
+        yield context
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        try:
+            await context.write_status()
+        except ApiError as unwritten:
+            error.add_note(f"the status of {context.owned_by.key} could not be written either: {unwritten}")
+        raise
+    await context.write_status()
+
+
+def _with_condition(conditions: list[Manifest], condition: Manifest) -> list[Manifest]:
+    name = condition["type"]
+    if any(other.get("type") == name for other in conditions):
+        return [condition if other.get("type") == name else other for other in conditions]
+    return [*conditions, condition]

@@ -1,0 +1,123 @@
+"""Whose object it is: field managers, owner references, and what is never sent."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from ocf.errors import ConfigError, FieldProblem, ManifestError
+from ocf.objects import Manifest, ObjectKey, get_field
+
+__all__ = ["Owner", "field_manager", "sendable"]
+
+# The API server's limit for the name of a field manager.
+_LONGEST_MANAGER: Final = 128
+# What only the server sets; sent back, most of it would be refused.
+_SERVER_METADATA: Final = frozenset(
+    {
+        "creationTimestamp",
+        "deletionGracePeriodSeconds",
+        "deletionTimestamp",
+        "generation",
+        "managedFields",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    }
+)
+
+
+def field_manager(*parts: str) -> str:
+    """Name a field manager.
+
+    Args:
+        parts: What it is made of: kind of the owner, component, uid of the owner.
+
+    Returns:
+        The parts joined by slashes; their SHA-256 in hex where that is longer than the API allows.
+
+    Example:
+        >>> field_manager("Shop", "web-interface", "c0ffee")
+        'Shop/web-interface/c0ffee'
+        >>> len(field_manager("Shop", "x" * 200, "c0ffee"))
+        64
+    """
+    name = "/".join(parts)
+    return name if len(name) <= _LONGEST_MANAGER else hashlib.sha256(name.encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The custom resource that components belong to.
+
+    Args:
+        key: What it is called.
+        uid: Its uid.
+        generation: Its `metadata.generation`; 0 where the server keeps none.
+    """
+
+    key: ObjectKey
+    uid: str
+    generation: int = 0
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> Owner:
+        """Read an owner from its live object.
+
+        Args:
+            manifest: The object as the server returned it.
+
+        Raises:
+            ManifestError: If it has no name or no uid, and so was not read from a cluster.
+        """
+        key = ObjectKey.of(manifest)
+        uid = get_field(manifest, ("metadata", "uid"))
+        if not isinstance(uid, str) or not uid:
+            problem = FieldProblem("metadata.uid", "required value: an owner is an object as read from the cluster")
+            raise ManifestError(str(key), [problem])
+        return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)))
+
+    def owned(self, manifest: Manifest) -> Manifest:
+        """Return the object with a controller reference to this owner.
+
+        A cluster-scoped object cannot name a namespaced owner; it is returned as it is.
+
+        Args:
+            manifest: The desired object; left as it is.
+
+        Raises:
+            ConfigError: If the object lives in another namespace, where the reference would get it deleted, or names
+                another controller.
+        """
+        metadata = manifest["metadata"]
+        namespace = metadata.get("namespace", "")
+        if self.key.namespace and not namespace:
+            return manifest
+        if self.key.namespace and namespace != self.key.namespace:
+            raise ConfigError(f'{self.key} cannot own an object in another namespace, "{namespace}"')
+        others = [reference for reference in metadata.get("ownerReferences", []) if reference.get("uid") != self.uid]
+        controller = next((reference for reference in others if reference.get("controller")), None)
+        if controller is not None:
+            raise ConfigError(f"the object names another controller, {controller.get('kind')} {controller.get('name')}")
+        return {**manifest, "metadata": {**metadata, "ownerReferences": [*others, self._reference()]}}
+
+    def _reference(self) -> Manifest:
+        return {
+            "apiVersion": self.key.api_version,
+            "kind": self.key.kind,
+            "name": self.key.name,
+            "uid": self.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+
+def sendable(manifest: Manifest) -> Manifest:
+    """Return the object without what only the server sets: its status and the server's part of its metadata.
+
+    Args:
+        manifest: The desired object; left as it is.
+    """
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in _SERVER_METADATA}
+    return {key: value for key, value in manifest.items() if key != "status"} | {"metadata": metadata}

@@ -1,0 +1,242 @@
+"""Whether an apply would change anything: the quiet rule.
+
+An apply can be left out exactly when it would change nothing, and the live object says so itself: our entry in its
+`managedFields` lists the fields we applied last, and a field of ours that somebody else changed is no longer listed
+there. So the object we are about to apply is compared with that entry and with the live values, side by side.
+`fieldsV1` describes its own structure (`f:` a field, `k:` an entry of a keyed list, `v:` a value of a set), which is
+why no schema is needed here.
+
+Values are equal as JSON; quantities as quantities; and a value that the server is known to store differently from how
+it is sent equals the stored one (`ocf.cluster.WriteMemory`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.errors import QuantityError
+from ocf.objects import FieldPath, Manifest, Quantity, format_path, get_field
+
+if TYPE_CHECKING:
+    from ocf.cluster import Rewrites
+
+__all__ = ["Difference", "differences", "owned_fields", "owns"]
+
+# What the API server never lists in managedFields: it identifies the object.
+_IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
+_IDENTITY_METADATA: Final = frozenset({"name", "namespace"})
+_ABSENT: Final = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One reason to write.
+
+    Args:
+        path: The field, in API spelling; empty for the object as a whole.
+        why: What is different, for logs and metrics: `changed`, `not owned`, `no longer declared`.
+        sent: The value we want, where there is one.
+        stored: The live value, where there is one.
+    """
+
+    path: str
+    why: str
+    sent: Any = None
+    stored: Any = None
+
+
+def owned_fields(live: Manifest, manager: str) -> Manifest | None:
+    """Return the `fieldsV1` of a manager's server-side apply.
+
+    Args:
+        live: The live object.
+        manager: Name of the field manager.
+
+    Returns:
+        Its fields; None if it never applied the object.
+    """
+    for entry in get_field(live, ("metadata", "managedFields"), []):
+        if entry.get("manager") == manager and entry.get("operation") == "Apply" and not entry.get("subresource"):
+            fields: Manifest = entry.get("fieldsV1") or {}
+            return fields
+    return None
+
+
+def owns(live: Manifest, manager: str, path: Sequence[str]) -> bool:
+    """Tell whether a manager's apply owns a field.
+
+    Args:
+        live: The live object.
+        manager: Name of the field manager.
+        path: Keys, from the object inwards.
+
+    Example:
+        >>> live = {"metadata": {"managedFields": [
+        ...     {"manager": "us", "operation": "Apply", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]}}
+        >>> owns(live, "us", ("spec", "replicas")), owns(live, "us", ("spec", "paused"))
+        (True, False)
+    """
+    fields = owned_fields(live, manager)
+    return fields is not None and get_field(fields, [f"f:{key}" for key in path]) is not None
+
+
+def differences(
+    wanted: Manifest,
+    live: Manifest,
+    *,
+    manager: str,
+    rewrites: Rewrites,
+    is_quantity: Callable[[FieldPath], bool],
+) -> Iterator[Difference]:
+    """Find what an apply would change, lazily: the first one is enough to decide.
+
+    Args:
+        wanted: What would be applied.
+        live: The live object.
+        manager: Our field manager.
+        rewrites: Values that the server is known to store differently from how they are sent.
+        is_quantity: Tells whether a field holds a quantity.
+
+    Yields:
+        One difference per field; none means that the apply can be left out.
+    """
+    fields = owned_fields(live, manager)
+    if fields is None:
+        yield Difference("", "not owned")
+        return
+    yield from _Comparison(rewrites, is_quantity).of(_declared(wanted), live, fields, ())
+
+
+def _declared(wanted: Manifest) -> Manifest:
+    metadata = {key: value for key, value in wanted["metadata"].items() if key not in _IDENTITY_METADATA}
+    declared = {key: value for key, value in wanted.items() if key not in _IDENTITY_FIELDS and key != "metadata"}
+    return declared | {"metadata": metadata} if metadata else declared
+
+
+class _Comparison:
+    """Walks what is wanted, what is live, and what we own, side by side."""
+
+    def __init__(self, rewrites: Rewrites, is_quantity: Callable[[FieldPath], bool]) -> None:
+        self._rewrites = rewrites
+        self._is_quantity = is_quantity
+
+    def of(self, wanted: Any, live: Any, fields: Manifest, path: FieldPath) -> Iterator[Difference]:
+        if isinstance(wanted, dict) and _holds(fields, "f:"):
+            return self._map(wanted, live, fields, path)
+        if isinstance(wanted, list) and _holds(fields, "k:"):
+            return self._keyed_list(wanted, live, fields, path)
+        if isinstance(wanted, list) and _holds(fields, "v:"):
+            return self._set(wanted, live, fields, path)
+        return self._value(wanted, live, path)
+
+    def _map(self, wanted: Manifest, live: Any, fields: Manifest, path: FieldPath) -> Iterator[Difference]:
+        for key, value in wanted.items():
+            owned = fields.get(f"f:{key}")
+            there = live.get(key, _ABSENT) if isinstance(live, dict) else _ABSENT
+            if owned is None or there is _ABSENT:
+                yield from self._report((*path, key), "not owned", value, None if there is _ABSENT else there)
+            elif owned or value != there or type(value) is not type(there):
+                yield from self.of(value, there, owned, (*path, key))
+        for field in fields:
+            if field.startswith("f:") and field[2:] not in wanted:
+                yield from self._report((*path, field[2:]), "no longer declared")
+
+    def _keyed_list(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> Iterator[Difference]:
+        unmatched = {field: _entry_key(field) for field in fields if field.startswith("k:")}
+        places: list[int] = []
+        for position, item in enumerate(wanted):
+            field = _matching(item, unmatched)
+            place = _place_of(unmatched[field], live) if field is not None else None
+            if field is None or place is None:
+                yield from self._report((*path, position), "not owned", item)
+                continue
+            del unmatched[field]
+            places.append(place)
+            yield from self.of(item, live[place], fields[field], (*path, position))
+        for key in unmatched.values():
+            yield from self._report((*path, _shown_key(key)), "no longer declared")
+        if places != sorted(places):
+            yield from self._report(path, "in another order", list(range(len(places))), places)
+
+    def _set(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> Iterator[Difference]:
+        owned = [_entry_key(field) for field in fields if field.startswith("v:")]
+        for value in wanted:
+            if value not in owned or value not in (live or []):
+                yield from self._report((*path, str(value)), "not owned", value)
+        for value in owned:
+            if value not in wanted:
+                yield from self._report((*path, str(value)), "no longer declared")
+
+    def _value(self, wanted: Any, live: Any, path: FieldPath) -> Iterator[Difference]:
+        if not self._equal(wanted, live, path):
+            yield from self._report(path, "changed", wanted, live)
+
+    def _report(self, path: FieldPath, why: str, sent: Any = None, stored: Any = None) -> Iterator[Difference]:
+        """Report a difference, unless it is how the server is known to answer what we send."""
+        name = format_path(path)
+        if self._rewrites.get(name) != (sent, stored):
+            yield Difference(name, why, sent, stored)
+
+    def _equal(self, wanted: Any, live: Any, path: FieldPath) -> bool:
+        if isinstance(wanted, dict) and isinstance(live, dict):
+            return wanted.keys() == live.keys() and all(
+                self._equal(value, live[key], (*path, key)) for key, value in wanted.items()
+            )
+        if isinstance(wanted, list) and isinstance(live, list):
+            return len(wanted) == len(live) and all(
+                self._equal(value, other, (*path, at))
+                for at, (value, other) in enumerate(zip(wanted, live, strict=True))
+            )
+        if isinstance(wanted, bool) or isinstance(live, bool):
+            return wanted is live
+        return bool(wanted == live) or (
+            isinstance(wanted, str)
+            and isinstance(live, str)
+            and self._is_quantity(path)
+            and _same_quantity(wanted, live)
+        )
+
+
+def _holds(fields: Manifest, prefix: str) -> bool:
+    return any(field.startswith(prefix) for field in fields)
+
+
+@lru_cache(maxsize=4096)
+def _entry_key(field: str) -> Any:
+    """Read what follows `k:` or `v:`."""
+    return json.loads(field[2:])
+
+
+def _matching(item: Any, candidates: dict[str, Any]) -> str | None:
+    """Find the owned entry that an item of ours is: its keys are equal, or left to the server's default."""
+    if not isinstance(item, dict):
+        return None
+    fitting = [
+        field
+        for field, key in candidates.items()
+        if all(item.get(name, _ABSENT) in (value, _ABSENT) for name, value in key.items())
+    ]
+    # An item that spells a key out fits fewer entries; prefer the entry with which it shares the most keys.
+    return max(fitting, key=lambda field: len(candidates[field].keys() & item.keys()), default=None)
+
+
+def _place_of(key: Manifest, live: Any) -> int | None:
+    for place, item in enumerate(live or []):
+        if isinstance(item, dict) and all(item.get(name) == value for name, value in key.items()):
+            return place
+    return None
+
+
+def _shown_key(key: Manifest) -> str:
+    return ",".join(f"{name}={value}" for name, value in key.items())
+
+
+def _same_quantity(wanted: str, live: str) -> bool:
+    try:
+        return Quantity.parse(wanted) == Quantity.parse(live)
+    except QuantityError:
+        return False
