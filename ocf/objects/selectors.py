@@ -1,0 +1,250 @@
+"""Selectors: which objects are meant, by their labels or by a few of their fields.
+
+A label selector comes in two spellings. As text, `app=web,tier in (front,back),!canary`, it travels in queries; as an
+object with `matchLabels` and `matchExpressions` it lives in manifests. Both are read into one value that matches
+labels. Reading is as strict as the API server's, because a selector that is understood too widely counts or deletes
+the wrong objects.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+from ocf.errors import FieldProblem, ManifestError
+from ocf.objects.requirements import Operator, Requirement, shown
+from ocf.objects.selector_text import SUBJECT, read_requirements
+
+__all__ = ["FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity"]
+
+_OPERATORS: Final = {
+    "In": Operator.IN,
+    "NotIn": Operator.NOT_IN,
+    "Exists": Operator.EXISTS,
+    "DoesNotExist": Operator.DOES_NOT_EXIST,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSelector:
+    """Which objects are meant, by their labels.
+
+    An empty selector (`{}`, or the empty text) matches every object. A selector that is not there (`None`) matches
+    none: that is what an absent `selector` means in the API, and the opposite would be the more dangerous mistake.
+
+    Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/.
+
+    Args:
+        requirements: What labels must meet, all of it; sorted by key.
+        nothing: Whether no object matches, whatever the requirements.
+
+    Example:
+        >>> selector = LabelSelector.parse("tier in (front,back), app=web, !canary")
+        >>> selector.matches({"app": "web", "tier": "back"})
+        True
+        >>> print(selector)
+        app=web,!canary,tier in (back,front)
+        >>> LabelSelector.of({"matchLabels": {"app": "web"}}) == LabelSelector.parse("app=web")
+        True
+    """
+
+    requirements: tuple[Requirement, ...] = ()
+    nothing: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "LabelSelector":
+        """Read the text form.
+
+        Args:
+            text: Requirements joined by commas: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`,
+                `a>1`, `a<1`.
+
+        Returns:
+            The selector.
+
+        Raises:
+            ManifestError: If `text` cannot be read, or a label or value in it is malformed.
+        """
+        return cls(_sorted(read_requirements(text)))
+
+    @classmethod
+    def of(cls, selector: Mapping[str, Any] | None) -> "LabelSelector":
+        """Read the object form.
+
+        Args:
+            selector: A mapping with `matchLabels` and `matchExpressions`, or None where a manifest has no selector.
+
+        Returns:
+            The selector; for None the one that matches nothing.
+
+        Raises:
+            ManifestError: If it is malformed; names every field that is.
+        """
+        if selector is None:
+            return cls(nothing=True)
+        reader = _ObjectReader()
+        requirements = _sorted(reader.read(selector))
+        if reader.problems:
+            raise ManifestError(SUBJECT, reader.problems)
+        return cls(requirements)
+
+    def matches(self, labels: Mapping[str, str]) -> bool:
+        """Tell whether an object with these labels is meant.
+
+        Args:
+            labels: The labels of an object; an empty mapping where it has none.
+
+        Returns:
+            True if they meet all requirements.
+        """
+        return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
+
+    def __str__(self) -> str:
+        """The text form; for the selector that matches nothing `<nothing>`, which no server accepts."""
+        return "<nothing>" if self.nothing else ",".join(map(str, self.requirements))
+
+
+def selector_identity(selector: Mapping[str, Any] | None) -> Hashable:
+    """Say which selectors in object form are the same, for finding the entry that has one.
+
+    The order of labels, expressions and values does not count, their number does. An absent list or map is an empty
+    one. What merely selects the same objects stays different: `matchLabels` with `a: b` is not the expression `a In
+    [b]`, and no selector is not the empty selector.
+
+    Args:
+        selector: A mapping with `matchLabels` and `matchExpressions`, or None.
+
+    Returns:
+        A value that is equal for the same selectors only.
+
+    Example:
+        >>> selector_identity({}) == selector_identity({"matchLabels": {}}) != selector_identity(None)
+        True
+    """
+    if selector is None:
+        return None
+    labels = frozenset((selector.get("matchLabels") or {}).items())
+    return labels, _multiset(
+        (item.get("key") or "", item.get("operator") or "", _multiset(item.get("values") or ()))
+        for item in selector.get("matchExpressions") or ()
+    )
+
+
+class FieldTerm(NamedTuple):
+    """One condition of a field selector.
+
+    Args:
+        path: The field, `metadata.name`.
+        operator: `=` or `!=`.
+        value: The value, without the backslashes it was written with.
+    """
+
+    path: str
+    operator: str
+    value: str
+
+
+# A term ends at a comma that no backslash protects.
+_TERM: Final = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
+_EQUALITY: Final = re.compile(r"!=|==?")
+_VALUE: Final = re.compile(r"(?:[^\\=]|\\[\\,=])*")
+_ESCAPE: Final = re.compile(r"\\(.)")
+
+
+def parse_field_selector(text: str) -> tuple[FieldTerm, ...]:
+    r"""Read a field selector.
+
+    Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/.
+
+    Args:
+        text: Terms `path=value`, `path==value`, `path!=value`, joined by commas. In a value, a comma, `=` or
+            backslash is written behind a backslash.
+
+    Returns:
+        The terms in the order written, `==` as `=`.
+
+    Raises:
+        ManifestError: If `text` cannot be read.
+
+    Example:
+        >>> for term in parse_field_selector("metadata.name=web,status.phase!=Running"):
+        ...     print(*term)
+        metadata.name = web
+        status.phase != Running
+    """
+    return tuple(map(_field_term, _TERM.findall(text)))
+
+
+def _field_term(part: str) -> FieldTerm:
+    sign = _EQUALITY.search(part)
+    if sign is None or sign.start() == 0:
+        raise _field_problem(f"{shown(part)} must be path=value, path==value or path!=value")
+    value = part[sign.end() :]
+    if not _VALUE.fullmatch(value):
+        raise _field_problem(f"{shown(part)} must write a comma, '=' or backslash in its value behind a backslash")
+    operator = "!=" if sign[0] == "!=" else "="
+    return FieldTerm(part[: sign.start()], operator, _ESCAPE.sub(r"\1", value))
+
+
+def _field_problem(detail: str) -> ManifestError:
+    return ManifestError("field selector", [FieldProblem("", detail)])
+
+
+def _multiset(items: Iterable[Hashable]) -> Hashable:
+    return frozenset(Counter(items).items())
+
+
+def _sorted(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
+    return tuple(sorted(requirements, key=lambda requirement: requirement.key))
+
+
+class _ObjectReader:
+    """Reads the object form; what is wrong with it is gathered, so that all of it is reported at once."""
+
+    def __init__(self) -> None:
+        self.problems: list[FieldProblem] = []
+
+    def read(self, selector: Mapping[str, Any]) -> Iterator[Requirement]:
+        fields = self._fields("", selector, ("matchLabels", "matchExpressions"))
+        labels = fields.get("matchLabels")
+        for key, value in self._fields("matchLabels", {} if labels is None else labels).items():
+            yield from self._requirement("matchLabels", key, Operator.EQUALS, [value])
+        for index, item in enumerate(self._items("matchExpressions", fields.get("matchExpressions"))):
+            path = f"matchExpressions[{index}]"
+            yield from self._expression(path, self._fields(path, item, ("key", "operator", "values")))
+
+    def _expression(self, path: str, item: Mapping[str, Any]) -> Iterator[Requirement]:
+        operator = item.get("operator")
+        if isinstance(operator, str) and operator in _OPERATORS:
+            values = self._items(f"{path}.values", item.get("values"))
+            yield from self._requirement(path, item.get("key"), _OPERATORS[operator], values)
+        else:
+            self._refuse(f"{path}.operator", f"must be one of {', '.join(_OPERATORS)}, not {operator!r}")
+
+    def _requirement(self, path: str, key: Any, operator: Operator, values: list[Any]) -> Iterator[Requirement]:
+        wrong = [text for text in (key, *values) if not isinstance(text, str)]
+        if wrong:
+            self._refuse(path, f"a label and its values must be texts, not {wrong[0]!r}")
+            return
+        given = Requirement(key, operator, tuple(values))
+        self.problems += [FieldProblem(f"{path}.{problem.path}", problem.detail) for problem in given.problems()]
+        yield replace(given, values=tuple(sorted(set(values))))
+
+    def _fields(self, path: str, value: object, known: tuple[str, ...] = ()) -> Mapping[Any, Any]:
+        if not isinstance(value, Mapping):
+            self._refuse(path, f"must be a map, not {type(value).__name__}")
+            return {}
+        for key in value:
+            if known and key not in known:
+                self._refuse(path, f"unknown field {key!r}; there are {', '.join(known)}")
+        return value
+
+    def _items(self, path: str, value: object) -> list[Any]:
+        if value is None or isinstance(value, list | tuple):
+            return list(value or ())
+        self._refuse(path, f"must be a list, not {type(value).__name__}")
+        return []
+
+    def _refuse(self, path: str, detail: str) -> None:
+        self.problems.append(FieldProblem(path, detail))
