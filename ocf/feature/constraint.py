@@ -1,7 +1,7 @@
 """One version constraint: read once, checked as often as gates are asked.
 
-Go operators state their version ranges in the language of Masterminds/semver, Helm charts do as well, so the same text
-means the same here. The languages that Python knows (`packaging`, npm's, Poetry's) look alike and answer differently
+Go operators and Helm charts state their version ranges in the language of Masterminds/semver, so the same text means
+the same here. The languages that Python knows (`packaging`, npm's, Poetry's) look alike and answer differently
 wherever it matters: prereleases, partial versions, commas.
 """
 
@@ -39,7 +39,7 @@ class Constraint:
     prerelease, and then it has to lie in the range like any other version: `>=1.2.0-0` is the usual way to say "from
     1.2.0, prereleases too". Builds (`+k3s1`) count for nothing.
 
-    Two constraints are equal if their texts are.
+    Constraints are compared by text, not by meaning: `>=1` and `>= 1` differ.
 
     Args:
         text: The constraint, at most 512 characters and 32 alternatives.

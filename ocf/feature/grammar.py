@@ -1,9 +1,9 @@
 """Reading the text of a constraint.
 
 The grammar is that of Go's Masterminds/semver 3.4, with the limits on length that 3.5 added. It is followed to the
-letter, because a constraint that one library accepts and the other refuses, or reads differently, is worse than one
-that both refuse. That explains two steps that look roundabout: a hyphen range is replaced by its two comparators in the
-text, before anything else is read, and an `x` makes whatever stands behind it meaningless instead of wrong.
+letter: a text that means something else here would switch one feature differently in a product's Go and Python parts.
+That explains two steps that look roundabout: a hyphen range is replaced by its two comparators in the text before
+anything else is read, and whatever stands behind an `x` is meaningless instead of wrong.
 
 No pattern here backtracks (possessive quantifiers), which together with the limit on length keeps garbage cheap.
 """

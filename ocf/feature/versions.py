@@ -27,7 +27,7 @@ The empty prerelease comes before every version with the same numbers. The first
 RELEASE: Final[tuple[Identifier, ...]] = ((2, 0, ""),)
 """The prerelease part of a release: after every real prerelease."""
 
-# The limits of Masterminds/semver 3.5: numbers of 64 bits, and 256 characters.
+# The limits of Masterminds/semver: numbers of 64 bits, and since 3.5 256 characters.
 _LARGEST: Final = 2**64 - 1
 _DIGITS_OF_LARGEST: Final = 20
 _MAX_LENGTH: Final = 256
@@ -36,8 +36,8 @@ _MAX_SHOWN: Final = 80
 # The tail (prerelease and build) is judged by `semver`; the numbers are not, as it refuses `v1`, `1.5` and `01`.
 _LOOSE: Final = re.compile(r"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?")
 
-# https://github.com/kubernetes/sig-release/blob/master/release-engineering/versioning.md names these three; k3s tags
-# its own with -rc1, so a digit may follow.
+# The three that "Kubernetes Release Versioning" names (github.com/kubernetes/sig-release, release-engineering); k3s
+# tags its own with -rc1, so a digit may follow.
 _KUBERNETES_PRERELEASE: Final = re.compile(r"(?:alpha|beta|rc)(?![A-Za-z])")
 
 
