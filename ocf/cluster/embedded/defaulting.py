@@ -1,0 +1,279 @@
+"""The values a server writes where a manifest says nothing.
+
+Only where they bite an operator: workloads and their pod templates, services, autoscalers, and the few fields of other
+kinds that are always filled in. `DEFAULTED` says which kinds are complete; of all others, what was sent is stored.
+
+The functions change the manifest they are given, which the caller has just built.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ocf.objects import Manifest
+
+__all__ = ["DEFAULTED", "set_defaults"]
+
+_Json = dict[str, Any]
+
+
+def set_defaults(manifest: Manifest, group: str) -> Manifest:
+    """Fill in what a manifest leaves open.
+
+    Args:
+        manifest: An object as the server's structs hold it; it is changed.
+        group: Its API group.
+
+    Returns:
+        The object with defaults; it may be another one.
+    """
+    fill = _FILLERS.get((group, str(manifest.get("kind"))))
+    return manifest if fill is None else fill(manifest)
+
+
+def _autoscaler(manifest: Manifest) -> Manifest:
+    from ocf.autoscaling import default
+
+    return default(manifest)
+
+
+def _deployment(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    spec.setdefault("replicas", 1)
+    strategy = spec["strategy"]
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", "25%")
+        rolling.setdefault("maxSurge", "25%")
+    spec.setdefault("revisionHistoryLimit", 10)
+    spec.setdefault("progressDeadlineSeconds", 600)
+    _pod_spec(spec["template"]["spec"])
+    return manifest
+
+
+def _stateful_set(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    spec.setdefault("podManagementPolicy", "OrderedReady")
+    strategy = spec["updateStrategy"]
+    if "type" not in strategy:
+        strategy["type"] = "RollingUpdate"
+        strategy.setdefault("rollingUpdate", {})
+    if strategy["type"] == "RollingUpdate" and "rollingUpdate" in strategy:
+        strategy["rollingUpdate"].setdefault("partition", 0)
+    policy = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
+    policy.setdefault("whenDeleted", "Retain")
+    policy.setdefault("whenScaled", "Retain")
+    spec.setdefault("replicas", 1)
+    spec.setdefault("revisionHistoryLimit", 10)
+    for claim in spec.get("volumeClaimTemplates", ()):
+        # The templates are whole objects, and the server writes down what they are.
+        claim.setdefault("apiVersion", "v1")
+        claim.setdefault("kind", "PersistentVolumeClaim")
+        _claim(claim)
+    _pod_spec(spec["template"]["spec"])
+    return manifest
+
+
+def _daemon_set(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    strategy = spec["updateStrategy"]
+    if strategy.setdefault("type", "RollingUpdate") == "RollingUpdate":
+        rolling = strategy.setdefault("rollingUpdate", {})
+        rolling.setdefault("maxUnavailable", 1)
+        rolling.setdefault("maxSurge", 0)
+    spec.setdefault("revisionHistoryLimit", 10)
+    _pod_spec(spec["template"]["spec"])
+    return manifest
+
+
+def _replica_set(manifest: Manifest) -> Manifest:
+    manifest["spec"].setdefault("replicas", 1)
+    _pod_spec(manifest["spec"]["template"]["spec"])
+    return manifest
+
+
+def _cron_job(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    spec.setdefault("concurrencyPolicy", "Allow")
+    spec.setdefault("suspend", False)
+    spec.setdefault("successfulJobsHistoryLimit", 3)
+    spec.setdefault("failedJobsHistoryLimit", 1)
+    _pod_spec(spec["jobTemplate"]["spec"]["template"]["spec"])
+    return manifest
+
+
+def _pod_template(manifest: Manifest) -> Manifest:
+    _pod_spec(manifest["template"]["spec"])
+    return manifest
+
+
+def _pod_spec(spec: _Json) -> None:
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("securityContext", {})
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("schedulerName", "default-scheduler")
+    account = spec.get("serviceAccountName") or spec.get("serviceAccount")
+    if account:
+        # The second name is the old spelling, which the server keeps in step.
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+    for name in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(name) or ():
+            _container(container, host_network=bool(spec.get("hostNetwork")))
+    for volume in spec.get("volumes", ()):
+        _volume(volume)
+
+
+def _container(container: _Json, *, host_network: bool) -> None:
+    if "imagePullPolicy" not in container:
+        latest = _image_tag(container.get("image", "")) == "latest"
+        container["imagePullPolicy"] = "Always" if latest else "IfNotPresent"
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    for port in container.get("ports", ()):
+        port.setdefault("protocol", "TCP")
+        if host_network:
+            port.setdefault("hostPort", port["containerPort"])
+    for name in ("livenessProbe", "readinessProbe", "startupProbe"):
+        if name in container:
+            _probe(container[name])
+    for action in container.get("lifecycle", {}).values():
+        if isinstance(action, dict):
+            _http_get(action)
+    for variable in container.get("env", ()):
+        _field_reference(variable.get("valueFrom", {}))
+
+
+def _image_tag(image: str) -> str:
+    """Return the tag of an image, `latest` where neither tag nor digest is given."""
+    name, _, digest = image.partition("@")
+    _, colon, tag = name.rpartition("/")[2].partition(":")
+    return tag if colon else "" if digest else "latest"
+
+
+def _probe(probe: _Json) -> None:
+    probe.setdefault("timeoutSeconds", 1)
+    probe.setdefault("periodSeconds", 10)
+    probe.setdefault("successThreshold", 1)
+    probe.setdefault("failureThreshold", 3)
+    if "grpc" in probe:
+        probe["grpc"].setdefault("service", "")
+    _http_get(probe)
+
+
+def _http_get(action: _Json) -> None:
+    if "httpGet" in action:
+        action["httpGet"].setdefault("path", "/")
+        action["httpGet"].setdefault("scheme", "HTTP")
+
+
+def _field_reference(source: _Json) -> None:
+    if "fieldRef" in source:
+        source["fieldRef"].setdefault("apiVersion", "v1")
+    if "resourceFieldRef" in source:
+        source["resourceFieldRef"].setdefault("divisor", "0")
+
+
+def _volume(volume: _Json) -> None:
+    if len(volume) == 1:
+        volume["emptyDir"] = {}
+    for name in ("secret", "configMap", "downwardAPI", "projected"):
+        if name in volume:
+            volume[name].setdefault("defaultMode", 0o644)
+    if "hostPath" in volume:
+        volume["hostPath"].setdefault("type", "")
+    for item in volume.get("downwardAPI", {}).get("items", ()):
+        _field_reference(item)
+    for source in volume.get("projected", {}).get("sources") or ():
+        for item in source.get("downwardAPI", {}).get("items", ()):
+            _field_reference(item)
+        if "serviceAccountToken" in source:
+            source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
+    if "ephemeral" in volume and "volumeClaimTemplate" in volume["ephemeral"]:
+        volume["ephemeral"]["volumeClaimTemplate"]["spec"].setdefault("volumeMode", "Filesystem")
+
+
+def _claim(manifest: Manifest) -> Manifest:
+    manifest["spec"].setdefault("volumeMode", "Filesystem")
+    manifest["status"].setdefault("phase", "Pending")
+    return manifest
+
+
+_CLIENT_AFFINITY: Final = 10800
+
+
+def _service(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    if spec.setdefault("sessionAffinity", "None") == "None":
+        spec.pop("sessionAffinityConfig", None)
+    elif spec["sessionAffinity"] == "ClientIP":
+        known = spec.get("sessionAffinityConfig", {}).get("clientIP", {}).get("timeoutSeconds")
+        if known is None:
+            spec["sessionAffinityConfig"] = {"clientIP": {"timeoutSeconds": _CLIENT_AFFINITY}}
+    kind = spec.setdefault("type", "ClusterIP")
+    for port in spec.get("ports", ()):
+        port.setdefault("protocol", "TCP")
+        if port["targetPort"] in (0, ""):
+            port["targetPort"] = port["port"]
+    outside = kind in ("NodePort", "LoadBalancer") or (kind == "ClusterIP" and spec.get("externalIPs"))
+    if outside:
+        spec.setdefault("externalTrafficPolicy", "Cluster")
+    if kind in ("NodePort", "LoadBalancer", "ClusterIP"):
+        spec.setdefault("internalTrafficPolicy", "Cluster")
+    if kind == "LoadBalancer":
+        spec.setdefault("allocateLoadBalancerNodePorts", True)
+    return manifest
+
+
+def _namespace(manifest: Manifest) -> Manifest:
+    manifest["metadata"].setdefault("labels", {})
+    if name := manifest["metadata"].get("name"):
+        manifest["metadata"]["labels"]["kubernetes.io/metadata.name"] = name
+    return manifest
+
+
+def _secret(manifest: Manifest) -> Manifest:
+    manifest.setdefault("type", "Opaque")
+    return manifest
+
+
+def _network_policy(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    if "policyTypes" not in spec:
+        spec["policyTypes"] = ["Ingress", "Egress"] if "egress" in spec else ["Ingress"]
+    for direction in ("ingress", "egress"):
+        for rule in spec.get(direction, ()):
+            for port in rule.get("ports", ()):
+                port.setdefault("protocol", "TCP")
+    return manifest
+
+
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+
+def _role_binding(manifest: Manifest) -> Manifest:
+    manifest["roleRef"]["apiGroup"] = manifest["roleRef"].get("apiGroup") or _RBAC
+    for subject in manifest.get("subjects", ()):
+        if subject.get("kind") in ("User", "Group"):
+            subject.setdefault("apiGroup", _RBAC)
+    return manifest
+
+
+_FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
+    ("", "Namespace"): _namespace,
+    ("", "PersistentVolumeClaim"): _claim,
+    ("", "PodTemplate"): _pod_template,
+    ("", "Secret"): _secret,
+    ("", "Service"): _service,
+    ("apps", "DaemonSet"): _daemon_set,
+    ("apps", "Deployment"): _deployment,
+    ("apps", "ReplicaSet"): _replica_set,
+    ("apps", "StatefulSet"): _stateful_set,
+    ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
+    ("batch", "CronJob"): _cron_job,
+    ("networking.k8s.io", "NetworkPolicy"): _network_policy,
+    (_RBAC, "ClusterRoleBinding"): _role_binding,
+    (_RBAC, "RoleBinding"): _role_binding,
+}
+
+DEFAULTED: Final = frozenset(_FILLERS)
+"""The kinds, by group and kind, whose defaults are filled in."""

@@ -1,0 +1,99 @@
+"""The refusals of a server, in its words.
+
+Callers decide on class, code and reason; the texts are those of a real server, so that what a user reads in a test is
+what they would read in production.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ocf.errors import ApiError, FieldProblem, InvalidError, StatusCause, api_error
+
+__all__ = [
+    "already_exists",
+    "bad_request",
+    "expired",
+    "forbidden",
+    "go_json",
+    "invalid",
+    "method_not_allowed",
+    "no_such_resource",
+    "not_found",
+    "stale",
+    "unsupported",
+]
+
+
+def go_json(value: Any) -> str:
+    """Write a value as error messages do."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def no_such_resource() -> ApiError:
+    """The kind is not served."""
+    return api_error("the server could not find the requested resource", code=404, reason="NotFound")
+
+
+def method_not_allowed() -> ApiError:
+    """The resource does not do that."""
+    message = "the server does not allow this method on the requested resource"
+    return api_error(message, code=405, reason="MethodNotAllowed")
+
+
+def not_found(group_resource: str, name: str) -> ApiError:
+    """The object does not exist."""
+    return api_error(f'{group_resource} "{name}" not found', code=404, reason="NotFound")
+
+
+def already_exists(group_resource: str, name: str) -> ApiError:
+    """The name is taken."""
+    return api_error(f'{group_resource} "{name}" already exists', code=409, reason="AlreadyExists")
+
+
+def stale(group_resource: str, name: str, problem: str = "") -> ApiError:
+    """The live object is not the one the caller has seen."""
+    problem = problem or "the object has been modified; please apply your changes to the latest version and try again"
+    return api_error(
+        f'Operation cannot be fulfilled on {group_resource} "{name}": {problem}', code=409, reason="Conflict"
+    )
+
+
+def expired(message: str) -> ApiError:
+    """What the caller goes on from is forgotten."""
+    return api_error(message, code=410, reason="Expired")
+
+
+def bad_request(message: str) -> ApiError:
+    """The request makes no sense."""
+    return api_error(message, code=400, reason="BadRequest")
+
+
+def forbidden(group_resource: str, name: str, problem: str, causes: Sequence[StatusCause] = ()) -> ApiError:
+    """The request is understood and refused."""
+    message = f'{group_resource} "{name}" is forbidden: {problem}'
+    return api_error(message, code=403, reason="Forbidden", causes=causes)
+
+
+def unsupported(what: str, instead: str) -> ApiError:
+    """A real server could do that, the embedded one cannot."""
+    return bad_request(f"the embedded cluster cannot {what}; {instead}")
+
+
+_REASONS: Final = {
+    "Required value": "FieldValueRequired",
+    "Forbidden": "FieldValueForbidden",
+    "Too long": "FieldValueTooLong",
+}
+
+
+def invalid(group_kind: str, name: str, problems: Sequence[FieldProblem]) -> InvalidError:
+    """Validation refuses the object; a detail starts with its kind: `Invalid value`, `Required value`."""
+    texts = [str(problem) for problem in problems]
+    text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
+    causes = [StatusCause(_reason(problem.detail), problem.detail, problem.path) for problem in problems]
+    return InvalidError(f'{group_kind} "{name}" is invalid: {text}', code=422, reason="Invalid", causes=causes)
+
+
+def _reason(detail: str) -> str:
+    return _REASONS.get(detail.partition(":")[0], "FieldValueInvalid")

@@ -1,0 +1,235 @@
+"""Creating, replacing and deleting stored objects: the rules that hold whatever request leads there.
+
+A request decides what the object should be and who owns its fields. Here it becomes what the store holds: the fields
+that only the server writes, generation, validation, optimistic locking, finalizers.
+"""
+
+from typing import Any, Final
+
+from ocf.cluster.embedded.core import Core, bare, kind_of, place_of
+from ocf.cluster.embedded.failures import already_exists, forbidden, invalid, stale
+from ocf.cluster.embedded.managers import read_entries
+from ocf.cluster.embedded.schema import Resource
+from ocf.cluster.embedded.strategy import (
+    allows_unconditional_update,
+    default_propagation,
+    prepare_create,
+    prepare_update,
+)
+from ocf.cluster.embedded.validation import create_problems, update_problems
+from ocf.cluster.protocol import Preconditions, Propagation, Subresource
+from ocf.errors import FieldProblem, api_error
+from ocf.objects import Manifest
+
+__all__ = ["create", "delete", "update"]
+
+_SERVER_METADATA: Final = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
+_IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_ORPHAN: Final = "orphan"
+_FOREGROUND: Final = "foregroundDeletion"
+
+
+def create(core: Core, resource: Resource, new: Manifest, *, dry_run: bool) -> Manifest:
+    """Store a new object.
+
+    Args:
+        core: The server.
+        resource: The object's kind.
+        new: The object, defaulted, with its managed fields; it becomes the store's.
+        dry_run: Only say what would be stored.
+
+    Returns:
+        The object as stored; it must not be changed.
+
+    Raises:
+        InvalidError: If validation refuses it.
+        AlreadyExistsError: If the name is taken.
+    """
+    metadata = new["metadata"]
+    if metadata.get("resourceVersion"):
+        raise api_error("resourceVersion should not be set on objects to be created", code=500)
+    for name in (*_SERVER_METADATA, "selfLink"):
+        metadata.pop(name, None)
+    if not metadata.get("name") and metadata.get("generateName"):
+        metadata["name"] = core.generate_name(metadata["generateName"])
+    if not resource.namespaced:
+        metadata.pop("namespace", None)
+    metadata["uid"] = core.new_uid()
+    metadata["creationTimestamp"] = core.timestamp()
+    prepare_create(new, resource, core.empty(resource))
+    problems = create_problems(new, resource)
+    if problems:
+        raise invalid(resource.group_kind, metadata.get("name", ""), problems)
+    place = place_of(new)
+    if core.store.get(kind_of(resource), place) is not None:
+        raise already_exists(resource.group_resource, place[1])
+    return new if dry_run else core.store.put(kind_of(resource), place, new)
+
+
+def update(  # noqa: PLR0913 (the facts of one request)
+    core: Core,
+    resource: Resource,
+    live: Manifest,
+    new: Manifest,
+    *,
+    subresource: Subresource | None,
+    dry_run: bool,
+) -> Manifest:
+    """Replace a stored object.
+
+    Args:
+        core: The server.
+        resource: The object's kind.
+        live: The stored object.
+        new: What replaces it, defaulted, with its managed fields; it becomes the store's.
+        subresource: What the request goes through.
+        dry_run: Only say what would be stored.
+
+    Returns:
+        The object as stored, the live one if nothing changes; it must not be changed.
+
+    Raises:
+        ConflictError: If the new object was made from another version than the live one.
+        InvalidError: If validation refuses it.
+    """
+    _demand_version(resource, live, new)
+    name = live["metadata"]["name"]
+    uid = new["metadata"].get("uid")
+    if uid and uid != live["metadata"]["uid"]:
+        problem = FieldProblem("metadata.uid", f'Invalid value: "{uid}": field is immutable')
+        raise invalid(resource.group_kind, name, [problem])
+    for field in (*_SERVER_METADATA, "resourceVersion"):
+        if field in live["metadata"]:
+            new["metadata"][field] = live["metadata"][field]
+        else:
+            new["metadata"].pop(field, None)
+    new = prepare_update(new, live, resource, subresource)
+    problems = update_problems(new, live, resource)
+    if problems:
+        raise invalid(resource.group_kind, name, problems)
+    if _same(new, live):
+        return live
+    if dry_run:
+        return new
+    if "deletionTimestamp" in new["metadata"] and not _is_held(new):
+        core.store.remove(kind_of(resource), place_of(live))
+        return new
+    # The resourceVersion is written into it, and a part of it may be the live object's.
+    new["metadata"] = dict(new["metadata"])
+    return core.store.put(kind_of(resource), place_of(live), new)
+
+
+def _is_held(manifest: Manifest) -> bool:
+    """Say whether something keeps an object that is being deleted."""
+    if manifest["metadata"].get("finalizers"):
+        return True
+    return manifest["kind"] == "Namespace" and bool(manifest.get("spec", {}).get("finalizers"))
+
+
+def _demand_version(resource: Resource, live: Manifest, new: Manifest) -> None:
+    wanted = new["metadata"].get("resourceVersion", "")
+    name = live["metadata"]["name"]
+    if wanted in ("", "0"):
+        if not allows_unconditional_update(resource):
+            detail = "Invalid value: 0: must be specified for an update"
+            raise invalid(resource.group_resource, name, [FieldProblem("metadata.resourceVersion", detail)])
+    elif wanted != live["metadata"]["resourceVersion"]:
+        raise stale(resource.group_resource, name)
+
+
+def _same(new: Manifest, live: Manifest) -> bool:
+    """Say whether two states differ in nothing but the times of their managed fields."""
+    if bare(new) != bare(live):
+        return False
+    first, second = new["metadata"].get("managedFields"), live["metadata"].get("managedFields")
+    return first == second or _ownership(first) == _ownership(second)
+
+
+def _ownership(entries: list[dict[str, Any]] | None) -> dict[Any, Any]:
+    return {who: (entry.fields, entry.api_version) for who, entry in read_entries(entries).items()}
+
+
+def delete(  # noqa: PLR0913 (the facts of one request)
+    core: Core,
+    resource: Resource,
+    live: Manifest,
+    *,
+    preconditions: Preconditions | None = None,
+    propagation: Propagation | None = None,
+    dry_run: bool = False,
+) -> None:
+    """Delete a stored object, or mark it as being deleted while finalizers hold it.
+
+    Args:
+        core: The server.
+        resource: The object's kind.
+        live: The stored object.
+        preconditions: What must hold of it.
+        propagation: What becomes of its dependents; None takes the kind's default.
+        dry_run: Only say whether it could be done.
+
+    Raises:
+        ConflictError: If a precondition does not hold.
+        ForbiddenError: If the object may not be deleted.
+    """
+    metadata = live["metadata"]
+    if kind_of(resource) == ("", "Namespace") and metadata["name"] in _IMMORTAL:
+        raise forbidden("namespaces", metadata["name"], "this namespace may not be deleted")
+    _demand_preconditions(resource, metadata, preconditions or Preconditions())
+    if dry_run:
+        return
+    finalizers = _finalizers(resource, metadata.get("finalizers") or [], propagation)
+    place = place_of(live)
+    if not finalizers and not _is_held(live):
+        core.store.remove(kind_of(resource), place)
+    elif "deletionTimestamp" not in metadata or finalizers != (metadata.get("finalizers") or []):
+        core.store.put(kind_of(resource), place, _marked(core, live, finalizers))
+
+
+def _demand_preconditions(resource: Resource, metadata: dict[str, Any], wanted: Preconditions) -> None:
+    checks = (
+        ("UID", wanted.uid, metadata["uid"], "The object might have been deleted and then recreated"),
+        (
+            "ResourceVersion",
+            wanted.resource_version,
+            metadata["resourceVersion"],
+            "The object might have been modified",
+        ),
+    )
+    for what, asked, found, guess in checks:
+        if asked is not None and asked != found:
+            problem = f"the {what} in the precondition ({asked}) does not match the {what} in record ({found}). {guess}"
+            raise stale(resource.group_kind, metadata["name"], problem)
+
+
+def _finalizers(resource: Resource, known: list[str], propagation: Propagation | None) -> list[str]:
+    """Return the finalizers with those of the garbage collector as a delete sets them."""
+    orphan, foreground = _ORPHAN in known, _FOREGROUND in known
+    if propagation is not None:
+        orphan, foreground = propagation is Propagation.ORPHAN, propagation is Propagation.FOREGROUND
+    elif not orphan and not foreground:
+        orphan = default_propagation(resource) is Propagation.ORPHAN
+    out = [name for name in known if name not in (_ORPHAN, _FOREGROUND)]
+    if orphan:
+        out.append(_ORPHAN)
+    elif foreground:
+        out.append(_FOREGROUND)
+    # A server that changes nothing also leaves the order alone.
+    return known if set(out) == set(known) else out
+
+
+def _marked(core: Core, live: Manifest, finalizers: list[str]) -> Manifest:
+    metadata = dict(live["metadata"])
+    marked = {**live, "metadata": metadata}
+    metadata.pop("finalizers", None)
+    if finalizers:
+        metadata["finalizers"] = finalizers
+    if "deletionTimestamp" not in metadata:
+        metadata["deletionTimestamp"] = core.timestamp()
+        if live["kind"] == "Namespace":
+            marked["status"] = {**live["status"], "phase": "Terminating"}
+            return marked
+        metadata["deletionGracePeriodSeconds"] = 0
+        if "generation" in metadata:
+            metadata["generation"] += 1
+    return marked
