@@ -110,6 +110,10 @@ class TestParse:
 
         assert len(str(caught.value)) < 200
 
+    @pytest.mark.parametrize("value", ["0" * 1023 + "7", "1e1024", "1e-1024", 2**3072 - 1])
+    def test_what_lies_at_the_limits_is_read(self, value: str | int) -> None:
+        assert Quantity.parse(str(Quantity.parse(value))) == Quantity.parse(value)
+
     def test_the_error_names_the_value_and_the_allowed_form(self) -> None:
         with pytest.raises(QuantityError, match=r"^'1 Gi' is no quantity: write digits .* Ki Mi Gi") as caught:
             Quantity.parse("1 Gi")
