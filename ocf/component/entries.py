@@ -36,9 +36,12 @@ def scale_targets(entries: Sequence[Entry]) -> dict[str, ScaleTarget]:
     Raises:
         OcfError: If a scaler cannot be rendered.
     """
-    scalers = [entry.resource for entry in entries if isinstance(entry.resource, Scaler)]
-    found = {scaler.identity: scaler.scale_target() for scaler in scalers if isinstance(scaler, Resource)}
-    return {identity: target for identity, target in found.items() if target is not None}
+    found: dict[str, ScaleTarget] = {}
+    for resource in (entry.resource for entry in entries):
+        target = resource.scale_target() if isinstance(resource, Scaler) else None
+        if target is not None:
+            found[resource.identity] = target
+    return found
 
 
 def fields_left(entry: Entry, targets: dict[str, ScaleTarget]) -> tuple[tuple[str, ...], ...]:

@@ -36,7 +36,12 @@ __all__ = [
     "client_model",
     "copy_model",
     "describe_invalid",
-    "is_quantity_field", "model_of", "read_base", "read_live", "write_model"]
+    "is_quantity_field",
+    "model_of",
+    "read_base",
+    "read_live",
+    "write_model",
+]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
@@ -110,7 +115,10 @@ def read_base(source: object, model: type[ModelT], *, api_version: str, kind: st
 
 
 def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
-    """Read an object as the server sent it, tolerantly: unknown fields are passed over.
+    """Read an object as the server sent it, tolerantly.
+
+    Unknown fields are passed over, and a required field that is missing or null reads as the zero value of its type,
+    as it does for a client written in Go.
 
     Args:
         manifest: The live object; left as it is.
@@ -127,8 +135,25 @@ def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
     try:
         return model.model_validate(manifest, extra="ignore")
     except ValidationError as error:
+        errors = error.errors()
+    empty = {_navigable(details["loc"], manifest) for details in errors if _is_empty(details)}
+    if not empty:
         subject = _subject(str(manifest.get("kind")), manifest)
-        raise ManifestError(subject, _problems(error.errors(), manifest, model)) from None
+        raise ManifestError(subject, _problems(errors, manifest, model)) from None
+    for path in empty:
+        manifest = _with_value(manifest, path, _zero(_place(model, path).annotation))
+    return read_live(manifest, model)
+
+
+def _is_empty(details: ErrorDetails) -> bool:
+    return details["type"] == "missing" or details["input"] is None
+
+
+def _zero(annotation: Any) -> Any:
+    """Return the zero value of a field's type, in JSON."""
+    kind = get_origin(annotation) or annotation
+    known = {int: 0, float: 0.0, bool: False, str: "", list: []}
+    return known.get(kind, {})
 
 
 def write_model(model: BaseModel) -> Manifest:
@@ -308,13 +333,13 @@ def _with_quantities_as_text(errors: Sequence[ErrorDetails], manifest: Manifest,
     return cast("Manifest", mended)
 
 
-def _with_value(value: Any, path: FieldPath, new: str) -> Any:
+def _with_value(value: Any, path: FieldPath, new: Any) -> Any:
     if not path:
         return new
     first, *rest = path
     if isinstance(value, list):
         return [_with_value(item, tuple(rest), new) if at == first else item for at, item in enumerate(value)]
-    return {**value, first: _with_value(value[first], tuple(rest), new)}
+    return {**value, first: _with_value(value.get(first), tuple(rest), new)}
 
 
 def _problems(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> list[FieldProblem]:

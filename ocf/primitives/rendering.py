@@ -146,5 +146,7 @@ def _steps(plans: Sequence[_Plan]) -> Iterator[tuple[_Plan, Any]]:
 
 def _describe(error: BaseException) -> str:
     """Word a cause in one line; what is no error of ours is named by its type too."""
-    text = describe_invalid(error) or str(error)
-    return text if isinstance(error, OcfError) or not text else f"{type(error).__name__}: {text}"
+    refusal = describe_invalid(error)
+    if refusal or isinstance(error, OcfError):
+        return refusal or str(error)
+    return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

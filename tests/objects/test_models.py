@@ -184,6 +184,18 @@ class TestReadLive:
         assert read_model.status is not None
         assert read_model.status.desired_replicas == 2
 
+    @pytest.mark.parametrize("conditions", [None, [{"type": "AbleToScale", "status": "True"}]])
+    def test_reads_a_required_field_that_is_missing_or_null_as_zero(self, conditions: object) -> None:
+        live = hpa(maxReplicas=None) | {"status": {"conditions": conditions}}
+        read_model = read_live(live, V2HorizontalPodAutoscaler)
+        assert read_model.spec.max_replicas == 0
+        assert read_model.status is not None
+        assert read_model.status.desired_replicas == 0
+
+    def test_a_known_field_of_another_type_is_named(self) -> None:
+        with pytest.raises(ManifestError, match=r"spec\.maxReplicas: must be a valid integer, got 'x'"):
+            read_live(hpa(maxReplicas="x"), V2HorizontalPodAutoscaler)
+
 
 class TestWriteModel:
     def test_garbage_put_into_a_list_is_found_and_named(self) -> None:
