@@ -126,8 +126,12 @@ class ContainerEditor(Editor["V1Container"]):
         Args:
             container_port: Its number.
             protocol: `TCP`, `UDP` or `SCTP`.
+
+        Raises:
+            ConfigError: If the number is no integer, or the protocol no text.
         """
-        _PORTS.remove(self._raw, (container_port, protocol or _DEFAULT_PROTOCOL))
+        number = require("ports", container_port, int)
+        _PORTS.remove(self._raw, (number, require("protocol", protocol, str) or _DEFAULT_PROTOCOL))
 
     def ensure_volume_mount(self, mount: V1VolumeMount) -> None:
         """Put a volume mount into the list: in place of the first one of its path, or at the end.

@@ -3,7 +3,7 @@
 An editor writes through, so there is no moment at which its result has to be collected, and it holds no state of its
 own. It gives short names to the edits that go wrong when written by hand (upserts by identity, maps that are not there
 yet); `raw` is there for everything else. Numbers are not judged: what is too large or too small is the API server's to
-say, and the models check the types.
+say, and the models check the types: a value of another type is pydantic's `ValidationError`, as in any assignment.
 """
 
 from __future__ import annotations

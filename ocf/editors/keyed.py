@@ -74,7 +74,8 @@ class KeyedList(Generic[OwnerT, ItemT]):
             owner: The live model.
             keys: Keys, as `key` gives them.
         """
-        self.remove_where(owner, lambda item: self.key(item) in keys)
+        wanted = frozenset(keys)
+        self.remove_where(owner, lambda item: self.key(item) in wanted)
 
     def remove_where(self, owner: OwnerT, condition: Callable[[ItemT], bool]) -> None:
         """Drop every entry for which the condition holds.
@@ -97,18 +98,17 @@ class KeyedList(Generic[OwnerT, ItemT]):
         if present is None:
             setattr(owner, self.field, [item])
             return
-        place = self._find(present, item)
+        place = self._find(present, item, field_type(type(owner), self.field))
         if place is None:
             present.append(item)
         else:
             present[place] = item
 
-    def _find(self, present: list[ItemT], item: ItemT) -> int | None:
+    def _find(self, present: list[ItemT], item: ItemT, kind: type) -> int | None:
         """Return the place of the first entry with the key of `item`."""
         wanted = self.key(item)
         if wanted is None:
             return None
-        kind = type(item)
         for place, other in enumerate(present):
             if isinstance(other, kind) and self.key(other) == wanted:
                 return place
@@ -149,7 +149,7 @@ def remove_entry(owner: BaseModel, field: str, key: str) -> None:
     """
     require(f"key of {api_name(owner, field)}", key, str)
     present: dict[str, str] | None = getattr(owner, field)
-    if not present or key not in present:
+    if present is None or key not in present:
         return
     del present[key]
     if not present:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from enum import Enum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.editors.values import require
@@ -64,25 +65,22 @@ _FILTERED_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
 class Selector:
     """A selector, or its absence, that compares by meaning.
 
-    It is read when two of them are compared, and comes last in an identity: most metrics differ before it.
+    It is read when it is compared, and comes last in an identity: most metrics differ before it.
 
     Args:
-        model: The selector; None for none. One that cannot be read equals no other, not even itself.
+        model: The selector; None for none. One that cannot be read equals no other.
     """
-
-    __slots__ = ("_model",)
 
     def __init__(self, model: V1LabelSelector | None) -> None:
         self._model = model
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Selector):
-            return NotImplemented
-        return self._meaning() == other._meaning()
+        return self._meaning == other._meaning if isinstance(other, Selector) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(self._meaning())
+        return hash(self._meaning)
 
+    @cached_property
     def _meaning(self) -> Hashable:
         try:
             return selector_identity(None if self._model is None else write_model(self._model))

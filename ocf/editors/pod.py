@@ -144,7 +144,7 @@ class PodSpecEditor(Editor["V1PodSpec"]):
             ConfigError: If it cannot be called.
         """
         if not callable(condition):
-            raise ConfigError(f"tolerations: the condition must be callable, not {type(condition).__name__}")
+            raise ConfigError(f"tolerations: the condition must be callable, not of type {type(condition).__name__}")
         _TOLERATIONS.remove_where(self._raw, condition)
 
     def ensure_node_selector(self, key: str, value: str) -> None:

@@ -8,9 +8,10 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from types import NoneType
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, TypeVar, get_args
 
 from ocf.errors import ConfigError
 from ocf.objects import copy_model
@@ -23,6 +24,8 @@ __all__ = ["api_name", "field_type", "own", "own_or_none", "require"]
 ValueT = TypeVar("ValueT")
 ModelT = TypeVar("ModelT", bound="BaseModel")
 ItemT = TypeVar("ItemT", bound="BaseModel | str")
+
+_PLAIN_NAMES: Final[Mapping[type, str]] = {str: "text", int: "whole number"}
 
 
 @cache
@@ -80,7 +83,7 @@ def require(where: str, value: object, kind: type[ValueT]) -> ValueT:
     Args:
         where: The field, for the message.
         value: What the caller gave.
-        kind: A model's class, or `str`.
+        kind: A model's class, `str` or `int`.
 
     Returns:
         The value itself.
@@ -95,12 +98,12 @@ def require(where: str, value: object, kind: type[ValueT]) -> ValueT:
 
 def _wrong_type(where: str, value: object, kind: type) -> ConfigError:
     # Of a value of the wrong type only a number is shown: anything else may be, or hold, a secret.
-    seen = f"{value!r} of type " if isinstance(value, int | float) else ""
-    return ConfigError(f"{where}: must be a {_class_name(kind)}, not {seen}{_class_name(type(value))}")
+    seen = repr(value) if isinstance(value, int | float) else f"of type {_class_name(type(value))}"
+    return ConfigError(f"{where}: must be a {_class_name(kind)}, not {seen}")
 
 
 def _class_name(kind: type) -> str:
     """Name a class with its package: `kubernetes.client` and `kubernetes.aio` have classes of the same names."""
-    if kind is str:
-        return "text"
-    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__.split('.models.')[0]}.{kind.__name__}"
+    if kind.__module__ == "builtins":
+        return _PLAIN_NAMES.get(kind, kind.__name__)
+    return f"{kind.__module__.split('.models.')[0]}.{kind.__name__}"

@@ -107,10 +107,12 @@ class TestEnv:
         assert before == given_one
 
     def test_an_error_never_shows_a_value(self, editor: ContainerEditor) -> None:
-        with pytest.raises(ConfigError) as caught:
-            editor.ensure_env_var({"name": "PASSWORD", "value": "hunter2"})  # type: ignore[arg-type]  # the mistake tested
+        secret = {"name": "PASSWORD", "value": "hunter2"}
 
-        assert str(caught.value) == "env: must be a kubernetes.client.V1EnvVar, not dict"
+        with pytest.raises(ConfigError) as caught:
+            editor.ensure_env_var(secret)  # type: ignore[arg-type]  # the mistake tested
+
+        assert str(caught.value) == "env: must be a kubernetes.client.V1EnvVar, not of type dict"
 
 
 class TestArgs:
@@ -138,9 +140,9 @@ class TestArgs:
         assert write_model(editor.raw) == EMPTY
 
     def test_one_that_is_no_text_stores_none_and_is_not_shown_unless_a_number(self, editor: ContainerEditor) -> None:
-        with pytest.raises(ConfigError, match=r"^args: must be a text, not 8080 of type int$"):
+        with pytest.raises(ConfigError, match=r"^args: must be a text, not 8080$"):
             editor.ensure_arg("--port", 8080)  # type: ignore[arg-type]  # the mistake tested
-        with pytest.raises(ConfigError, match=r"^args: must be a text, not bytes$"):
+        with pytest.raises(ConfigError, match=r"^args: must be a text, not of type bytes$"):
             editor.ensure_arg(b"--password=hunter2")  # type: ignore[arg-type]  # the mistake tested
 
         assert write_model(editor.raw) == EMPTY
@@ -183,6 +185,12 @@ class TestPorts:
         editor.remove_port(53, protocol="UDP")
 
         assert [tcp] == editor.raw.ports
+
+    @pytest.mark.parametrize("number", [None, "80", 80.0], ids=repr)
+    def test_a_number_that_is_none_is_refused(self, editor: ContainerEditor, number: int) -> None:
+        """It would match no port, in silence."""
+        with pytest.raises(ConfigError, match="ports: must be a whole number, not "):
+            editor.remove_port(number)
 
     def test_the_name_does_not_identify_a_port(self, editor: ContainerEditor) -> None:
         editor.ensure_port(V1ContainerPort(container_port=80, name="http"))
@@ -234,12 +242,12 @@ class TestOneResource:
         assert write_model(editor.raw) == {**EMPTY, "resources": {field: {"cpu": text}}}
 
     def test_touches_one_key_only(self, editor: ContainerEditor, field: str, set_one: SetOne) -> None:
-        before = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1"}, "claims": [{"name": "gpu"}]}
+        before = {"limits": {"cpu": "1", "memory": "1Gi"}, "requests": {"cpu": "1"}}
         editor.raw.resources = V1ResourceRequirements.model_validate(before)
 
         set_one(editor, "cpu", "2")
 
-        assert write_model(editor.raw)["resources"] == {**before, field: {**before[field], "cpu": "2"}}  # type: ignore[dict-item]  # both are mappings
+        assert write_model(editor.raw)["resources"] == {**before, field: {**before[field], "cpu": "2"}}
 
     @pytest.mark.parametrize("quantity", ["", "1 Gi", "lots", float("nan"), float("inf"), True], ids=repr)
     def test_what_is_no_quantity_is_refused_with_its_place(
@@ -321,6 +329,7 @@ class TestResources:
         ContainerEditor.remove_env_var,
         ContainerEditor.remove_arg,
         ContainerEditor.remove_volume_mount,
+        lambda editor, wrong: editor.remove_port(80, protocol=wrong),
         ContainerEditor.ensure_port,
         ContainerEditor.ensure_volume_mount,
         ContainerEditor.set_resources,

@@ -574,7 +574,7 @@ class TestRemoveMetric:
             ),
             pytest.param(
                 lambda e: e.remove_metric("Pods", "m", selector={"matchLabels": {}}),
-                "selector: must be a kubernetes.client.V1LabelSelector, not dict",
+                "selector: must be a kubernetes.client.V1LabelSelector, not of type dict",
                 id="selector as a mapping",
             ),
             pytest.param(

@@ -55,6 +55,17 @@ class TestEnsure:
 
         assert getattr(spec, field) == [container("a", "3"), container("a", "2")]
 
+    def test_a_class_of_the_users_own_is_found_among_the_others(self, containers: Containers, field: str) -> None:
+        class Sidecar(V1Container):
+            pass
+
+        spec = pod(field, container("a"))
+
+        containers.ensure(spec, Sidecar(name="a", image="new"))
+        containers.ensure(spec, container("a", "newer"))
+
+        assert getattr(spec, field) == [container("a", "newer")]
+
     def test_stores_copies(self, containers: Containers, field: str) -> None:
         given_one = V1Container(name="a", args=["--x"])
         one, other = pod(field), pod(field)
@@ -71,7 +82,7 @@ class TestEnsure:
     def test_one_of_another_type_stores_none(self, containers: Containers, field: str, wrong: V1Container) -> None:
         spec = pod(field, container("a"))
 
-        with pytest.raises(ConfigError, match=r"ontainers: must be a kubernetes\.client\.V1Container, not "):
+        with pytest.raises(ConfigError, match=r"ontainers: must be a kubernetes\.client\.V1Container, not of type "):
             containers.ensure(spec, container("b"), wrong)
 
         assert names(spec, field) == ["a"]

@@ -76,8 +76,9 @@ class TestMaps:
         """The model would not see it, because the map is changed in place."""
         meta = a_map.meta({"a": "1"})
         editor = ObjectMetaEditor(meta)
+        seen = rf"(1|True|of type {type(value).__name__})"
 
-        with pytest.raises(ConfigError, match=rf"{a_map.field}\[b\]: must be a text, not .*{type(value).__name__}"):
+        with pytest.raises(ConfigError, match=rf"{a_map.field}\[b\]: must be a text, not {seen}$"):
             a_map.ensure(editor, "b", value)
         with pytest.raises(ConfigError, match=rf"key of {a_map.field}: must be a text"):
             a_map.ensure(editor, value, "b")
