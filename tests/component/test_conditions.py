@@ -1,0 +1,248 @@
+"""From reports to one condition: the tables, and what happens over time."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.component.conditions import Condition, Reason, converging, failed, stored_condition, suspending
+from ocf.concepts import (
+    AliveStatus,
+    CompletionStatus,
+    GuardStatus,
+    OperationalStatus,
+    StatusReport,
+    SuspensionStatus,
+)
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+STAMP = "2026-01-31T12:00:00Z"
+EARLIER = "2026-01-31T11:00:00Z"
+
+Al, Op, Co = AliveStatus, OperationalStatus, CompletionStatus
+
+
+def previous(reason: str = "Unknown", *, status: bool = False, since: str = EARLIER) -> Condition:
+    return Condition(
+        type="WebReady",
+        status=status,
+        reason=Reason(reason),
+        message="before",
+        observed_generation=1,
+        last_transition_time=since,
+    )
+
+
+def judged(reports: list[StatusReport[Any]], before: Condition | None = None) -> Condition:
+    return converging(reports, previous=before or previous(since=""), generation=7, now=NOW)
+
+
+def parts(condition: Condition) -> tuple[bool, str, str]:
+    return condition.status, str(condition.reason), condition.message
+
+
+class TestConverging:
+    @pytest.mark.parametrize(
+        ("before", "reports", "reason", "message"),
+        [
+            pytest.param(
+                "Unknown", [(Al.CREATING, "Creating something")], "Creating", "Creating something", id="creating"
+            ),
+            pytest.param(
+                "Unknown", [(Op.PENDING, "Awaiting LB IP")], "OperationPending", "Awaiting LB IP", id="pending"
+            ),
+            pytest.param("Unknown", [(Co.RUNNING, "Task is running")], "TaskRunning", "Task is running", id="task"),
+            pytest.param(
+                "Unknown",
+                [(Al.CREATING, "Creating CM"), (Al.UPDATING, "Updating Deploy"), (Al.SCALING, "Scaling StatefulSet")],
+                "Scaling",
+                "Scaling StatefulSet",
+                id="the highest priority gives the reason",
+            ),
+            pytest.param(
+                "Unknown",
+                [(Al.HEALTHY, ""), (Op.PENDING, "waits"), (Co.RUNNING, "Completable Running")],
+                "TaskRunning",
+                "Completable Running",
+                id="over the concepts",
+            ),
+            pytest.param(
+                "Unknown",
+                [
+                    (Al.FAILING, "Alive Failing"),
+                    (Op.FAILING, "Operational Failing"),
+                    (Co.FAILING, "Completable Failed"),
+                ],
+                "Failing",
+                "Alive Failing; Operational Failing; Completable Failed",
+                id="equal severities are joined",
+            ),
+            pytest.param(
+                "Unknown",
+                [(Al.CREATING, "Creating CM"), (Op.PENDING, "Awaiting LB"), (Co.PENDING, "Job pending")],
+                "Creating",
+                "Creating CM; Awaiting LB; Job pending",
+                id="in order of registration",
+            ),
+            pytest.param(
+                "Unknown",
+                [(Al.SCALING, "2/3"), (Co.RUNNING, "job")],
+                "Scaling",
+                "2/3; job",
+                id="scaling and a task weigh the same",
+            ),
+            pytest.param(
+                "Unknown",
+                [(Al.SCALING, "2/3"), (GuardStatus.BLOCKED, "wait A")],
+                "Blocked",
+                "wait A",
+                id="blocked has the priority and not the weight",
+            ),
+            pytest.param(
+                "Unknown", [(Al.CREATING, ""), (Op.PENDING, "waits")], "Creating", "waits", id="empty ones are left out"
+            ),
+            pytest.param(
+                "Creating", [(Al.UPDATING, "Still creating")], "Creating", "Still creating", id="progress sticks"
+            ),
+            pytest.param(
+                "Creating",
+                [(Al.SCALING, "Taking forever")],
+                "Creating",
+                "Taking forever",
+                id="scaling does not unstick",
+            ),
+            pytest.param("Scaling", [(Op.PENDING, "waits")], "Scaling", "waits", id="pending does not unstick"),
+            pytest.param("Creating", [(Al.FAILING, "CrashLoop")], "Failing", "CrashLoop", id="failing shows through"),
+            pytest.param("Updating", [(GuardStatus.BLOCKED, "x")], "Blocked", "x", id="blocked shows through"),
+            pytest.param("OperationPending", [(Al.SCALING, "2/3")], "Scaling", "2/3", id="pending does not stick"),
+            pytest.param("Failing", [(Al.SCALING, "2/3")], "Scaling", "2/3", id="failing does not stick"),
+        ],
+    )
+    def test_not_ready(self, before: str, reports: list[tuple[Any, str]], reason: str, message: str) -> None:
+        """Priority chooses the reason, severity whose sentences are joined, and progress keeps its first name."""
+        condition = judged([StatusReport(*report) for report in reports], previous(before))
+        assert parts(condition) == (False, reason, message)
+
+    @pytest.mark.parametrize(
+        "reports",
+        [
+            pytest.param([], id="nothing reports"),
+            pytest.param([StatusReport(Al.HEALTHY, "fine")], id="healthy"),
+            pytest.param([StatusReport(Op.OPERATIONAL), StatusReport(Co.COMPLETED)], id="whatever the concept"),
+        ],
+    )
+    def test_ready(self, reports: list[StatusReport[Any]]) -> None:
+        assert parts(judged(reports)) == (True, "Healthy", "Component is healthy.")
+
+    @pytest.mark.parametrize(
+        ("before", "since"),
+        [
+            pytest.param(previous("Creating"), EARLIER, id="progress keeps it"),
+            pytest.param(previous("Error"), EARLIER, id="an error in between keeps it"),
+            pytest.param(previous("Healthy", status=True), STAMP, id="from ready it moves"),
+            pytest.param(previous("Disabled", status=True), STAMP, id="from disabled it moves"),
+            pytest.param(previous("Suspended", status=True), STAMP, id="from suspended it moves"),
+            pytest.param(previous("Suspending"), STAMP, id="from suspending it moves, false to false"),
+            pytest.param(previous("PendingSuspension"), STAMP, id="from pending suspension it moves"),
+            pytest.param(previous("PrerequisiteNotMet"), STAMP, id="from an unmet prerequisite it moves"),
+            pytest.param(previous("FeatureGateError"), STAMP, id="from a gate error it moves"),
+            pytest.param(previous(since=""), STAMP, id="at first it is now"),
+        ],
+    )
+    def test_the_transition_time(self, before: Condition, since: str) -> None:
+        """It moves with the status, and where convergence starts anew."""
+        assert judged([StatusReport(Al.CREATING, "x")], before).last_transition_time == since
+
+    def test_the_transition_time_stays_while_ready_and_only_the_message_changes(self) -> None:
+        assert judged([], previous("Operational", status=True)).last_transition_time == EARLIER
+
+    def test_the_generation_is_the_owners_also_in_steady_state(self) -> None:
+        assert judged([], previous("Healthy", status=True)).observed_generation == 7
+
+    @given(words=st.lists(st.sampled_from([*Al, *Op, *Co, GuardStatus.BLOCKED])), before=st.sampled_from(Reason))
+    def test_ready_means_that_every_report_is_ready(self, words: list[Any], before: Reason) -> None:
+        """Whatever was before, the status is True exactly if nothing reports anything else than a ready word."""
+        condition = judged([StatusReport(word, "x") for word in words], previous(before))
+        assert condition.status is all(word in {"Healthy", "Operational", "Completed"} for word in words)
+
+
+class TestSuspending:
+    @pytest.mark.parametrize(
+        ("reports", "expected"),
+        [
+            pytest.param([], (True, "Suspended", "All resources are suspended."), id="nothing to suspend"),
+            pytest.param(
+                [("Suspended", "a"), ("Suspended", "b")],
+                (True, "Suspended", "All resources are suspended."),
+                id="all done",
+            ),
+            pytest.param(
+                [("Suspended", "a"), ("Suspending", "Scaling down"), ("PendingSuspension", "Waiting for DB")],
+                (False, "PendingSuspension", "Waiting for DB"),
+                id="the furthest wins",
+            ),
+            pytest.param(
+                [("Suspending", "Scaling down"), ("Suspending", ""), ("Suspending", "Finishing tasks")],
+                (False, "Suspending", "Scaling down; Finishing tasks"),
+                id="equal ones are joined",
+            ),
+        ],
+    )
+    def test_folds_to_the_furthest(self, reports: list[tuple[str, str]], expected: tuple[bool, str, str]) -> None:
+        found = [StatusReport(SuspensionStatus(word), reason) for word, reason in reports]
+        assert parts(suspending(found, previous=previous(), generation=7, now=NOW)) == expected
+
+
+class TestFailed:
+    def test_says_what_failed(self) -> None:
+        condition = failed("failed to apply resource X: boom", previous=previous("Creating"), generation=7, now=NOW)
+        assert parts(condition) == (False, "Error", "failed to apply resource X: boom")
+        assert condition.last_transition_time == EARLIER
+
+
+class TestStored:
+    def test_one_that_was_never_written_reads_as_unknown(self) -> None:
+        condition = stored_condition([{"type": "Other", "status": "True", "reason": "Healthy"}], "WebReady", 3)
+        assert parts(condition) == (False, "Unknown", "Component has not been reconciled yet.")
+        assert condition.observed_generation == 3
+
+    def test_one_of_ours_round_trips(self) -> None:
+        condition = previous("Scaling")
+        assert stored_condition([condition.to_manifest()], "WebReady", 3) == condition
+
+    def test_a_reason_of_somebody_else_reads_as_unknown(self) -> None:
+        stored = previous("Scaling").to_manifest() | {"reason": "MinimumReplicasAvailable", "status": "True"}
+        assert stored_condition([stored], "WebReady", 3).reason is Reason.UNKNOWN
+
+
+def test_the_priorities_are_in_this_order() -> None:
+    ordered = sorted(Reason, key=lambda reason: -reason.priority)
+    assert [str(reason) for reason in ordered] == [
+        "Error",
+        "FeatureGateError",
+        "Down",
+        "Degraded",
+        "PendingSuspension",
+        "Suspending",
+        "Suspended",
+        "Disabled",
+        "Failing",
+        "OperationFailing",
+        "TaskFailing",
+        "Blocked",
+        "PrerequisiteNotMet",
+        "Scaling",
+        "TaskRunning",
+        "Updating",
+        "Creating",
+        "OperationPending",
+        "TaskPending",
+        "Healthy",
+        "Operational",
+        "Completed",
+        "Unknown",
+    ]
+    assert Reason.BLOCKED.priority == Reason.PREREQUISITE_NOT_MET.priority
+    assert Reason.ERROR.priority == Reason.FEATURE_GATE_ERROR.priority
