@@ -59,6 +59,7 @@ class Connection:
         self._client = client
         self._owned = owned
         self._closed = False
+        self._streams: set[Stream] = set()
         self._timeout = timeout
         self._silence = silence
 
@@ -91,11 +92,14 @@ class Connection:
             ApiError: If the server refuses, or there is no answer.
         """
         times = aiohttp.ClientTimeout(connect=self._timeout, sock_connect=self._timeout, sock_read=self._silence)
-        return Stream(request, await self._open(request, times))
+        return Stream(request, await self._open(request, times), self._streams)
 
     async def close(self) -> None:
-        """Send nothing more; with an owned client, what is under way ends with `ServerError`."""
+        """Send nothing more and close every stream; whoever reads one gets `ServerError`."""
         self._closed = True
+        for stream in list(self._streams):
+            # Closing the pool alone would leave a reader waiting for ever.
+            stream.close()
         if self._owned:
             await self._client.rest_client.close()
 
@@ -150,17 +154,22 @@ class Connection:
                 return await answer.read()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Stream:
     """An answer that goes on.
 
     Args:
         request: What was asked.
         answer: The open answer.
+        siblings: The open streams of a connection; this one is among them until it is closed.
     """
 
     request: Request
     answer: aiohttp.ClientResponse
+    siblings: set["Stream"]
+
+    def __post_init__(self) -> None:
+        self.siblings.add(self)
 
     async def read(self) -> bytes:
         """Return what arrived next; nothing at all when the server ended the answer.
@@ -173,6 +182,7 @@ class Stream:
 
     def close(self) -> None:
         """Drop the connection; it cannot be used again while the server goes on."""
+        self.siblings.discard(self)
         self.answer.close()
 
 

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from ocf.cluster.apiserver.paths import Resource, group_path
 from ocf.cluster.protocol import Subresource
-from ocf.errors import NotFoundError
+from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest
 
 __all__ = ["Discovery", "read_resources"]
@@ -99,9 +99,9 @@ class Discovery:
         """
         resources = self._known.get(api_version, {})
         if not _has(resources, kind, subresource) and api_version in self._flights:
-            resources = await asyncio.shield(self._flights[api_version])
+            resources = await _landed(self._flights[api_version])
         if not _has(resources, kind, subresource):
-            resources = await asyncio.shield(self._asked(api_version))
+            resources = await _landed(self._asked(api_version))
         if _has(resources, kind, subresource):
             return resources[kind]
         raise NotFoundError(_missing(resources, api_version, kind, subresource), code=_NOT_FOUND, reason="NotFound")
@@ -115,7 +115,7 @@ class Discovery:
         self._known.pop(api_version, None)
 
     async def close(self) -> None:
-        """Give up what is being asked."""
+        """Give up what is being asked; whoever waits for it gets `ServerError`."""
         flights = list(self._flights.values())
         for flight in flights:
             flight.cancel()
@@ -129,7 +129,7 @@ class Discovery:
         flight = self._flights.get(api_version)
         if flight is None:
             flight = self._flights[api_version] = asyncio.create_task(self._ask(api_version))
-            flight.add_done_callback(lambda landed: self._landed(api_version, landed))
+            flight.add_done_callback(lambda landed: self._note(api_version, landed))
         return flight
 
     async def _ask(self, api_version: str) -> Resources:
@@ -138,11 +138,19 @@ class Discovery:
         except NotFoundError:
             return {}
 
-    def _landed(self, api_version: str, flight: asyncio.Task[Resources]) -> None:
+    def _note(self, api_version: str, flight: asyncio.Task[Resources]) -> None:
         self._flights.pop(api_version, None)
         # Asking for the exception also keeps asyncio from reporting it as lost when every caller was cancelled.
         if not flight.cancelled() and flight.exception() is None:
             self._known[api_version] = flight.result()
+
+
+async def _landed(flight: asyncio.Task[Resources]) -> Resources:
+    """Wait for a request that others may wait for, too."""
+    await asyncio.wait([flight])  # unlike `await flight`, passes no cancellation on in either direction
+    if flight.cancelled():
+        raise ServerError("the kinds of the server were being asked for when the connection to the cluster was closed")
+    return flight.result()
 
 
 def _has(resources: Resources, kind: str, subresource: Subresource | None) -> bool:
