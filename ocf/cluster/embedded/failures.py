@@ -46,9 +46,10 @@ def not_found(group_resource: str, name: str) -> ApiError:
     return api_error(f'{group_resource} "{name}" not found', code=404, reason="NotFound")
 
 
-def already_exists(group_resource: str, name: str) -> ApiError:
-    """The name is taken."""
-    return api_error(f'{group_resource} "{name}" already exists', code=409, reason="AlreadyExists")
+def already_exists(group_resource: str, name: str, *, deleting: bool) -> ApiError:
+    """The name is taken, maybe by an object that is being deleted."""
+    prefix = "object is being deleted: " if deleting else ""
+    return api_error(f'{prefix}{group_resource} "{name}" already exists', code=409, reason="AlreadyExists")
 
 
 def stale(group_resource: str, name: str, problem: str = "") -> ApiError:

@@ -6,9 +6,9 @@ that only the server writes, generation, validation, optimistic locking, finaliz
 
 from typing import Any, Final
 
+from ocf.cluster.embedded.compare import equal_json
 from ocf.cluster.embedded.core import Core, bare, kind_of, place_of
 from ocf.cluster.embedded.failures import already_exists, forbidden, invalid, stale
-from ocf.cluster.embedded.managers import read_entries
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.embedded.strategy import (
     allows_unconditional_update,
@@ -61,8 +61,9 @@ def create(core: Core, resource: Resource, new: Manifest, *, dry_run: bool) -> M
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
     place = place_of(new)
-    if core.store.get(kind_of(resource), place) is not None:
-        raise already_exists(resource.group_resource, place[1])
+    taken = core.store.get(kind_of(resource), place)
+    if taken is not None:
+        raise already_exists(resource.group_resource, place[1], deleting="deletionTimestamp" in taken["metadata"])
     return new if dry_run else core.store.put(kind_of(resource), place, new)
 
 
@@ -139,14 +140,14 @@ def _demand_version(resource: Resource, live: Manifest, new: Manifest) -> None:
 
 def _same(new: Manifest, live: Manifest) -> bool:
     """Say whether two states differ in nothing but the times of their managed fields."""
-    if bare(new) != bare(live):
+    if not equal_json(bare(new), bare(live)):
         return False
     first, second = new["metadata"].get("managedFields"), live["metadata"].get("managedFields")
-    return first == second or _ownership(first) == _ownership(second)
+    return first == second or _without_times(first) == _without_times(second)
 
 
-def _ownership(entries: list[dict[str, Any]] | None) -> dict[Any, Any]:
-    return {who: (entry.fields, entry.api_version) for who, entry in read_entries(entries).items()}
+def _without_times(entries: list[dict[str, Any]] | None) -> list[dict[str, Any]]:
+    return [{key: value for key, value in entry.items() if key != "time"} for entry in entries or ()]
 
 
 def delete(  # noqa: PLR0913 (the facts of one request)

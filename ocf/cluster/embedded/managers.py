@@ -7,7 +7,8 @@ applying another value than the owner's is a conflict unless forced; applying th
 apply names no longer is removed if nobody else owns it.
 """
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -76,6 +77,12 @@ class Manager(NamedTuple):
         """Identify whoever sends a request."""
         return cls(name or "unknown", operation, "" if operation == APPLY else api_version, subresource)
 
+    def identity(self) -> str:
+        """Return the text by which a server tells managers apart, and sorts them."""
+        named = {"apiVersion": self.api_version, "subresource": self.subresource}
+        parts = {"manager": self.name, "operation": self.operation, **{key: text for key, text in named.items() if text}}
+        return json.dumps(parts, separators=(",", ":"))
+
     def __str__(self) -> str:
         text = f'"{self.name}"'
         if self.subresource:
@@ -124,19 +131,19 @@ def read_entries(entries: list[dict[str, Any]] | None) -> Managed:
     return managed
 
 
-def write_entries(managed: Managed) -> list[dict[str, Any]]:
+def write_entries(managed: Iterable[tuple[Manager, Entry]]) -> list[dict[str, Any]]:
     """Write `metadata.managedFields`.
 
     Args:
-        managed: The managers.
+        managed: The managers with what they own.
 
     Returns:
         Its value: applies before updates, each by time, name, version and subresource.
     """
     order = sorted(
-        managed, key=lambda who: (who.operation, managed[who].time, who.name, managed[who].api_version, who[3])
+        managed, key=lambda pair: (pair[0].operation, pair[1].time, pair[0].name, pair[1].api_version, pair[0].subresource)
     )
-    return [_write_entry(who, managed[who]) for who in order]
+    return [_write_entry(who, entry) for who, entry in order]
 
 
 def _write_entry(who: Manager, entry: Entry) -> dict[str, Any]:
@@ -273,13 +280,14 @@ def _losses(  # noqa: PLR0913 (the facts of one request)
 
 
 def _conflict(conflicts: Mapping[Manager, FieldSet]) -> ConflictError:
-    found = [(who, path_text(path)) for who in sorted(conflicts) for path in paths(conflicts[who])]
+    order = sorted(conflicts, key=Manager.identity)
+    found = [(who, path_text(path)) for who in order for path in paths(conflicts[who])]
     causes = [StatusCause("FieldManagerConflict", f"conflict with {who}", field) for who, field in found]
     if len(found) == 1:
         message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
     else:
         lines = []
-        for who in sorted(conflicts):
+        for who in order:
             lines.append(f"conflicts with {who}:")
             lines.extend(f"- {field}" for owner, field in found if owner == who)
         message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)

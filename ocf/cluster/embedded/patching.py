@@ -31,15 +31,22 @@ def merge_patch(document: Any, patch: Any) -> Any:
         >>> merge_patch({"a": 1, "b": {"c": 2, "d": 3}}, {"b": {"c": None}, "e": [4]})
         {'a': 1, 'b': {'d': 3}, 'e': [4]}
     """
+    if not isinstance(document, dict):
+        return _without_nulls(patch)
     if not isinstance(patch, dict):
         return copy_json(patch)
-    out = copy_json(document) if isinstance(document, dict) else {}
+    out = {name: copy_json(value) for name, value in document.items() if name not in patch}
     for name, value in patch.items():
-        if value is None:
-            out.pop(name, None)
-        else:
-            out[name] = merge_patch(out.get(name), value)
+        if value is not None:
+            out[name] = merge_patch(document.get(name), value)
     return out
+
+
+def _without_nulls(value: Any) -> Any:
+    """Drop null members, also of objects in lists: stricter than the RFC, and what a real server does."""
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value
 
 
 def json_patch(document: Any, operations: list[Any]) -> Any:

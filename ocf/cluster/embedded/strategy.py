@@ -6,6 +6,7 @@ Read off the registry of a real server. The rules that hold for every kind are i
 from collections.abc import Mapping
 from typing import Any, Final
 
+from ocf.cluster.embedded.compare import equal_json
 from ocf.cluster.embedded.fieldset import FieldSet
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.protocol import Propagation, Subresource
@@ -195,7 +196,7 @@ def prepare_update(new: Manifest, live: Manifest, resource: Resource, subresourc
     if "status" in resource.subresources:
         _copy(new, live, "status")
     if (resource.custom or _key(resource) in _GENERATION) and _key(resource) not in _FIXED_GENERATION:
-        changed = _without(new, resource) != _without(live, resource)
+        changed = not equal_json(_without(new, resource), _without(live, resource))
         new["metadata"]["generation"] = live["metadata"].get("generation", 0) + changed
     return new
 

@@ -95,34 +95,26 @@ def _to_scale(managed: Managed, api_version: str) -> Managed:
     }
 
 
-def _to_parent(parents: Managed, scales: Managed, api_version: str) -> Managed:
-    """Return the parent's managers after a write to the Scale."""
-    out: Managed = {}
+def _to_parent(parents: Managed, scales: Managed, api_version: str) -> list[tuple[Manager, Entry]]:
+    """Return the parent's managers after a write to the Scale.
+
+    An apply is the same manager in every version, so its entry stays as it is. An update is not: what it owns of the replicas
+    becomes an entry of its own, beside the one with the rest. A real server does that, and so the list may hold a manager
+    twice; whoever reads it takes the last.
+    """
+    out: list[tuple[Manager, Entry]] = []
     left = {who: entry for who, entry in scales.items() if contains(entry.fields, _REPLICAS)}
     for who, entry in parents.items():
         if entry.api_version != api_version or not contains(entry.fields, _REPLICAS):
-            out[who] = entry
-            continue
-        # An apply is the same manager in every version, an update is not: its entry is taken apart below.
-        if who in left:
-            out[who] = entry
-            del left[who]
-            continue
-        rest = difference(entry.fields, _OWNED)
-        if rest:
-            out[who] = Entry(rest, entry.api_version, entry.time)
+            out.append((who, entry))
+        elif left.pop(who, None):
+            out.append((who, entry))
+        elif rest := difference(entry.fields, _OWNED):
+            out.append((who, Entry(rest, entry.api_version, entry.time)))
     for who in left:
         manager = who if who.operation == APPLY else who._replace(api_version=api_version)
-        known = out.get(manager)
-        out[manager] = Entry(_joined(known), api_version, known.time if known else "")
+        out.append((manager, Entry(_OWNED, api_version)))
     return out
-
-
-def _joined(known: Entry | None) -> FieldSet:
-    if known is None:
-        return _OWNED
-    spec = known.fields.get("f:spec", {})
-    return {**known.fields, "f:spec": {**spec, "f:replicas": {}}}
 
 
 def _write(  # noqa: PLR0913 (the facts of one request)
@@ -196,16 +188,19 @@ def update_scale(core: Core, key: ObjectKey, sent: Manifest, *, field_manager: s
     live = core.find(resource, key)
     old = scale_of(live, resource)
     new = _decoded(sent, key)
-    managed = updated(
-        old,
-        {**new, "metadata": old["metadata"], "status": old["status"]},
-        _scale_type(),
-        _to_scale(read_entries(live["metadata"].get("managedFields")), resource.api_version),
-        who=Manager.of(field_manager, UPDATE, _SCALE_VERSION, Subresource.SCALE),
-        api_version=_SCALE_VERSION,
-        ignored={"f:status": {}},
-        now="",
-    )
+    managed = _to_scale(read_entries(live["metadata"].get("managedFields")), resource.api_version)
+    # Replicas that nobody owns stay so: a server begins to track an object only when it is created or applied.
+    if managed:
+        managed = updated(
+            old,
+            {**new, "metadata": old["metadata"], "status": old["status"]},
+            _scale_type(),
+            managed,
+            who=Manager.of(field_manager, UPDATE, _SCALE_VERSION, Subresource.SCALE),
+            api_version=_SCALE_VERSION,
+            ignored={"f:status": {}},
+            now="",
+        )
     return _write(core, resource, live, new, managed, dry_run=dry_run)
 
 

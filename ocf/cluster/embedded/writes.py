@@ -76,7 +76,7 @@ def _metadata(manifest: Manifest) -> dict[str, Any]:
 def _set_managed(manifest: Manifest, managed: Managed) -> Manifest:
     manifest["metadata"].pop("managedFields", None)
     if managed:
-        manifest["metadata"]["managedFields"] = write_entries(managed)
+        manifest["metadata"]["managedFields"] = write_entries(managed.items())
     return manifest
 
 
