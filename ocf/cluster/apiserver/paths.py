@@ -7,7 +7,7 @@ here, as the server refuses them in names
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from urllib.parse import quote
 
 from ocf.cluster.protocol import Subresource
@@ -86,14 +86,14 @@ def object_path(resource: Resource, key: ObjectKey, subresource: Subresource | N
 
     Args:
         resource: The kind of the object.
-        key: The object; for a cluster-scoped kind its namespace is passed over, as the server does with manifests.
+        key: The object.
         subresource: The part of the object.
 
     Returns:
         The path.
 
     Raises:
-        BadRequestError: If the name or the namespace cannot be one, or the namespace is missing.
+        BadRequestError: If the name or the namespace cannot be one, or the namespace is missing or out of place.
     """
     path = f"{home_path(resource, key.namespace, str(key))}/{_segment(key.name, 'metadata.name', str(key))}"
     return f"{path}/{subresource}" if subresource else path
@@ -104,18 +104,18 @@ def home_path(resource: Resource, namespace: str, subject: str) -> str:
 
     Args:
         resource: The kind of the object.
-        namespace: Its namespace; passed over for a cluster-scoped kind.
+        namespace: Its namespace; empty for a cluster-scoped kind.
         subject: The object, for messages.
 
     Returns:
         The path.
 
     Raises:
-        BadRequestError: If the namespace cannot be one, or is missing.
+        BadRequestError: If the namespace cannot be one, or is missing or out of place.
     """
-    if not resource.namespaced:
-        return collection_path(resource)
-    return collection_path(resource, _segment(namespace, "metadata.namespace", subject))
+    if resource.namespaced:
+        _segment(namespace, "metadata.namespace", subject)
+    return collection_path(resource, namespace)
 
 
 def type_of(manifest: Manifest, subresource: Subresource | None = None) -> tuple[str, str]:
@@ -141,10 +141,11 @@ def type_of(manifest: Manifest, subresource: Subresource | None = None) -> tuple
     return api_version, kind
 
 
-def key_of(manifest: Manifest) -> ObjectKey:
+def key_of(resource: Resource, manifest: Manifest) -> ObjectKey:
     """Read the key of a manifest that is about to be sent.
 
     Args:
+        resource: Its kind; if that is cluster-scoped, a namespace is passed over, as the server does in manifests.
         manifest: The manifest.
 
     Returns:
@@ -154,9 +155,10 @@ def key_of(manifest: Manifest) -> ObjectKey:
         BadRequestError: If it has none.
     """
     try:
-        return ObjectKey.of(manifest)
+        key = ObjectKey.of(manifest)
     except ManifestError as error:
         raise bad_request(str(error)) from error
+    return key if resource.namespaced else replace(key, namespace="")
 
 
 def bad_request(message: str) -> BadRequestError:

@@ -104,7 +104,7 @@ def apply(  # noqa: PLR0913 (the API's own patch options)
     """Ask for a server-side apply."""
     return Request(
         "PATCH",
-        object_path(resource, key_of(manifest), subresource),
+        object_path(resource, key_of(resource, manifest), subresource),
         _query(fieldManager=field_manager, force="true" if force else "", dryRun=_dry(dry_run=dry_run)),
         _addressed(resource, manifest, subresource),
         _APPLY,
@@ -114,10 +114,10 @@ def apply(  # noqa: PLR0913 (the API's own patch options)
 def create(resource: Resource, manifest: Manifest, *, field_manager: str, dry_run: bool) -> Request:
     """Ask for a new object; it may have a `generateName` in place of a name."""
     metadata = manifest.get("metadata")
-    namespace = str((metadata.get("namespace") if isinstance(metadata, dict) else "") or "")
+    namespace = metadata.get("namespace") if resource.namespaced and isinstance(metadata, dict) else None
     return Request(
         "POST",
-        home_path(resource, namespace, f"new {resource.kind}"),
+        home_path(resource, str(namespace or ""), f"new {resource.kind}"),
         _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
         manifest,
     )
@@ -129,7 +129,7 @@ def update(
     """Ask to replace an object, or a part of it."""
     return Request(
         "PUT",
-        object_path(resource, key_of(manifest), subresource),
+        object_path(resource, key_of(resource, manifest), subresource),
         _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
         _addressed(resource, manifest, subresource),
     )

@@ -178,6 +178,15 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             id="create cluster-scoped, dry run",
         ),
         pytest.param(
+            lambda c: c.create({**ROLE, "metadata": {"name": "r:x", "namespace": "shop"}}, field_manager="m"),
+            "POST",
+            ROLES,
+            {"fieldManager": "m"},
+            JSON,
+            {**ROLE, "metadata": {"name": "r:x", "namespace": "shop"}},
+            id="create cluster-scoped with a namespace",
+        ),
+        pytest.param(
             lambda c: c.create({**MAP, "metadata": {"generateName": "a-", "namespace": "shop"}}, field_manager="m"),
             "POST",
             MAPS,
@@ -444,14 +453,14 @@ class TestDiscovery:
     async def test_a_path_that_no_longer_exists_is_looked_up_anew(
         self, server: Server, cluster: ApiServerCluster
     ) -> None:
-        """A CRD was replaced by one with another scope; the next call finds the new path."""
+        """A CRD was replaced by one with another plural; the next call finds the new path."""
         key = ObjectKey("x.io/v1", "Probe", "p", "shop")
-        server.answer("GET", "/apis/x.io/v1", {"resources": [{"name": "probes", "kind": "Probe", "namespaced": True}]})
-        server.answer("GET", "/apis/x.io/v1/namespaces/shop/probes/p", {"kind": "Probe"})
+        server.answer("GET", "/apis/x.io/v1", {"resources": [{"name": "old", "kind": "Probe", "namespaced": True}]})
+        server.answer("GET", "/apis/x.io/v1/namespaces/shop/old/p", {"kind": "Probe"})
         await cluster.get(key)
-        server.answer("GET", "/apis/x.io/v1", {"resources": [{"name": "probes", "kind": "Probe", "namespaced": False}]})
-        del server.table["GET", "/apis/x.io/v1/namespaces/shop/probes/p"]
-        server.answer("GET", "/apis/x.io/v1/probes/p", {"kind": "Probe"})
+        server.answer("GET", "/apis/x.io/v1", {"resources": [{"name": "new", "kind": "Probe", "namespaced": True}]})
+        del server.table["GET", "/apis/x.io/v1/namespaces/shop/old/p"]
+        server.answer("GET", "/apis/x.io/v1/namespaces/shop/new/p", {"kind": "Probe"})
         with pytest.raises(NotFoundError):
             await cluster.get(key)
 
@@ -670,6 +679,23 @@ class TestClose:
         await cluster.close()
         with pytest.raises(ServerError):
             await asyncio.wait_for(request, 10)
+
+    async def test_closing_ends_the_search_for_a_kind(self, server: Server, client: ApiClient) -> None:
+        """Also where the client goes on living."""
+        arrived = asyncio.Event()
+
+        async def hang(_: web.Request) -> web.StreamResponse:
+            arrived.set()
+            await asyncio.Event().wait()
+            raise AssertionError
+
+        server.handle("GET", "/api/v1", hang)
+        async with ApiServerCluster(client) as cluster:
+            request = asyncio.create_task(cluster.get(MAP_KEY))
+            await asyncio.wait_for(arrived.wait(), 10)
+        with pytest.raises(ServerError, match="closed"):
+            await asyncio.wait_for(request, 10)
+        await client.rest_client.close()
 
     async def test_closing_twice_is_closing_once(self, server: Server, cluster: ApiServerCluster) -> None:
         server.answer("GET", f"{MAPS}/a", MAP)

@@ -36,7 +36,7 @@ async def _hang(_: web.Request) -> web.StreamResponse:
 
 
 async def _hang_in_body(request: web.Request) -> web.StreamResponse:
-    response = web.StreamResponse(headers={"Content-Length": "10"})
+    response = web.StreamResponse(status=500 if "refused" in request.path else 200, headers={"Content-Length": "10"})
     await response.prepare(request)
     await response.write(b"{")
     return await _hang(request)
@@ -128,6 +128,15 @@ async def test_a_request_takes_its_time_at_most(server: Server, client: ApiClien
 
     assert caught.value.code == 0
     assert isinstance(caught.value.__cause__, TimeoutError)
+
+
+async def test_the_refusal_of_a_stream_takes_its_time_at_most(server: Server, client: ApiClient) -> None:
+    """However long the stream itself may be silent."""
+    server.handle("GET", "/refused", _hang_in_body)
+    connection = Connection(client, owned=True, timeout=0.05, silence=3600)
+    with pytest.raises(ServerError, match="GET /refused: no answer: time is up"):
+        await asyncio.wait_for(connection.stream(Request("GET", "/refused")), 10)
+    await connection.close()
 
 
 async def test_an_answer_that_breaks_off_is_an_error_of_the_server(server: Server, connection: Connection) -> None:

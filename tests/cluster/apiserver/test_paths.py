@@ -56,13 +56,6 @@ def test_any_other_name_is_one_segment(name: str) -> None:
         ),
         pytest.param(NODE, ObjectKey("v1", "Node", "n1"), None, "/api/v1/nodes/n1", id="cluster-scoped"),
         pytest.param(
-            NODE,
-            ObjectKey("v1", "Node", "n1", "shop"),
-            None,
-            "/api/v1/nodes/n1",
-            id="namespace of a cluster-scoped kind",
-        ),
-        pytest.param(
             NODE, ObjectKey("v1", "Node", "system:x y"), None, "/api/v1/nodes/system%3Ax%20y", id="escaped characters"
         ),
     ],
@@ -80,6 +73,18 @@ def test_a_collection_is_of_one_namespace_or_of_all() -> None:
 def test_a_cluster_scoped_kind_has_no_collection_in_a_namespace() -> None:
     with pytest.raises(BadRequestError, match="Node is cluster-scoped, it has no objects in namespace 'shop'"):
         collection_path(NODE, "shop")
+
+
+def test_a_cluster_scoped_object_is_in_no_namespace() -> None:
+    with pytest.raises(BadRequestError, match="Node is cluster-scoped"):
+        object_path(NODE, ObjectKey("v1", "Node", "n1", "shop"))
+
+
+def test_a_namespace_in_a_cluster_scoped_manifest_is_passed_over() -> None:
+    """So does the server."""
+    manifest = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "namespace": "shop"}}
+
+    assert object_path(NODE, key_of(NODE, manifest)) == "/api/v1/nodes/n1"
 
 
 def test_a_namespaced_object_is_not_created_without_a_namespace() -> None:
@@ -111,4 +116,4 @@ def test_a_scale_does_not_say_whose_it_is() -> None:
 
 def test_a_manifest_without_a_name_is_a_bad_request() -> None:
     with pytest.raises(BadRequestError, match=r"metadata\.name: required value"):
-        key_of({"apiVersion": "v1", "kind": "Web", "metadata": {}})
+        key_of(WEB, {"apiVersion": "v1", "kind": "Web", "metadata": {}})
