@@ -138,8 +138,7 @@ class EmbeddedCluster:
             found = self._core.find(resource, key)
             if subresource is Subresource.SCALE:
                 return subresources.scale_of(found, resource)
-            copied: Manifest = copy_json(found)
-            return copied
+            return self._core.store.copy(kind_of(resource), (key.namespace, key.name), found)
 
     async def list(  # noqa: PLR0913 (the API's own list options)
         self,
@@ -395,7 +394,8 @@ class EmbeddedCluster:
         except ApiError as error:
             self.requests.record(replace(request, code=error.code))
             raise
-        self.requests.record(replace(request, changed=self._core.store.version != before))
+        changed = self._core.store.version != before
+        self.requests.record(replace(request, changed=True) if changed else request)
         if self._collects and not request.verb.is_read:
             self._collector.run()
 

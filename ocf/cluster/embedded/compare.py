@@ -59,17 +59,16 @@ def equal_json(left: Any, right: Any) -> bool:
         >>> equal_json({"on": True}, {"on": 1}), equal_json([1], [1.0])
         (False, True)
     """
-    if left is right:
-        return True
+    # Most values differ, or are the same object; only equal ones are worth the walk.
+    return left is right or (left == right and _same_booleans(left, right))
+
+
+def _same_booleans(left: Any, right: Any) -> bool:
     if isinstance(left, dict):
-        return (
-            isinstance(right, dict)
-            and len(left) == len(right)
-            and all(key in right and equal_json(value, right[key]) for key, value in left.items())
-        )
+        return all(_same_booleans(value, right[key]) for key, value in left.items())
     if isinstance(left, list):
-        return isinstance(right, list) and len(left) == len(right) and all(map(equal_json, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+        return all(map(_same_booleans, left, right))
+    return isinstance(left, bool) == isinstance(right, bool)
 
 
 def compare(left: Any, right: Any, kind: Type) -> Changes:

@@ -48,7 +48,7 @@ def format_time(instant: datetime) -> str:
         >>> format_time(datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC))
         '2026-01-02T03:04:05Z'
     """
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return instant.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
 def decode(value: Any, kind: StructType) -> dict[str, Any]:
@@ -89,7 +89,7 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
             if kind.extra is not None:
                 out[name] = copy_json(item)
         elif item is not None:
-            held = _value(item, field.type, kind.name, prefix + name)
+            held = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
             if field.presence is Presence.AS_SENT or not _is_empty(held):
                 out[name] = held
     for name, field in _always(kind):
@@ -225,7 +225,7 @@ def _time(value: Any, kind: Scalar, owner: str, path: str) -> Any:
         raise DecodeError(f'parsing time "{value}" as "{layout}": cannot parse "{value}"')
     if kind is Scalar.TIME:
         return format_time(instant)
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return instant.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
 
 
 _SCALARS: Final[Mapping[Scalar, Callable[[Any, Scalar, str, str], Any]]] = {

@@ -6,6 +6,7 @@ kinds that are always filled in. `DEFAULTED` says which kinds are complete; of a
 The functions change the manifest they are given, which the caller has just built.
 """
 
+import base64
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -233,6 +234,36 @@ def _namespace(manifest: Manifest) -> Manifest:
 
 def _secret(manifest: Manifest) -> Manifest:
     manifest.setdefault("type", "Opaque")
+    texts = manifest.pop("stringData", {})
+    if texts:
+        encoded = {name: base64.b64encode(text.encode()).decode() for name, text in texts.items()}
+        manifest["data"] = {**manifest.get("data", {}), **encoded}
+    return manifest
+
+
+def _pod(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    spec.setdefault("enableServiceLinks", True)
+    for name in ("containers", "initContainers"):
+        for container in spec.get(name) or ():
+            limits = container["resources"].get("limits")
+            if limits:
+                container["resources"]["requests"] = {**limits, **container["resources"].get("requests", {})}
+    _pod_spec(spec)
+    return manifest
+
+
+def _endpoints(manifest: Manifest) -> Manifest:
+    for subset in manifest.get("subsets", ()):
+        for port in subset.get("ports", ()):
+            port.setdefault("protocol", "TCP")
+    return manifest
+
+
+def _endpoint_slice(manifest: Manifest) -> Manifest:
+    for port in manifest.get("ports") or ():
+        port.setdefault("name", "")
+        port.setdefault("protocol", "TCP")
     return manifest
 
 
@@ -260,7 +291,9 @@ def _role_binding(manifest: Manifest) -> Manifest:
 
 _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("", "Namespace"): _namespace,
+    ("", "Endpoints"): _endpoints,
     ("", "PersistentVolumeClaim"): _claim,
+    ("", "Pod"): _pod,
     ("", "PodTemplate"): _pod_template,
     ("", "Secret"): _secret,
     ("", "Service"): _service,
@@ -270,6 +303,7 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("apps", "StatefulSet"): _stateful_set,
     ("autoscaling", "HorizontalPodAutoscaler"): _autoscaler,
     ("batch", "CronJob"): _cron_job,
+    ("discovery.k8s.io", "EndpointSlice"): _endpoint_slice,
     ("networking.k8s.io", "NetworkPolicy"): _network_policy,
     (_RBAC, "ClusterRoleBinding"): _role_binding,
     (_RBAC, "RoleBinding"): _role_binding,

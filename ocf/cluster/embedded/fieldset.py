@@ -7,8 +7,7 @@ two dicts.
 A node that is `{}` is a field that is in the set. A node with children is in the set itself only if it has the child
 `.`. The root is no field: the root `{}` is the empty set.
 
-The elements have an order of their own (fields, then keys, then values), in which conflicts are reported and in which
-`ordered` writes a set down.
+The elements have an order of their own (fields, then keys, then values), in which conflicts are reported.
 """
 
 import json
@@ -24,7 +23,6 @@ __all__ = [
     "insert",
     "intersection",
     "key_element",
-    "ordered",
     "path_text",
     "paths",
     "recursive_difference",
@@ -318,21 +316,6 @@ def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str,
     for element in elements:
         if fields[element]:
             yield from paths(fields[element], (*prefix, element))
-
-
-def ordered(fields: FieldSet) -> FieldSet:
-    """Return the same set with its elements in order, the dot first.
-
-    Args:
-        fields: The set.
-
-    Returns:
-        An equal set that shares nothing with it.
-    """
-    out: FieldSet = {_SELF: {}} if _SELF in fields else {}
-    for element in sorted((element for element in fields if element != _SELF), key=_rank):
-        out[element] = ordered(fields[element])
-    return out
 
 
 def path_text(path: Sequence[str]) -> str:

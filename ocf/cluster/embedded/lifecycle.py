@@ -10,6 +10,7 @@ from ocf.cluster.embedded.compare import equal_json
 from ocf.cluster.embedded.core import Core, bare, kind_of, place_of
 from ocf.cluster.embedded.failures import already_exists, forbidden, invalid, stale
 from ocf.cluster.embedded.schema import Resource
+from ocf.cluster.embedded.services import allocate
 from ocf.cluster.embedded.strategy import (
     allows_unconditional_update,
     default_propagation,
@@ -25,6 +26,7 @@ __all__ = ["create", "delete", "update"]
 
 _SERVER_METADATA: Final = ("uid", "creationTimestamp", "generation", "deletionTimestamp", "deletionGracePeriodSeconds")
 _IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_SERVICE: Final = ("", "Service")
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 
@@ -57,6 +59,8 @@ def create(core: Core, resource: Resource, new: Manifest, *, dry_run: bool) -> M
     metadata["uid"] = core.new_uid()
     metadata["creationTimestamp"] = core.timestamp()
     prepare_create(new, resource, core.empty(resource))
+    if kind_of(resource) == _SERVICE:
+        allocate(core.store, new, None)
     problems = create_problems(new, resource)
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
@@ -105,6 +109,8 @@ def update(  # noqa: PLR0913 (the facts of one request)
         else:
             new["metadata"].pop(field, None)
     new = prepare_update(new, live, resource, subresource)
+    if kind_of(resource) == _SERVICE:
+        allocate(core.store, new, live)
     problems = update_problems(new, live, resource)
     if problems:
         raise invalid(resource.group_kind, name, problems)

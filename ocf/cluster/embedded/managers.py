@@ -17,7 +17,6 @@ from ocf.cluster.embedded.fieldset import (
     FieldSet,
     difference,
     intersection,
-    ordered,
     path_text,
     paths,
     recursive_difference,
@@ -80,7 +79,11 @@ class Manager(NamedTuple):
     def identity(self) -> str:
         """Return the text by which a server tells managers apart, and sorts them."""
         named = {"apiVersion": self.api_version, "subresource": self.subresource}
-        parts = {"manager": self.name, "operation": self.operation, **{key: text for key, text in named.items() if text}}
+        parts = {
+            "manager": self.name,
+            "operation": self.operation,
+            **{key: text for key, text in named.items() if text},
+        }
         return json.dumps(parts, separators=(",", ":"))
 
     def __str__(self) -> str:
@@ -141,7 +144,8 @@ def write_entries(managed: Iterable[tuple[Manager, Entry]]) -> list[dict[str, An
         Its value: applies before updates, each by time, name, version and subresource.
     """
     order = sorted(
-        managed, key=lambda pair: (pair[0].operation, pair[1].time, pair[0].name, pair[1].api_version, pair[0].subresource)
+        managed,
+        key=lambda pair: (pair[0].operation, pair[1].time, pair[0].name, pair[1].api_version, pair[0].subresource),
     )
     return [_write_entry(who, entry) for who, entry in order]
 
@@ -151,7 +155,7 @@ def _write_entry(who: Manager, entry: Entry) -> dict[str, Any]:
     if entry.time:
         out["time"] = entry.time
     out["fieldsType"] = "FieldsV1"
-    out["fieldsV1"] = ordered(entry.fields)
+    out["fieldsV1"] = entry.fields
     if who.subresource:
         out["subresource"] = who.subresource
     return out
@@ -232,7 +236,7 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     fields = recursive_difference(field_set(config, kind), ignored)
     managed = {**managed, who: Entry(fields, api_version, last.time if last else "")}
     new = merge(live, config, kind)
-    if last and last.api_version == api_version:
+    if last and last.api_version == api_version and last.fields != fields:
         new = _pruned(new, kind, managed, last, api_version)
     after, _ = _losses(live, new, kind, managed, who, force=force, ignored=ignored, api_version=api_version)
     own = after.get(who)

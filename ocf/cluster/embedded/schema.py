@@ -12,7 +12,7 @@ import gzip
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 from functools import cache
 from importlib import resources
 from typing import Any, Final, TypeAlias
@@ -49,7 +49,7 @@ MISSING: Final = Missing.MISSING
 """No value at all, where `None` is the JSON null."""
 
 
-class Scalar(Enum):
+class Scalar(StrEnum):
     """A type without parts; the value is its code in the table."""
 
     TEXT = "s"
@@ -121,6 +121,14 @@ class Field:
 
     type: "Type"
     presence: Presence
+    exact: type | None = field(init=False)
+    """The class of values that need no second look."""
+
+    def __post_init__(self) -> None:
+        self.exact = _EXACT.get(self.type) if isinstance(self.type, Scalar) else None
+
+
+_EXACT: Final[Mapping[Scalar, type]] = {Scalar.TEXT: str, Scalar.BYTES: str, Scalar.BOOLEAN: bool}
 
 
 @dataclass(slots=True, eq=False)

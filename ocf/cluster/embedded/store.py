@@ -8,12 +8,13 @@ Stored objects are never changed in place, so the log and the readers share them
 """
 
 import asyncio
+import marshal
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ocf.objects import Manifest
+from ocf.objects import Manifest, copy_json
 
 __all__ = ["Change", "Kind", "Place", "Store"]
 
@@ -58,12 +59,27 @@ class Store:
     _dependents: defaultdict[str, set[tuple[Kind, Place]]] = field(
         default_factory=lambda: defaultdict(set), init=False, repr=False
     )
+    _packed: dict[tuple[Kind, Place], bytes] = field(default_factory=dict, init=False, repr=False)
     _log: deque[Change] = field(default_factory=deque, init=False, repr=False)
     _waiting: set[asyncio.Future[None]] = field(default_factory=set, init=False, repr=False)
 
     def get(self, kind: Kind, place: Place) -> Manifest | None:
         """Return an object, or None."""
         return self._objects.get(kind, {}).get(place)
+
+    def copy(self, kind: Kind, place: Place, manifest: Manifest) -> Manifest:
+        """Copy a stored object for a reader; many readers of one object are cheaper than one each."""
+        packed = self._packed.get((kind, place))
+        if packed is None:
+            try:
+                packed = marshal.dumps(manifest)
+            except ValueError:
+                # A custom resource may hold what only looks like text, an enum for example.
+                copied: Manifest = copy_json(manifest)
+                return copied
+            self._packed[kind, place] = packed
+        unpacked: Manifest = marshal.loads(packed)  # noqa: S302 (our own bytes; it copies twice as fast as Python does)
+        return unpacked
 
     def objects(self, kind: Kind, namespace: str = "") -> list[tuple[Place, Manifest]]:
         """Return the objects of a kind, of one namespace or of all, ordered by namespace and name."""
@@ -114,6 +130,7 @@ class Store:
             self._dependents[uid].add((kind, place))
 
     def _record(self, change: Change) -> None:
+        self._packed.pop((change.kind, change.place), None)
         self._log.append(change)
         while len(self._log) > self.history:
             self.forgotten = self._log.popleft().version

@@ -55,7 +55,7 @@ _GENERATION: Final = frozenset(
     }
 )
 _FIXED_GENERATION: Final = frozenset({("scheduling.k8s.io", "PriorityClass")})
-_ANNOTATIONS_COUNT: Final = frozenset({("apps", "Deployment")})
+_METADATA_COUNTS: Final = {("apps", "Deployment"): "annotations", ("discovery.k8s.io", "EndpointSlice"): "labels"}
 
 _CONDITIONAL: Final = frozenset(
     {
@@ -226,6 +226,7 @@ def _without(manifest: Manifest, resource: Resource) -> dict[str, Any]:
     """Return the parts whose change is a new generation."""
     passive = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
     parts = {key: value for key, value in manifest.items() if key not in passive}
-    if _key(resource) in _ANNOTATIONS_COUNT:
-        parts["annotations"] = manifest["metadata"].get("annotations")
+    name = _METADATA_COUNTS.get(_key(resource))
+    if name:
+        parts["metadata"] = manifest["metadata"].get(name)
     return parts

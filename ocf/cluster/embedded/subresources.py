@@ -224,7 +224,7 @@ def apply_scale(  # noqa: PLR0913 (the facts of one request)
     sent = _decoded(config, key)
     new, managed = applied(
         old,
-        copy_json(config),
+        config,
         _scale_type(),
         _to_scale(read_entries(live["metadata"].get("managedFields")), resource.api_version),
         who=Manager.of(field_manager, APPLY, _SCALE_VERSION, Subresource.SCALE),

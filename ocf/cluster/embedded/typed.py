@@ -4,7 +4,7 @@ This is the reading side of server-side apply. An applied manifest is checked st
 types and duplicate list items are refused), and the fields it names are the ones its manager will own.
 """
 
-from collections.abc import Iterator
+import json
 from typing import Any
 
 from ocf.cluster.embedded.fieldset import FieldSet, key_element, path_text, value_element
@@ -99,49 +99,52 @@ def type_problems(value: Any, kind: Type) -> list[str]:
     Returns:
         What is wrong, `<path>: <problem>`, as a server words it; empty if nothing is.
     """
-    return [f"{path}: {problem}" if path else problem for path, problem in _problems(value, kind)]
+    problems: list[str] = []
+    _check(value, kind, (), problems)
+    return problems
 
 
-def _problems(value: Any, kind: Type) -> Iterator[tuple[str, str]]:
+def _complain(path: tuple[str, ...], problem: str, problems: list[str]) -> None:
+    where = path_text(path)
+    problems.append(f"{where}: {problem}" if where else problem)
+
+
+def _check(value: Any, kind: Type, path: tuple[str, ...], problems: list[str]) -> None:
     if value is None:
         return
     if isinstance(kind, StructType):
-        yield from _struct_problems(value, kind)
+        _check_struct(value, kind, path, problems)
     elif isinstance(kind, Scalar):
         problem = _scalar_problem(value, kind)
         if problem:
-            yield "", problem
+            _complain(path, problem, problems)
     elif isinstance(kind, ListType):
-        yield from _list_problems(value, kind)
+        _check_list(value, kind, path, problems)
     elif isinstance(kind, MapType):
         if not isinstance(value, dict):
-            yield "", f"expected map, got {value!r}"
+            _complain(path, f"expected map, got {_go_value(value)}", problems)
             return
         for name, item in value.items():
-            yield from _below(f".{name}", item, kind.value)
+            _check(item, kind.value, (*path, f"f:{name}"), problems)
 
 
-def _below(prefix: str, value: Any, kind: Type) -> Iterator[tuple[str, str]]:
-    for path, problem in _problems(value, kind):
-        yield prefix + path, problem
-
-
-def _struct_problems(value: Any, kind: StructType) -> Iterator[tuple[str, str]]:
+def _check_struct(value: Any, kind: StructType, path: tuple[str, ...], problems: list[str]) -> None:
     if not isinstance(value, dict):
-        yield "", f"expected map, got {value!r}"
+        _complain(path, f"expected map, got {_go_value(value)}", problems)
         return
     fields, extra = kind.fields, kind.extra
     for name, item in value.items():
         field = fields.get(name)
-        if field is not None:
-            yield from _below(f".{name}", item, field.type)
-        elif extra is None:
-            yield f".{name}", "field not declared in schema"
+        if field is None:
+            if extra is None:
+                _complain((*path, f"f:{name}"), "field not declared in schema", problems)
+        elif item.__class__ is not field.exact:
+            _check(item, field.type, (*path, f"f:{name}"), problems)
 
 
-def _list_problems(value: Any, kind: ListType) -> Iterator[tuple[str, str]]:
+def _check_list(value: Any, kind: ListType, path: tuple[str, ...], problems: list[str]) -> None:
     if not isinstance(value, list):
-        yield "", f"expected list, got {value!r}"
+        _complain(path, f"expected list, got {_go_value(value)}", problems)
         return
     seen = set()
     for index, item in enumerate(value):
@@ -150,24 +153,28 @@ def _list_problems(value: Any, kind: ListType) -> Iterator[tuple[str, str]]:
             try:
                 element = item_element(kind, item)
             except ElementError as error:
-                yield "", f"element {index}: {error}"
+                _complain(path, f"element {index}: {error}", problems)
                 return
             if element in seen:
-                yield "", f"duplicate entries for key {path_text([element])}"
+                _complain(path, f"duplicate entries for key {path_text([element])}", problems)
             seen.add(element)
-        for path, problem in _problems(item, kind.item):
-            yield path_text([element]) + path, problem
+        _check(item, kind.item, (*path, element), problems)
 
 
 def _scalar_problem(value: Any, kind: Scalar) -> str:
     if kind in _TEXTS:
-        return "" if isinstance(value, str) else f"expected string, got {value!r}"
+        return "" if isinstance(value, str) else f"expected string, got {_go_value(value)}"
     if kind in _NUMBERS:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return "" if number else f"expected numeric (int or float), got {_go_type(value)}"
     if kind is Scalar.BOOLEAN:
-        return "" if isinstance(value, bool) else f"expected boolean, got {value!r}"
-    return f"expected any scalar, got {value!r}" if isinstance(value, dict | list) else ""
+        return "" if isinstance(value, bool) else f"expected boolean, got {_go_value(value)}"
+    return f"expected any scalar, got {_go_value(value)}" if isinstance(value, dict | list) else ""
+
+
+def _go_value(value: Any) -> str:
+    """Show a value in a message."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _go_type(value: Any) -> str:

@@ -26,7 +26,7 @@ from ocf.cluster.embedded.strategy import allows_create_on_update, ignored_field
 from ocf.cluster.embedded.typed import type_problems
 from ocf.cluster.protocol import PatchType, Subresource
 from ocf.errors import ApiError, FieldProblem, InvalidError, api_error
-from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["apply", "create", "demand_manager", "patch", "patched", "update"]
 
@@ -331,14 +331,14 @@ def apply(  # noqa: PLR0913 (the facts of one request)
         raise not_found(resource.group_resource, key.name)
     if live is None:
         core.demand_namespace(resource, key.namespace, key.name)
-    config = copy_json(manifest)
-    demand_typed(config, resource)
+    demand_typed(manifest, resource)
     base = live or core.empty(resource)
+    before = read_entries(base.get("metadata", {}).get("managedFields"))
     new, managed = applied(
         bare(base) if live else base,
-        config,
+        manifest,
         resource.type,
-        read_entries(base.get("metadata", {}).get("managedFields")),
+        before,
         who=Manager.of(field_manager, APPLY, resource.api_version, subresource or ""),
         api_version=resource.api_version,
         force=force,
@@ -346,7 +346,7 @@ def apply(  # noqa: PLR0913 (the facts of one request)
         now=core.timestamp(),
         empty=core.empty(resource),
     )
-    if new is None and live is not None and managed == read_entries(live["metadata"].get("managedFields")):
+    if new is None and live is not None and managed == before:
         return live
     final = _set_managed(_converted(base if new is None else new, resource), managed)
     if live is None:
