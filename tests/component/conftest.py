@@ -1,0 +1,201 @@
+"""An embedded cluster with an owner in it, and the two resources that most tests are about."""
+
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ocf import component
+from ocf.cluster import PatchType, Subresource
+from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+from ocf.component import Component, ReconcileContext, Result, reconciling
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.primitives import deployment, hpa
+
+
+class ManualClock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self._now
+
+    def advance(self, **by: float) -> None:
+        self._now += timedelta(**by)
+
+
+class World:
+    """A cluster, an owner in it, and what happens to both."""
+
+    web = ObjectKey("apps/v1", "Deployment", "web", "shop")
+    hpa = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
+
+    def __init__(self, cluster: EmbeddedCluster, owner: ObjectKey, clock: ManualClock) -> None:
+        self.cluster = cluster
+        self.owner = owner
+        self.clock = clock
+
+    async def owner_manifest(self) -> Manifest:
+        return await self.cluster.get(self.owner)
+
+    async def reconcile(self, *components: Component) -> Result:
+        """Run one pass as an operator does; return the result of the last component."""
+        async with reconciling(await self.owner_manifest(), self.cluster, clock=self.clock) as context:
+            return await self._each(context, components)
+
+    async def _each(self, context: ReconcileContext, components: tuple[Component, ...]) -> Result:
+        results = [await one.reconcile(context) for one in components]
+        return results[-1]
+
+    async def condition(self, name: str = "WebReady") -> Manifest:
+        status = (await self.owner_manifest()).get("status") or {}
+        return next(found for found in status["conditions"] if found["type"] == name)
+
+    async def exists(self, key: ObjectKey) -> bool:
+        kept = await self.cluster.list(key.api_version, key.kind, namespace=key.namespace)
+        return any(item["metadata"]["name"] == key.name for item in kept.items)
+
+    async def replicas(self) -> int:
+        found: int = (await self.cluster.get(self.web))["spec"]["replicas"]
+        return found
+
+    async def scale(self, replicas: int) -> None:
+        """Set the count as the autoscaler does, through the Scale subresource."""
+        await self.cluster.patch(
+            self.web,
+            {"spec": {"replicas": replicas}},
+            patch_type=PatchType.MERGE,
+            field_manager="kube-controller-manager",
+            subresource=Subresource.SCALE,
+        )
+
+    async def report(self, key: ObjectKey, status: Manifest) -> None:
+        """Write a status as the kind's controller does."""
+        live = await self.cluster.get(key)
+        await self.cluster.update(
+            {**live, "status": status}, field_manager="kube-controller-manager", subresource=Subresource.STATUS
+        )
+
+    async def run(self, replicas: int) -> None:
+        """Report the Deployment as fully rolled out with a number of replicas."""
+        generation = (await self.cluster.get(self.web))["metadata"]["generation"]
+        counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), replicas)
+        await self.report(self.web, {"observedGeneration": generation, **counts})
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    return ManualClock()
+
+
+@pytest.fixture
+def new_world() -> Callable[[], Awaitable[World]]:
+    """Make a cluster with an owner, `Shop shop/demo`."""
+
+    async def make() -> World:
+        clock = ManualClock()
+        cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=("shop",), now=clock.now)
+        shop = {
+            "apiVersion": "example.com/v1",
+            "kind": "Shop",
+            "metadata": {"name": "demo", "namespace": "shop"},
+            "spec": {"size": 3},
+        }
+        await cluster.create(shop, field_manager="user")
+        cluster.requests.clear()
+        return World(cluster, ObjectKey.of(shop), clock)
+
+    return make
+
+
+@pytest.fixture
+async def world(new_world: Callable[[], Awaitable[World]]) -> World:
+    return await new_world()
+
+
+@pytest.fixture
+def web_base() -> Manifest:
+    """A Deployment that leaves its count open."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "selector": {"matchLabels": {"app": "web"}},
+            "template": {
+                "metadata": {"labels": {"app": "web"}},
+                "spec": {
+                    "containers": [
+                        {
+                            "name": "web",
+                            "image": "web:1",
+                            "ports": [{"containerPort": 80}],
+                            "resources": {"requests": {"cpu": "1000m", "memory": "1024Mi"}},
+                            "env": [{"name": "POD", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}}],
+                        }
+                    ]
+                },
+            },
+        },
+    }
+
+
+@pytest.fixture
+def hpa_base() -> Manifest:
+    """An autoscaler of that Deployment, in a spelling that the server normalises."""
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 2,
+            "maxReplicas": 10,
+            "behavior": {"scaleDown": {"stabilizationWindowSeconds": 60}},
+            "metrics": [
+                {
+                    "type": "Pods",
+                    "pods": {
+                        "metric": {"name": "rps"},
+                        "target": {"type": "AverageValue", "averageValue": "1000m"},
+                    },
+                }
+            ],
+        },
+    }
+
+
+@pytest.fixture
+def web(web_base: Manifest) -> deployment.Resource:
+    return deployment.Builder(web_base).build()
+
+
+@pytest.fixture
+def web_hpa(hpa_base: Manifest) -> hpa.Resource:
+    return hpa.Builder(hpa_base).build()
+
+
+@pytest.fixture
+def fixed_web(web_base: Manifest) -> deployment.Resource:
+    """The Deployment with a fixed count of 4."""
+    base = copy_json(web_base)
+    base["spec"]["replicas"] = 4
+    return deployment.Builder(base).build()
+
+
+@pytest.fixture
+def scaled(web: deployment.Resource, web_hpa: hpa.Resource) -> Callable[..., Component]:
+    """Build the component of both; `suspended=True` puts it to sleep."""
+
+    def build(*, suspended: bool = False) -> Component:
+        return (
+            component.Builder("web", condition_type="WebReady")
+            .with_resource(web)
+            .with_resource(web_hpa)
+            .suspend(suspended)
+            .build()
+        )
+
+    return build

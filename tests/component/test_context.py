@@ -1,0 +1,186 @@
+"""The owner's status: written once, only if it changed, and without losing what somebody else wrote."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster import PatchType, Subresource
+from ocf.cluster.embedded import Verb
+from ocf.component import Component, reconciling
+from ocf.errors import ApiError, ConflictError, ManifestError, ReconcileError
+from ocf.primitives import deployment
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+    from tests.component.conftest import World
+
+
+def of(resource: deployment.Resource) -> Component:
+    return component.Builder("web", condition_type="WebReady").with_resource(resource).build()
+
+
+def status_writes(world: World) -> int:
+    return len([one for one in world.cluster.requests.of(Verb.UPDATE) if one.subresource is Subresource.STATUS])
+
+
+async def patch_status(world: World, status: Manifest) -> None:
+    await world.cluster.patch(
+        world.owner,
+        {"status": status},
+        patch_type=PatchType.MERGE,
+        field_manager="somebody",
+        subresource=Subresource.STATUS,
+    )
+
+
+def foreign(status: str = "True") -> Manifest:
+    return {
+        "type": "Backup",
+        "status": status,
+        "reason": "Done",
+        "message": "",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+    }
+
+
+async def pass_that_ends_in(world: World, web: deployment.Resource, error: BaseException) -> None:
+    async with reconciling(await world.owner_manifest(), world.cluster) as context:
+        await of(web).reconcile(context)
+        raise error
+
+
+class TestWriting:
+    async def test_once_for_all_components_and_not_again(self, world: World, web: deployment.Resource) -> None:
+        other = component.Builder("other", condition_type="OtherReady").build()
+        await world.reconcile(of(web), other)
+        assert status_writes(world) == 1
+        await world.reconcile(of(web), other)
+        assert status_writes(world) == 1
+
+    async def test_what_the_user_sets_travels_in_the_same_write(self, world: World, web: deployment.Resource) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            await of(web).reconcile(context)
+            context.status["url"] = "https://shop"
+            context.status["conditions"].append(foreign())
+        assert status_writes(world) == 1
+        status = (await world.owner_manifest())["status"]
+        assert status["url"] == "https://shop"
+        assert [condition["type"] for condition in status["conditions"]] == ["WebReady", "Backup"]
+
+    async def test_fields_and_conditions_of_others_survive(self, world: World, web: deployment.Resource) -> None:
+        await patch_status(world, {"custom": {"deep": [1]}, "conditions": [foreign()]})
+        await world.reconcile(of(web))
+        status = (await world.owner_manifest())["status"]
+        assert status["custom"] == {"deep": [1]}
+        assert [condition["type"] for condition in status["conditions"]] == ["Backup", "WebReady"]
+
+    async def test_the_owner_given_stays_as_it_was(self, world: World, web: deployment.Resource) -> None:
+        owner = await world.owner_manifest()
+        async with reconciling(owner, world.cluster, clock=world.clock) as context:
+            await of(web).reconcile(context)
+        assert "status" not in owner
+
+    async def test_the_condition_has_the_owners_generation_and_the_clocks_time(
+        self, world: World, web: deployment.Resource
+    ) -> None:
+        await world.reconcile(of(web))
+        condition = await world.condition()
+        assert (condition["observedGeneration"], condition["lastTransitionTime"]) == (1, "2026-01-31T12:00:00Z")
+        world.clock.advance(minutes=5)
+        patch = {"spec": {"size": 4}}
+        await world.cluster.patch(world.owner, patch, patch_type=PatchType.MERGE, field_manager="user")
+        await world.reconcile(of(web))
+        condition = await world.condition()
+        assert (condition["observedGeneration"], condition["lastTransitionTime"]) == (2, "2026-01-31T12:00:00Z")
+
+
+class TestErrors:
+    async def test_an_error_is_written_and_raised(self, world: World, web: deployment.Resource) -> None:
+        with pytest.raises(RuntimeError, match="of the user's own"):
+            await pass_that_ends_in(world, web, RuntimeError("of the user's own"))
+        assert (await world.condition())["reason"] == "Creating"
+
+    async def test_cancelled_nothing_is_written(self, world: World, web: deployment.Resource) -> None:
+        with pytest.raises(asyncio.CancelledError):
+            await pass_that_ends_in(world, web, asyncio.CancelledError())
+        assert status_writes(world) == 0
+
+    async def test_an_owner_that_was_not_read_from_a_cluster_is_refused(self, world: World) -> None:
+        owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "x", "namespace": "shop"}}
+        with pytest.raises(ManifestError, match=r"metadata\.uid"):
+            async with reconciling(owner, world.cluster):
+                pass
+
+    async def test_a_status_that_cannot_be_written_is_told_beside_the_first_error(
+        self, world: World, web_base: Manifest
+    ) -> None:
+        class Refusing:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(world.cluster, name)
+
+            async def update(self, *_: Any, **__: Any) -> Manifest:
+                raise ApiError("out of order")
+
+        def crash(_mutator: deployment.Mutator) -> None:
+            raise ValueError("boom")
+
+        broken = deployment.Builder(web_base).with_mutation(deployment.Mutation("m", crash)).build()
+        refusing: Any = Refusing()
+        with pytest.raises(ReconcileError) as caught:
+            async with reconciling(await world.owner_manifest(), refusing) as context:
+                await of(broken).reconcile(context)
+        assert caught.value.__notes__ == [
+            "the status of example.com/v1/Shop/shop/demo could not be written either: out of order"
+        ]
+
+
+class TestConflicts:
+    async def test_what_somebody_wrote_meanwhile_is_kept(self, world: World, web: deployment.Resource) -> None:
+        """Their fields and conditions as they are now, ours as this pass found them."""
+        await patch_status(world, {"theirs": 1, "gone": 1, "conditions": [foreign("False")]})
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            await of(web).reconcile(context)
+            context.status["ours"] = 1
+            await patch_status(world, {"theirs": 2, "gone": None, "conditions": [foreign("True")]})
+        status = (await world.owner_manifest())["status"]
+        assert (status["theirs"], status["ours"], "gone" in status) == (2, 1, False)
+        assert {found["type"]: found["status"] for found in status["conditions"]} == {
+            "Backup": "True",
+            "WebReady": "False",
+        }
+
+    async def test_conflicts_that_do_not_end_are_raised(self, world: World, web: deployment.Resource) -> None:
+        class Racing:
+            def __getattr__(self, name: str) -> Any:
+                return getattr(world.cluster, name)
+
+            async def update(self, *args: Any, **options: Any) -> Manifest:
+                await patch_status(world, {"races": len(world.cluster.requests)})
+                return await world.cluster.update(*args, **options)
+
+        racing: Any = Racing()
+        with pytest.raises(ConflictError):
+            async with reconciling(await world.owner_manifest(), racing) as context:
+                await of(web).reconcile(context)
+        assert status_writes(world) == 5
+
+    async def test_an_owner_that_is_gone_has_no_status(self, world: World, web: deployment.Resource) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster) as context:
+            await of(web).reconcile(context)
+            await world.cluster.delete(world.owner)
+        assert not await world.exists(world.owner)
+
+    async def test_an_owner_made_anew_under_the_name_is_let_be(self, world: World, web: deployment.Resource) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster) as context:
+            await of(web).reconcile(context)
+            owner = await world.owner_manifest()
+            await world.cluster.delete(world.owner)
+            fresh = {key: owner[key] for key in ("apiVersion", "kind", "spec")}
+            await world.cluster.create(
+                fresh | {"metadata": {"name": "demo", "namespace": "shop"}}, field_manager="user"
+            )
+        assert "status" not in await world.owner_manifest()

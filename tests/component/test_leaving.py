@@ -1,0 +1,239 @@
+"""The count that an autoscaler sets is never set by us: not at creation, not on the way, and not after a crash."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ocf import component
+from ocf.cluster import Cluster, PatchType
+from ocf.component import BEFORE_SUSPENSION, Component, reconciling
+from ocf.errors import ServerError
+from ocf.primitives import deployment, hpa
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.objects import Manifest
+    from tests.component.conftest import World
+
+
+class Writes:
+    """A cluster that keeps every body that is applied, and fails a chosen write: before it, or after it was done."""
+
+    def __init__(self, cluster: EmbeddedCluster, *, fail_at: int = -1, done: bool = False) -> None:
+        self._cluster = cluster
+        self._fail_at = fail_at
+        self._done = done
+        self.applied: list[Manifest] = []
+        self.count = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    async def apply(self, manifest: Manifest, **options: Any) -> Manifest:
+        self.applied.append(manifest)
+        answer: Manifest = await self._attempt(lambda: self._cluster.apply(manifest, **options))
+        return answer
+
+    async def delete(self, *key: Any, **options: Any) -> None:
+        await self._attempt(lambda: self._cluster.delete(*key, **options))
+
+    async def update(self, manifest: Manifest, **options: Any) -> Manifest:
+        answer: Manifest = await self._attempt(lambda: self._cluster.update(manifest, **options))
+        return answer
+
+    async def _attempt(self, write: Callable[[], Awaitable[Any]]) -> Any:
+        self.count += 1
+        failing = self.count - 1 == self._fail_at
+        if failing and not self._done:
+            raise ServerError("crashed before the write")
+        result = await write()
+        if failing:
+            raise ServerError("crashed after the write")
+        return result
+
+
+async def one_pass(world: World, cluster: Any, subject: Component) -> None:
+    typed: Cluster = cluster
+    async with reconciling(await world.owner_manifest(), typed, clock=world.clock) as context:
+        await subject.reconcile(context)
+
+
+def with_hpa(web: deployment.Resource, web_hpa: hpa.Resource, *, suspended: bool = False) -> Component:
+    builder = component.Builder("web", condition_type="WebReady").with_resource(web).with_resource(web_hpa)
+    return builder.suspend(suspended).build()
+
+
+def without_hpa(web: deployment.Resource) -> Component:
+    return component.Builder("web", condition_type="WebReady").with_resource(web).build()
+
+
+class TestAutoscaled:
+    async def test_the_count_is_never_sent_not_even_at_creation(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        """Also where the baseline declares one."""
+        writes = Writes(world.cluster)
+        for _ in range(3):
+            await one_pass(world, writes, with_hpa(fixed_web, web_hpa))
+            await world.scale(6)
+        assert [body for body in writes.applied if "replicas" in body["spec"]] == []
+        assert await world.replicas() == 6
+
+    async def test_the_order_of_registration_makes_no_difference(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        builder = component.Builder("web", condition_type="WebReady").with_resource(web_hpa).with_resource(fixed_web)
+        writes = Writes(world.cluster)
+        await one_pass(world, writes, builder.build())
+        assert "replicas" not in writes.applied[1]["spec"]
+
+    async def test_a_fixed_count_is_handed_over_without_a_jump(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        """Dropping a field that only we own would reset it to 1."""
+        await world.reconcile(without_hpa(fixed_web))
+        version = world.cluster.resource_version
+        await world.reconcile(with_hpa(fixed_web, web_hpa))
+        assert await world.replicas() == 4
+        watch = world.cluster.watch("apps/v1", "Deployment", resource_version=version, namespace="shop")
+        counts = []
+        async for event in watch:
+            counts.append(event.object["spec"]["replicas"])
+            if (
+                event.object["metadata"]["resourceVersion"]
+                == (await world.cluster.get(world.web))["metadata"]["resourceVersion"]
+            ):
+                break
+        await watch.aclose()
+        assert set(counts) == {4}
+        await world.scale(7)
+        assert (await world.reconcile(with_hpa(fixed_web, web_hpa))).writes == 0
+        assert await world.replicas() == 7
+
+    async def test_the_count_is_taken_back_when_the_autoscaler_is_gone(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        await world.reconcile(with_hpa(fixed_web, web_hpa))
+        await world.scale(7)
+        await world.reconcile(without_hpa(fixed_web))
+        assert await world.replicas() == 4
+
+    async def test_a_count_at_zero_on_purpose_survives(
+        self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        await world.reconcile(with_hpa(web, web_hpa))
+        await world.scale(0)
+        await world.reconcile(with_hpa(web, web_hpa, suspended=True))
+        await world.reconcile(with_hpa(web, web_hpa))
+        assert await world.replicas() == 0
+
+
+class TestDeclared:
+    async def test_a_field_that_is_declared_as_left_is_not_sent(
+        self, world: World, fixed_web: deployment.Resource
+    ) -> None:
+        builder = component.Builder("web", condition_type="WebReady")
+        subject = builder.with_resource(fixed_web, leaves=["spec.replicas"]).build()
+        await world.reconcile(subject)
+        await world.scale(9)
+        assert (await world.reconcile(subject)).writes == 0
+        assert await world.replicas() == 9
+
+
+class TestRemembering:
+    async def test_the_count_is_remembered_in_the_write_that_forces_it(
+        self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        await world.reconcile(with_hpa(web, web_hpa))
+        await world.scale(5)
+        writes = Writes(world.cluster)
+        await one_pass(world, writes, with_hpa(web, web_hpa, suspended=True))
+        (body,) = writes.applied
+        assert body["spec"]["replicas"] == 0
+        assert body["metadata"]["annotations"] == {BEFORE_SUSPENSION: '{"spec.replicas":5}'}
+
+    async def test_an_annotation_that_somebody_spoilt_is_no_error(
+        self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        await world.reconcile(with_hpa(web, web_hpa))
+        await world.reconcile(with_hpa(web, web_hpa, suspended=True))
+        spoilt = {"metadata": {"annotations": {BEFORE_SUSPENSION: "{nonsense"}}}
+        await world.cluster.patch(world.web, spoilt, patch_type=PatchType.MERGE, field_manager="user")
+        await world.reconcile(with_hpa(web, web_hpa))
+        assert (await world.condition())["reason"] != "Error"
+
+
+@pytest.mark.parametrize("done", [False, True], ids=["before the write", "after the write"])
+@pytest.mark.parametrize("crash_at", range(4))
+@pytest.mark.parametrize("step", ["hand over", "suspend", "resume"])
+async def test_a_crash_loses_no_count(
+    world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, step: str, crash_at: int, *, done: bool
+) -> None:
+    """Whatever write of a step is the last one, the next passes end where an undisturbed run ends."""
+    await world.reconcile(without_hpa(fixed_web))
+    if step != "hand over":
+        await world.reconcile(with_hpa(fixed_web, web_hpa))
+        await world.scale(6)
+    if step == "resume":
+        await world.reconcile(with_hpa(fixed_web, web_hpa, suspended=True))
+    subject = with_hpa(fixed_web, web_hpa, suspended=step == "suspend")
+    crashing = Writes(world.cluster, fail_at=crash_at, done=done)
+    try:
+        await one_pass(world, crashing, subject)
+    except Exception:  # noqa: BLE001 (any of the pass's own errors is the crash)
+        assert crashing.count > crash_at
+    for _ in range(2):
+        await world.reconcile(subject)
+    world.cluster.requests.clear()
+    await world.reconcile(subject)
+    assert world.cluster.requests.writes == 0
+    if step == "suspend":
+        assert (await world.replicas(), await world.exists(world.hpa)) == (0, False)
+        await world.reconcile(with_hpa(fixed_web, web_hpa))
+    assert await world.replicas() == (4 if step == "hand over" else 6)
+    assert await world.exists(world.hpa)
+
+
+STEPS = st.lists(
+    st.one_of(
+        st.sampled_from(["reconcile", "suspend", "resume"]),
+        st.integers(1, 10).map(lambda count: f"scale {count}"),
+    ),
+    max_size=12,
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_no_interleaving_resets_the_count(
+    new_world: Callable[[], Awaitable[World]], scaled: Callable[..., Component], steps: list[str]
+) -> None:
+    """Awake, the count is always what was last set from outside; and after convergence nothing is written."""
+    asyncio.run(_interleave(new_world, scaled, steps))
+
+
+async def _interleave(
+    new_world: Callable[[], Awaitable[World]], scaled: Callable[..., Component], steps: list[str]
+) -> None:
+    world = await new_world()
+    suspended, expected = False, 1
+    await world.reconcile(scaled())
+    for step in steps:
+        if step.startswith("scale"):
+            expected = int(step.split()[1])
+            await world.scale(expected)
+            continue
+        suspended = {"suspend": True, "resume": False}.get(step, suspended)
+        await world.reconcile(scaled(suspended=suspended))
+        assert await world.replicas() == (0 if suspended else expected)
+    await world.reconcile(scaled(suspended=suspended))
+    world.cluster.requests.clear()
+    await world.reconcile(scaled(suspended=suspended))
+    assert world.cluster.requests.writes == 0

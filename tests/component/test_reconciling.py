@@ -1,0 +1,283 @@
+"""A component that is reconciled: what is written, in which order, and what is said about it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster import PatchType
+from ocf.cluster.embedded import Verb
+from ocf.component import Action, Component, Reason, reconciling
+from ocf.concepts import AliveStatus, Data, GuardStatus, Operation, StatusReport
+from ocf.errors import HandlerError, InvalidError, MutationError, ReconcileError
+from ocf.objects import Manifest, copy_json
+from ocf.primitives import deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.primitives import hpa
+    from tests.component.conftest import World
+
+
+def named(base: Manifest, name: str, **spec: Any) -> Manifest:
+    copied: Manifest = copy_json(base)
+    copied["metadata"]["name"] = name
+    copied["spec"] |= spec
+    return copied
+
+
+def only(*resources: deployment.Resource, name: str = "web") -> Component:
+    builder = component.Builder(name, condition_type="WebReady")
+    for resource in resources:
+        builder.with_resource(resource)
+    return builder.build()
+
+
+def broken_mutation(_mutator: deployment.Mutator) -> None:
+    raise ValueError("boom")
+
+
+class TestApply:
+    async def test_applies_forced_with_a_manager_of_the_owners_and_owns_the_object(
+        self, world: World, web: deployment.Resource
+    ) -> None:
+        await world.reconcile(only(web))
+        uid = (await world.owner_manifest())["metadata"]["uid"]
+        (request,) = world.cluster.requests.of(Verb.APPLY)
+        assert request.field_manager == f"Shop/web/{uid}"
+        (reference,) = (await world.cluster.get(world.web))["metadata"]["ownerReferences"]
+        assert (reference["uid"], reference["controller"]) == (uid, True)
+
+    async def test_takes_a_field_that_somebody_else_set(self, world: World, fixed_web: deployment.Resource) -> None:
+        await world.reconcile(only(fixed_web))
+        await world.scale(9)
+        result = await world.reconcile(only(fixed_web))
+        assert await world.replicas() == 4
+        assert result.outcomes[0].reasons == ("spec.replicas: not owned",)
+
+    async def test_repeated_passes_leave_one_entry_of_the_manager(self, world: World, web: deployment.Resource) -> None:
+        for _ in range(3):
+            await world.reconcile(only(web))
+        managers = [entry["manager"] for entry in (await world.cluster.get(world.web))["metadata"]["managedFields"]]
+        assert len(managers) == 1
+
+    async def test_what_only_the_server_sets_may_stand_in_a_base(self, world: World, web_base: Manifest) -> None:
+        await world.reconcile(only(deployment.Builder(web_base).build()))
+        live = await world.cluster.get(world.web)
+        from_cluster = only(deployment.Builder(live).build())
+        await world.reconcile(from_cluster)
+        world.cluster.requests.clear()
+        assert (await world.reconcile(from_cluster)).writes == 0
+
+    async def test_another_owners_object_is_refused_and_stays_as_it_was(
+        self, world: World, web: deployment.Resource
+    ) -> None:
+        await world.reconcile(only(web))
+        shop = {**await world.owner_manifest(), "metadata": {"name": "other", "namespace": "shop"}}
+        other = await world.cluster.create(shop, field_manager="user")
+        before = await world.cluster.get(world.web)
+        with pytest.raises(ReconcileError, match="failed to apply resource apps/v1/Deployment/shop/web") as caught:
+            async with reconciling(other, world.cluster) as context:
+                await only(web).reconcile(context)
+        assert isinstance(caught.value.__cause__, InvalidError)
+        assert await world.cluster.get(world.web) == before
+
+
+class TestOperations:
+    async def test_created_then_nothing_then_updated(self, world: World, web_base: Manifest) -> None:
+        first = only(deployment.Builder(web_base).build())
+        second = only(deployment.Builder(named(web_base, "web", minReadySeconds=5)).build())
+        actions = [(await world.reconcile(one)).outcomes[0].action for one in (first, first, second, second)]
+        assert actions == [Action.CREATED, Action.UNCHANGED, Action.UPDATED, Action.UNCHANGED]
+
+    async def test_a_status_of_its_controller_is_no_change(self, world: World, web: deployment.Resource) -> None:
+        await world.reconcile(only(web))
+        await world.run(1)
+        assert (await world.reconcile(only(web))).outcomes[0].action is Action.UNCHANGED
+
+    async def test_status_handlers_see_the_servers_answer(self, world: World, web_base: Manifest) -> None:
+        seen: list[tuple[Operation, int | None]] = []
+
+        def look(operation: Operation, live: Any) -> StatusReport[AliveStatus]:
+            seen.append((operation, live.metadata.generation))
+            return StatusReport(AliveStatus.HEALTHY)
+
+        resource = deployment.Builder(web_base).with_custom_converge_status(look).build()
+        await world.reconcile(only(resource))
+        await world.reconcile(only(resource))
+        assert seen == [(Operation.CREATED, 1), (Operation.NONE, 1)]
+
+
+class TestQuiet:
+    async def test_nothing_changed_nothing_written(self, world: World, scaled: Callable[..., Component]) -> None:
+        """Not for the objects, whose quantities and defaults the server has normalised, and not for the owner."""
+        await world.reconcile(scaled())
+        await world.run(1)
+        await world.reconcile(scaled())
+        world.cluster.requests.clear()
+        for _ in range(10):
+            assert (await world.reconcile(scaled())).writes == 0
+        assert world.cluster.requests.writes == 0
+
+    async def test_an_edit_by_hand_is_repaired_once(self, world: World, scaled: Callable[..., Component]) -> None:
+        await world.reconcile(scaled())
+        patch = {"spec": {"maxReplicas": 3}}
+        await world.cluster.patch(world.hpa, patch, patch_type=PatchType.MERGE, field_manager="kubectl")
+        repaired = await world.reconcile(scaled())
+        assert repaired.outcomes[1].reasons == ("spec.maxReplicas: not owned",)
+        assert (await world.cluster.get(world.hpa))["spec"]["maxReplicas"] == 10
+        assert (await world.reconcile(scaled())).writes == 0
+
+    async def test_a_foreign_field_is_let_be(self, world: World, scaled: Callable[..., Component]) -> None:
+        await world.reconcile(scaled())
+        patch = {"metadata": {"labels": {"team": "a"}}}
+        await world.cluster.patch(world.web, patch, patch_type=PatchType.MERGE, field_manager="kubectl")
+        assert (await world.reconcile(scaled())).writes == 0
+        assert (await world.cluster.get(world.web))["metadata"]["labels"] == {"team": "a"}
+
+    async def test_a_deleted_object_is_made_again(self, world: World, scaled: Callable[..., Component]) -> None:
+        await world.reconcile(scaled())
+        await world.cluster.delete(world.web)
+        result = await world.reconcile(scaled())
+        assert [outcome.action for outcome in result.outcomes] == [Action.CREATED, Action.UNCHANGED]
+
+    async def test_a_field_the_author_drops_is_given_up(self, world: World, web_base: Manifest) -> None:
+        await world.reconcile(only(deployment.Builder(named(web_base, "web", minReadySeconds=5)).build()))
+        await world.reconcile(only(deployment.Builder(web_base).build()))
+        assert "minReadySeconds" not in (await world.cluster.get(world.web))["spec"]
+
+
+class TestOrder:
+    async def test_resources_are_applied_in_order_of_registration(self, world: World, web_base: Manifest) -> None:
+        names = ["c", "a", "b"]
+        await world.reconcile(only(*(deployment.Builder(named(web_base, name)).build() for name in names)))
+        assert [request.name for request in world.cluster.requests.of(Verb.APPLY)] == names
+
+    async def test_an_error_stops_the_pass_and_is_said_in_the_condition(self, world: World, web_base: Manifest) -> None:
+        broken = deployment.Mutation("breaks", broken_mutation)
+        resources = [deployment.Builder(named(web_base, name)) for name in ("a", "b", "c")]
+        resources[1].with_mutation(broken)
+        with pytest.raises(ReconcileError) as caught:
+            await world.reconcile(only(*(builder.build() for builder in resources)))
+        problem = (
+            "failed to mutate resource apps/v1/Deployment/shop/b: "
+            "failed to apply mutation intent for breaks: ValueError: boom"
+        )
+        assert caught.value.problem == problem
+        assert caught.value.resource == "apps/v1/Deployment/shop/b"
+        assert isinstance(caught.value.__cause__, MutationError)
+        condition = await world.condition()
+        assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Error", problem)
+        assert [request.name for request in world.cluster.requests.of(Verb.APPLY)] == ["a"]
+
+    async def test_a_refused_object_is_named(self, world: World, web_base: Manifest) -> None:
+        await world.reconcile(only(deployment.Builder(web_base).build()))
+        changed = copy_json(web_base)
+        changed["spec"]["selector"] = {"matchLabels": {"app": "other"}}
+        changed["spec"]["template"]["metadata"]["labels"] = {"app": "other"}
+        with pytest.raises(ReconcileError, match=r"failed to apply resource apps/v1/Deployment/shop/web: .*immutable"):
+            await world.reconcile(only(deployment.Builder(changed).build()))
+
+    async def test_a_handler_that_raises_is_named_once(self, world: World, web_base: Manifest) -> None:
+        def crash(_operation: Operation, _live: Any) -> StatusReport[AliveStatus]:
+            raise RuntimeError("no idea")
+
+        resource = deployment.Builder(web_base).with_custom_converge_status(crash).build()
+        with pytest.raises(ReconcileError) as caught:
+            await world.reconcile(only(resource))
+        assert caught.value.problem == (
+            "failed to determine converging status of resource apps/v1/Deployment/shop/web: "
+            "status handler failed: RuntimeError: no idea"
+        )
+        assert isinstance(caught.value.__cause__, HandlerError)
+
+
+class TestGuardsAndData:
+    async def test_a_blocked_resource_stops_the_loop(self, world: World, web_base: Manifest) -> None:
+        blocked = StatusReport(GuardStatus.BLOCKED, "waiting for the license")
+        healthy = StatusReport(AliveStatus.HEALTHY)
+        first = deployment.Builder(named(web_base, "first")).with_custom_converge_status(lambda *_: healthy).build()
+        second = deployment.Builder(named(web_base, "second")).with_guard(lambda _base: blocked).build()
+        third = deployment.Builder(named(web_base, "third")).build()
+        result = await world.reconcile(only(first, second, third))
+        assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
+        assert result.condition.message == "waiting for the license"
+        assert [outcome.action for outcome in result.outcomes] == [Action.CREATED, Action.BLOCKED]
+        assert [request.name for request in world.cluster.requests.of(Verb.GET, Verb.APPLY)].count("second") == 0
+
+    async def test_data_flows_to_later_resources_of_the_same_pass_only(self, world: World, web_base: Manifest) -> None:
+        image = Data[str]("image")
+        pulled = Data[str]("uid")
+
+        def follow(m: deployment.Mutator) -> None:
+            m.edit_object_metadata(lambda meta: meta.ensure_annotation("follows", pulled.require()))
+
+        def uid(live: Any) -> str:
+            return str(live.metadata.uid)
+
+        producer = deployment.Builder(named(web_base, "producer")).extract_into(pulled, uid).build()
+        consumer = (
+            deployment.Builder(named(web_base, "consumer"))
+            .with_mutation(deployment.Mutation("follow", follow))
+            .with_data_guard(pulled)
+            .with_optional_data(image)
+            .build()
+        )
+        await world.reconcile(only(producer, consumer))
+        live = await world.cluster.list("apps/v1", "Deployment", namespace="shop")
+        uids = {item["metadata"]["name"]: item["metadata"]["uid"] for item in live.items}
+        follows = {item["metadata"]["name"]: item["metadata"].get("annotations") for item in live.items}
+        assert follows["consumer"] == {"follows": uids["producer"]}
+        assert not pulled.is_set
+        result = await world.reconcile(only(consumer))
+        assert result.condition.message == 'waiting for data "uid"'
+
+
+class TestResult:
+    async def test_tells_when_to_look_again(self, world: World, web: deployment.Resource) -> None:
+        """While it is not healthy after the poll interval; once it is, only an event can change anything."""
+        builder = component.Builder("web", condition_type="WebReady").with_resource(web)
+        patient = builder.with_poll_interval(timedelta(minutes=1)).build()
+        assert (await world.reconcile(only(web))).requeue_after == timedelta(seconds=10)
+        assert (await world.reconcile(patient)).requeue_after == timedelta(minutes=1)
+        await world.run(1)
+        assert (await world.reconcile(patient)).requeue_after is None
+
+    async def test_follows_the_reports_of_the_controllers(self, world: World, scaled: Callable[..., Component]) -> None:
+        first = await world.reconcile(scaled())
+        assert first.condition.reason is Reason.CREATING
+        await world.run(1)
+        active = {"type": "ScalingActive", "status": "True", "reason": "ValidMetricFound", "message": "found rps"}
+        await world.report(world.hpa, {"desiredReplicas": 2, "conditions": [active]})
+        healthy = await world.reconcile(scaled())
+        assert (healthy.condition.status, healthy.condition.message) == (True, "Component is healthy.")
+        inactive = active | {"status": "False", "message": "no metrics"}
+        await world.report(world.hpa, {"desiredReplicas": 2, "conditions": [inactive]})
+        failing = await world.reconcile(scaled())
+        assert (failing.condition.reason, failing.condition.message) == (Reason.OPERATION_FAILING, "no metrics")
+
+    async def test_a_component_without_resources_is_healthy(self, world: World) -> None:
+        result = await world.reconcile(only())
+        assert (result.condition.status, result.condition.reason) == (True, Reason.HEALTHY)
+
+
+class TestIndependence:
+    async def test_two_components_of_one_owner_keep_their_own_conditions(
+        self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        other = component.Builder("scaling", condition_type="ScalingReady").with_resource(web_hpa).build()
+        await world.reconcile(only(web), other)
+        assert (await world.condition())["reason"] == "Creating"
+        assert (await world.condition("ScalingReady"))["reason"] == "OperationPending"
+
+    async def test_a_component_may_be_kept_and_used_again(self, world: World, scaled: Callable[..., Component]) -> None:
+        kept = scaled()
+        await world.reconcile(kept)
+        await world.reconcile(kept)
+        world.cluster.requests.clear()
+        await world.reconcile(kept)
+        assert world.cluster.requests.writes == 0

@@ -1,0 +1,175 @@
+"""A component that is put to sleep and woken: order, deletion, and the count that comes back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster import PatchType
+from ocf.cluster.embedded import Verb
+from ocf.component import BEFORE_SUSPENSION, Action, Component, Reason
+from ocf.concepts import StatusReport, SuspensionStatus
+from ocf.errors import ReconcileError
+from ocf.objects import Manifest, copy_json
+from ocf.primitives import deployment, hpa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.component.conftest import World
+
+
+def of(*resources: Any, suspended: bool = True) -> Component:
+    builder = component.Builder("web", condition_type="WebReady")
+    for resource in resources:
+        builder.with_resource(resource)
+    return builder.suspend(suspended).build()
+
+
+def written(world: World) -> list[tuple[str, str]]:
+    requests = world.cluster.requests.of(Verb.APPLY, Verb.DELETE)
+    return [(str(request.verb), request.kind) for request in requests]
+
+
+class TestFlow:
+    async def test_the_autoscaler_goes_first_then_the_target_to_zero(
+        self, world: World, scaled: Callable[..., Component]
+    ) -> None:
+        await world.reconcile(scaled())
+        await world.run(1)
+        world.cluster.requests.clear()
+        result = await world.reconcile(scaled(suspended=True))
+        assert written(world) == [("delete", "HorizontalPodAutoscaler"), ("apply", "Deployment")]
+        assert (result.condition.status, result.condition.reason) == (False, Reason.SUSPENDING)
+        assert result.condition.message == "Waiting for replicas to scale down, 1 replicas still running."
+        await world.run(0)
+        result = await world.reconcile(scaled(suspended=True))
+        assert (result.condition.status, result.condition.reason) == (True, Reason.SUSPENDED)
+        assert result.condition.message == "All resources are suspended."
+        assert result.requeue_after is None
+
+    async def test_asleep_nothing_is_written(self, world: World, scaled: Callable[..., Component]) -> None:
+        await world.reconcile(scaled())
+        await world.reconcile(scaled(suspended=True))
+        world.cluster.requests.clear()
+        for _ in range(5):
+            assert (await world.reconcile(scaled(suspended=True))).writes == 0
+        assert world.cluster.requests.writes == 0
+        assert not await world.exists(world.hpa)
+
+    async def test_waking_restores_the_autoscaler_before_its_target(
+        self, world: World, scaled: Callable[..., Component]
+    ) -> None:
+        await world.reconcile(scaled())
+        await world.scale(5)
+        await world.reconcile(scaled(suspended=True))
+        assert await world.replicas() == 0
+        world.cluster.requests.clear()
+        result = await world.reconcile(scaled())
+        kinds = [kind for _, kind in written(world)]
+        assert kinds.index("HorizontalPodAutoscaler") < kinds.index("Deployment")
+        assert await world.replicas() == 5
+        assert result.condition.status is False
+        world.cluster.requests.clear()
+        assert (await world.reconcile(scaled())).writes == 0
+        assert BEFORE_SUSPENSION not in ((await world.cluster.get(world.web))["metadata"].get("annotations") or {})
+
+    async def test_a_fixed_count_comes_back_from_the_baseline(
+        self, world: World, fixed_web: deployment.Resource
+    ) -> None:
+        await world.reconcile(of(fixed_web, suspended=False))
+        await world.reconcile(of(fixed_web))
+        assert await world.replicas() == 0
+        await world.reconcile(of(fixed_web, suspended=False))
+        assert await world.replicas() == 4
+
+    async def test_a_missing_target_is_made_asleep(self, world: World, scaled: Callable[..., Component]) -> None:
+        result = await world.reconcile(scaled(suspended=True))
+        assert [outcome.action for outcome in result.outcomes] == [Action.ABSENT, Action.CREATED]
+        assert result.outcomes[0].report == StatusReport(
+            SuspensionStatus.SUSPENDED, f"Resource {world.hpa} already deleted."
+        )
+        assert await world.replicas() == 0
+        await world.reconcile(scaled())
+        assert await world.replicas() == 1
+
+    async def test_a_target_woken_by_hand_is_put_to_sleep_again(
+        self, world: World, scaled: Callable[..., Component]
+    ) -> None:
+        await world.reconcile(scaled())
+        await world.scale(5)
+        await world.reconcile(scaled(suspended=True))
+        await world.scale(2)
+        await world.reconcile(scaled(suspended=True))
+        assert await world.replicas() == 0
+        await world.reconcile(scaled())
+        assert await world.replicas() == 2
+
+    async def test_nothing_to_suspend_is_suspended(self, world: World) -> None:
+        result = await world.reconcile(of())
+        assert (result.condition.status, result.condition.reason) == (True, Reason.SUSPENDED)
+
+    async def test_guards_are_not_asked(self, world: World, web_base: Manifest) -> None:
+        def crash(_base: Any) -> Any:
+            raise AssertionError("asked")
+
+        await world.reconcile(of(deployment.Builder(web_base).with_guard(crash).build()))
+        assert await world.replicas() == 0
+
+
+class TestDeletion:
+    async def test_a_kept_autoscaler_stays(self, world: World, web: deployment.Resource, hpa_base: Manifest) -> None:
+        kept = hpa.Builder(hpa_base).with_custom_suspend_deletion_decision(lambda _base: False).build()
+        await world.reconcile(of(web, kept, suspended=False))
+        await world.reconcile(of(web, kept))
+        assert await world.exists(world.hpa)
+        assert await world.replicas() == 0
+
+    async def test_deletes_only_once_the_resource_reports_suspended(
+        self, world: World, web: deployment.Resource, hpa_base: Manifest
+    ) -> None:
+        reports = [
+            StatusReport(SuspensionStatus.SUSPENDING, "draining"),
+            StatusReport(SuspensionStatus.SUSPENDED, "drained"),
+        ]
+        slow = hpa.Builder(hpa_base).with_custom_suspend_status(lambda _live: reports.pop(0)).build()
+        await world.reconcile(of(web, slow, suspended=False))
+        first = await world.reconcile(of(web, slow))
+        assert (first.condition.message, await world.exists(world.hpa)) == ("draining", True)
+        await world.reconcile(of(web, slow))
+        assert not await world.exists(world.hpa)
+
+    async def test_an_object_held_by_a_finalizer_is_not_suspended_yet(
+        self, world: World, scaled: Callable[..., Component]
+    ) -> None:
+        await world.reconcile(scaled())
+        hold = {"metadata": {"finalizers": ["example.com/hold"]}}
+        await world.cluster.patch(world.hpa, hold, patch_type=PatchType.MERGE, field_manager="user")
+        for _ in range(2):
+            result = await world.reconcile(scaled(suspended=True))
+            assert result.condition.reason is Reason.SUSPENDING
+            assert result.condition.message == f"Waiting for resource {world.hpa} to be deleted."
+        assert len(world.cluster.requests.of(Verb.DELETE)) == 1
+        release: Manifest = {"metadata": {"finalizers": None}}
+        await world.cluster.patch(world.hpa, release, patch_type=PatchType.MERGE, field_manager="user")
+        assert (await world.reconcile(scaled(suspended=True))).condition.reason is Reason.SUSPENDED
+
+
+class TestErrors:
+    async def test_the_others_are_suspended_and_the_errors_gathered(self, world: World, web_base: Manifest) -> None:
+        def broken(_mutator: deployment.Mutator) -> None:
+            raise ValueError("boom")
+
+        def build(name: str) -> deployment.Builder:
+            base = copy_json(web_base)
+            base["metadata"]["name"] = name
+            return deployment.Builder(base)
+
+        first, second = (build(name).with_custom_suspend_mutation(broken).build() for name in ("a", "b"))
+        with pytest.raises(ReconcileError) as caught:
+            await world.reconcile(of(first, second, build("web").build()))
+        assert await world.replicas() == 0
+        assert caught.value.problem.count("failed to apply suspension mutations: ValueError: boom") == 2
+        assert (await world.condition())["reason"] == "Error"

@@ -1,0 +1,61 @@
+"""The error tree: what a caller can decide by class."""
+
+import pytest
+
+from ocf import errors
+from ocf.errors import ApiError, BuildError, ConfigError, FieldProblem, ManifestError, StatusCause, api_error
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "name"),
+    [
+        pytest.param(400, "BadRequest", "BadRequestError", id="400"),
+        pytest.param(401, "Unauthorized", "ForbiddenError", id="401"),
+        pytest.param(403, "Forbidden", "ForbiddenError", id="403"),
+        pytest.param(404, "NotFound", "NotFoundError", id="404"),
+        pytest.param(405, "MethodNotAllowed", "BadRequestError", id="405"),
+        pytest.param(409, "AlreadyExists", "AlreadyExistsError", id="409 already exists"),
+        pytest.param(409, "Conflict", "ConflictError", id="409 conflict"),
+        pytest.param(410, "Expired", "ExpiredError", id="410"),
+        pytest.param(415, "UnsupportedMediaType", "BadRequestError", id="415"),
+        pytest.param(422, "Invalid", "InvalidError", id="422"),
+        pytest.param(429, "TooManyRequests", "TooManyRequestsError", id="429"),
+        pytest.param(500, "InternalError", "ServerError", id="500"),
+        pytest.param(503, "ServiceUnavailable", "ServerError", id="503"),
+        pytest.param(0, "", "ServerError", id="no answer"),
+    ],
+)
+def test_a_status_becomes_the_error_of_its_class(code: int, reason: str, name: str) -> None:
+    cause = StatusCause("FieldManagerConflict", 'conflict with "x"', ".spec.replicas")
+    error = api_error("message", code=code, reason=reason, causes=[cause], retry_after=3)
+    assert type(error).__name__ == name
+    assert (error.code, error.reason, error.causes, error.retry_after) == (code, reason, (cause,), 3)
+
+
+def test_every_error_is_drawn_in_the_tree() -> None:
+    classes = [name for name in errors.__all__ if isinstance(getattr(errors, name), type) and name.endswith("Error")]
+    assert errors.__doc__
+    missing = [name for name in classes if name not in errors.__doc__]
+    assert missing == []
+
+
+def test_every_error_is_one_of_ours() -> None:
+    for name in errors.__all__:
+        found = getattr(errors, name)
+        if isinstance(found, type) and issubclass(found, BaseException):
+            assert issubclass(found, errors.OcfError), name
+
+
+def test_a_build_error_holds_every_problem_on_a_line_of_its_own() -> None:
+    error = BuildError(["one", "two"])
+    assert (error.problems, str(error)) == (("one", "two"), "one\ntwo")
+    assert isinstance(error, ConfigError)
+
+
+def test_a_manifest_error_names_subject_and_fields() -> None:
+    error = ManifestError("Deployment a/b", [FieldProblem("spec.x", "unknown field"), FieldProblem("", "is empty")])
+    assert str(error) == "Deployment a/b: spec.x: unknown field; is empty"
+
+
+def test_a_refusal_is_no_mistake_of_ours() -> None:
+    assert not issubclass(ApiError, ConfigError)

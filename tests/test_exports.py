@@ -1,0 +1,30 @@
+"""The public surface cannot change by accident, and importing it stays cheap."""
+
+import importlib
+import pkgutil
+import subprocess
+import sys
+
+import pytest
+
+import ocf
+
+ROOMS = [found.name for found in pkgutil.walk_packages(ocf.__path__, "ocf.")]
+
+
+@pytest.mark.parametrize("name", ["ocf", *ROOMS])
+def test_what_a_module_exports_is_sorted_and_there(name: str) -> None:
+    module = importlib.import_module(name)
+    exported = list(module.__all__)
+    assert exported == sorted(exported, key=lambda word: (not word.isupper(), not word[0].isupper(), word))
+    assert [word for word in exported if not hasattr(module, word)] == []
+
+
+@pytest.mark.parametrize(
+    "name", ["ocf", "ocf.component", "ocf.feature", "ocf.primitives.hpa", "ocf.autoscaling", "ocf.cluster.embedded"]
+)
+def test_importing_loads_no_api_models(name: str) -> None:
+    """The client's models take longer to load than everything else together; they come when first used."""
+    program = f"import {name}, sys; print([m for m in sys.modules if m.split('.')[0] == 'kubernetes'])"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+    assert done.stdout.strip() == "[]"
