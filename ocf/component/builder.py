@@ -59,7 +59,7 @@ class Builder:
                 paths.append(parse_path(text))
             except ConfigError as error:
                 self._problems.append(f'resource "{resource.identity}" in component "{self._name}": {error}')
-        self._entries.append(Entry(resource, tuple(paths)))
+        self._entries.append(Entry.of(resource, tuple(paths)))
         return self
 
     def suspend(self, suspended: bool = True) -> Self:  # noqa: FBT001, FBT002 (reads as a sentence)
@@ -104,6 +104,6 @@ class Builder:
             yield "condition type cannot be empty"
         if self._poll_interval <= timedelta(0):
             yield f"poll interval must be positive, got {self._poll_interval}"
-        for identity, times in Counter(entry.resource.identity for entry in self._entries).items():
+        for identity, times in Counter(entry.identity for entry in self._entries).items():
             if times > 1:
                 yield f'duplicate resource "{identity}" in component "{self._name}"'

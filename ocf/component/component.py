@@ -19,14 +19,8 @@ from ocf.component.entries import Entry, fields_left, scale_targets, scalers_fir
 from ocf.component.managing import Applied, ManagedObject
 from ocf.component.results import Action, Outcome, Result
 from ocf.concepts import (
-    Alive,
-    Completable,
-    DataProducer,
-    Guardable,
     GuardStatus,
     Operation,
-    Operational,
-    Resource,
     ScaleTarget,
     StatusReport,
     Suspendable,
@@ -116,36 +110,35 @@ class Component:
         return converging(reports, previous=previous, generation=generation, now=context.now), outcomes
 
     async def _manage(self, entry: Entry, context: ReconcileContext, targets: dict[str, ScaleTarget]) -> Outcome:
-        resource = entry.resource
-        guard = self._guard(resource)
+        guard = self._guard(entry)
         if guard.status is GuardStatus.BLOCKED:
-            return Outcome(resource=resource.identity, action=Action.BLOCKED, report=guard)
-        managed = ManagedObject(resource, self.name, context, fields_left(entry, targets))
+            return Outcome(resource=entry.identity, action=Action.BLOCKED, report=guard)
+        managed = ManagedObject(entry.resource, self.name, context, fields_left(entry, targets))
         applied = await managed.apply(await managed.get())
-        report = self._status(resource, applied)
-        self._extract(resource, applied.live)
-        return _outcome(resource, applied, report)
+        report = self._status(entry, applied)
+        self._extract(entry, applied.live)
+        return _outcome(entry, applied, report)
 
-    def _guard(self, resource: Resource) -> StatusReport[GuardStatus]:
-        if not isinstance(resource, Guardable):
+    def _guard(self, entry: Entry) -> StatusReport[GuardStatus]:
+        if entry.guardable is None:
             return StatusReport(GuardStatus.UNBLOCKED)
-        with self._failing("evaluate guard for", resource):
-            return resource.guard_status()
+        with self._failing("evaluate guard for", entry):
+            return entry.guardable.guard_status()
 
-    def _status(self, resource: Resource, applied: Applied) -> StatusReport[Any] | None:
-        with self._failing("determine converging status of", resource):
-            if isinstance(resource, Alive):
-                return resource.alive_status(applied.operation, applied.live)
-            if isinstance(resource, Operational):
-                return resource.operational_status(applied.operation, applied.live)
-            if isinstance(resource, Completable):
-                return resource.completion_status(applied.operation, applied.live)
+    def _status(self, entry: Entry, applied: Applied) -> StatusReport[Any] | None:
+        with self._failing("determine converging status of", entry):
+            if entry.alive is not None:
+                return entry.alive.alive_status(applied.operation, applied.live)
+            if entry.operational is not None:
+                return entry.operational.operational_status(applied.operation, applied.live)
+            if entry.completable is not None:
+                return entry.completable.completion_status(applied.operation, applied.live)
         return None
 
-    def _extract(self, resource: Resource, live: Manifest) -> None:
-        if isinstance(resource, DataProducer):
-            with self._failing("extract data from", resource):
-                resource.extract_data(live)
+    def _extract(self, entry: Entry, live: Manifest) -> None:
+        if entry.producer is not None:
+            with self._failing("extract data from", entry):
+                entry.producer.extract_data(live)
 
     async def _suspend(
         self, context: ReconcileContext, previous: Condition, targets: dict[str, ScaleTarget]
@@ -153,10 +146,10 @@ class Component:
         outcomes: list[Outcome] = []
         errors: list[ReconcileError] = []
         for entry in scalers_first(self.entries, targets):
-            if isinstance(entry.resource, Suspendable):
+            if entry.suspendable is not None:
                 managed = ManagedObject(entry.resource, self.name, context, fields_left(entry, targets))
                 try:
-                    outcomes.append(await self._put_to_sleep(entry.resource, managed))
+                    outcomes.append(await self._put_to_sleep(entry, entry.suspendable, managed))
                 except ReconcileError as error:
                     errors.append(error)
         if errors:
@@ -165,28 +158,27 @@ class Component:
         generation = context.owned_by.generation
         return suspending(reports, previous=previous, generation=generation, now=context.now), outcomes
 
-    async def _put_to_sleep(self, resource: Resource, managed: ManagedObject) -> Outcome:
+    async def _put_to_sleep(self, entry: Entry, suspendable: Suspendable, managed: ManagedObject) -> Outcome:
         """Bring one resource into its suspended form, and delete it where that is what suspending means."""
-        assert isinstance(resource, Suspendable)  # noqa: S101 (the caller asked; this tells the type checker)
-        with self._failing("suspend", resource):
-            deletes = resource.delete_on_suspend
+        with self._failing("suspend", entry):
+            deletes = suspendable.delete_on_suspend
         live = await managed.get()
         if deletes and live is None:
-            report = StatusReport(SuspensionStatus.SUSPENDED, f"Resource {resource.identity} already deleted.")
-            return Outcome(resource=resource.identity, action=Action.ABSENT, report=report)
+            report = StatusReport(SuspensionStatus.SUSPENDED, f"Resource {entry.identity} already deleted.")
+            return Outcome(resource=entry.identity, action=Action.ABSENT, report=report)
         if deletes and live is not None and _is_going(live):
-            return Outcome(resource=resource.identity, action=Action.UNCHANGED, report=_waiting_for_end(resource))
+            return Outcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_end(entry))
         applied = await managed.apply(live, suspended=True)
-        with self._failing("determine suspension status of", resource):
-            report = resource.suspension_status(applied.live)
-        self._extract(resource, applied.live)
+        with self._failing("determine suspension status of", entry):
+            report = suspendable.suspension_status(applied.live)
+        self._extract(entry, applied.live)
         if not deletes or report.status is not SuspensionStatus.SUSPENDED:
-            return _outcome(resource, applied, report)
+            return _outcome(entry, applied, report)
         await managed.delete(applied.live)
         if get_field(applied.live, ("metadata", "finalizers")):
-            report = _waiting_for_end(resource)
+            report = _waiting_for_end(entry)
         return Outcome(
-            resource=resource.identity,
+            resource=entry.identity,
             action=Action.DELETED,
             report=report,
             writes=applied.writes + 1,
@@ -194,19 +186,19 @@ class Component:
         )
 
     @contextmanager
-    def _failing(self, what: str, resource: Resource) -> Iterator[None]:
+    def _failing(self, what: str, entry: Entry) -> Iterator[None]:
         """Name the resource and the step in whatever is raised."""
         try:
             yield
         except OcfError as error:
-            detail = str(error).removeprefix(f"{resource.identity}: ")
-            problem = f"failed to {what} resource {resource.identity}: {detail}"
-            raise ReconcileError(self.name, problem, resource=resource.identity) from error
+            detail = str(error).removeprefix(f"{entry.identity}: ")
+            problem = f"failed to {what} resource {entry.identity}: {detail}"
+            raise ReconcileError(self.name, problem, resource=entry.identity) from error
 
 
-def _outcome(resource: Resource, applied: Applied, report: StatusReport[Any] | None) -> Outcome:
+def _outcome(entry: Entry, applied: Applied, report: StatusReport[Any] | None) -> Outcome:
     return Outcome(
-        resource=resource.identity,
+        resource=entry.identity,
         action=_ACTIONS[applied.operation],
         report=report,
         writes=applied.writes,
@@ -218,8 +210,8 @@ def _is_going(live: Manifest) -> bool:
     return get_field(live, ("metadata", "deletionTimestamp")) is not None
 
 
-def _waiting_for_end(resource: Resource) -> StatusReport[SuspensionStatus]:
-    return StatusReport(SuspensionStatus.SUSPENDING, f"Waiting for resource {resource.identity} to be deleted.")
+def _waiting_for_end(entry: Entry) -> StatusReport[SuspensionStatus]:
+    return StatusReport(SuspensionStatus.SUSPENDING, f"Waiting for resource {entry.identity} to be deleted.")
 
 
 def _joined(component: str, errors: Sequence[ReconcileError]) -> ReconcileError:

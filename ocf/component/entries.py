@@ -5,23 +5,68 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ocf.concepts import Resource, Scaler, ScaleTarget
+from ocf.concepts import (
+    Alive,
+    Completable,
+    DataProducer,
+    Guardable,
+    Operational,
+    Resource,
+    Scaler,
+    ScaleTarget,
+    Suspendable,
+)
 from ocf.objects import ObjectKey
 
 __all__ = ["Entry", "fields_left", "scale_targets", "scalers_first"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A resource and how the component treats it.
+    """A resource, how the component treats it, and what it can do.
+
+    What it can do is found out once, when it is registered: asking a protocol takes longer than the answer.
 
     Args:
         resource: The resource.
         leaves: Fields of its object that somebody outside sets.
+        alive: The resource, if it is alive; likewise the others.
     """
 
     resource: Resource
     leaves: tuple[tuple[str, ...], ...] = ()
+    alive: Alive | None = None
+    operational: Operational | None = None
+    completable: Completable | None = None
+    guardable: Guardable | None = None
+    suspendable: Suspendable | None = None
+    producer: DataProducer | None = None
+    scaler: Scaler | None = None
+
+    @classmethod
+    def of(cls, resource: Resource, leaves: tuple[tuple[str, ...], ...] = ()) -> Entry:
+        """Register a resource.
+
+        Args:
+            resource: The resource.
+            leaves: Fields of its object that somebody outside sets.
+        """
+        return cls(
+            resource=resource,
+            leaves=leaves,
+            alive=resource if isinstance(resource, Alive) else None,
+            operational=resource if isinstance(resource, Operational) else None,
+            completable=resource if isinstance(resource, Completable) else None,
+            guardable=resource if isinstance(resource, Guardable) else None,
+            suspendable=resource if isinstance(resource, Suspendable) else None,
+            producer=resource if isinstance(resource, DataProducer) else None,
+            scaler=resource if isinstance(resource, Scaler) else None,
+        )
+
+    @property
+    def identity(self) -> str:
+        """Identity of the resource."""
+        return self.resource.identity
 
 
 def scale_targets(entries: Sequence[Entry]) -> dict[str, ScaleTarget]:
@@ -36,12 +81,8 @@ def scale_targets(entries: Sequence[Entry]) -> dict[str, ScaleTarget]:
     Raises:
         OcfError: If a scaler cannot be rendered.
     """
-    found: dict[str, ScaleTarget] = {}
-    for resource in (entry.resource for entry in entries):
-        target = resource.scale_target() if isinstance(resource, Scaler) else None
-        if target is not None:
-            found[resource.identity] = target
-    return found
+    found = {entry.identity: entry.scaler.scale_target() for entry in entries if entry.scaler is not None}
+    return {identity: target for identity, target in found.items() if target is not None}
 
 
 def fields_left(entry: Entry, targets: dict[str, ScaleTarget]) -> tuple[tuple[str, ...], ...]:
@@ -69,7 +110,7 @@ def scalers_first(entries: Sequence[Entry], targets: dict[str, ScaleTarget]) -> 
         scalers = [
             other
             for other in waiting
-            if (target := targets.get(other.resource.identity)) and _same_object(target.key, entry.resource.key)
+            if (target := targets.get(other.identity)) and _same_object(target.key, entry.resource.key)
         ]
         waiting = [other for other in waiting if other not in scalers]
         ordered += [*scalers, entry]

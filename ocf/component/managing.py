@@ -154,7 +154,7 @@ class ManagedObject:
         key = self._resource.key
         is_quantity = partial(is_quantity_field, key.api_version, key.kind)
         known = {} if fresh else self._cluster.memory.rewrites(_uid(live), self._manager)
-        return list(differences(wanted, live, manager=self._manager, rewrites=known, is_quantity=is_quantity))
+        return differences(wanted, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
 
     def _remember_rewrites(self, wanted: Manifest, answer: Manifest) -> None:
         """Note which values came back different from how they were sent."""

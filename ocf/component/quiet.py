@@ -13,7 +13,7 @@ it is sent equals the stored one (`ocf.cluster.WriteMemory`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
@@ -91,8 +91,8 @@ def differences(
     manager: str,
     rewrites: Rewrites,
     is_quantity: Callable[[FieldPath], bool],
-) -> Iterator[Difference]:
-    """Find what an apply would change, lazily: the first one is enough to decide.
+) -> list[Difference]:
+    """Find what an apply would change.
 
     Args:
         wanted: What would be applied.
@@ -101,14 +101,15 @@ def differences(
         rewrites: Values that the server is known to store differently from how they are sent.
         is_quantity: Tells whether a field holds a quantity.
 
-    Yields:
+    Returns:
         One difference per field; none means that the apply can be left out.
     """
     fields = owned_fields(live, manager)
     if fields is None:
-        yield Difference("", "not owned")
-        return
-    yield from _Comparison(rewrites, is_quantity).of(_declared(wanted), live, fields, ())
+        return [Difference("", "not owned")]
+    comparison = _Comparison(rewrites, is_quantity)
+    comparison.compare(_declared(wanted), live, fields, ())
+    return comparison.found
 
 
 def _declared(wanted: Manifest) -> Manifest:
@@ -123,63 +124,63 @@ class _Comparison:
     def __init__(self, rewrites: Rewrites, is_quantity: Callable[[FieldPath], bool]) -> None:
         self._rewrites = rewrites
         self._is_quantity = is_quantity
+        self.found: list[Difference] = []
 
-    def of(self, wanted: Any, live: Any, fields: Manifest, path: FieldPath) -> Iterator[Difference]:
-        if isinstance(wanted, dict) and _holds(fields, "f:"):
-            return self._map(wanted, live, fields, path)
-        if isinstance(wanted, list) and _holds(fields, "k:"):
-            return self._keyed_list(wanted, live, fields, path)
-        if isinstance(wanted, list) and _holds(fields, "v:"):
-            return self._set(wanted, live, fields, path)
-        return self._value(wanted, live, path)
+    def compare(self, wanted: Any, live: Any, fields: Manifest, path: FieldPath) -> None:
+        match _structure(fields):
+            case "f:" if isinstance(wanted, dict):
+                self._map(wanted, live, fields, path)
+            case "k:" if isinstance(wanted, list):
+                self._keyed_list(wanted, live, fields, path)
+            case "v:" if isinstance(wanted, list):
+                self._set(wanted, live, fields, path)
+            case _:
+                if not self._equal(wanted, live, path):
+                    self._report(path, "changed", wanted, live)
 
-    def _map(self, wanted: Manifest, live: Any, fields: Manifest, path: FieldPath) -> Iterator[Difference]:
+    def _map(self, wanted: Manifest, live: Any, fields: Manifest, path: FieldPath) -> None:
         for key, value in wanted.items():
-            owned = fields.get(f"f:{key}")
+            owned = fields.get("f:" + key)
             there = live.get(key, _ABSENT) if isinstance(live, dict) else _ABSENT
             if owned is None or there is _ABSENT:
-                yield from self._report((*path, key), "not owned", value, None if there is _ABSENT else there)
+                self._report((*path, key), "not owned", value, None if there is _ABSENT else there)
             elif owned or value != there or type(value) is not type(there):
-                yield from self.of(value, there, owned, (*path, key))
+                self.compare(value, there, owned, (*path, key))
         for field in fields:
-            if field.startswith("f:") and field[2:] not in wanted:
-                yield from self._report((*path, field[2:]), "no longer declared")
+            if field[2:] not in wanted and field != ".":
+                self._report((*path, field[2:]), "no longer declared")
 
-    def _keyed_list(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> Iterator[Difference]:
-        unmatched = {field: _entry_key(field) for field in fields if field.startswith("k:")}
+    def _keyed_list(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
+        unmatched = {field: _entry_key(field) for field in fields if field != "."}
         places: list[int] = []
         for position, item in enumerate(wanted):
             field = _matching(item, unmatched)
             place = _place_of(unmatched[field], live) if field is not None else None
             if field is None or place is None:
-                yield from self._report((*path, position), "not owned", item)
+                self._report((*path, position), "not owned", item)
                 continue
             del unmatched[field]
             places.append(place)
-            yield from self.of(item, live[place], fields[field], (*path, position))
+            self.compare(item, live[place], fields[field], (*path, position))
         for key in unmatched.values():
-            yield from self._report((*path, _shown_key(key)), "no longer declared")
+            self._report((*path, _shown_key(key)), "no longer declared")
         if places != sorted(places):
-            yield from self._report(path, "in another order", list(range(len(places))), places)
+            self._report(path, "in another order", list(range(len(places))), places)
 
-    def _set(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> Iterator[Difference]:
-        owned = [_entry_key(field) for field in fields if field.startswith("v:")]
+    def _set(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
+        owned = [_entry_key(field) for field in fields if field != "."]
         for value in wanted:
             if value not in owned or value not in (live or []):
-                yield from self._report((*path, str(value)), "not owned", value)
+                self._report((*path, str(value)), "not owned", value)
         for value in owned:
             if value not in wanted:
-                yield from self._report((*path, str(value)), "no longer declared")
+                self._report((*path, str(value)), "no longer declared")
 
-    def _value(self, wanted: Any, live: Any, path: FieldPath) -> Iterator[Difference]:
-        if not self._equal(wanted, live, path):
-            yield from self._report(path, "changed", wanted, live)
-
-    def _report(self, path: FieldPath, why: str, sent: Any = None, stored: Any = None) -> Iterator[Difference]:
-        """Report a difference, unless it is how the server is known to answer what we send."""
+    def _report(self, path: FieldPath, why: str, sent: Any = None, stored: Any = None) -> None:
+        """Note a difference, unless it is how the server is known to answer what we send."""
         name = format_path(path)
         if self._rewrites.get(name) != (sent, stored):
-            yield Difference(name, why, sent, stored)
+            self.found.append(Difference(name, why, sent, stored))
 
     def _equal(self, wanted: Any, live: Any, path: FieldPath) -> bool:
         if isinstance(wanted, dict) and isinstance(live, dict):
@@ -187,22 +188,25 @@ class _Comparison:
                 self._equal(value, live[key], (*path, key)) for key, value in wanted.items()
             )
         if isinstance(wanted, list) and isinstance(live, list):
+            pairs = enumerate(zip(wanted, live, strict=False))
             return len(wanted) == len(live) and all(
-                self._equal(value, other, (*path, at))
-                for at, (value, other) in enumerate(zip(wanted, live, strict=True))
+                self._equal(value, there, (*path, position)) for position, (value, there) in pairs
             )
         if isinstance(wanted, bool) or isinstance(live, bool):
             return wanted is live
-        return bool(wanted == live) or (
-            isinstance(wanted, str)
-            and isinstance(live, str)
-            and self._is_quantity(path)
-            and _same_quantity(wanted, live)
-        )
+        if wanted == live:
+            return True
+        if isinstance(wanted, str) and isinstance(live, str):
+            return self._is_quantity(path) and _same_quantity(wanted, live)
+        return False
 
 
-def _holds(fields: Manifest, prefix: str) -> bool:
-    return any(field.startswith(prefix) for field in fields)
+def _structure(fields: Manifest) -> str:
+    """Tell how a part of `fieldsV1` goes on: by fields, keyed entries or values; empty at a leaf."""
+    for field in fields:
+        if field != ".":
+            return field[:2]
+    return ""
 
 
 @lru_cache(maxsize=4096)

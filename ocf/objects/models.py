@@ -19,7 +19,7 @@ import contextlib
 import difflib
 import importlib
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
@@ -247,7 +247,8 @@ def model_of(api_version: str, kind: str) -> type[BaseModel] | None:
     return _model_named(f"{version.capitalize()}{kind}")
 
 
-def is_quantity_field(api_version: str, kind: str, path: Sequence[str | int]) -> bool:
+@lru_cache(maxsize=4096)
+def is_quantity_field(api_version: str, kind: str, path: FieldPath) -> bool:
     """Tell whether a field of a built-in kind holds a quantity.
 
     Args:

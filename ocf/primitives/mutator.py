@@ -60,6 +60,11 @@ class BaseMutator:
         """Keep a record for when the plan is applied; what a record is, only its category knows."""
         self._records.setdefault(category, []).append(record)
 
+    @property
+    def has_edits(self) -> bool:
+        """Whether anything was recorded."""
+        return bool(self._records)
+
     def recorded(self, category: str) -> list[Any]:
         """Return what was recorded under a category, in order."""
         return self._records.get(category, [])

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
 from ocf.errors import ManifestError, MutationError, OcfError
-from ocf.objects import describe_invalid, without_field, write_model
+from ocf.objects import copy_json, describe_invalid, without_field, write_model
 from ocf.primitives.kind import Kind, ModelT, MutatorT
 from ocf.primitives.mutator import EditError
 
@@ -62,7 +62,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
-        return self._mutated()[0]
+        return self._edited(self._plans(), self._baseline)[0]
 
     def manifest(
         self,
@@ -79,19 +79,25 @@ class Renderer(Generic[ModelT, MutatorT]):
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
-        model, manifest = self._mutated()
+        manifest = self._written(self._plans(), self._baseline)
         for path in leaves:
             manifest = without_field(manifest, path)
         if suspend is None:
             return manifest
-        plan = self._recorded_suspension(suspend)
-        return self._applied([plan], self._kind.model.model_validate(manifest) if leaves else model)[1]
+        return self._written([self._recorded_suspension(suspend)], manifest)
 
-    def _mutated(self) -> tuple[ModelT, Manifest]:
-        plans = [self._recorded(mutation) for mutation in self._mutations]
-        return self._applied(plans, self._kind.model.model_validate(self._baseline))
+    def _plans(self) -> list[_Plan]:
+        return [self._recorded(mutation) for mutation in self._mutations]
 
-    def _applied(self, plans: Sequence[_Plan], model: ModelT) -> tuple[ModelT, Manifest]:
+    def _written(self, plans: Sequence[_Plan], start: Manifest) -> Manifest:
+        if any(plan.mutator.has_edits for plan in plans):
+            return self._edited(plans, start)[1]
+        # Nothing to edit: the start has been through the models already.
+        copied: Manifest = copy_json(start)
+        return copied
+
+    def _edited(self, plans: Sequence[_Plan], start: Manifest) -> tuple[ModelT, Manifest]:
+        model = self._kind.model.model_validate(start)
         for plan in plans:
             try:
                 plan.mutator.apply(model)
@@ -101,7 +107,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         try:
             return model, write_model(model)
         except ManifestError as error:
-            raise self._blame(error, plans) from error
+            raise self._blame(error, plans, start) from error
 
     def _recorded(self, mutation: Mutation[MutatorT]) -> _Plan:
         mutator = self._kind.mutator()
@@ -125,9 +131,9 @@ class Renderer(Generic[ModelT, MutatorT]):
         problem = f'failed to apply {plan.stage} mutations: mutation "{plan.mutation}", {category}: {_describe(cause)}'
         return MutationError(self._identity, plan.mutation, problem, category=category)
 
-    def _blame(self, error: ManifestError, plans: Sequence[_Plan]) -> MutationError:
+    def _blame(self, error: ManifestError, plans: Sequence[_Plan], start: Manifest) -> MutationError:
         """Find the edit that left something that cannot be written: the same plans again, looking after each step."""
-        model = self._kind.model.model_validate(self._baseline)
+        model = self._kind.model.model_validate(start)
         for plan, category in _steps(plans):
             category.apply(model, plan.mutator.recorded(category.name))
             try:
