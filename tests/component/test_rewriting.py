@@ -1,0 +1,94 @@
+"""A server that stores something else than it was sent does not get us into a war of writes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster import WriteMemory
+from ocf.component import Component, reconciling
+from ocf.objects import Manifest, copy_json
+from ocf.primitives import deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.component.conftest import World
+
+
+class Rewriting:
+    """A cluster with an admission webhook that changes what is applied."""
+
+    def __init__(self, world: World, rewrite: Callable[[Manifest], None]) -> None:
+        self._world = world
+        self._rewrite = rewrite
+        self.memory = WriteMemory()
+        self.writes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._world.cluster, name)
+
+    async def apply(self, manifest: Manifest, **options: Any) -> Manifest:
+        self.writes += 1
+        sent = copy_json(manifest)
+        if manifest["kind"] == "Deployment":
+            self._rewrite(sent)
+        return await self._world.cluster.apply(sent, **options)
+
+
+def use_mirror(manifest: Manifest) -> None:
+    container = manifest["spec"]["template"]["spec"]["containers"][0]
+    container["image"] = f"mirror/{container['image']}"
+
+
+def drop_port(manifest: Manifest) -> None:
+    del manifest["spec"]["template"]["spec"]["containers"][0]["ports"]
+
+
+def add_sidecar_first(manifest: Manifest) -> None:
+    manifest["spec"]["template"]["spec"]["containers"].insert(0, {"name": "proxy", "image": "proxy:1"})
+
+
+async def passes(world: World, cluster: Rewriting, subject: Component, times: int) -> int:
+    """Run some passes; return how many writes were sent."""
+    before = cluster.writes
+    for _ in range(times):
+        typed: Any = cluster
+        async with reconciling(await world.owner_manifest(), typed, clock=world.clock) as context:
+            await subject.reconcile(context)
+    return cluster.writes - before
+
+
+@pytest.mark.parametrize("rewrite", [use_mirror, drop_port, add_sidecar_first])
+class TestRewrites:
+    async def test_are_learnt_from_the_first_answer(
+        self, world: World, web: deployment.Resource, rewrite: Callable[[Manifest], None]
+    ) -> None:
+        subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
+        cluster = Rewriting(world, rewrite)
+        assert await passes(world, cluster, subject, 5) == 1
+
+    async def test_cost_one_write_when_the_memory_is_lost(
+        self, world: World, web: deployment.Resource, rewrite: Callable[[Manifest], None]
+    ) -> None:
+        subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
+        cluster = Rewriting(world, rewrite)
+        await passes(world, cluster, subject, 2)
+        cluster.memory = WriteMemory()
+        assert await passes(world, cluster, subject, 5) == 1
+
+
+async def test_a_change_of_ours_is_still_written(world: World, web_base: Manifest) -> None:
+    def of(image: str) -> Component:
+        base = copy_json(web_base)
+        base["spec"]["template"]["spec"]["containers"][0]["image"] = image
+        resource = deployment.Builder(base).build()
+        return component.Builder("web", condition_type="WebReady").with_resource(resource).build()
+
+    cluster = Rewriting(world, use_mirror)
+    assert await passes(world, cluster, of("web:1"), 2) == 1
+    assert await passes(world, cluster, of("web:2"), 2) == 1
+    live = await world.cluster.get(world.web)
+    assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "mirror/web:2"
