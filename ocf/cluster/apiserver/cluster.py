@@ -106,7 +106,7 @@ class ApiServerCluster:
         await self.close()
 
     async def close(self) -> None:
-        """Send nothing more, and close a client of our own: what is under way, watches included, ends with an error."""
+        """Send nothing more, end watches, and close the client if that is ours, which ends what is under way."""
         await self._discovery.close()
         await self._connection.close()
 

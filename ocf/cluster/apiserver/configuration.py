@@ -73,7 +73,7 @@ async def open_client(
     Args:
         kubeconfig: A kubeconfig; None takes `$KUBECONFIG`, else the service account of the pod we run in, else
             `~/.kube/config`.
-        context: The context to use; None takes the current one.
+        context: The context to use, which a service account has none of; None takes the current one.
         environ: The environment.
 
     Returns:
@@ -83,9 +83,8 @@ async def open_client(
         ConfigError: If nothing is found, or what is found cannot be used.
     """
     settings = Configuration()
-    settings.retries = None
     paths = os.fspath(kubeconfig) if kubeconfig is not None else environ.get("KUBECONFIG", "")
-    if not paths and "KUBERNETES_SERVICE_HOST" in environ:
+    if not paths and context is None and "KUBERNETES_SERVICE_HOST" in environ:
         _enter_pod(settings)
     else:
         await _enter(settings, paths or _DEFAULT, context)

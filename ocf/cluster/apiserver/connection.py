@@ -39,7 +39,8 @@ class Connection:
     Args:
         client: The client; its `retries` and `client_go_retries` must be off.
         owned: Whether to close the client, too.
-        timeout: Seconds a request may take, from waiting for a free connection to the last byte of the answer.
+        timeout: Seconds a request may take, from reading credentials to the last byte of the answer; a stream may take
+            as long until it is open.
         silence: Seconds a stream may say nothing before it counts as dead.
 
     Raises:
@@ -75,8 +76,9 @@ class Connection:
         Raises:
             ApiError: If the server refuses, or there is no answer.
         """
-        answer = await self._open(request, aiohttp.ClientTimeout(total=self._timeout))
-        body = await self._body(request, answer)
+        with _no_answer(request):
+            async with asyncio.timeout(self._timeout), await self._open(request, aiohttp.ClientTimeout()) as answer:
+                body = await answer.read()
         return read_object(body, code=answer.status, asked=str(request))
 
     async def stream(self, request: Request) -> "Stream":
@@ -91,8 +93,10 @@ class Connection:
         Raises:
             ApiError: If the server refuses, or there is no answer.
         """
-        times = aiohttp.ClientTimeout(connect=self._timeout, sock_connect=self._timeout, sock_read=self._silence)
-        return Stream(request, await self._open(request, times), self._streams)
+        with _no_answer(request):
+            async with asyncio.timeout(self._timeout):
+                answer = await self._open(request, aiohttp.ClientTimeout(sock_read=self._silence))
+        return Stream(request, answer, self._streams)
 
     async def close(self) -> None:
         """Send nothing more and close every stream; whoever reads one gets `ServerError`."""
@@ -113,13 +117,14 @@ class Connection:
                     request.method, url, header_params=headers, body=request.body, _request_timeout=times
                 )
         except (TypeError, ValueError) as error:
-            # A manifest that is no JSON, or credentials that are no header.
+            # A manifest that is no JSON, or credentials that are no header. An address that is none is a ValueError of
+            # the library, and therefore caught before.
             raise bad_request(f"{request}: cannot be sent: {error}") from error
         answer: aiohttp.ClientResponse = opened.response
         if answer.status in _OK:
             return answer
-        body = await self._body(request, answer)
-        raise answer_error(answer.status, answer.headers, body, asked=str(request))
+        async with answer:
+            raise answer_error(answer.status, answer.headers, await answer.read(), asked=str(request))
 
     async def _addressed(self, request: Request) -> tuple[str, dict[str, str]]:
         """Return address and headers of a request, with credentials."""
@@ -147,11 +152,6 @@ class Connection:
             pool = rest.pool_manager = rest._create_pool_manager()  # noqa: SLF001 (the client's hook for subclasses)
         # A GET, PUT or DELETE on a connection that breaks would go out a second time; there is no public switch.
         pool._retry_connection = False  # noqa: SLF001 (said above)
-
-    async def _body(self, request: Request, answer: aiohttp.ClientResponse) -> bytes:
-        with _no_answer(request):
-            async with answer, asyncio.timeout(self._timeout):
-                return await answer.read()
 
 
 @dataclass(slots=True, eq=False)

@@ -144,6 +144,12 @@ async def test_a_kubeconfig_by_environment_goes_before_the_pod(tmp_path: Path) -
         await open_client(environ=environ)
 
 
+async def test_a_context_means_a_kubeconfig_even_in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    with pytest.raises(ConfigError, match="no kubeconfig at"):
+        await open_client(context="other", environ={"KUBERNETES_SERVICE_HOST": "10.0.0.1"})
+
+
 @pytest.mark.parametrize(
     ("text", "context"),
     [

@@ -130,9 +130,10 @@ async def test_a_request_takes_its_time_at_most(server: Server, client: ApiClien
     assert isinstance(caught.value.__cause__, TimeoutError)
 
 
-async def test_the_refusal_of_a_stream_takes_its_time_at_most(server: Server, client: ApiClient) -> None:
+@pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the refusal"])
+async def test_opening_a_stream_takes_its_time_at_most(server: Server, client: ApiClient, handler: Any) -> None:
     """However long the stream itself may be silent."""
-    server.handle("GET", "/refused", _hang_in_body)
+    server.handle("GET", "/refused", handler)
     connection = Connection(client, owned=True, timeout=0.05, silence=3600)
     with pytest.raises(ServerError, match="GET /refused: no answer: time is up"):
         await asyncio.wait_for(connection.stream(Request("GET", "/refused")), 10)
@@ -196,6 +197,20 @@ async def test_credentials_that_cannot_be_read_are_an_error_of_ours(server: Serv
     assert (caught.value.code, "s3cr3t" in str(caught.value), server.seen) == (0, False, [])
 
 
+async def test_credentials_that_hang_take_their_time_at_most(client: ApiClient) -> None:
+    """A plugin may wait for a person who is not there."""
+
+    async def hang(_: object) -> None:
+        await asyncio.Event().wait()
+
+    configuration: Any = client.configuration
+    configuration.refresh_api_key_hook = hang
+    connection = Connection(client, owned=True, timeout=0.05, silence=1)
+    with pytest.raises(ServerError, match="GET /x: no answer: time is up"):
+        await asyncio.wait_for(connection.send(GET), 10)
+    await connection.close()
+
+
 async def test_cancelling_a_request_is_a_cancellation(server: Server, connection: Connection) -> None:
     """The connection in use is given up, and the next request works."""
     arrived = asyncio.Event()
@@ -216,7 +231,7 @@ async def test_cancelling_a_request_is_a_cancellation(server: Server, connection
 
 
 async def test_a_stream_has_no_end_in_time(server: Server, client: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only connecting and silence are limited, so an idle watch lives."""
+    """Once it is open, only silence is limited, so an idle watch lives."""
     times: list[aiohttp.ClientTimeout] = []
     call = client.call_api
 
@@ -231,7 +246,24 @@ async def test_a_stream_has_no_end_in_time(server: Server, client: ApiClient, mo
     stream.close()
     await connection.close()
 
-    assert times == [aiohttp.ClientTimeout(total=None, connect=10, sock_connect=10, sock_read=20)]
+    assert times == [aiohttp.ClientTimeout(total=None, sock_read=20)]
+
+
+async def test_a_closed_stream_is_forgotten(server: Server, connection: Connection) -> None:
+    """An operator watches for months; what it has closed must not pile up."""
+    server.answer("GET", "/x", {})
+    for _ in range(3):
+        (await connection.stream(GET)).close()
+
+    assert connection._streams == set()
+
+
+async def test_an_address_that_is_none_is_no_bad_request(client: ApiClient) -> None:
+    client.configuration.host = "http://["
+    connection = Connection(client, owned=True, timeout=5, silence=5)
+    with pytest.raises(ServerError, match="GET /x: no answer"):
+        await connection.send(GET)
+    await connection.close()
 
 
 async def test_connections_are_used_again(server: Server, connection: Connection) -> None:
