@@ -1,0 +1,155 @@
+"""Manifests as text: YAML and JSON, read within bounds and written readably.
+
+JSON is read by its own reader first, being faster, and because YAML does not know the escapes that JSON writes for
+characters beyond the first 65536. What that reader does not like is left to the YAML reader, which can say in which
+line.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import Any, Final, NoReturn
+
+from ocf.errors import FieldProblem, ManifestError
+from ocf.objects.manifest import Manifest
+from ocf.objects.scalars import read_plain
+from ocf.objects.yaml_reader import MAX_DEPTH, MAX_VALUES, read_yaml
+from ocf.objects.yaml_writer import write_yaml
+
+__all__ = ["dump_document", "load_document", "load_documents"]
+
+_MAX_BYTES: Final = 3 * 2**20
+_SUBJECT: Final = "document"
+
+
+def load_document(text: str) -> Manifest:
+    r"""Read the one document of a YAML or JSON text.
+
+    Args:
+        text: YAML, or JSON; at most 3 MiB.
+
+    Returns:
+        The document. Aliases and merged keys are resolved, and nothing in it is shared.
+
+    Raises:
+        ManifestError: If the text does not hold exactly one document, if that is no map, or if it cannot be read;
+            says in which line.
+
+    Example:
+        >>> load_document("kind: ConfigMap\ndata: {since: 2001-12-14, mode: 0755, port: '80'}")
+        {'kind': 'ConfigMap', 'data': {'since': '2001-12-14', 'mode': 493, 'port': '80'}}
+    """
+    documents = tuple(_load(text, _SUBJECT))
+    if len(documents) != 1:
+        raise _refusal(_SUBJECT, f"exactly one is expected, not {len(documents)}")
+    return documents[0]
+
+
+def load_documents(text: str) -> tuple[Manifest, ...]:
+    r"""Read all documents of a YAML or JSON text.
+
+    Args:
+        text: YAML with `---` between the documents, or JSON; at most 3 MiB.
+
+    Returns:
+        The documents in order, each as `load_document` reads it; empty ones are left out.
+
+    Raises:
+        ManifestError: If one of them is no map or cannot be read; names the document, from 1, and the line.
+
+    Example:
+        >>> [document["kind"] for document in load_documents("kind: Service\n---\n---\nkind: Deployment")]
+        ['Service', 'Deployment']
+    """
+    return tuple(_load(text, f"{_SUBJECT} {{}}"))
+
+
+def dump_document(manifest: Manifest) -> str:
+    r"""Write a manifest as YAML.
+
+    Args:
+        manifest: JSON values.
+
+    Returns:
+        Readable YAML, always the same for the same manifest: keys in the order given, one per line, texts of several
+        lines as blocks, a text in quotes wherever a reader could take it for something else.
+
+    Raises:
+        ManifestError: If something in it is no JSON value; names the fields.
+
+    Example:
+        >>> print(dump_document({"kind": "ConfigMap", "data": {"on": "yes", "motd": "Hello\nworld\n"}}), end="")
+        kind: ConfigMap
+        data:
+          'on': 'yes'
+          motd: |
+            Hello
+            world
+    """
+    return write_yaml(manifest, _SUBJECT)
+
+
+def _load(text: str, subject: str) -> Iterator[Manifest]:
+    _check_size(text, subject)
+    values = _read_json(text, subject)
+    for number, value in enumerate(read_yaml(text, subject) if values is None else values, 1):
+        if isinstance(value, dict):
+            yield value
+        elif value is not None:
+            raise _refusal(subject.format(number), f"a map with keys is expected, not a {type(value).__name__}")
+
+
+def _check_size(text: str, subject: str) -> None:
+    try:
+        size = len(text) if len(text) > _MAX_BYTES else len(text.encode())
+    except UnicodeEncodeError as error:
+        raise _refusal(subject.format(1), f"character {error.start + 1} is half of a surrogate pair") from None
+    if size > _MAX_BYTES:
+        raise _refusal(subject.format(1), f"longer than {_MAX_BYTES} bytes")
+
+
+def _read_json(text: str, subject: str) -> list[Any] | None:
+    """Read one clean JSON object; None if the text is none."""
+
+    def refuse(constant: str) -> NoReturn:
+        raise _refusal(subject.format(1), f"{constant} is no number of JSON")
+
+    if not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_int=read_plain, parse_float=read_plain, parse_constant=refuse
+        )
+        if "\\u" in text:
+            # Half of a surrogate pair can be written as an escape, but is no character.
+            json.dumps(value, ensure_ascii=False).encode()
+    except (ValueError, RecursionError):
+        return None
+    _check_bounds(value, subject)
+    return [value]
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a key is given twice")
+    return result
+
+
+def _check_bounds(value: object, subject: str) -> None:
+    count = 0
+    waiting = [(value, 1)]
+    while waiting:
+        item, depth = waiting.pop()
+        count += 1
+        if isinstance(item, dict | list):
+            count += len(item) if isinstance(item, dict) else 0
+            children = item.values() if isinstance(item, dict) else item
+            waiting.extend((child, depth + 1) for child in children)
+            if depth > MAX_DEPTH:
+                raise _refusal(subject.format(1), f"nested more than {MAX_DEPTH} levels deep")
+        if count > MAX_VALUES:
+            raise _refusal(subject.format(1), f"more than {MAX_VALUES} values")
+
+
+def _refusal(subject: str, detail: str) -> ManifestError:
+    return ManifestError(subject, [FieldProblem("", detail)])

@@ -1,0 +1,232 @@
+"""Reading YAML from people and strangers: safe, bounded, strict.
+
+The text is taken as a stream of events and not through the library's own constructor. Events need no recursion and
+know their lines, no tag can make an object of them, and an alias can be counted as what it stands for before anything
+is copied: a text of a kilobyte may stand for terabytes. It is also strict where YAML is treacherous: a key that is
+given twice, or that is no text, is an error. What a scalar means is what it means to Kubernetes, see
+`ocf.objects.scalars`.
+"""
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import yaml
+
+from ocf.errors import FieldProblem, ManifestError
+from ocf.objects.manifest import copy_json
+from ocf.objects.scalars import Scalar, read_plain
+
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "read_yaml"]
+
+MAX_DEPTH: Final = 100
+"""How deep maps and lists may be nested; the schema of a large resource type takes about half of it."""
+
+MAX_VALUES: Final = 300_000
+"""How many values a text may have, keys included, counting an alias as what it stands for."""
+
+_Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TAG: Final = "tag:yaml.org,2002:"
+_TEXT_TAGS: Final = frozenset({"!", f"{_TAG}str"})
+_SCALAR_TAGS: Final[dict[str, tuple[type, ...]]] = {
+    f"{_TAG}int": (int,),
+    f"{_TAG}float": (int, float),
+    f"{_TAG}bool": (bool,),
+    f"{_TAG}null": (type(None),),
+}
+_MERGE: Final = object()
+_MAX_SHOWN: Final = 80
+
+
+def read_yaml(text: str, subject: str) -> Iterator[Any]:
+    """Read the documents of a text one by one.
+
+    Args:
+        text: YAML.
+        subject: What errors call a document; `{}` stands for its number, from 1.
+
+    Yields:
+        JSON values that share nothing with each other.
+
+    Raises:
+        ManifestError: If the text cannot be read; says in which line.
+    """
+    reader = _Reader(subject)
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.DocumentEndEvent):
+                yield reader.finish()
+            else:
+                reader.take(event)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line if error.problem_mark else 0
+        raise reader.refusal(line, error.problem or "cannot be read") from None
+    except yaml.reader.ReaderError as error:
+        line = text.encode()[: error.position].count(b"\n")
+        raise reader.refusal(line, f"{error.reason}: character {error.character!r}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Anchored:
+    """What an anchor names, and what repeating it costs."""
+
+    value: Any
+    count: int
+    height: int
+
+
+@dataclass(slots=True)
+class _Open:
+    """A map or a list whose end has not been read yet."""
+
+    value: Any
+    anchor: str | None
+    before: int
+    key: Any = None
+    height: int = 0
+    merged: list[Any] = field(default_factory=list)
+
+    @property
+    def wants_key(self) -> bool:
+        return self.key is None and isinstance(self.value, dict)
+
+
+class _Reader:
+    """Builds one document after the other out of events."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self._number = 1
+        self._count = 0
+        self._begin()
+
+    def _begin(self) -> None:
+        self._open: list[_Open] = []
+        self._anchors: dict[str, _Anchored] = {}
+        self._shares = False
+        self._document: Any = None
+        self._line = 0
+
+    def take(self, event: yaml.Event) -> None:
+        """Take the next event of a document."""
+        self._line = event.start_mark.line if event.start_mark else 0
+        if isinstance(event, yaml.ScalarEvent):
+            self._scalar(event)
+        elif isinstance(event, yaml.AliasEvent):
+            self._alias(event)
+        elif isinstance(event, yaml.CollectionStartEvent):
+            self._collection(event)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            self._close()
+
+    def finish(self) -> Any:
+        """Return the document that has ended, and begin the next one."""
+        document = copy_json(self._document) if self._shares else self._document
+        self._number += 1
+        self._begin()
+        return document
+
+    def refusal(self, line: int, detail: str) -> ManifestError:
+        """Make the error for a line, counted from 0."""
+        return ManifestError(self._subject.format(self._number), [FieldProblem("", f"line {line + 1}: {detail}")])
+
+    def _scalar(self, event: yaml.ScalarEvent) -> None:
+        self._spend(1)
+        parent = self._open[-1] if self._open else None
+        if parent and parent.wants_key and event.value == "<<" and event.implicit[0] and event.tag is None:
+            self._set_key(parent, _MERGE, "<<")
+            return
+        value = self._meaning(event)
+        if event.anchor:
+            self._anchors[event.anchor] = _Anchored(value, 1, 0)
+        self._place(value, 0, event.value)
+
+    def _meaning(self, event: yaml.ScalarEvent) -> Scalar:
+        if event.tag in _TEXT_TAGS or (event.tag is None and not event.implicit[0]):
+            return event.value
+        value = read_plain(event.value)
+        if event.tag is not None and type(value) not in _SCALAR_TAGS.get(event.tag, ()):
+            raise self._refusal(f"the tag {_shown(event.tag)} is not supported for this value")
+        if isinstance(value, float) and not math.isfinite(value):
+            raise self._refusal(f"{event.value} is no number of JSON; put it in quotes if it is a text")
+        return value
+
+    def _collection(self, event: yaml.CollectionStartEvent) -> None:
+        self._spend(1)
+        is_map = isinstance(event, yaml.MappingStartEvent)
+        if event.tag not in {None, "!", f"{_TAG}map" if is_map else f"{_TAG}seq"}:
+            raise self._refusal(f"the tag {_shown(event.tag or '')} is not supported for this value")
+        if self._open and self._open[-1].wants_key:
+            raise self._refusal(f"a key must be a text, not a {'map' if is_map else 'list'}")
+        self._check_depth(1)
+        self._open.append(_Open({} if is_map else [], event.anchor, self._count - 1))
+
+    def _close(self) -> None:
+        done = self._open.pop()
+        for merged in done.merged:
+            for key, value in merged.items():
+                done.value.setdefault(key, value)
+        height = done.height + 1
+        if done.anchor:
+            self._anchors[done.anchor] = _Anchored(done.value, self._count - done.before, height)
+        self._place(done.value, height)
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        name = event.anchor or ""
+        anchored = self._anchors.get(name)
+        if anchored is None:
+            raise self._refusal(f"the alias *{_shown(name)} repeats nothing that ends before it")
+        self._spend(anchored.count)
+        self._check_depth(anchored.height)
+        self._shares = True
+        self._place(anchored.value, anchored.height, f"*{name}")
+
+    def _place(self, value: Any, height: int, written: str = "") -> None:
+        if not self._open:
+            self._document = value
+            return
+        parent = self._open[-1]
+        parent.height = max(parent.height, height)
+        if isinstance(parent.value, list):
+            parent.value.append(value)
+        elif parent.key is None:
+            self._set_key(parent, value, written)
+        elif parent.key is _MERGE:
+            self._merge(parent, value)
+        else:
+            parent.value[parent.key] = value
+            parent.key = None
+
+    def _set_key(self, parent: _Open, key: Any, written: str) -> None:
+        if key is not _MERGE and not isinstance(key, str):
+            meaning = type(key).__name__ if isinstance(key, dict | list) else json.dumps(key)
+            raise self._refusal(f"the key {_shown(written)} means {meaning}; a key must be a text, put it in quotes")
+        if key in parent.value or (key is _MERGE and parent.merged):
+            raise self._refusal(f"the key {_shown(written)} is given twice")
+        parent.key = key
+
+    def _merge(self, parent: _Open, value: Any) -> None:
+        merged = value if isinstance(value, list) else [value]
+        if not all(isinstance(item, dict) for item in merged):
+            raise self._refusal("<< must be followed by a map, or a list of maps")
+        self._shares = True
+        parent.merged = merged
+        parent.key = None
+
+    def _spend(self, count: int) -> None:
+        self._count += count
+        if self._count > MAX_VALUES:
+            raise self._refusal(f"more than {MAX_VALUES} values, counting an alias as what it stands for")
+
+    def _check_depth(self, height: int) -> None:
+        if len(self._open) + height > MAX_DEPTH:
+            raise self._refusal(f"nested more than {MAX_DEPTH} levels deep")
+
+    def _refusal(self, detail: str) -> ManifestError:
+        return self.refusal(self._line, detail)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"

@@ -1,0 +1,104 @@
+"""Writing YAML that people read, compare and keep in version control.
+
+Nodes are built here and only printed by the library, which keeps three promises that its own dumper does not: a value
+that appears twice is written twice and never as an alias, a text is quoted wherever Kubernetes would take it for
+something else (`on`, `1e3`, `0o14`), and what is no JSON value is refused with its place instead of being written
+with a tag.
+"""
+
+import math
+from typing import Any, Final
+
+import yaml
+
+from ocf.errors import FieldProblem, ManifestError
+from ocf.objects.paths import FieldPath, format_path
+from ocf.objects.scalars import read_plain
+from ocf.objects.yaml_reader import MAX_DEPTH
+
+__all__ = ["write_yaml"]
+
+_Dumper: Final = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+_TAG: Final = "tag:yaml.org,2002:"
+# Long texts stay on their line: a folded one is hard to read and to compare.
+_LINE_WIDTH: Final = 2**30
+
+
+def write_yaml(value: Any, subject: str) -> str:
+    """Write a JSON value in block style.
+
+    Args:
+        value: The value; keys keep their order.
+        subject: What errors call it.
+
+    Returns:
+        YAML, always the same for the same value.
+
+    Raises:
+        ManifestError: If something in it is no JSON value; names every field.
+    """
+    writer = _Writer(subject)
+    node = writer.node(value, ())
+    if writer.problems:
+        raise ManifestError(subject, writer.problems)
+    written: str = yaml.serialize(node, Dumper=_Dumper, allow_unicode=True, width=_LINE_WIDTH)
+    return written
+
+
+class _Writer:
+    """Turns values into nodes; what is wrong with them is gathered."""
+
+    def __init__(self, subject: str) -> None:
+        self._subject = subject
+        self.problems: list[FieldProblem] = []
+
+    def node(self, value: Any, path: FieldPath) -> yaml.Node:
+        """Make a node for a value and everything in it."""
+        if len(path) >= MAX_DEPTH and isinstance(value, dict | list):
+            # Not gathered: what contains itself would be followed without end.
+            detail = f"nested more than {MAX_DEPTH} levels deep, or contains itself"
+            raise ManifestError(self._subject, [FieldProblem(format_path(path[:3]), detail)])
+        if isinstance(value, dict):
+            pairs = [(self._key(key, path), self.node(item, (*path, str(key)))) for key, item in value.items()]
+            return yaml.MappingNode(f"{_TAG}map", pairs, flow_style=False)
+        if isinstance(value, list):
+            items = [self.node(item, (*path, index)) for index, item in enumerate(value)]
+            return yaml.SequenceNode(f"{_TAG}seq", items, flow_style=False)
+        return self._text(value, path) if isinstance(value, str) else self._plain(value, path)
+
+    def _key(self, key: object, path: FieldPath) -> yaml.Node:
+        if isinstance(key, str):
+            return self._text(key, path)
+        self._refuse(path, f"the key {key!r} must be a text")
+        return yaml.ScalarNode(f"{_TAG}str", "")
+
+    def _text(self, text: str, path: FieldPath) -> yaml.Node:
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            self._refuse(path, "a text contains half of a surrogate pair")
+        style = "|" if "\n" in text else None
+        if not isinstance(read_plain(text), str):
+            style = "'"
+        return yaml.ScalarNode(f"{_TAG}str", str(text), style=style)
+
+    def _plain(self, value: object, path: FieldPath) -> yaml.Node:
+        if value is None:
+            return yaml.ScalarNode(f"{_TAG}null", "null")
+        if isinstance(value, bool):
+            return yaml.ScalarNode(f"{_TAG}bool", str(value).lower())
+        if isinstance(value, int):
+            return yaml.ScalarNode(f"{_TAG}int", str(value))
+        if isinstance(value, float) and math.isfinite(value):
+            return yaml.ScalarNode(f"{_TAG}float", _float(value))
+        self._refuse(path, f"{value if isinstance(value, float) else type(value).__name__} is no value of JSON")
+        return yaml.ScalarNode(f"{_TAG}null", "null")
+
+    def _refuse(self, path: FieldPath, detail: str) -> None:
+        self.problems.append(FieldProblem(format_path(path), detail))
+
+
+def _float(value: float) -> str:
+    text = repr(value)
+    # Without a point, a reader of YAML 1.1 takes `1e+22` for a text.
+    return text if "." in text else text.replace("e", ".0e", 1)

@@ -1,0 +1,142 @@
+"""Documents are loaded from YAML and JSON and dumped as YAML."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.errors import ManifestError
+from ocf.objects.documents import dump_document, load_document, load_documents
+from ocf.objects.yaml_reader import MAX_DEPTH, MAX_VALUES
+
+texts = st.text(st.characters(codec="utf-8"), max_size=10)
+manifests = st.dictionaries(
+    texts,
+    st.recursive(
+        texts | st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(-1e9, 1e9),
+        lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3),
+        max_leaves=10,
+    ),
+    max_size=4,
+)
+
+
+def refusal(text: str) -> str:
+    with pytest.raises(ManifestError) as caught:
+        load_documents(text)
+    return str(caught.value)
+
+
+class TestLoadDocument:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            pytest.param("kind: Service\nspec: {ports: [80]}", id="YAML"),
+            pytest.param('{"kind": "Service", "spec": {"ports": [80]}}', id="JSON"),
+            pytest.param('\n {\n\t"kind":\t"Service", "spec": {"ports": [80.0]}}\n', id="JSON with tabs"),
+            pytest.param("{kind: Service, spec: {ports: [80]}}", id="YAML in braces"),
+            pytest.param('{"kind": "Service", "spec": {"ports": [80],},}  # no JSON', id="nearly JSON"),
+            pytest.param("---\n# empty\n---\nkind: Service\nspec:\n  ports:\n  - 80\n---\n", id="empty ones around it"),
+            pytest.param("\ufeffkind: Service\nspec: {ports: [80]}", id="byte order mark"),
+        ],
+    )
+    def test_reads_the_one_document(self, text: str) -> None:
+        document = load_document(text)
+
+        assert document == {"kind": "Service", "spec": {"ports": [80]}}
+        assert type(document["spec"]["ports"][0]) is int
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            pytest.param("", "document: exactly one is expected, not 0", id="nothing"),
+            pytest.param("# nothing\n---\n", "document: exactly one is expected, not 0", id="empty"),
+            pytest.param("a: 1\n---\nb: 1", "document: exactly one is expected, not 2", id="two"),
+            pytest.param("- a: 1", "document: a map with keys is expected, not a list", id="list"),
+            pytest.param("text", "document: a map with keys is expected, not a str", id="text"),
+            pytest.param("a: 1\na: 2", "document: line 2: the key a is given twice", id="unreadable"),
+        ],
+    )
+    def test_refuses(self, text: str, problem: str) -> None:
+        with pytest.raises(ManifestError) as caught:
+            load_document(text)
+
+        assert str(caught.value) == problem
+
+
+class TestLoadDocuments:
+    def test_empty_documents_are_left_out(self) -> None:
+        assert load_documents("---\na: 1\n---\n---\n# nothing\n---\nb: {}\n...\n") == ({"a": 1}, {"b": {}})
+
+    @pytest.mark.parametrize("text", ["", " \n", "---\n---\n", "~", "# nothing"])
+    def test_there_may_be_none(self, text: str) -> None:
+        assert load_documents(text) == ()
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            pytest.param("a: 1\n---\n- b", "document 2: a map with keys is expected, not a list", id="list"),
+            pytest.param("a: 1\n---\n---\nb: [", "document 3: line ", id="unreadable"),
+            pytest.param("[1]", "document 1: a map with keys is expected, not a list", id="list of JSON"),
+        ],
+    )
+    def test_an_error_names_the_document(self, text: str, problem: str) -> None:
+        """Documents are counted as they are in the text, empty ones too."""
+        assert refusal(text).startswith(problem)
+
+
+class TestJson:
+    @given(manifests)
+    def test_json_is_read_as_it_was_meant(self, manifest: dict[str, Any]) -> None:
+        """Characters beyond the first 65536, which JSON writes as two escapes, included."""
+        assert load_document(json.dumps(manifest)) == manifest
+        assert load_document(json.dumps(manifest, ensure_ascii=False, indent="\t")) == manifest
+
+    @pytest.mark.parametrize(
+        ("text", "problem"),
+        [
+            pytest.param('{"a": NaN}', "NaN is no number of JSON", id="not a number"),
+            pytest.param('{"a": [-Infinity]}', "-Infinity is no number of JSON", id="infinity"),
+            pytest.param('{\n"a": 1,\n"a": 2}', "line 3: the key a is given twice", id="key twice"),
+            pytest.param('{"a": "\\ud800"}', "line 1: ", id="half of a surrogate pair"),
+            pytest.param('{"a": ' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "}", "levels deep", id="too deep"),
+            pytest.param('{"a": ' * 100_000, "levels deep", id="far too deep"),
+            pytest.param('{"a": [' + "0," * MAX_VALUES + "0]}", f"more than {MAX_VALUES} values", id="too many values"),
+        ],
+    )
+    def test_it_is_as_strict_as_yaml(self, text: str, problem: str) -> None:
+        assert problem in refusal(text)
+
+    def test_depth_is_the_same(self) -> None:
+        levels = MAX_DEPTH - 1
+
+        assert load_document('{"a": ' + "[" * levels + "]" * levels + "}")
+
+
+class TestSize:
+    def test_three_mebibytes_are_read(self) -> None:
+        text = "a: " + "x" * (3 * 2**20 - 3)
+
+        assert len(load_document(text)["a"]) == 3 * 2**20 - 3
+        assert refusal(text + "x") == "document 1: longer than 3145728 bytes"
+
+    def test_bytes_count_and_not_characters(self) -> None:
+        assert refusal("a: " + "é" * (3 * 2**19)) == "document 1: longer than 3145728 bytes"
+
+    def test_half_of_a_surrogate_pair_is_refused(self) -> None:
+        assert refusal("a: \ud800") == "document 1: character 4 is half of a surrogate pair"
+
+
+class TestDumpDocument:
+    @given(manifests)
+    def test_what_is_dumped_is_loaded_again(self, manifest: dict[str, Any]) -> None:
+        assert load_document(dump_document(manifest)) == manifest
+
+    def test_keys_keep_their_order(self) -> None:
+        assert dump_document({"b": 1, "a": {"d": 1, "c": 2}}) == "b: 1\na:\n  d: 1\n  c: 2\n"
+
+    def test_what_is_no_json_is_refused(self) -> None:
+        with pytest.raises(ManifestError, match=r"^document: spec: set is no value of JSON$"):
+            dump_document({"spec": set()})
