@@ -1,0 +1,237 @@
+"""A first component, from its first rendering to its resumption, on the embedded cluster.
+
+Read it from top to bottom: first what an operator's author writes, then the cluster and the controllers that the demo
+has to play, last the story. The script checks what it claims, and ends with an error if a fact does not hold.
+"""
+
+import asyncio
+import difflib
+import textwrap
+from datetime import UTC, datetime
+from typing import Final
+
+import yaml
+from kubernetes.client import V2HorizontalPodAutoscalerBehavior, V2HPAScalingRules
+from rich.console import Console
+from rich.text import Text
+
+from ocf import component
+from ocf.autoscaling import metrics
+from ocf.cluster import PatchType, Subresource
+from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+from ocf.component import Component, Reason, Result, reconciling
+from ocf.editors import HPASpecEditor
+from ocf.feature import VersionGate
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import deployment, hpa
+
+DEPLOYMENT: Final = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: backend, namespace: shop}
+spec:
+  selector: {matchLabels: {app: backend}}
+  template:
+    metadata: {labels: {app: backend}}
+    spec: {containers: [{name: app, image: backend, resources: {requests: {cpu: 500m}}}]}
+"""
+
+AUTOSCALER: Final = """
+apiVersion: autoscaling/v2
+kind: HorizontalPodAutoscaler
+metadata: {name: backend, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: backend}
+  minReplicas: 2
+  maxReplicas: 10
+"""
+
+SHOP: Final = """
+apiVersion: example.com/v1
+kind: Shop
+metadata: {name: corner, namespace: shop}
+spec: {version: 2.3.1, suspended: false}
+"""
+
+
+# --- What an operator's author writes: mutations, resources, a component. ---
+
+
+def aggressive_scaling(version: str) -> hpa.Mutation:
+    """Scale further and let go sooner, which the product can bear from 2.0.0 on."""
+
+    def mutate(m: hpa.Mutator) -> None:
+        @m.edit_hpa_spec
+        def _(spec: HPASpecEditor) -> None:
+            spec.set_max_replicas(20)
+            spec.ensure_metric(metrics.cpu(average_utilization=70))
+            quick = V2HPAScalingRules(stabilization_window_seconds=60)
+            spec.set_behavior(V2HorizontalPodAutoscalerBehavior(scale_down=quick))
+
+        m.edit_object_metadata(lambda meta: meta.ensure_label("app.kubernetes.io/version", version))
+
+    return hpa.Mutation("aggressive-scaling", mutate, feature=VersionGate(version, ">= 2.0.0"))
+
+
+def autoscaler(version: str) -> hpa.Resource:
+    """Describe the autoscaler of a version of the product."""
+    return hpa.Builder(AUTOSCALER).with_mutation(aggressive_scaling(version)).build()
+
+
+def web(version: str, *, suspended: bool) -> Component:
+    """Describe the feature: a Deployment and its autoscaler, reported as one condition."""
+    return (
+        component.Builder("web", condition_type="WebReady")
+        .with_resource(deployment.Builder(DEPLOYMENT).build())
+        .with_resource(autoscaler(version))
+        .suspend(suspended)
+        .build()
+    )
+
+
+# --- The cluster, and the controllers that are not in it. ---
+
+OWNER: Final = ObjectKey.of(yaml.safe_load(SHOP))
+TARGET: Final = ObjectKey("apps/v1", "Deployment", "backend", "shop")
+SCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "backend", "shop")
+LIVE: Final = 6
+
+
+class FixedClock:
+    """Stands still, so that the demo does the same every time."""
+
+    def now(self) -> datetime:
+        """Return the one instant."""
+        return datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+class Shop:
+    """A cluster with the operator in it, and the controllers of Kubernetes."""
+
+    def __init__(self) -> None:
+        self.clock = FixedClock()
+        kinds = [CustomKind("example.com", "v1", "Shop")]
+        self.cluster = EmbeddedCluster(kinds=kinds, namespaces=["shop"], now=self.clock.now)
+
+    async def reconcile(self) -> Result:
+        """Do what an operator does for an event; print what it wrote and concluded."""
+        owner = await self.cluster.get(OWNER)
+        feature = web(owner["spec"]["version"], suspended=owner["spec"]["suspended"])
+        self.cluster.requests.clear()
+        async with reconciling(owner, self.cluster, clock=self.clock) as context:
+            result = await feature.reconcile(context)
+        say(f"reconcile: {', '.join(self.writes()) or 'no write'}")
+        say(f"{result.condition.type}={result.condition.status} {result.condition.reason}", "cyan")
+        say(result.condition.message, mark="     ")
+        return result
+
+    def writes(self) -> list[str]:
+        """Tell which writes the last reconcile sent."""
+        sent = [request for request in self.cluster.requests if not request.verb.is_read]
+        return [f"{request.verb} {request.kind} {request.subresource or ''}".strip() for request in sent]
+
+    async def replicas(self) -> int:
+        """Tell how many replicas the Deployment asks for."""
+        return int((await self.cluster.get(TARGET))["spec"]["replicas"])
+
+    async def patch(self, key: ObjectKey, patch: Manifest, part: Subresource | None = None) -> None:
+        """Change something as somebody who is not the operator."""
+        await self.cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="other", subresource=part)
+
+    async def autoscaler_reports(self, active: str, why: str) -> None:
+        """Write the condition that the autoscaler's controller would write."""
+        condition = {"type": "ScalingActive", "status": active, "message": why}
+        await self.patch(SCALER, {"status": {"conditions": [condition]}}, Subresource.STATUS)
+
+    async def rollout_finishes(self) -> None:
+        """Write the status that the Deployment's controller would write."""
+        live = await self.cluster.get(TARGET)
+        counts = dict.fromkeys(("replicas", "updatedReplicas", "readyReplicas"), live["spec"]["replicas"])
+        status = {"observedGeneration": live["metadata"]["generation"], **counts}
+        await self.patch(TARGET, {"status": status}, Subresource.STATUS)
+
+
+# --- What is printed: plain text when piped, colours in a terminal. ---
+
+console: Final = Console(highlight=False, soft_wrap=True)
+
+
+def say(text: str, style: str = "", *, mark: str = "   ") -> None:
+    """Print a paragraph."""
+    console.print(Text(textwrap.fill(text, 78, initial_indent=mark, subsequent_indent=" " * len(mark)), style))
+
+
+def fact(claim: str, *, holds: bool) -> None:
+    """Print a fact, and end the demo with an error if it is none."""
+    if not holds:
+        raise SystemExit(f"this should hold, and does not: {claim}")
+    say(claim, "green", mark="   ok  ")
+
+
+def difference(before: Manifest, after: Manifest) -> None:
+    """Print a unified diff of two manifests as YAML."""
+    old, new = (yaml.safe_dump(each, sort_keys=False).splitlines() for each in (before, after))
+    for line in difflib.unified_diff(old, new, "version 1.9.0", "version 2.3.1", lineterm="", n=1):
+        console.print(Text(f"   {line}", {"+": "green", "-": "red", "@": "dim"}.get(line[0], "")))
+
+
+# --- The story. ---
+
+
+async def main() -> None:
+    """Tell it."""
+    say("1. Render the autoscaler for two versions of the product", "bold", mark="")
+    old, new = autoscaler("1.9.0"), autoscaler("2.3.1")
+    difference(old.render(), new.render())
+    fact("2.3.1 fires the mutation", holds=new.firing_set() == ("aggressive-scaling",))
+    fact("1.9.0 does not", holds=old.firing_set() == ())
+
+    say("2. Create the owner and reconcile its component", "bold", mark="\n")
+    shop = Shop()
+    await shop.cluster.create(yaml.safe_load(SHOP), field_manager="user")
+    await shop.reconcile()
+    objects = ["apply Deployment", "apply HorizontalPodAutoscaler"]
+    fact("two objects and one status were written", holds=shop.writes() == [*objects, "update Shop status"])
+
+    say("3. The controllers report, and the condition follows", "bold", mark="\n")
+    await shop.rollout_finishes()
+    await shop.autoscaler_reports("False", "no metrics were returned")
+    blind = await shop.reconcile()
+    fact("an autoscaler without metrics is not hidden", holds=blind.condition.reason == Reason.OPERATION_FAILING)
+    await shop.autoscaler_reports("True", "the replica count was computed")
+    ready = await shop.reconcile()
+    fact("once it scales, the component is healthy", holds=ready.condition.status)
+
+    say("4. Reconcile again: nothing has changed", "bold", mark="\n")
+    await shop.reconcile()
+    fact(f"write requests: {shop.cluster.requests.writes}", holds=shop.cluster.requests.writes == 0)
+
+    say(f"5. The autoscaler sets {LIVE} replicas through the Scale subresource", "bold", mark="\n")
+    await shop.patch(TARGET, {"spec": {"replicas": LIVE}}, Subresource.SCALE)
+    await shop.reconcile()
+    fact("only the condition is written: the rollout is not done", holds=shop.writes() == ["update Shop status"])
+    await shop.rollout_finishes()
+    await shop.reconcile()
+    await shop.reconcile()
+    fact(f"replicas after three reconciles: {await shop.replicas()}", holds=await shop.replicas() == LIVE)
+
+    say("6. Suspend: first the autoscaler goes, then its target goes to zero", "bold", mark="\n")
+    await shop.patch(OWNER, {"spec": {"suspended": True}})
+    await shop.reconcile()
+    fact("the autoscaler went first", holds=shop.writes()[0] == "delete HorizontalPodAutoscaler")
+    await shop.rollout_finishes()
+    asleep = await shop.reconcile()
+    fact(f"replicas: {await shop.replicas()}", holds=asleep.condition.status and await shop.replicas() == 0)
+
+    say("7. Resume: the autoscaler is back, and so is the live count", "bold", mark="\n")
+    await shop.patch(OWNER, {"spec": {"suspended": False}})
+    await shop.reconcile()
+    fact(f"replicas at once: {await shop.replicas()}", holds=await shop.replicas() == LIVE)
+    await shop.rollout_finishes()
+    await shop.autoscaler_reports("True", "the replica count was computed")
+    awake = await shop.reconcile()
+    fact("the component is healthy again", holds=awake.condition.status)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
