@@ -72,7 +72,7 @@ class Builder:
         return self
 
     def with_poll_interval(self, interval: timedelta) -> Self:
-        """Set when to look again while the component is neither healthy nor suspended.
+        """Set when to look again while the component is blocked or on its way to being suspended.
 
         Args:
             interval: Longer than nothing; 10 seconds by default.

@@ -32,7 +32,8 @@ from ocf.objects import Manifest, get_field
 
 __all__ = ["Component"]
 
-_SETTLED = frozenset({Reason.HEALTHY, Reason.SUSPENDED})
+# What a component waits for in these states may end without an event of any object that it watches.
+_WAITING = frozenset({Reason.BLOCKED, Reason.SUSPENDING, Reason.PENDING_SUSPENSION})
 _ACTIONS = {
     Operation.CREATED: Action.CREATED,
     Operation.UPDATED: Action.UPDATED,
@@ -51,7 +52,7 @@ class Component:
         condition_type: Type of its condition on the owner.
         entries: Its resources, in order of registration.
         suspended: Whether it is to be asleep.
-        poll_interval: When to look again while it is neither healthy nor suspended.
+        poll_interval: When to look again while it is blocked or on its way to being suspended.
     """
 
     name: str
@@ -81,12 +82,14 @@ class Component:
                     condition, outcomes = await self._suspend(context, previous, targets)
                 else:
                     condition, outcomes = await self._converge(context, previous, targets)
-            except ReconcileError as error:
+            except Exception as error:
+                # What nobody foresaw is named by its type alone: its text may hold anything.
+                problem = error.problem if isinstance(error, ReconcileError) else f"unexpected {type(error).__name__}"
                 generation = context.owned_by.generation
-                context.set_condition(failed(error.problem, previous=previous, generation=generation, now=context.now))
+                context.set_condition(failed(problem, previous=previous, generation=generation, now=context.now))
                 raise
         context.set_condition(condition)
-        requeue = None if condition.reason in _SETTLED else self.poll_interval
+        requeue = self.poll_interval if condition.reason in _WAITING else None
         return Result(condition=condition, outcomes=tuple(outcomes), requeue_after=requeue)
 
     def _scale_targets(self) -> dict[str, ScaleTarget]:

@@ -10,7 +10,7 @@ import pytest
 from ocf import component
 from ocf.cluster import PatchType
 from ocf.cluster.embedded import Verb
-from ocf.component import Action, Component, Reason, reconciling
+from ocf.component import Action, Component, Reason, ReconcileContext, reconciling
 from ocf.concepts import AliveStatus, Data, GuardStatus, Operation, StatusReport
 from ocf.errors import HandlerError, InvalidError, MutationError, ReconcileError
 from ocf.objects import Manifest, copy_json
@@ -195,6 +195,19 @@ class TestOrder:
         )
         assert isinstance(caught.value.__cause__, HandlerError)
 
+    async def test_an_error_nobody_foresaw_is_named_by_its_type_alone(
+        self, world: World, web: deployment.Resource
+    ) -> None:
+        class Broken:
+            def __getattr__(self, name: str) -> Any:
+                raise LookupError("secret")
+
+        broken: Any = Broken()
+        context = ReconcileContext(await world.owner_manifest(), broken, world.clock)
+        with pytest.raises(LookupError):
+            await only(web).reconcile(context)
+        assert context.condition("WebReady").message == "unexpected LookupError"
+
 
 class TestGuardsAndData:
     async def test_a_blocked_resource_stops_the_loop(self, world: World, web_base: Manifest) -> None:
@@ -238,12 +251,17 @@ class TestGuardsAndData:
 
 
 class TestResult:
-    async def test_tells_when_to_look_again(self, world: World, web: deployment.Resource) -> None:
-        """While it is not healthy after the poll interval; once it is, only an event can change anything."""
-        builder = component.Builder("web", condition_type="WebReady").with_resource(web)
+    async def test_a_blocked_component_looks_again_after_the_poll_interval(
+        self, world: World, web_base: Manifest
+    ) -> None:
+        """What it waits for may come without an event of any object; progress and health come with one."""
+        answers = [GuardStatus.BLOCKED, GuardStatus.BLOCKED, GuardStatus.UNBLOCKED, GuardStatus.UNBLOCKED]
+        guarded = deployment.Builder(web_base).with_guard(lambda _base: StatusReport(answers.pop(0))).build()
+        builder = component.Builder("web", condition_type="WebReady").with_resource(guarded)
         patient = builder.with_poll_interval(timedelta(minutes=1)).build()
-        assert (await world.reconcile(only(web))).requeue_after == timedelta(seconds=10)
+        assert (await world.reconcile(only(guarded))).requeue_after == timedelta(seconds=10)
         assert (await world.reconcile(patient)).requeue_after == timedelta(minutes=1)
+        assert (await world.reconcile(patient)).requeue_after is None
         await world.run(1)
         assert (await world.reconcile(patient)).requeue_after is None
 

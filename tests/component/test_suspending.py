@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -44,6 +45,7 @@ class TestFlow:
         assert written(world) == [("delete", "HorizontalPodAutoscaler"), ("apply", "Deployment")]
         assert (result.condition.status, result.condition.reason) == (False, Reason.SUSPENDING)
         assert result.condition.message == "Waiting for replicas to scale down, 1 replicas still running."
+        assert result.requeue_after == timedelta(seconds=10)
         await world.run(0)
         result = await world.reconcile(scaled(suspended=True))
         assert (result.condition.status, result.condition.reason) == (True, Reason.SUSPENDED)
