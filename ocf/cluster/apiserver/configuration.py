@@ -88,7 +88,10 @@ async def open_client(
         _enter_pod(settings)
     else:
         await _enter(settings, paths or _DEFAULT, context)
-    client = ApiClient(settings)
+    try:
+        client = ApiClient(settings)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"the certificates for {settings.host} cannot be used: {error}") from error
     client.user_agent = f"ocf/{ocf.__version__}"
     return client
 
@@ -111,6 +114,9 @@ async def _enter(settings: Configuration, paths: str, context: str | None) -> No
         # The loader raises whatever its plugins raise, and its messages quote whole entries, tokens included.
         where = f", context {context!r}" if context else ""
         raise ConfigError(f"kubeconfig {paths}{where} cannot be used ({type(error).__name__})") from None
+    if "exec" in (getattr(loader, "_user", None) or ()) and not (settings.api_key or settings.cert_file):
+        # The loader logs the failure and goes on, and the client would never ask again.
+        raise ConfigError(f"kubeconfig {paths}: the credential plugin gave nothing; the log of kubernetes.aio says why")
     settings.refresh_api_key_hook = Refresh(loader)  # type: ignore[assignment]  # declared as None, called if set
 
 

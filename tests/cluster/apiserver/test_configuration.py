@@ -89,6 +89,33 @@ async def test_a_token_comes_from_a_plugin(server: Server, tmp_path: Path) -> No
         assert await _ask(cluster, server) == "Bearer from-plugin", shlex.join(plugin["args"])
 
 
+async def test_a_plugin_that_fails_is_told_at_once(tmp_path: Path) -> None:
+    """Otherwise every request would go out without credentials."""
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(tmp_path / "no-such-plugin")}
+    with pytest.raises(ConfigError, match="credential plugin gave nothing"):
+        await ApiServerCluster.connect(_write(tmp_path / "c", "https://127.0.0.1:1", {"exec": plugin}))
+
+
+async def test_a_user_without_credentials_is_anonymous(server: Server, tmp_path: Path) -> None:
+    """As behind a proxy that authenticates."""
+    server.answer("GET", "/api/v1/namespaces/shop", NAMESPACE)
+    async with await ApiServerCluster.connect(_write(tmp_path / "c", server.url, {})) as cluster:
+        await cluster.get(KEY)
+
+    assert "authorization" not in server.last.headers
+
+
+async def test_certificates_that_are_none_are_told(tmp_path: Path) -> None:
+    authority = tmp_path / "ca.crt"
+    authority.write_text("no certificate")
+    path = _write(tmp_path / "c", "https://127.0.0.1:1", {"token": "abc"})
+    config = yaml.safe_load(path.read_text())
+    config["clusters"][0]["cluster"]["certificate-authority"] = str(authority)
+    path.write_text(yaml.safe_dump(config))
+    with pytest.raises(ConfigError, match=r"certificates for https://127\.0\.0\.1:1 cannot be used"):
+        await ApiServerCluster.connect(path)
+
+
 async def test_a_token_file_that_changes_is_read_again(server: Server, tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("old")
