@@ -41,6 +41,8 @@ SPECIAL: Final = {
     "io.k8s.apimachinery.pkg.apis.meta.v1.FieldsV1": "*",
     "io.k8s.apimachinery.pkg.runtime.RawExtension": "*",
 }
+_OWN: Final = "io.k8s."
+"""What the names of built-in types start with; the server may serve custom resources as well."""
 STRUCT_LINE: Final = re.compile(r"^type (\w+) struct \{")
 FIELD_LINE: Final = re.compile(r'^\s+(?:(\w+)\s+)?(\S+)\s+`[^`]*json:"([^",]*)((?:,\w+)*)"')
 
@@ -180,7 +182,10 @@ class Table:
         return expr
 
     def _flag(self, owner: str, key: str, prop: Json, expr: Any) -> str:
-        """`z`: dropped when empty or zero; `a`: always there, empty if need be; none: kept as sent, a pointer."""
+        """Say what becomes of an empty value.
+
+        `z`: dropped; `a`: always there, as the empty value; `n`: always there, as null; none: kept as sent, a pointer.
+        """
         go = self.go.field(owner, key)
         if key in {"apiVersion", "kind"} and "x-kubernetes-group-version-kind" in self.schemas[owner]:
             return "z"
@@ -191,7 +196,7 @@ class Table:
         if "omitzero" in go.options:
             return "z"
         if go.type.startswith("*"):
-            return "" if omitted else "a"
+            return "" if omitted else "n"
         fixed_size = (isinstance(expr, str) and (expr[0] == "#" or expr in "tuqx*")) or (
             isinstance(expr, dict) and "r" in expr
         )
@@ -271,6 +276,7 @@ def build(server: Server, go: GoTypes) -> Json:
         _kind_row(table, kinds, group, version, resource)
         for group, version, resource in server.resources()
         if {"get", "list", "create"} <= set(resource["verbs"])
+        and kinds.get((group, version, resource["responseKind"]["kind"]), "").startswith(_OWN)
     ]
     table.add(kinds["autoscaling", "v1", "Scale"])
     if table.unknown:

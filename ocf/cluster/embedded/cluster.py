@@ -10,7 +10,7 @@ from typing import Any, Final
 from ocf.cluster.embedded import lifecycle, subresources, writes
 from ocf.cluster.embedded.collector import Collector
 from ocf.cluster.embedded.core import Core, kind_of
-from ocf.cluster.embedded.failures import expired, method_not_allowed, no_such_resource
+from ocf.cluster.embedded.failures import expired, method_not_allowed
 from ocf.cluster.embedded.managers import APPLY, UPDATE
 from ocf.cluster.embedded.paging import read_token, write_token
 from ocf.cluster.embedded.requests import Request, RequestLog, Verb
@@ -133,8 +133,7 @@ class EmbeddedCluster:
         """
         with self._recorded(_about(Verb.GET, key, subresource)):
             resource = self._core.resource(key.api_version, key.kind)
-            if subresource is not None and subresource not in resource.subresources:
-                raise no_such_resource()
+            writes.demand_subresource(resource, key.name, subresource)
             found = self._core.find(resource, key)
             if subresource is Subresource.SCALE:
                 return subresources.scale_of(found, resource)

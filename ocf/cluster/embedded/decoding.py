@@ -6,6 +6,7 @@ that are always there appear. Quantities and times take their canonical text. Al
 types; defaults come later.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -90,11 +91,11 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
                 out[name] = copy_json(item)
         elif item is not None:
             held = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
-            if field.presence is Presence.AS_SENT or not _is_empty(held):
+            if field.presence in _KEEPING or not _is_empty(held):
                 out[name] = held
     for name, field in _always(kind):
         if name not in out:
-            out[name] = _zero(field.type)
+            out[name] = _absent(field)
     return out
 
 
@@ -104,13 +105,22 @@ def _is_empty(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _always(kind: StructType) -> tuple[tuple[str, Field], ...]:
-    return tuple((name, field) for name, field in kind.fields.items() if field.presence is Presence.ALWAYS)
+    return tuple((name, field) for name, field in kind.fields.items() if field.presence in _THERE)
+
+
+_THERE: Final = frozenset({Presence.ALWAYS, Presence.NULL})
+_KEEPING: Final = frozenset({Presence.AS_SENT, Presence.NULL})
+
+
+def _absent(field: Field) -> Any:
+    """Return what stands for a field that is always there and was not sent."""
+    return None if field.presence is Presence.NULL else _zero(field.type)
 
 
 def _zero(kind: Type) -> Any:
-    """Return what a field holds that is always there and was not sent."""
+    """Return the empty value of a type."""
     if isinstance(kind, StructType):
-        return {name: _zero(field.type) for name, field in _always(kind)}
+        return {name: _absent(field) for name, field in _always(kind)}
     return _ZEROS.get(kind) if isinstance(kind, Scalar) else None
 
 
@@ -211,18 +221,29 @@ def canonical_quantity(text: str) -> str:
     return str(Quantity.parse(text))
 
 
+_LAYOUTS: Final = {
+    Scalar.TIME: "2006-01-02T15:04:05Z07:00",
+    Scalar.MICRO_TIME: "2006-01-02T15:04:05.000000Z07:00",
+}
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_MICROSECONDS: Final = 7
+
+
 def _time(value: Any, kind: Scalar, owner: str, path: str) -> Any:
     if not isinstance(value, str):
         raise _fail(value, owner, path, "string")
     if not value:
         return None
+    layout = _LAYOUTS[kind]
+    match = _INSTANT.fullmatch(value)
+    if match is None:
+        raise DecodeError(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
+    if kind is Scalar.MICRO_TIME and len(match[1] or "") != _MICROSECONDS:
+        raise DecodeError(f'parsing time "{value}" as "{layout}": cannot parse "{value[19:]}" as ".000000"')
     try:
         instant = datetime.fromisoformat(value)
-    except ValueError:
-        instant = datetime.min  # noqa: DTZ901 (only a mark for the check below)
-    if instant.tzinfo is None or "T" not in value:
-        layout = "2006-01-02T15:04:05Z07:00" if kind is Scalar.TIME else "2006-01-02T15:04:05.000000Z07:00"
-        raise DecodeError(f'parsing time "{value}" as "{layout}": cannot parse "{value}"')
+    except ValueError as error:
+        raise DecodeError(f'parsing time "{value}": {error}') from error
     if kind is Scalar.TIME:
         return format_time(instant)
     return instant.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"

@@ -97,4 +97,6 @@ def invalid(group_kind: str, name: str, problems: Sequence[FieldProblem]) -> Inv
 
 
 def _reason(detail: str) -> str:
+    if " in body must be of type " in detail:
+        return "FieldValueTypeInvalid"
     return _REASONS.get(detail.partition(":")[0], "FieldValueInvalid")

@@ -39,6 +39,9 @@ __all__ = [
 ]
 
 
+_Class: TypeAlias = type
+
+
 class Missing(Enum):
     """The type of `MISSING`."""
 
@@ -70,6 +73,7 @@ class Presence(Enum):
     AS_SENT = ""
     DROP_EMPTY = "z"
     ALWAYS = "a"
+    NULL = "n"
 
 
 @dataclass(slots=True, eq=False)
@@ -121,14 +125,14 @@ class Field:
 
     type: "Type"
     presence: Presence
-    exact: type | None = field(init=False)
+    exact: "_Class | None" = field(init=False)
     """The class of values that need no second look."""
 
     def __post_init__(self) -> None:
         self.exact = _EXACT.get(self.type) if isinstance(self.type, Scalar) else None
 
 
-_EXACT: Final[Mapping[Scalar, type]] = {Scalar.TEXT: str, Scalar.BYTES: str, Scalar.BOOLEAN: bool}
+_EXACT: Final[Mapping[Scalar, _Class]] = {Scalar.TEXT: str, Scalar.BYTES: str, Scalar.BOOLEAN: bool}
 
 
 @dataclass(slots=True, eq=False)

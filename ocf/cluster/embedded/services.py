@@ -1,7 +1,7 @@
 """The addresses and node ports of a Service.
 
-A real server takes them from its ranges at random. Here they are the first free ones, so that the same requests give the same
-addresses. Nobody owns them: they are filled in after the managed fields were computed.
+A real server takes them from its ranges at random. Here they are the first free ones, so that the same requests give
+the same addresses. Nobody owns them: they are filled in after the managed fields were computed.
 """
 
 from collections.abc import Iterator
@@ -67,8 +67,10 @@ def _allocate_address(spec: dict[str, Any], store: Store) -> None:
             address += 1
         spec["clusterIP"] = str(address)
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    spec.setdefault("ipFamilies", ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    # A headless Service without a selector says nothing of its endpoints, so it is taken to have both families.
+    dual = spec["clusterIP"] == "None" and not spec.get("selector")
+    spec.setdefault("ipFamilyPolicy", "RequireDualStack" if dual else "SingleStack")
+    spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if dual else ["IPv4"])
 
 
 def _with_node_ports(ports: Any, before: Any, store: Store) -> Iterator[dict[str, Any]]:

@@ -98,16 +98,15 @@ def _to_scale(managed: Managed, api_version: str) -> Managed:
 def _to_parent(parents: Managed, scales: Managed, api_version: str) -> list[tuple[Manager, Entry]]:
     """Return the parent's managers after a write to the Scale.
 
-    An apply is the same manager in every version, so its entry stays as it is. An update is not: what it owns of the replicas
-    becomes an entry of its own, beside the one with the rest. A real server does that, and so the list may hold a manager
-    twice; whoever reads it takes the last.
+    An apply is the same manager in every version, so its entry stays as it is. An update is not: what it owns of the
+    replicas becomes an entry of its own, beside the one with the rest. A real server does that, and so the list may
+    hold a manager twice; whoever reads it takes the last.
     """
     out: list[tuple[Manager, Entry]] = []
     left = {who: entry for who, entry in scales.items() if contains(entry.fields, _REPLICAS)}
     for who, entry in parents.items():
-        if entry.api_version != api_version or not contains(entry.fields, _REPLICAS):
-            out.append((who, entry))
-        elif left.pop(who, None):
+        silent = entry.api_version != api_version or not contains(entry.fields, _REPLICAS)
+        if silent or left.pop(who, None) is not None:
             out.append((who, entry))
         elif rest := difference(entry.fields, _OWNED):
             out.append((who, Entry(rest, entry.api_version, entry.time)))

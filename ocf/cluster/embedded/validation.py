@@ -17,7 +17,6 @@ __all__ = ["create_problems", "update_problems"]
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
-_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _NAME_PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 
 _ENDS: Final = "must start and end with an alphanumeric character"
@@ -29,10 +28,6 @@ _SUBDOMAIN_TEXT: Final = (
 _LABEL_TEXT: Final = (
     f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS} "
     f"(e.g. 'my-name',  or '123-abc', {_RULE} '{_LABEL}')"
-)
-_LABEL_1035_TEXT: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    f"and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', {_RULE} '{_LABEL_1035}')"
 )
 _NAME_PART_TEXT: Final = (
     f"name part must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
@@ -60,14 +55,13 @@ def _name_faults(name: str, resource: Resource) -> Iterator[str]:
         yield from (f"may not contain '{bad}'" for bad in ("/", "%") if bad in name)
         return
     if resource.group_kind in ("Service", "Namespace"):
-        limit = _LONGEST_LABEL
-        pattern, text = (_LABEL_1035, _LABEL_1035_TEXT) if resource.kind == "Service" else (_LABEL, _LABEL_TEXT)
+        limit, pattern, text = _LONGEST_LABEL, _LABEL, _LABEL_TEXT
     else:
         limit, pattern, text = _LONGEST_SUBDOMAIN, _SUBDOMAIN, _SUBDOMAIN_TEXT
     if len(name) > limit:
         yield f"must be no more than {limit} bytes"
     if not _matches(pattern, name):
-        yield "must not contain dots" if resource.kind == "Namespace" and _matches(_SUBDOMAIN, name) else text
+        yield "must not contain dots" if pattern == _LABEL and _matches(_SUBDOMAIN, name) else text
 
 
 def _qualified_name_faults(name: str) -> Iterator[str]:
@@ -213,16 +207,26 @@ def _body_problems(manifest: Manifest, resource: Resource) -> Iterator[FieldProb
 
 def _selector_problems(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
     selector = spec.get("selector")
+    wanted = selector.get("matchLabels") or {} if selector else {}
     if selector is None:
         yield FieldProblem("spec.selector", "Required value")
-        return
-    if not selector.get("matchLabels") and not selector.get("matchExpressions"):
+    elif not wanted and not selector.get("matchExpressions"):
         yield _invalid("spec.selector", selector, "empty selector is invalid for deployment")
     labels = spec["template"]["metadata"].get("labels", {})
-    wanted = selector.get("matchLabels") or {}
-    if any(labels.get(key) != value for key, value in wanted.items()):
+    if selector is None or any(labels.get(key) != value for key, value in wanted.items()):
         problem = "`selector` does not match template `labels`"
         yield _invalid("spec.template.metadata.labels", labels or None, problem)
+    yield from _container_problems(spec["template"]["spec"].get("containers") or [])
+
+
+def _container_problems(containers: list[dict[str, Any]]) -> Iterator[FieldProblem]:
+    path = "spec.template.spec.containers"
+    if not containers:
+        yield FieldProblem(path, "Required value")
+    for index, container in enumerate(containers):
+        for name in ("name", "image"):
+            if not container.get(name):
+                yield FieldProblem(f"{path}[{index}].{name}", "Required value")
 
 
 def _immutable_problems(manifest: Manifest, live: Manifest, resource: Resource) -> Iterator[FieldProblem]:

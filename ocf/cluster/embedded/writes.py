@@ -28,7 +28,17 @@ from ocf.cluster.protocol import PatchType, Subresource
 from ocf.errors import ApiError, FieldProblem, InvalidError, api_error
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["apply", "create", "demand_manager", "patch", "patched", "update"]
+__all__ = [
+    "apply",
+    "create",
+    "demand_manager",
+    "demand_same",
+    "demand_subresource",
+    "demand_typed",
+    "patch",
+    "patched",
+    "update",
+]
 
 _LONGEST_MANAGER = 128
 
@@ -50,9 +60,10 @@ def demand_manager(field_manager: str, *, operation: str) -> None:
         raise invalid(kind, "", [FieldProblem("fieldManager", "Too long: may not be more than 128 bytes")])
 
 
-def _demand_subresource(resource: Resource, subresource: Subresource | None) -> None:
+def demand_subresource(resource: Resource, name: str, subresource: Subresource | None) -> None:
+    """Refuse a subresource that the kind does not have."""
     if subresource is not None and subresource not in resource.subresources:
-        raise no_such_resource()
+        raise not_found(resource.group_resource, name) if resource.custom else no_such_resource()
 
 
 def _held(manifest: Manifest, resource: Resource) -> Manifest:
@@ -150,8 +161,8 @@ def update(
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     _demand_verb(resource, "update")
-    _demand_subresource(resource, subresource)
     key = _key(manifest, resource)
+    demand_subresource(resource, key.name, subresource)
     live = core.store.get(kind_of(resource), (key.namespace, key.name))
     if live is None:
         if subresource is None and allows_create_on_update(resource):
@@ -272,7 +283,7 @@ def patch(  # noqa: PLR0913 (the facts of one request)
     """
     resource = core.resource(key.api_version, key.kind)
     _demand_verb(resource, "patch")
-    _demand_subresource(resource, subresource)
+    demand_subresource(resource, key.name, subresource)
     live = core.find(resource, key)
     sent = patched(live, change, patch_type)
     demand_same(sent, key)
@@ -324,8 +335,8 @@ def apply(  # noqa: PLR0913 (the facts of one request)
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     _demand_verb(resource, "patch")
-    _demand_subresource(resource, subresource)
     key = _key(manifest, resource)
+    demand_subresource(resource, key.name, subresource)
     live = core.store.get(kind_of(resource), (key.namespace, key.name))
     if live is None and subresource is not None:
         raise not_found(resource.group_resource, key.name)
