@@ -40,6 +40,7 @@ class Builder:
         self._entries: list[Entry] = []
         self._problems: list[str] = []
         self._suspended = False
+        self._grace_period = timedelta(0)
         self._poll_interval = _POLL_INTERVAL
 
     def with_resource(self, resource: Resource, *, leaves: Sequence[str] = ()) -> Self:
@@ -71,6 +72,15 @@ class Builder:
         self._suspended = suspended
         return self
 
+    def with_grace_period(self, period: timedelta) -> Self:
+        """Set how long the component may take to become ready before it is called degraded or down.
+
+        Args:
+            period: Zero, the default, means for ever.
+        """
+        self._grace_period = period
+        return self
+
     def with_poll_interval(self, interval: timedelta) -> Self:
         """Set when to look again while the component is blocked or on its way to being suspended.
 
@@ -94,6 +104,7 @@ class Builder:
             condition_type=self._condition_type,
             entries=tuple(self._entries),
             suspended=self._suspended,
+            grace_period=self._grace_period,
             poll_interval=self._poll_interval,
         )
 
@@ -102,6 +113,8 @@ class Builder:
             yield "component name cannot be empty"
         if not self._condition_type:
             yield "condition type cannot be empty"
+        if self._grace_period < timedelta(0):
+            yield f"grace period must be positive, got {self._grace_period}"
         if self._poll_interval <= timedelta(0):
             yield f"poll interval must be positive, got {self._poll_interval}"
         for identity, times in Counter(entry.identity for entry in self._entries).items():

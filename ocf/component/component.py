@@ -10,15 +10,25 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from ocf.component.conditions import SUSPENSION_REASONS, Condition, Reason, converging, failed, suspending
+from ocf.component.conditions import (
+    SUSPENSION_REASONS,
+    Condition,
+    Observation,
+    Reason,
+    converging,
+    failed,
+    grace_remaining,
+    suspending,
+)
 from ocf.component.context import ReconcileContext
 from ocf.component.entries import Entry, fields_left, scale_targets, scalers_first
 from ocf.component.managing import Applied, ManagedObject
 from ocf.component.results import Action, Outcome, Result
 from ocf.concepts import (
+    GraceStatus,
     GuardStatus,
     Operation,
     ScaleTarget,
@@ -52,6 +62,7 @@ class Component:
         condition_type: Type of its condition on the owner.
         entries: Its resources, in order of registration.
         suspended: Whether it is to be asleep.
+        grace_period: How long it may take to become ready before it is called degraded or down; zero means for ever.
         poll_interval: When to look again while it is blocked or on its way to being suspended.
     """
 
@@ -59,6 +70,7 @@ class Component:
     condition_type: str
     entries: tuple[Entry, ...]
     suspended: bool
+    grace_period: timedelta
     poll_interval: timedelta
 
     async def reconcile(self, context: ReconcileContext) -> Result:
@@ -89,8 +101,13 @@ class Component:
                 context.set_condition(failed(problem, previous=previous, generation=generation, now=context.now))
                 raise
         context.set_condition(condition)
-        requeue = self.poll_interval if condition.reason in _WAITING else None
+        requeue = self._requeue(condition, context.now)
         return Result(condition=condition, outcomes=tuple(outcomes), requeue_after=requeue)
+
+    def _requeue(self, condition: Condition, now: datetime) -> timedelta | None:
+        poll = self.poll_interval if condition.reason in _WAITING else None
+        grace = grace_remaining(condition, self.grace_period, now)
+        return min((delay for delay in (poll, grace) if delay is not None), default=None)
 
     def _scale_targets(self) -> dict[str, ScaleTarget]:
         try:
@@ -103,24 +120,45 @@ class Component:
     ) -> tuple[Condition, list[Outcome]]:
         resuming = previous.reason in SUSPENSION_REASONS
         outcomes: list[Outcome] = []
+        observations: list[Observation] = []
         for entry in scalers_first(self.entries, targets) if resuming else self.entries:
-            outcome = await self._manage(entry, context, targets)
+            outcome, live = await self._manage(entry, context, targets)
             outcomes.append(outcome)
+            if outcome.report is not None:
+                observations.append(self._observed(entry, outcome.report, live))
             if outcome.action is Action.BLOCKED:
                 break
-        reports = [outcome.report for outcome in outcomes if outcome.report is not None]
-        generation = context.owned_by.generation
-        return converging(reports, previous=previous, generation=generation, now=context.now), outcomes
+        condition = converging(
+            observations,
+            previous=previous,
+            generation=context.owned_by.generation,
+            now=context.now,
+            grace_period=self.grace_period,
+        )
+        return condition, outcomes
 
-    async def _manage(self, entry: Entry, context: ReconcileContext, targets: dict[str, ScaleTarget]) -> Outcome:
+    async def _manage(
+        self, entry: Entry, context: ReconcileContext, targets: dict[str, ScaleTarget]
+    ) -> tuple[Outcome, Manifest | None]:
         guard = self._guard(entry)
         if guard.status is GuardStatus.BLOCKED:
-            return Outcome(resource=entry.identity, action=Action.BLOCKED, report=guard)
+            return Outcome(resource=entry.identity, action=Action.BLOCKED, report=guard), None
         managed = ManagedObject(entry.resource, self.name, context, fields_left(entry, targets))
         applied = await managed.apply(await managed.get())
         report = self._status(entry, applied)
         self._extract(entry, applied.live)
-        return _outcome(entry, applied, report)
+        return _outcome(entry, applied, report), applied.live
+
+    def _observed(self, entry: Entry, report: StatusReport[Any], live: Manifest | None) -> Observation:
+        graceful = entry.graceful
+        if graceful is None or live is None:
+            return Observation(entry.identity, report)
+
+        def grade() -> StatusReport[GraceStatus]:
+            with self._failing("evaluate grace status for", entry):
+                return graceful.grace_status(live)
+
+        return Observation(entry.identity, report, grade)
 
     def _guard(self, entry: Entry) -> StatusReport[GuardStatus]:
         if entry.guardable is None:

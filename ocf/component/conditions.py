@@ -7,16 +7,26 @@ message: all reports that weigh as much as the winner. Everything here is a func
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
 
-from ocf.concepts import StatusReport, SuspensionStatus, format_time
+from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus, format_time, parse_time
 from ocf.objects import Manifest
 
-__all__ = ["Condition", "Reason", "converging", "failed", "stored_condition", "suspending"]
+__all__ = [
+    "SUSPENSION_REASONS",
+    "Condition",
+    "Observation",
+    "Reason",
+    "converging",
+    "failed",
+    "grace_remaining",
+    "stored_condition",
+    "suspending",
+]
 
 
 class Reason(StrEnum):
@@ -103,6 +113,13 @@ _READY: Final = frozenset({Reason.HEALTHY, Reason.OPERATIONAL, Reason.COMPLETED}
 # These hold their place while others of the kind come and go, so that a rollout keeps one name; see `_sticks`.
 _STICKY: Final = frozenset({Reason.CREATING, Reason.UPDATING, Reason.SCALING})
 _PROGRESSING: Final = _STICKY | {Reason.TASK_RUNNING, Reason.OPERATION_PENDING, Reason.TASK_PENDING}
+# While a component says one of these, its grace period runs.
+_CONVERGING: Final = _PROGRESSING | {
+    Reason.FAILING,
+    Reason.OPERATION_FAILING,
+    Reason.TASK_FAILING,
+    Reason.BLOCKED,
+}
 # Coming from one of these a component starts to converge anew, and so does its clock.
 _OUTSIDE_CONVERGENCE: Final = frozenset(
     {
@@ -178,20 +195,43 @@ def stored_condition(conditions: Sequence[Manifest], name: str, generation: int)
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What a resource reports in a pass.
+
+    Args:
+        resource: Identity of the resource.
+        report: Its report.
+        grade: Judges it once the grace period is over; None for a resource that cannot be judged.
+    """
+
+    resource: str
+    report: StatusReport[Any]
+    grade: Callable[[], StatusReport[GraceStatus]] | None = None
+
+
 def converging(
-    reports: Sequence[StatusReport[Any]], *, previous: Condition, generation: int, now: datetime
+    observations: Sequence[Observation],
+    *,
+    previous: Condition,
+    generation: int,
+    now: datetime,
+    grace_period: timedelta = timedelta(0),
 ) -> Condition:
     """Judge a component that is being reconciled.
 
     Args:
-        reports: What the resources that count report, in order of registration; a static resource reports nothing.
+        observations: What the resources that count report, in order of registration; a static resource reports nothing.
         previous: The stored condition.
         generation: `metadata.generation` of the owner.
         now: The instant of this pass.
+        grace_period: How long it may take to become ready before it is called degraded or down; zero means for ever.
 
     Returns:
-        `True/Healthy` if everything is ready, else `False` with the reason and the message of the summary.
+        `True/Healthy` if everything is ready, else `False` with the reason and the message of the summary, or of the
+        verdict after the grace period.
     """
+    reports = [observation.report for observation in observations]
     reasons = [Reason(report.status) for report in reports]
     if _READY.issuperset(reasons):
         return _moved(previous, _verdict(Reason.HEALTHY, "Component is healthy.", ready=True), generation, now)
@@ -204,7 +244,67 @@ def converging(
         previous = replace(previous, last_transition_time="")
     elif _sticks(previous.reason, winner):
         winner = previous.reason
-    return _moved(previous, _verdict(winner, message, ready=False), generation, now)
+    verdict = _verdict(winner, message, ready=False)
+    if _grace_is_over(previous, grace_period, now):
+        verdict = _graded(observations) or verdict
+    return _moved(previous, verdict, generation, now)
+
+
+def grace_remaining(condition: Condition, grace_period: timedelta, now: datetime) -> timedelta | None:
+    """Tell when a component that converges has to be judged again.
+
+    Args:
+        condition: Its condition after this pass.
+        grace_period: Its grace period.
+        now: The instant of this pass.
+
+    Returns:
+        What is left of the period, to the second after its end, because stored times are cut to whole seconds; None
+        where nothing is left to wait for.
+
+    Example:
+        >>> from datetime import UTC
+        >>> start = datetime(2026, 1, 31, 12, 0, 0, 700_000, tzinfo=UTC)
+        >>> fresh = stored_condition([], "WebReady", 1)
+        >>> creating = failed("x", previous=fresh, generation=1, now=start, reason=Reason.CREATING)
+        >>> grace_remaining(creating, timedelta(minutes=5), start).total_seconds()
+        300.3
+    """
+    if not grace_period or condition.status or condition.reason not in _CONVERGING:
+        return None
+    left = _deadline(condition, grace_period) + timedelta(seconds=1) - now
+    return left if left > timedelta(0) else None
+
+
+def _deadline(condition: Condition, grace_period: timedelta) -> datetime:
+    return parse_time(condition.last_transition_time) + grace_period
+
+
+def _grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -> bool:
+    """Tell whether a component has been converging for longer than its grace period."""
+    if not grace_period or previous.status or not previous.last_transition_time:
+        return False
+    return now > _deadline(previous, grace_period)
+
+
+def _graded(observations: Sequence[Observation]) -> _Verdict | None:
+    """Judge what is not ready after the grace period; None where every judgement says healthy."""
+    grades = [grade for observation in observations if (grade := _grade(observation)) is not None]
+    if not grades:
+        return _verdict(
+            Reason.DOWN, "Component is down: Component failed to converge within grace period.", ready=False
+        )
+    worst = max((grade.status for grade in grades), key=lambda status: status.severity)
+    if worst is GraceStatus.HEALTHY:
+        return None
+    message = f"Component is {worst.lower()}: {_joined(grade for grade in grades if grade.status is worst)}"
+    return _verdict(Reason(worst), message, ready=False)
+
+
+def _grade(observation: Observation) -> StatusReport[GraceStatus] | None:
+    if observation.report.status == Reason.BLOCKED:
+        return StatusReport(GraceStatus.DOWN, observation.report.reason or f"{observation.resource} is blocked")
+    return observation.grade() if observation.grade is not None else None
 
 
 def suspending(

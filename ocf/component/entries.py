@@ -9,6 +9,7 @@ from ocf.concepts import (
     Alive,
     Completable,
     DataProducer,
+    Graceful,
     Guardable,
     Operational,
     Resource,
@@ -38,6 +39,7 @@ class Entry:
     alive: Alive | None = None
     operational: Operational | None = None
     completable: Completable | None = None
+    graceful: Graceful | None = None
     guardable: Guardable | None = None
     suspendable: Suspendable | None = None
     producer: DataProducer | None = None
@@ -57,6 +59,7 @@ class Entry:
             alive=resource if isinstance(resource, Alive) else None,
             operational=resource if isinstance(resource, Operational) else None,
             completable=resource if isinstance(resource, Completable) else None,
+            graceful=resource if isinstance(resource, Graceful) else None,
             guardable=resource if isinstance(resource, Guardable) else None,
             suspendable=resource if isinstance(resource, Suspendable) else None,
             producer=resource if isinstance(resource, DataProducer) else None,

@@ -1,20 +1,31 @@
 """From reports to one condition: the tables, and what happens over time."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.component.conditions import Condition, Reason, converging, failed, stored_condition, suspending
+from ocf.component.conditions import (
+    Condition,
+    Observation,
+    Reason,
+    converging,
+    failed,
+    grace_remaining,
+    stored_condition,
+    suspending,
+)
 from ocf.concepts import (
     AliveStatus,
     CompletionStatus,
+    GraceStatus,
     GuardStatus,
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
+    format_time,
 )
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -36,7 +47,8 @@ def previous(reason: str = "Unknown", *, status: bool = False, since: str = EARL
 
 
 def judged(reports: list[StatusReport[Any]], before: Condition | None = None) -> Condition:
-    return converging(reports, previous=before or previous(since=""), generation=7, now=NOW)
+    observations = [Observation(f"resource-{at}", report) for at, report in enumerate(reports)]
+    return converging(observations, previous=before or previous(since=""), generation=7, now=NOW)
 
 
 def parts(condition: Condition) -> tuple[bool, str, str]:
@@ -166,6 +178,171 @@ class TestConverging:
         """Whatever was before, the status is True exactly if nothing reports anything else than a ready word."""
         condition = judged([StatusReport(word, "x") for word in words], previous(before))
         assert condition.status is all(word in {"Healthy", "Operational", "Completed"} for word in words)
+
+
+def graded(
+    *rows: tuple[Any, str, tuple[str, str] | None], before: str = "Creating", since: str = EARLIER, minutes: float = 5
+) -> Condition:
+    """Judge rows of (word, reason, what the grace handler answers; None for a resource without one)."""
+
+    def observe(word: Any, reason: str, grade: tuple[str, str] | None) -> Observation:
+        answer = StatusReport(GraceStatus(grade[0]), grade[1]) if grade else None
+        return Observation("the resource", StatusReport(word, reason), (lambda: answer) if answer else None)
+
+    return converging(
+        [observe(*row) for row in rows],
+        previous=previous(before, since=since),
+        generation=7,
+        now=NOW,
+        grace_period=timedelta(minutes=minutes),
+    )
+
+
+class TestGrace:
+    @pytest.mark.parametrize(
+        ("before", "rows", "reason", "message"),
+        [
+            pytest.param(
+                "Creating",
+                [(Al.CREATING, "x", ("Degraded", "Resource Degraded"))],
+                "Degraded",
+                "Component is degraded: Resource Degraded",
+                id="degraded",
+            ),
+            pytest.param(
+                "OperationPending",
+                [(Op.PENDING, "x", ("Down", "Operational Down"))],
+                "Down",
+                "Component is down: Operational Down",
+                id="down",
+            ),
+            pytest.param(
+                "Degraded",
+                [(Al.CREATING, "x", ("Down", "Now Down"))],
+                "Down",
+                "Component is down: Now Down",
+                id="gets worse",
+            ),
+            pytest.param(
+                "Down",
+                [(Al.CREATING, "x", ("Degraded", "Now Degraded"))],
+                "Degraded",
+                "Component is degraded: Now Degraded",
+                id="gets better",
+            ),
+            pytest.param(
+                "Blocked",
+                [(GuardStatus.BLOCKED, "waiting for the license", ("Healthy", "never asked"))],
+                "Down",
+                "Component is down: waiting for the license",
+                id="blocked is down and its handler is not asked",
+            ),
+            pytest.param(
+                "Blocked",
+                [(GuardStatus.BLOCKED, "", None)],
+                "Down",
+                "Component is down: the resource is blocked",
+                id="a block without words",
+            ),
+            pytest.param(
+                "Creating",
+                [(Co.RUNNING, "x", None)],
+                "Down",
+                "Component is down: Component failed to converge within grace period.",
+                id="nothing can be judged",
+            ),
+            pytest.param(
+                "Creating",
+                [
+                    (Al.CREATING, "x", ("Degraded", "a")),
+                    (Al.CREATING, "x", ("Healthy", "h")),
+                    (Al.CREATING, "x", ("Degraded", "")),
+                    (Al.CREATING, "x", ("Degraded", "b")),
+                ],
+                "Degraded",
+                "Component is degraded: a; b",
+                id="equal grades are joined, empty ones left out",
+            ),
+            pytest.param(
+                "Creating",
+                [(Al.SCALING, "Still", ("Healthy", "fine"))],
+                "Creating",
+                "Still",
+                id="healthy keeps what was said",
+            ),
+            pytest.param(
+                "Down",
+                [(Al.HEALTHY, "", ("Down", "never asked"))],
+                "Healthy",
+                "Component is healthy.",
+                id="ready ends it",
+            ),
+            pytest.param(
+                "Suspended",
+                [(Al.CREATING, "wakes", ("Down", "never asked"))],
+                "Creating",
+                "wakes",
+                id="the period starts anew",
+            ),
+        ],
+    )
+    def test_after_the_period(self, before: str, rows: list[Any], reason: str, message: str) -> None:
+        condition = graded(*rows, before=before)
+        assert (str(condition.reason), condition.message) == (reason, message)
+        assert condition.observed_generation == 7
+
+    @pytest.mark.parametrize(
+        ("minutes", "reason"),
+        [
+            pytest.param(59, "Down", id="over"),
+            pytest.param(60, "Creating", id="to the second is not yet over"),
+            pytest.param(61, "Creating", id="not over"),
+            pytest.param(0, "Creating", id="zero is for ever"),
+        ],
+    )
+    def test_the_period_is_over_strictly_after_its_end(self, minutes: float, reason: str) -> None:
+        assert graded((Al.CREATING, "x", ("Down", "d")), minutes=minutes).reason == reason
+
+    def test_the_clock_does_not_start_anew_when_the_verdict_changes(self) -> None:
+        assert graded((Al.CREATING, "x", ("Down", "d")), before="Degraded").last_transition_time == EARLIER
+
+
+class TestGraceRemaining:
+    @pytest.mark.parametrize("reason", sorted(Reason))
+    def test_only_what_converges_is_waited_for(self, reason: str) -> None:
+        waiting = {
+            "Creating",
+            "Updating",
+            "Scaling",
+            "TaskRunning",
+            "OperationPending",
+            "TaskPending",
+            "Failing",
+            "OperationFailing",
+            "TaskFailing",
+            "Blocked",
+        }
+        left = grace_remaining(previous(reason, since=STAMP), timedelta(minutes=5), NOW)
+        assert (left is not None) is (reason in waiting)
+
+    def test_without_a_period_there_is_nothing_to_wait_for(self) -> None:
+        assert grace_remaining(previous("Creating", since=STAMP), timedelta(0), NOW) is None
+
+    def test_once_it_is_over_there_is_nothing_to_wait_for(self) -> None:
+        assert grace_remaining(previous("Creating"), timedelta(minutes=5), NOW) is None
+
+    @given(cut=st.floats(0, 0.999), period=st.floats(1, 10_000), waited=st.floats(0, 1))
+    def test_looking_again_then_is_after_the_end_and_at_most_a_second_late(
+        self, cut: float, period: float, waited: float
+    ) -> None:
+        """Stored times are whole seconds, so the true start may be up to a second later than what is stored."""
+        start = NOW + timedelta(seconds=cut)
+        grace = timedelta(seconds=period)
+        now = start + grace * waited
+        left = grace_remaining(previous("Creating", since=format_time(start)), grace, now)
+        if left is not None:
+            late = (now + left) - (NOW + grace)
+            assert timedelta(0) < late <= timedelta(seconds=1)
 
 
 class TestSuspending:

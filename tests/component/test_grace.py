@@ -1,0 +1,87 @@
+"""The grace period of a component, in virtual time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.component import Component, Reason
+from ocf.concepts import GraceStatus, StatusReport
+from ocf.errors import BuildError, ReconcileError
+from ocf.primitives import deployment
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+    from tests.component.conftest import World
+
+
+def patient(resource: deployment.Resource, *, minutes: float = 5, suspended: bool = False) -> Component:
+    builder = component.Builder("web", condition_type="WebReady").with_resource(resource)
+    return builder.with_grace_period(timedelta(minutes=minutes)).suspend(suspended).build()
+
+
+async def test_looking_again_at_the_time_it_says_finds_the_verdict(world: World, web: deployment.Resource) -> None:
+    first = await world.reconcile(patient(web))
+    assert (first.condition.reason, first.requeue_after) == (Reason.CREATING, timedelta(minutes=5, seconds=1))
+    world.clock.advance(minutes=2)
+    second = await world.reconcile(patient(web))
+    assert second.requeue_after == timedelta(minutes=3, seconds=1)
+    world.clock.advance(seconds=second.requeue_after.total_seconds())
+    third = await world.reconcile(patient(web))
+    assert (third.condition.reason, third.condition.message) == (
+        Reason.DOWN,
+        "Component is down: No replicas are ready",
+    )
+    assert third.requeue_after is None
+
+
+async def test_waking_starts_the_period_anew(world: World, web: deployment.Resource) -> None:
+    await world.reconcile(patient(web))
+    await world.reconcile(patient(web, suspended=True))
+    world.clock.advance(hours=1)
+    awake = await world.reconcile(patient(web))
+    assert awake.condition.reason is not Reason.DOWN
+    assert awake.requeue_after == timedelta(minutes=5, seconds=1)
+
+
+async def test_an_error_in_between_neither_stops_nor_restarts_it(world: World, web_base: Manifest) -> None:
+    failing = [True]
+
+    def sometimes(_mutator: deployment.Mutator) -> None:
+        if failing[0]:
+            raise ValueError("boom")
+
+    subject = patient(deployment.Builder(web_base).with_mutation(deployment.Mutation("m", sometimes)).build())
+    failing[0] = False
+    await world.reconcile(subject)
+    failing[0] = True
+    world.clock.advance(minutes=4)
+    with pytest.raises(ReconcileError):
+        await world.reconcile(subject)
+    failing[0] = False
+    world.clock.advance(minutes=2)
+    assert (await world.reconcile(subject)).condition.reason is Reason.DOWN
+
+
+async def test_a_failing_grace_handler_is_an_error(world: World, web_base: Manifest) -> None:
+    def crash(_live: Any) -> StatusReport[GraceStatus]:
+        raise RuntimeError("no idea")
+
+    subject = patient(deployment.Builder(web_base).with_custom_grace_status(crash).build())
+    await world.reconcile(subject)
+    world.clock.advance(hours=1)
+    with pytest.raises(
+        ReconcileError, match="failed to evaluate grace status for resource apps/v1/Deployment/shop/web"
+    ):
+        await world.reconcile(subject)
+    assert (await world.condition())["reason"] == "Error"
+
+
+def test_a_negative_period_is_refused_and_zero_is_none() -> None:
+    builder = component.Builder("web", condition_type="WebReady")
+    assert builder.with_grace_period(timedelta(0)).build().grace_period == timedelta(0)
+    with pytest.raises(BuildError, match="grace period must be positive"):
+        builder.with_grace_period(timedelta(seconds=-1)).build()
