@@ -138,7 +138,7 @@ def test_refuses_with_the_line(text: str, problem: str) -> None:
 
 
 def nested(levels: int) -> str:
-    return "[" * levels + "]" * levels
+    return "[" * levels + "x" + "]" * levels
 
 
 def test_depth_is_bounded() -> None:
