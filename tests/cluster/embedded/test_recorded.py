@@ -27,7 +27,7 @@ OTHER_TEXT = {
 
 
 def scenarios() -> list[Any]:
-    found = []
+    found: list[Any] = []
     for path in sorted(RECORDED.glob("*.json")):
         rows = json.loads(path.read_text())
         found.extend(pytest.param(row, id=f"{path.stem}: {row['title']}") for row in rows)
