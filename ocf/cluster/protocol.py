@@ -114,7 +114,7 @@ class Cluster(Protocol):
         """Read one object, or its Scale."""
         ...
 
-    async def list(  # noqa: PLR0913 (the API's own list options)
+    async def list(
         self,
         api_version: str,
         kind: str,
@@ -128,7 +128,7 @@ class Cluster(Protocol):
         """Read the objects of a kind, of one namespace or (empty) of all; `limit` 0 asks for everything at once."""
         ...
 
-    def watch(  # noqa: PLR0913 (the API's own list options)
+    def watch(
         self,
         api_version: str,
         kind: str,
@@ -166,7 +166,7 @@ class Cluster(Protocol):
         """
         ...
 
-    async def patch(  # noqa: PLR0913 (the API's own patch options)
+    async def patch(
         self,
         key: ObjectKey,
         patch: Any,

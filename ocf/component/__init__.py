@@ -8,6 +8,8 @@ from ocf.component.component import Component
 from ocf.component.conditions import Condition, Reason
 from ocf.component.context import ReconcileContext, reconciling
 from ocf.component.leaving import BEFORE_SUSPENSION
+from ocf.component.options import Conflicts, Participation, ResourceOptions
+from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, depends_on
 from ocf.component.results import Action, Outcome, Result
 
 __all__ = [
@@ -16,9 +18,15 @@ __all__ = [
     "Builder",
     "Component",
     "Condition",
+    "Conflicts",
     "Outcome",
+    "Participation",
+    "Prerequisite",
+    "PrerequisiteStatus",
     "Reason",
     "ReconcileContext",
+    "ResourceOptions",
     "Result",
+    "depends_on",
     "reconciling",
 ]

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from ocf.component.component import Component
 from ocf.component.entries import Entry
+from ocf.component.options import Options, ResourceOptions
+from ocf.component.topology import data_problems
 from ocf.concepts import Resource
 from ocf.errors import BuildError, ConfigError
-from ocf.objects import parse_path
 
 if TYPE_CHECKING:
-    from typing import Self
+    from ocf.component.prerequisites import Prerequisite
+    from ocf.feature import Gate
 
 __all__ = ["Builder"]
 
@@ -39,28 +41,72 @@ class Builder:
         self._condition_type = condition_type
         self._entries: list[Entry] = []
         self._problems: list[str] = []
+        self._gate: Gate | None = None
+        self._prerequisites: list[Prerequisite] = []
         self._suspended = False
+        self._published = True
         self._grace_period = timedelta(0)
         self._poll_interval = _POLL_INTERVAL
 
-    def with_resource(self, resource: Resource, *, leaves: Sequence[str] = ()) -> Self:
-        """Register a resource: it is applied, owned, and counts for the condition.
+    def with_resource(self, resource: Resource, **options: Unpack[ResourceOptions]) -> Self:
+        """Register a resource: unless an option says otherwise it is applied, owned, and counts for the condition.
 
         Args:
             resource: Built by a primitive's builder; the order of registration matters.
-            leaves: Fields of its object that somebody else sets, `spec.replicas`; we send them neither at creation
-                nor later. The field that a scaler of this component sets is left to it without being named here.
+            options: How it is treated, see `ResourceOptions`.
         """
         if not isinstance(resource, Resource):
             self._problems.append(f'nil resource registered in component "{self._name}"')
             return self
-        paths = []
-        for text in leaves:
-            try:
-                paths.append(parse_path(text))
-            except ConfigError as error:
-                self._problems.append(f'resource "{resource.identity}" in component "{self._name}": {error}')
-        self._entries.append(Entry.of(resource, tuple(paths)))
+        try:
+            self._entries.append(Entry.of(resource, Options.of(options)))
+        except ConfigError as error:
+            self._problems.append(f'resource "{resource.identity}" in component "{self._name}": {error}')
+        return self
+
+    def include_when(
+        self,
+        condition: bool,  # noqa: FBT001 (reads as a sentence)
+        make: Callable[[], Resource],
+        **options: Unpack[ResourceOptions],
+    ) -> Self:
+        """Register a resource only if a condition holds; otherwise nothing is made, read, created or deleted.
+
+        Args:
+            condition: Usually something found out about the cluster.
+            make: Makes the resource; called only if the condition holds.
+            options: How it is treated, see `ResourceOptions`.
+        """
+        if not condition:
+            return self
+        if not callable(make):
+            self._problems.append(f'nil build function passed to IncludeWhen in component "{self._name}"')
+            return self
+        return self.with_resource(make(), **options)
+
+    def with_feature_gate(self, gate: Gate | None) -> Self:
+        """Switch the whole component by a gate: while it is off, what the component made is deleted.
+
+        Args:
+            gate: The gate, asked in every pass; None says nothing.
+        """
+        if gate is not None and self._gate is not None:
+            self._problems.append("feature gate already set; WithFeatureGate can only be called once")
+        self._gate = gate or self._gate
+        return self
+
+    def with_prerequisite(self, *prerequisites: Prerequisite | None) -> Self:
+        """Add something to wait for before the component does anything at all, suspending included.
+
+        Args:
+            prerequisites: Asked in order until the component got past them; None says nothing.
+        """
+        self._prerequisites.extend(one for one in prerequisites if one is not None)
+        return self
+
+    def unpublished(self) -> Self:
+        """Keep the component's condition out of the owner's status; it is only returned."""
+        self._published = False
         return self
 
     def suspend(self, suspended: bool = True) -> Self:  # noqa: FBT001, FBT002 (reads as a sentence)
@@ -103,7 +149,10 @@ class Builder:
             name=self._name,
             condition_type=self._condition_type,
             entries=tuple(self._entries),
+            gate=self._gate,
+            prerequisites=tuple(self._prerequisites),
             suspended=self._suspended,
+            published=self._published,
             grace_period=self._grace_period,
             poll_interval=self._poll_interval,
         )
@@ -120,3 +169,4 @@ class Builder:
         for identity, times in Counter(entry.identity for entry in self._entries).items():
             if times > 1:
                 yield f'duplicate resource "{identity}" in component "{self._name}"'
+        yield from data_problems(self._name, self._entries)

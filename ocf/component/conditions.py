@@ -21,11 +21,13 @@ __all__ = [
     "Condition",
     "Observation",
     "Reason",
+    "aggregate",
     "converging",
     "failed",
     "grace_remaining",
     "stored_condition",
     "suspending",
+    "told",
 ]
 
 
@@ -330,6 +332,22 @@ def suspending(
     return _moved(previous, verdict, generation, now)
 
 
+def told(
+    reason: Reason, message: str, *, ready: bool, previous: Condition, generation: int, now: datetime
+) -> Condition:
+    """Say something that follows from no report.
+
+    Args:
+        reason: The word.
+        message: The sentence.
+        ready: Whether the condition holds.
+        previous: The stored condition.
+        generation: `metadata.generation` of the owner.
+        now: The instant of this pass.
+    """
+    return _moved(previous, _verdict(reason, message, ready=ready), generation, now)
+
+
 def failed(
     message: str, *, previous: Condition, generation: int, now: datetime, reason: Reason = Reason.ERROR
 ) -> Condition:
@@ -343,6 +361,41 @@ def failed(
         reason: `Error`, or the more precise word where there is one.
     """
     return _moved(previous, _verdict(reason, message, ready=False), generation, now)
+
+
+def aggregate(
+    name: str, components: Sequence[tuple[str, Condition]], *, previous: Condition, generation: int, now: datetime
+) -> Condition:
+    """Make one condition of the conditions of several components.
+
+    It is True exactly if all of them are. Among those that are not True, or among all if all are, the one with the
+    highest priority governs; of equals the first.
+
+    Args:
+        name: Type of the condition.
+        components: Name and condition of each component.
+        previous: The stored condition of that type.
+        generation: `metadata.generation` of the owner.
+        now: The instant of this pass.
+
+    Returns:
+        The condition; its message begins with the name of the component that governs.
+
+    Example:
+        >>> from datetime import UTC
+        >>> now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+        >>> fresh = stored_condition([], "Ready", 1)
+        >>> aggregate("Ready", [("broker", fresh)], previous=fresh, generation=1, now=now).message
+        'broker: Component has not been reconciled yet.'
+    """
+    if not components:
+        verdict = _verdict(Reason.UNKNOWN, "No components were aggregated.", ready=False)
+        return _moved(replace(previous, type=name), verdict, generation, now)
+    open_ones = [pair for pair in components if not pair[1].status]
+    component, governing = max(open_ones or components, key=lambda pair: pair[1].reason.priority)
+    message = f"{component}: {governing.message}" if governing.message else component
+    verdict = _verdict(governing.reason, message, ready=not open_ones)
+    return _moved(replace(previous, type=name), verdict, generation, now)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import Cluster, Subresource
-from ocf.component.conditions import Condition, stored_condition
+from ocf.component.conditions import Condition, aggregate, stored_condition
 from ocf.component.ownership import Owner, field_manager
 from ocf.concepts import Clock, SystemClock
 from ocf.errors import ApiError, ConflictError, NotFoundError
@@ -21,6 +21,8 @@ from ocf.objects import Manifest, copy_json, write_model
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+    from ocf.component.component import Component
 
 __all__ = ["ReconcileContext", "reconciling"]
 
@@ -69,6 +71,26 @@ class ReconcileContext:
         """
         self._ours.add(condition.type)
         self.status["conditions"] = _with_condition(self.status.get("conditions") or [], condition.to_manifest())
+
+    def aggregate(self, name: str, *components: Component) -> Condition:
+        """Stage one condition for several components, from their conditions as they stand now.
+
+        Args:
+            name: The condition's type.
+            components: Published components of this owner.
+
+        Returns:
+            The condition: True exactly if all of theirs are, told in the words of the one that says most.
+        """
+        condition = aggregate(
+            name,
+            [(component.name, self.condition(component.condition_type)) for component in components],
+            previous=self.condition(name),
+            generation=self.owned_by.generation,
+            now=self.now,
+        )
+        self.set_condition(condition)
+        return condition
 
     async def write_status(self) -> None:
         """Write the staged status if it differs from what was read.

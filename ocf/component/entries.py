@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from ocf.component.options import Fate, Options
 from ocf.concepts import (
     Alive,
     Completable,
+    DataConsumer,
     DataProducer,
     Graceful,
     Guardable,
@@ -30,12 +32,12 @@ class Entry:
 
     Args:
         resource: The resource.
-        leaves: Fields of its object that somebody outside sets.
+        options: How the component treats it.
         alive: The resource, if it is alive; likewise the others.
     """
 
     resource: Resource
-    leaves: tuple[tuple[str, ...], ...] = ()
+    options: Options = field(default_factory=Options)
     alive: Alive | None = None
     operational: Operational | None = None
     completable: Completable | None = None
@@ -43,19 +45,20 @@ class Entry:
     guardable: Guardable | None = None
     suspendable: Suspendable | None = None
     producer: DataProducer | None = None
+    consumer: DataConsumer | None = None
     scaler: Scaler | None = None
 
     @classmethod
-    def of(cls, resource: Resource, leaves: tuple[tuple[str, ...], ...] = ()) -> Entry:
+    def of(cls, resource: Resource, options: Options) -> Entry:
         """Register a resource.
 
         Args:
             resource: The resource.
-            leaves: Fields of its object that somebody outside sets.
+            options: How the component treats it.
         """
         return cls(
             resource=resource,
-            leaves=leaves,
+            options=options,
             alive=resource if isinstance(resource, Alive) else None,
             operational=resource if isinstance(resource, Operational) else None,
             completable=resource if isinstance(resource, Completable) else None,
@@ -63,8 +66,14 @@ class Entry:
             guardable=resource if isinstance(resource, Guardable) else None,
             suspendable=resource if isinstance(resource, Suspendable) else None,
             producer=resource if isinstance(resource, DataProducer) else None,
+            consumer=resource if isinstance(resource, DataConsumer) else None,
             scaler=resource if isinstance(resource, Scaler) else None,
         )
+
+    @property
+    def fate(self) -> Fate:
+        """What becomes of its object."""
+        return self.options.fate
 
     @property
     def identity(self) -> str:
@@ -96,7 +105,7 @@ def fields_left(entry: Entry, targets: dict[str, ScaleTarget]) -> tuple[tuple[st
         targets: What the component's scalers scale.
     """
     scaled = [target.path for target in targets.values() if _same_object(target.key, entry.resource.key)]
-    return tuple(dict.fromkeys([*entry.leaves, *scaled]))
+    return tuple(dict.fromkeys([*entry.options.leaves, *scaled]))
 
 
 def scalers_first(entries: Sequence[Entry], targets: dict[str, ScaleTarget]) -> list[Entry]:

@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import Preconditions
+from ocf.cluster import PatchType, Preconditions
 from ocf.component.leaving import hand_over, remembering
+from ocf.component.options import Conflicts
 from ocf.component.ownership import field_manager, sendable
-from ocf.component.quiet import Difference, differences
+from ocf.component.quiet import Difference, differences, owned_fields
 from ocf.concepts import Operation
 from ocf.errors import ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, is_quantity_field
 
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
-    from ocf.concepts import Resource
+    from ocf.component.entries import Entry
 
 __all__ = ["Applied", "ManagedObject"]
 
@@ -48,16 +49,17 @@ class ManagedObject:
     """The object of one resource, in one pass.
 
     Args:
-        resource: What it should be.
+        entry: What it should be, and how it is treated.
         component: Name of the component, a part of the field manager's name.
         context: The pass.
         leaves: Fields of it that somebody else sets.
     """
 
     def __init__(
-        self, resource: Resource, component: str, context: ReconcileContext, leaves: Collection[tuple[str, ...]]
+        self, entry: Entry, component: str, context: ReconcileContext, leaves: Collection[tuple[str, ...]] = ()
     ) -> None:
-        self._resource = resource
+        self._resource = entry.resource
+        self._options = entry.options
         self._component = component
         self._context = context
         self._cluster = context.cluster
@@ -97,29 +99,73 @@ class ManagedObject:
             return applied
         return Applied(applied.live, Operation.UPDATED, applied.writes + 1, (*handed, *applied.reasons))
 
+    def is_ours(self, live: Manifest) -> bool:
+        """Tell whether the object may be deleted: it names our owner, or nobody and was applied by us.
+
+        Args:
+            live: The live object.
+        """
+        owner = self._context.owned_by
+        if owner.foreign_controller(live):
+            return False
+        return owner.references(live) or owned_fields(live, self._manager) is not None
+
     async def delete(self, live: Manifest) -> None:
-        """Delete the object that was read, and no other of its name.
+        """Delete the object as it was read, and no other of its name.
+
+        Args:
+            live: The live object.
 
         Raises:
             ReconcileError: Naming the resource; an object that is gone already is fine.
         """
+        metadata = live["metadata"]
+        asread = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
         try:
-            await self._cluster.delete(self._resource.key, preconditions=Preconditions(uid=live["metadata"]["uid"]))
+            await self._cluster.delete(self._resource.key, preconditions=asread)
         except NotFoundError:
             return
+        except ConflictError as error:
+            raise self._failed("delete", error, "as observed") from error
         except OcfError as error:
             raise self._failed("delete", error) from error
 
-    def _failed(self, what: str, error: OcfError) -> ReconcileError:
+    async def release(self, live: Manifest) -> None:
+        """Take our owner reference off the object, and keep the object.
+
+        Args:
+            live: The live object.
+
+        Raises:
+            ReconcileError: Naming the resource; an object that is gone already is fine.
+        """
+        released = self._context.owned_by.disowned(live)["metadata"].get("ownerReferences")
+        metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": released}
+        try:
+            await self._cluster.patch(
+                self._resource.key,
+                {"metadata": metadata},
+                patch_type=PatchType.MERGE,
+                field_manager=self._manager,
+            )
+        except NotFoundError:
+            return
+        except OcfError as error:
+            raise self._failed("orphan", error) from error
+
+    def _failed(self, what: str, error: OcfError, how: str = "") -> ReconcileError:
         """Name the resource and what was tried, once."""
         identity = self._resource.identity
         problem = error.problem if isinstance(error, MutationError | ReconcileError) else str(error)
-        return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
+        tried = " ".join(filter(None, [f"failed to {what} resource {identity}", how]))
+        return ReconcileError(self._component, f"{tried}: {problem}", resource=identity)
 
     def _wanted(self, *, suspended: bool) -> Manifest:
         try:
             rendered = self._resource.render(suspended=suspended, leaves=self._leaves)
-            return self._context.owned_by.owned(sendable(rendered))
+            owner = self._context.owned_by
+            wanted = sendable(rendered)
+            return owner.disowned(wanted) if self._options.unowned else owner.owned(wanted)
         except OcfError as error:
             raise self._failed("mutate", error) from error
 
@@ -146,7 +192,8 @@ class ManagedObject:
             reasons = tuple(_shown(difference) for difference in self._differences(wanted, live))
             if not reasons:
                 return Applied(live, Operation.NONE)
-        answer = await self._cluster.apply(wanted, field_manager=self._manager, force=True)
+        force = self._options.on_conflict is Conflicts.TAKE
+        answer = await self._cluster.apply(wanted, field_manager=self._manager, force=force)
         self._remember_rewrites(wanted, answer)
         return Applied(answer, _classified(live, answer), 1, reasons)
 

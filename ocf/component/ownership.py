@@ -102,6 +102,42 @@ class Owner:
             raise ConfigError(f"the object names another controller, {controller.get('kind')} {controller.get('name')}")
         return {**manifest, "metadata": {**metadata, "ownerReferences": [*others, self._reference()]}}
 
+    def disowned(self, manifest: Manifest) -> Manifest:
+        """Return the object without a reference to this owner; others stay.
+
+        Args:
+            manifest: The object; left as it is.
+        """
+        references = get_field(manifest, ("metadata", "ownerReferences"), [])
+        others = [reference for reference in references if reference.get("uid") != self.uid]
+        if len(others) == len(references):
+            return manifest
+        metadata = {key: value for key, value in manifest["metadata"].items() if key != "ownerReferences"}
+        return {**manifest, "metadata": metadata | ({"ownerReferences": others} if others else {})}
+
+    def references(self, live: Manifest) -> bool:
+        """Tell whether an object names this owner.
+
+        Args:
+            live: The object.
+        """
+        references = get_field(live, ("metadata", "ownerReferences"), [])
+        return any(reference.get("uid") == self.uid for reference in references)
+
+    def foreign_controller(self, live: Manifest) -> str:
+        """Name who else controls an object.
+
+        Args:
+            live: The object.
+
+        Returns:
+            Kind and name, `Mall demo`; empty if nobody does, or this owner.
+        """
+        for reference in get_field(live, ("metadata", "ownerReferences"), []):
+            if reference.get("controller") and reference.get("uid") != self.uid:
+                return f"{reference.get('kind')} {reference.get('name')}"
+        return ""
+
     def _reference(self) -> Manifest:
         return {
             "apiVersion": self.key.api_version,

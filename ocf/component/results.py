@@ -22,6 +22,8 @@ class Action(StrEnum):
     UNCHANGED = "Unchanged"
     DELETED = "Deleted"
     ABSENT = "Absent"
+    ORPHANED = "Orphaned"
+    KEPT = "Kept"
     BLOCKED = "Blocked"
 
 

@@ -1,5 +1,6 @@
 """Manifests and models: reading, writing, identity, quantities, label selectors, field paths."""
 
+from ocf.objects.documents import dump_document, load_document, load_documents
 from ocf.objects.manifest import PREFIX, Manifest, ObjectKey, copy_json, split_api_version
 from ocf.objects.models import (
     client_model,
@@ -12,11 +13,13 @@ from ocf.objects.models import (
 )
 from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, with_field, without_field
 from ocf.objects.quantity import Quantity
-from ocf.objects.selectors import selector_identity
+from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector, selector_identity
 
 __all__ = [
     "PREFIX",
     "FieldPath",
+    "FieldTerm",
+    "LabelSelector",
     "Manifest",
     "ObjectKey",
     "Quantity",
@@ -24,9 +27,13 @@ __all__ = [
     "copy_json",
     "copy_model",
     "describe_invalid",
+    "dump_document",
     "format_path",
     "get_field",
     "is_quantity_field",
+    "load_document",
+    "load_documents",
+    "parse_field_selector",
     "parse_path",
     "read_base",
     "read_live",

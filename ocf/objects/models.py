@@ -24,6 +24,7 @@ from types import UnionType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Union, cast, get_args, get_origin
 
 from ocf.errors import FieldProblem, ManifestError
+from ocf.objects.documents import load_document
 from ocf.objects.manifest import Manifest, copy_json, split_api_version
 from ocf.objects.paths import FieldPath, format_path, get_field
 
@@ -277,8 +278,6 @@ def _model_named(name: str) -> type[BaseModel] | None:
 def _to_manifest(source: object, model: type[BaseModel], api_version: str, kind: str) -> Manifest:
     """Give the source as a manifest of our own, not yet checked; a model may leave apiVersion and kind unset."""
     if isinstance(source, str):
-        from ocf.objects.documents import load_document
-
         return load_document(source)
     if isinstance(source, Mapping):
         copied: Manifest = copy_json(dict(source))

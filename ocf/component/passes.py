@@ -1,0 +1,88 @@
+"""What the steps of one pass over a component share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ocf.component.entries import Entry, fields_left
+from ocf.component.managing import Applied, ManagedObject
+from ocf.component.results import Action, Outcome
+from ocf.concepts import Operation, ScaleTarget, StatusReport
+from ocf.errors import OcfError, ReconcileError
+
+if TYPE_CHECKING:
+    from ocf.component.context import ReconcileContext
+    from ocf.objects import Manifest
+
+__all__ = ["Pass", "joined", "outcome_of"]
+
+_ACTIONS = {
+    Operation.CREATED: Action.CREATED,
+    Operation.UPDATED: Action.UPDATED,
+    Operation.NONE: Action.UNCHANGED,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One pass over one component.
+
+    Args:
+        component: Name of the component.
+        context: The pass over its owner.
+        targets: What the component's scalers scale, by identity of the scaler.
+    """
+
+    component: str
+    context: ReconcileContext
+    targets: dict[str, ScaleTarget]
+
+    def object_of(self, entry: Entry) -> ManagedObject:
+        """Return the object of a resource."""
+        return ManagedObject(entry, self.component, self.context, fields_left(entry, self.targets))
+
+    @contextmanager
+    def failing(self, what: str, entry: Entry) -> Iterator[None]:
+        """Name the resource and the step in whatever is raised.
+
+        Args:
+            what: The step, as it follows "failed to".
+            entry: The resource.
+        """
+        try:
+            yield
+        except OcfError as error:
+            detail = str(error).removeprefix(f"{entry.identity}: ")
+            problem = f"failed to {what} resource {entry.identity}: {detail}"
+            raise ReconcileError(self.component, problem, resource=entry.identity) from error
+
+    def extract(self, entry: Entry, live: Manifest) -> None:
+        """Fill the data cells that a resource produces.
+
+        Args:
+            entry: The resource.
+            live: Its live object.
+        """
+        if entry.producer is not None:
+            with self.failing("extract data from", entry):
+                entry.producer.extract_data(live)
+
+
+def outcome_of(entry: Entry, applied: Applied, report: StatusReport[Any] | None) -> Outcome:
+    """Say what applying a resource did."""
+    return Outcome(
+        resource=entry.identity,
+        action=_ACTIONS[applied.operation],
+        report=report,
+        writes=applied.writes,
+        reasons=applied.reasons,
+    )
+
+
+def joined(component: str, errors: Sequence[ReconcileError]) -> ReconcileError:
+    """Make one error of several."""
+    resource = errors[0].resource if len(errors) == 1 else ""
+    return ReconcileError(component, "; ".join(error.problem for error in errors), resource=resource)

@@ -1,0 +1,93 @@
+"""Putting a component to sleep: as many of its resources as possible, scalers before what they scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from ocf.component.passes import Pass, joined, outcome_of
+from ocf.component.results import Action, Outcome
+from ocf.concepts import StatusReport, SuspensionStatus
+from ocf.errors import ReconcileError
+from ocf.objects import get_field
+
+if TYPE_CHECKING:
+    from ocf.component.entries import Entry
+    from ocf.concepts import Suspendable
+    from ocf.objects import Manifest
+
+__all__ = ["suspend"]
+
+
+async def suspend(entries: Iterable[Entry], current: Pass) -> list[Outcome]:
+    """Bring every resource that can be suspended into its suspended form; guards are not asked.
+
+    Args:
+        entries: The managed resources, scalers first.
+        current: The pass.
+
+    Returns:
+        What was done.
+
+    Raises:
+        ReconcileError: With every error, after all the others were suspended.
+    """
+    outcomes: list[Outcome] = []
+    errors: list[ReconcileError] = []
+    for entry in entries:
+        if entry.suspendable is not None:
+            try:
+                outcomes.append(await _one(entry, entry.suspendable, current))
+            except ReconcileError as error:
+                errors.append(error)
+    if errors:
+        raise joined(current.component, errors) from errors[0]
+    return outcomes
+
+
+async def _one(entry: Entry, suspendable: Suspendable, current: Pass) -> Outcome:
+    """Bring one resource into its suspended form, and delete it where that is what suspending means."""
+    managed = current.object_of(entry)
+    with current.failing("suspend", entry):
+        deletes = suspendable.delete_on_suspend
+    live = await managed.get()
+    already = _needs_nothing(entry, live, current, deletes=deletes)
+    if already is not None:
+        return already
+    applied = await managed.apply(live, suspended=True)
+    with current.failing("determine suspension status of", entry):
+        report = suspendable.suspension_status(applied.live)
+    current.extract(entry, applied.live)
+    if not deletes or report.status is not SuspensionStatus.SUSPENDED:
+        return outcome_of(entry, applied, report)
+    await managed.delete(applied.live)
+    if get_field(applied.live, ("metadata", "finalizers")):
+        report = _waiting_for_end(entry)
+    return Outcome(
+        resource=entry.identity,
+        action=Action.DELETED,
+        report=report,
+        writes=applied.writes + 1,
+        reasons=(*applied.reasons, "suspended"),
+    )
+
+
+def _needs_nothing(entry: Entry, live: Manifest | None, current: Pass, *, deletes: bool) -> Outcome | None:
+    """Return the outcome of a resource that is not to be touched: gone, going, or somebody else's."""
+    if live is None:
+        if not deletes:
+            return None
+        report = StatusReport(SuspensionStatus.SUSPENDED, f"Resource {entry.identity} already deleted.")
+        return Outcome(resource=entry.identity, action=Action.ABSENT, report=report)
+    if entry.options.block_on_foreign_controller:
+        controller = current.context.owned_by.foreign_controller(live)
+        if controller:
+            report = StatusReport(SuspensionStatus.SUSPENDED, f"controlled by {controller}")
+            return Outcome(resource=entry.identity, action=Action.KEPT, report=report)
+    if deletes and get_field(live, ("metadata", "deletionTimestamp")) is not None:
+        return Outcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_end(entry))
+    return None
+
+
+def _waiting_for_end(entry: Entry) -> StatusReport[SuspensionStatus]:
+    return StatusReport(SuspensionStatus.SUSPENDING, f"Waiting for resource {entry.identity} to be deleted.")
