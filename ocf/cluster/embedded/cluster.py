@@ -76,7 +76,7 @@ class EmbeddedCluster:
         1
     """
 
-    def __init__(  # noqa: PLR0913 (settings, all optional)
+    def __init__(
         self,
         *,
         kinds: Iterable[CustomKind] = (),
@@ -139,7 +139,7 @@ class EmbeddedCluster:
                 return subresources.scale_of(found, resource)
             return self._core.store.copy(kind_of(resource), (key.namespace, key.name), found)
 
-    async def list(  # noqa: PLR0913 (the API's own list options)
+    async def list(
         self,
         api_version: str,
         kind: str,
@@ -184,7 +184,7 @@ class EmbeddedCluster:
             token = write_token(version, page[-1][0]) if len(page) < len(found) else ""
             return ObjectList(tuple(copy_json(manifest) for _, manifest in page), str(version), token)
 
-    async def watch(  # noqa: PLR0913 (the API's own list options)
+    async def watch(
         self,
         api_version: str,
         kind: str,
@@ -313,7 +313,7 @@ class EmbeddedCluster:
             copied: Manifest = copy_json(stored)
             return copied
 
-    async def patch(  # noqa: PLR0913 (the API's own patch options)
+    async def patch(
         self,
         key: ObjectKey,
         patch: Any,

@@ -71,7 +71,7 @@ def create(core: Core, resource: Resource, new: Manifest, *, dry_run: bool) -> M
     return new if dry_run else core.store.put(kind_of(resource), place, new)
 
 
-def update(  # noqa: PLR0913 (the facts of one request)
+def update(
     core: Core,
     resource: Resource,
     live: Manifest,
@@ -156,7 +156,7 @@ def _without_times(entries: list[dict[str, Any]] | None) -> list[dict[str, Any]]
     return [{key: value for key, value in entry.items() if key != "time"} for entry in entries or ()]
 
 
-def delete(  # noqa: PLR0913 (the facts of one request)
+def delete(
     core: Core,
     resource: Resource,
     live: Manifest,

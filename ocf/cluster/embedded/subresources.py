@@ -116,7 +116,7 @@ def _to_parent(parents: Managed, scales: Managed, api_version: str) -> list[tupl
     return out
 
 
-def _write(  # noqa: PLR0913 (the facts of one request)
+def _write(
     core: Core, resource: Resource, live: Manifest, scale: Manifest, managed: Managed, *, dry_run: bool
 ) -> Manifest:
     metadata = scale["metadata"]
@@ -203,7 +203,7 @@ def update_scale(core: Core, key: ObjectKey, sent: Manifest, *, field_manager: s
     return _write(core, resource, live, new, managed, dry_run=dry_run)
 
 
-def patch_scale(  # noqa: PLR0913 (the facts of one request)
+def patch_scale(
     core: Core, key: ObjectKey, change: Any, *, patch_type: PatchType, field_manager: str, dry_run: bool
 ) -> Manifest:
     """Change parts of the Scale of a workload; arguments and answer as of `update_scale`."""
@@ -212,7 +212,7 @@ def patch_scale(  # noqa: PLR0913 (the facts of one request)
     return update_scale(core, key, sent, field_manager=field_manager, dry_run=dry_run)
 
 
-def apply_scale(  # noqa: PLR0913 (the facts of one request)
+def apply_scale(
     core: Core, key: ObjectKey, config: Manifest, *, field_manager: str, force: bool, dry_run: bool
 ) -> Manifest:
     """Apply the Scale of a workload; arguments and answer as of `update_scale`, conflicts as of an apply."""

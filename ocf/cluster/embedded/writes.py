@@ -254,7 +254,7 @@ def patched(document: Manifest, change: Any, patch_type: PatchType) -> Manifest:
     return out
 
 
-def patch(  # noqa: PLR0913 (the facts of one request)
+def patch(
     core: Core,
     key: ObjectKey,
     change: Any,
@@ -308,7 +308,7 @@ def demand_same(sent: Manifest, key: ObjectKey) -> None:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def apply(  # noqa: PLR0913 (the facts of one request)
+def apply(
     core: Core,
     manifest: Manifest,
     *,

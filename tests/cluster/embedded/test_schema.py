@@ -54,7 +54,7 @@ def test_kinds(  # noqa: PLR0917 (columns of the table)
     version: str,
     kind: str,
     plural: str,
-    namespaced: bool,  # noqa: FBT001 (likewise)
+    namespaced: bool,
     subresources: set[str],
 ) -> None:
     resource = builtin_resources().get(group, version, kind)

@@ -39,7 +39,7 @@ def labelled(**labels: str) -> Manifest:
         pytest.param("in=x", True, id="a key that is an operator elsewhere"),
     ],
 )
-def test_what_a_selector_selects(selector: str, selected: bool) -> None:  # noqa: FBT001 (a column of the table)
+def test_what_a_selector_selects(selector: str, selected: bool) -> None:
     predicate = label_predicate(selector)
     manifest = labelled(app="web", tier="back", size="3", empty="", **{"example.com/a-b_c.d": "1", "in": "x"})
 
