@@ -1,0 +1,60 @@
+"""Tables and names in the documentation say what the code says."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from ocf import editors
+from ocf.component import Reason
+
+ROOT: Final = Path(__file__).parents[2]
+ROW: Final = re.compile(r"^\| (.+) \|$", re.MULTILINE)
+COMMAND: Final = re.compile(r"\bmake ([a-z]+)")
+
+
+def rows(page: str, heading: str) -> list[list[str]]:
+    """Return the cells of the first table of a page whose first column has this heading."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    table = text[text.index(f"\n| {heading} |") :].strip().split("\n\n")[0]
+    return [[cell.strip(" `") for cell in row.split("|")] for row in ROW.findall(table)[2:]]
+
+
+def methods(editor: type) -> set[str]:
+    return {name for name, value in vars(editor).items() if callable(value) and not name.startswith("_")}
+
+
+def test_the_table_of_reasons_is_the_code() -> None:
+    found = [
+        (word, int(priority), int(severity or 0))
+        for word, priority, severity, *_ in rows("docs/components.md", "reason")
+    ]
+
+    assert found == [(str(reason), reason.priority, reason.severity) for reason in Reason]
+
+
+def test_every_method_of_an_editor_is_in_the_table() -> None:
+    listed = {name: set(re.findall(r"\w+", cell)) for name, cell in rows("docs/mutations.md", "editor")}
+    listed["HPASpecEditor"] = {row[0].partition("(")[0] for row in rows("docs/hpa.md", "method")} - {"raw"}
+
+    assert listed == {
+        name: methods(getattr(editors, name))
+        for name in editors.__all__
+        if name.endswith("Editor") and name != "Editor"
+    }
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])
+def test_every_command_is_a_target(page: str) -> None:
+    targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    told = set(COMMAND.findall(re.sub(r"^[^`]*$", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE)))
+
+    assert told <= targets
+
+
+def test_the_readme_tells_two_commands() -> None:
+    """A newcomer gets two, which work on a fresh machine; the rest is for contributors."""
+    block = re.findall(r"^```sh\n(.*?)^```", (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+
+    assert [COMMAND.findall(each) for each in block] == [["demo", "test"]]
