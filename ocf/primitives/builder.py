@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
 from ocf.errors import BuildError, ManifestError
@@ -184,10 +184,10 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             yield self._missing_status
 
 
-class StaticBuilder(_Builder[ModelT, MutatorT, StatusT]):
+class StaticBuilder(_Builder[ModelT, MutatorT, Never]):
     """Builds a resource that is ready by existing."""
 
-    def build(self) -> StaticResource[ModelT, MutatorT, StatusT]:
+    def build(self) -> StaticResource[ModelT, MutatorT]:
         """Return the resource.
 
         Raises:

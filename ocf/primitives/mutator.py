@@ -155,8 +155,9 @@ class Edits(CategoryDescriptor[Recorder[EditorT]], Generic[EditorT]):
 
     Args:
         editor: Makes the editor of the part's live model.
-        path: Where the part is, as attributes of the model: `spec.template.metadata`. A part that is absent is made
-            for the edits and taken away again if it stays empty.
+        path: Where the part is, as attributes of the model: `spec.template.metadata`; empty for the object itself,
+            where a kind keeps its content at the top. A part that is absent is made for the edits and taken away
+            again if it stays empty.
     """
 
     def __init__(self, editor: Callable[[Any], EditorT], path: str) -> None:

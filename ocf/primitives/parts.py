@@ -16,6 +16,7 @@ class Part:
 
     Args:
         path: Attribute names joined by dots, `spec.template.metadata`; what leads to the last one is never absent.
+            Empty for the object itself.
     """
 
     __slots__ = ("_name", "_parents", "path")
@@ -27,6 +28,9 @@ class Part:
     @contextmanager
     def of(self, target: Any) -> Iterator[Any]:
         """Give the model at this place, made if absent, and take a made one away again if nothing was set in it."""
+        if not self._name:
+            yield target
+            return
         for name in self._parents:
             target = getattr(target, name)
         model = getattr(target, self._name)

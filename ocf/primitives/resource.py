@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from ocf.concepts import (
     AliveStatus,
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from ocf.feature import Mutation
 
 __all__ = [
+    "BaseResource",
     "Definition",
     "Extraction",
     "IntegrationResource",
@@ -76,8 +77,8 @@ class Definition(Generic[ModelT, MutatorT, StatusT]):
     metrics_identifier: str = ""
 
 
-class StaticResource(Generic[ModelT, MutatorT, StatusT]):
-    """A resource without a status concept: it is ready by existing.
+class BaseResource(Generic[ModelT, MutatorT, StatusT]):
+    """What every resource can do, whatever its category.
 
     Args:
         definition: What the builder collected and checked.
@@ -124,7 +125,7 @@ class StaticResource(Generic[ModelT, MutatorT, StatusT]):
         """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
 
         Args:
-            suspended: Whether the suspension edit is wanted; a static resource has none.
+            suspended: Whether the suspension edit is wanted; a resource that cannot be suspended has none.
             leaves: Fields that somebody else sets. Whatever baseline and mutations say about them is dropped; only the
                 suspension edit may still set them.
 
@@ -215,7 +216,11 @@ class StaticResource(Generic[ModelT, MutatorT, StatusT]):
         return read_live(live, self._kind.model)
 
 
-class _GracefulResource(StaticResource[ModelT, MutatorT, StatusT]):
+class StaticResource(BaseResource[ModelT, MutatorT, Never]):
+    """A resource without a status concept: it is ready by existing."""
+
+
+class _GracefulResource(BaseResource[ModelT, MutatorT, StatusT]):
     """Can be judged once the grace period is over."""
 
     def grace_status(self, live: Manifest) -> StatusReport[GraceStatus]:
@@ -233,7 +238,7 @@ class _GracefulResource(StaticResource[ModelT, MutatorT, StatusT]):
         return ask("grace status", self.identity, GraceStatus, lambda: handler(self._observe(live)))
 
 
-class _SuspendableResource(StaticResource[ModelT, MutatorT, StatusT]):
+class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
     """Can be put to sleep."""
 
     @property
@@ -324,7 +329,7 @@ class IntegrationResource(
 
 
 def _converging(
-    resource: StaticResource[Any, Any, StatusT], vocabulary: type[StatusT], operation: Operation, live: Manifest
+    resource: BaseResource[Any, Any, StatusT], vocabulary: type[StatusT], operation: Operation, live: Manifest
 ) -> StatusReport[StatusT]:
     handler = resource._handlers.status  # noqa: SLF001 (the engine's own)
     if handler is None:
