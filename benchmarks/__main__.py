@@ -1,0 +1,123 @@
+"""The command `python -m benchmarks`."""
+
+import argparse
+import gc
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from typing import Final
+
+from rich.console import Console
+from rich.progress import track
+
+from benchmarks import gates, imports, machine, parts, reconciling, rendering
+from benchmarks.figures import Case, Count, Figure, Suite, counted, timed
+from benchmarks.report import as_json, print_table
+from benchmarks.timer import calls_for, sample
+
+_SUITES: Final = (rendering.suite, gates.suite, imports.suite, reconciling.suite, parts.suite)
+_ROUNDS: Final = 15
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure, print, and return the exit status: 1 if a limit is missed."""
+    parser = _parser()
+    wanted = parser.parse_args(arguments)
+    with ExitStack() as stack:
+        suites = [stack.enter_context(suite()) for suite in _SUITES]
+        try:
+            suites = _chosen(suites, wanted.only)
+        except ValueError as problem:
+            parser.error(str(problem))
+        # What is loaded by now stays loaded, and the collection before each sample need not walk it.
+        gc.freeze()
+        stack.callback(gc.unfreeze)
+        figures = list(_measured(suites, rounds=1 if wanted.quick else _ROUNDS, judged=not wanted.quick))
+    if wanted.output == "json":
+        print(as_json(machine.describe(), figures))
+    else:
+        print_table(machine.describe(), figures)
+    missed = [figure.name for figure in figures if figure.holds is False]
+    if missed:
+        print(f"limit missed: {', '.join(missed)}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure how long things take, and judge it; the exit status is 1 if a limit is missed.",
+    )
+    parser.add_argument(
+        "-k",
+        "--only",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="only this benchmark, or this suite (the part of the name before the dot); may be given several times",
+    )
+    parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="default: %(default)s")
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="one short round, without judging times: only shows that everything runs and that the counts hold",
+    )
+    return parser
+
+
+def _chosen(suites: Iterable[Suite], only: Sequence[str]) -> list[Suite]:
+    """Keep what was asked for by name, and what its ratios need.
+
+    Raises:
+        ValueError: If a name is unknown.
+    """
+    suites = list(suites)
+    if not only:
+        return suites
+    known = [each.name for suite in suites for each in suite]
+    for name in only:
+        if not any(_is_called(each, name) for each in known):
+            raise ValueError(f'no benchmark is called "{name}"; there are {", ".join(known)}')
+    return [_with_yardsticks(suite, only) for suite in suites]
+
+
+def _with_yardsticks(suite: Suite, only: Sequence[str]) -> Suite:
+    chosen = {each.name for each in suite if any(_is_called(each.name, name) for name in only)}
+    yardsticks = {each.against for each in suite if isinstance(each, Case) and each.name in chosen}
+    return [each for each in suite if each.name in chosen | yardsticks]
+
+
+def _is_called(name: str, wanted: str) -> bool:
+    return name == wanted or name.startswith(f"{wanted}.")
+
+
+def _measured(suites: Iterable[Suite], *, rounds: int, judged: bool) -> Iterator[Figure]:
+    """Measure suite by suite, every case of a suite once per round."""
+    for suite in suites:
+        cases = [each for each in suite if isinstance(each, Case)]
+        samples = _sampled(cases, rounds, quick=not judged) if cases else {}
+        for each in suite:
+            yield counted(each) if isinstance(each, Count) else timed(each, samples, judged=judged)
+
+
+def _sampled(cases: Sequence[Case], rounds: int, *, quick: bool) -> dict[str, list[float]]:
+    samples: dict[str, list[float]] = {case.name: [] for case in cases}
+    calls = {case.name: 1 if quick else calls_for(case.measure) for case in cases}
+    for _ in _shown(range(rounds), cases):
+        for case in cases:
+            samples[case.name].append(sample(case.measure, calls[case.name]))
+    return samples
+
+
+def _shown(rounds: range, cases: Sequence[Case]) -> Iterable[int]:
+    """Show on stderr how far it is: a bar on a screen, one line per suite anywhere else."""
+    console = Console(stderr=True)
+    suite = cases[0].name.partition(".")[0]
+    if console.is_terminal:
+        return track(rounds, description=f"{suite:12}", console=console, transient=True)
+    console.print(f"measuring {suite}: {len(cases)} cases, {len(rounds)} rounds")
+    return rounds
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,139 @@
+"""From samples to figures: spread, ratio, and whether a limit holds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from statistics import median
+from typing import Any
+
+from benchmarks.timer import Measure
+
+__all__ = ["Case", "Count", "Figure", "Suite", "Unit", "counted", "timed"]
+
+
+class Unit(StrEnum):
+    """What the numbers of a figure count."""
+
+    NANOSECONDS = "ns"
+    COUNT = "count"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A piece of code whose time is taken.
+
+    Args:
+        name: What it is called, `rendering.full`; what stands before the dot is its suite.
+        what: What it does, in a few words.
+        measure: Makes the calls.
+        limit: Nanoseconds that the median must stay below; None for a figure that is only informative.
+        against: Name of the case of the same suite that the ratio is taken to.
+        beyond: Whether only what it takes more than `against` counts; the ratio still compares the whole.
+    """
+
+    name: str
+    what: str
+    measure: Measure
+    limit: float | None = None
+    against: str = ""
+    beyond: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Count:
+    """A number that does not depend on the machine, and so is judged in every run.
+
+    Args:
+        name: As for a case.
+        what: What is counted.
+        value: How many there were.
+        limit: How many are allowed; None for a figure that is only informative.
+    """
+
+    name: str
+    what: str
+    value: int
+    limit: int | None = None
+
+
+Suite = Sequence[Case | Count]
+"""What is measured in turns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figure:
+    """One row of the table.
+
+    Args:
+        name: Name of the case or count.
+        what: What was measured.
+        unit: What the numbers count.
+        minimum: The smallest of the rounds.
+        median: The middle of the rounds; this is what is judged.
+        maximum: The largest of the rounds.
+        rounds: How many there were.
+        limit: What the median has to hold.
+        holds: Whether it does; None without a limit, or where it was not judged.
+        against: What the ratio is taken to.
+        ratio: Median of the ratios of each round.
+    """
+
+    name: str
+    what: str
+    unit: Unit
+    minimum: float
+    median: float
+    maximum: float
+    rounds: int
+    limit: float | None
+    holds: bool | None
+    against: str
+    ratio: float | None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it as JSON."""
+        return asdict(self)
+
+
+def timed(case: Case, samples: Mapping[str, Sequence[float]], *, judged: bool) -> Figure:
+    """Sum up the samples of a case.
+
+    Args:
+        case: The case.
+        samples: Nanoseconds per call, one per round, of all cases of the suite.
+        judged: Whether the limit is looked at.
+    """
+    own = samples[case.name]
+    others = samples.get(case.against)
+    spread = [mine - other for mine, other in zip(own, others, strict=True)] if case.beyond and others else own
+    middle = median(spread)
+    return Figure(
+        name=case.name,
+        what=case.what,
+        unit=Unit.NANOSECONDS,
+        minimum=min(spread),
+        median=middle,
+        maximum=max(spread),
+        rounds=len(own),
+        limit=case.limit,
+        holds=middle < case.limit if judged and case.limit is not None else None,
+        against=case.against,
+        ratio=median(mine / other for mine, other in zip(own, others, strict=True)) if others else None,
+    )
+
+
+def counted(count: Count) -> Figure:
+    """Turn a count into a row."""
+    return Figure(
+        name=count.name,
+        what=count.what,
+        unit=Unit.COUNT,
+        minimum=count.value,
+        median=count.value,
+        maximum=count.value,
+        rounds=1,
+        limit=count.limit,
+        holds=count.value <= count.limit if count.limit is not None else None,
+        against="",
+        ratio=None,
+    )

@@ -1,0 +1,171 @@
+"""A pass over a component that needs nothing: three Deployments, each with its autoscaler, all healthy.
+
+The cluster is the embedded one, so what is measured is our own work and no network. The yardstick is the six reads
+that such a pass makes, alone.
+"""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from benchmarks.autoscaler import NAMESPACE, resource
+from benchmarks.figures import Case, Count, Suite
+from benchmarks.timer import each_turn
+from ocf import component
+from ocf.cluster import PatchType, Subresource
+from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+from ocf.component import Component, Reason, Result, reconciling
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import deployment
+
+__all__ = ["suite"]
+
+_LIMIT: Final = 2_000_000
+_NAMES: Final = ("api", "web", "worker")
+_OWNER: Final = ObjectKey("example.com/v1", "Shop", "shop", NAMESPACE)
+
+
+class _Shop:
+    """An owner with a healthy component."""
+
+    def __init__(self) -> None:
+        shop = CustomKind("example.com", "v1", "Shop", "shops", status=True)
+        self.cluster = EmbeddedCluster(kinds=[shop], namespaces=(NAMESPACE,))
+        self.component = _component()
+
+    async def bring_up(self) -> None:
+        """Create everything, play the controllers' part, and let the component see it."""
+        owner = {
+            "apiVersion": _OWNER.api_version,
+            "kind": _OWNER.kind,
+            "metadata": {"name": _OWNER.name, "namespace": NAMESPACE},
+            "spec": {"version": "2.3.1"},
+        }
+        await self.cluster.create(owner, field_manager="benchmark")
+        await self.one_pass()
+        for name in _NAMES:
+            await self._report(_key("Deployment", name), _rolled_out(await self.cluster.get(_key("Deployment", name))))
+            await self._report(_key("HorizontalPodAutoscaler", name), _ACTIVE)
+        result = await self.one_pass()
+        assert result.condition.reason is Reason.HEALTHY, result.condition.message
+
+    async def one_pass(self) -> Result:
+        """Read the owner, and reconcile its component."""
+        self.owner = await self.cluster.get(_OWNER)
+        return await self.steady_pass()
+
+    async def steady_pass(self) -> Result:
+        """Reconcile the component for the owner as it was read last."""
+        async with reconciling(self.owner, self.cluster) as context:
+            return await self.component.reconcile(context)
+
+    async def fresh_pass(self) -> Result:
+        """Do what an operator does for an event: read the owner, build the component for it, reconcile."""
+        async with reconciling(await self.cluster.get(_OWNER), self.cluster) as context:
+            return await _component().reconcile(context)
+
+    async def read_all(self) -> Sequence[Manifest]:
+        """Read what a pass reads, and nothing more."""
+        return [await self.cluster.get(entry.resource.key) for entry in self.component.entries]
+
+    async def _report(self, key: ObjectKey, status: Manifest) -> None:
+        await self.cluster.patch(
+            key,
+            {"status": status},
+            patch_type=PatchType.MERGE,
+            field_manager="kube-controller-manager",
+            subresource=Subresource.STATUS,
+        )
+
+
+@contextmanager
+def suite() -> Iterator[Suite]:
+    """Give the cases."""
+    shop = _Shop()
+    with asyncio.Runner() as runner:
+        runner.run(shop.bring_up())
+        runner.run(shop.one_pass())
+        shop.cluster.requests.clear()
+        runner.run(shop.steady_pass())
+        requests = shop.cluster.requests
+        yield [
+            Count(name="reconcile.writes", what="writes of a pass with nothing to do", value=requests.writes, limit=0),
+            Count(name="reconcile.reads", what="its reads", value=requests.reads, limit=len(shop.component.entries)),
+            Case(name="reconcile.gets", what="six reads, alone", measure=each_turn(runner, shop.read_all)),
+            Case(
+                name="reconcile.pass",
+                what="a pass over six resources with nothing to do",
+                measure=each_turn(runner, shop.steady_pass),
+                limit=_LIMIT,
+                against="reconcile.gets",
+            ),
+            Case(
+                name="reconcile.event",
+                what="the same, with reading the owner and building the component",
+                measure=each_turn(runner, shop.fresh_pass),
+                against="reconcile.gets",
+            ),
+        ]
+
+
+def _component() -> Component:
+    builder = component.Builder("web", condition_type="WebReady")
+    for name in _NAMES:
+        builder.with_resource(deployment.Builder(_deployment(name)).build()).with_resource(resource(name))
+    return builder.build()
+
+
+def _deployment(name: str) -> Manifest:
+    labels = {"app.kubernetes.io/name": name}
+    container = {
+        "name": name,
+        "image": f"registry.example.com/{name}:2.3.1",
+        "env": [{"name": "MODE", "value": "production"}],
+        "ports": [{"name": "http", "containerPort": 8080}],
+        "resources": {"requests": {"cpu": "250m", "memory": "256Mi"}, "limits": {"memory": "512Mi"}},
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": "http"}},
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": NAMESPACE, "labels": labels},
+        "spec": {
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+
+
+def _key(kind: str, name: str) -> ObjectKey:
+    return ObjectKey("apps/v1" if kind == "Deployment" else "autoscaling/v2", kind, name, NAMESPACE)
+
+
+def _rolled_out(live: Manifest) -> Manifest:
+    wanted = live["spec"]["replicas"]
+    return {
+        "observedGeneration": live["metadata"]["generation"],
+        "replicas": wanted,
+        "updatedReplicas": wanted,
+        "readyReplicas": wanted,
+        "availableReplicas": wanted,
+    }
+
+
+_ACTIVE: Final[Manifest] = {
+    "currentReplicas": 1,
+    "desiredReplicas": 1,
+    "conditions": [
+        {
+            "type": kind,
+            "status": "True",
+            "reason": reason,
+            "message": message,
+            "lastTransitionTime": "2026-01-01T00:00:00Z",
+        }
+        for kind, reason, message in (
+            ("AbleToScale", "ReadyForNewScale", "recommended size matches current size"),
+            ("ScalingActive", "ValidMetricFound", "the HPA was able to successfully calculate a replica count"),
+        )
+    ],
+}

@@ -1,0 +1,58 @@
+"""Summing up: what the median, the ratio and the verdict are taken from."""
+
+import pytest
+
+from benchmarks.figures import Case, Count, counted, timed
+
+
+def case(limit: float | None = None, *, beyond: bool = False) -> Case:
+    return Case(name="a.own", what="", measure=lambda _: 0, limit=limit, against="a.other", beyond=beyond)
+
+
+SAMPLES = {"a.own": [30.0, 20.0, 100.0], "a.other": [10.0, 10.0, 50.0]}
+
+
+def test_the_median_is_reported_with_its_spread() -> None:
+    figure = timed(case(), SAMPLES, judged=True)
+
+    assert (figure.minimum, figure.median, figure.maximum, figure.rounds) == (20, 30, 100, 3)
+
+
+def test_the_ratio_is_taken_round_by_round() -> None:
+    """A round in which the machine was slow counts like any other: both were slow in it."""
+    assert timed(case(), SAMPLES, judged=True).ratio == 2
+
+
+def test_beyond_subtracts_round_by_round_and_keeps_the_ratio_of_the_whole() -> None:
+    figure = timed(case(beyond=True), SAMPLES, judged=True)
+
+    assert (figure.minimum, figure.median, figure.maximum, figure.ratio) == (10, 20, 50, 2)
+
+
+@pytest.mark.parametrize(
+    ("limit", "judged", "holds"),
+    [
+        pytest.param(31, True, True, id="below the limit"),
+        pytest.param(30, True, False, id="at the limit"),
+        pytest.param(30, False, None, id="not judged"),
+        pytest.param(None, True, None, id="no limit"),
+    ],
+)
+def test_the_median_is_judged(limit: float | None, judged: bool, holds: bool | None) -> None:
+    assert timed(case(limit), SAMPLES, judged=judged).holds is holds
+
+
+def test_a_case_without_its_yardstick_has_no_ratio() -> None:
+    assert timed(case(), {"a.own": [1.0]}, judged=True).ratio is None
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "holds"),
+    [
+        pytest.param(6, 6, True, id="as many as allowed"),
+        pytest.param(7, 6, False, id="one too many"),
+        pytest.param(7, None, None, id="no limit"),
+    ],
+)
+def test_a_count_is_judged_in_every_run(value: int, limit: int | None, holds: bool | None) -> None:
+    assert counted(Count(name="a.count", what="", value=value, limit=limit)).holds is holds

@@ -1,0 +1,65 @@
+"""Which benchmarks are run, and what a missed limit does."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks.figures import Case, Count, Suite
+
+
+def case(name: str, limit: float | None = None, against: str = "") -> Case:
+    return Case(name=name, what="", measure=lambda calls: calls * 1_000_000, limit=limit, against=against)
+
+
+@contextmanager
+def suite() -> Iterator[Suite]:
+    yield [
+        case("one.base"),
+        case("one.fast", limit=2_000_000, against="one.base"),
+        case("one.slow", limit=500_000),
+        Count(name="one.writes", what="", value=0, limit=0),
+    ]
+
+
+@pytest.fixture(autouse=True)
+def _only_these(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(command, "_SUITES", (suite,))
+
+
+def test_a_missed_limit_is_named_and_is_the_exit_status(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main([]) == 1
+    assert "limit missed: one.slow\n" in capsys.readouterr().err
+
+
+def test_limits_that_hold_end_well(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command.main(["-k", "one.fast", "-k", "one.writes"]) == 0
+    assert "limit missed" not in capsys.readouterr().err
+
+
+def test_a_chosen_benchmark_brings_its_yardstick(capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["-k", "one.fast"])
+
+    rows = capsys.readouterr().out
+    assert ("one.base" in rows, "one.fast" in rows, "one.slow" in rows) == (True, True, False)
+
+
+def test_a_suite_is_chosen_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["-k", "one"])
+
+    assert "one.slow" in capsys.readouterr().out
+
+
+def test_an_unknown_name_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["-k", "on"])
+
+    assert stopped.value.code == 2
+    assert 'no benchmark is called "on"; there are one.base, one.fast' in capsys.readouterr().err
+
+
+def test_a_time_is_printed_in_the_unit_that_suits_it(capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["-k", "one.base"])
+
+    assert "1.00 ms" in capsys.readouterr().out
