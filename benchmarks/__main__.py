@@ -32,7 +32,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # What is loaded by now stays loaded, and the collection before each sample need not walk it.
         gc.freeze()
         stack.callback(gc.unfreeze)
-        figures = list(_measured(suites, rounds=1 if wanted.quick else _ROUNDS, judged=not wanted.quick))
+        figures = _measured(suites, rounds=1 if wanted.quick else _ROUNDS, judged=not wanted.quick)
     if wanted.output == "json":
         print(as_json(machine.describe(), figures))
     else:
@@ -91,32 +91,30 @@ def _is_called(name: str, wanted: str) -> bool:
     return name == wanted or name.startswith(f"{wanted}.")
 
 
-def _measured(suites: Iterable[Suite], *, rounds: int, judged: bool) -> Iterator[Figure]:
-    """Measure suite by suite, every case of a suite once per round."""
-    for suite in suites:
-        cases = [each for each in suite if isinstance(each, Case)]
-        samples = _sampled(cases, rounds, quick=not judged) if cases else {}
-        for each in suite:
-            yield counted(each) if isinstance(each, Count) else timed(each, samples, judged=judged)
-
-
-def _sampled(cases: Sequence[Case], rounds: int, *, quick: bool) -> dict[str, list[float]]:
+def _measured(suites: Sequence[Suite], *, rounds: int, judged: bool) -> list[Figure]:
+    """Measure every case once per round, so that a slow second of the machine meets all of them alike."""
+    cases = [each for suite in suites for each in suite if isinstance(each, Case)]
+    calls = {case.name: calls_for(case.measure) if judged else 1 for case in cases}
     samples: dict[str, list[float]] = {case.name: [] for case in cases}
-    calls = {case.name: 1 if quick else calls_for(case.measure) for case in cases}
-    for _ in _shown(range(rounds), cases):
+    for _ in _shown(range(rounds)):
         for case in cases:
             samples[case.name].append(sample(case.measure, calls[case.name]))
-    return samples
+    return [
+        counted(each) if isinstance(each, Count) else timed(each, samples, judged=judged)
+        for suite in suites
+        for each in suite
+    ]
 
 
-def _shown(rounds: range, cases: Sequence[Case]) -> Iterable[int]:
-    """Show on stderr how far it is: a bar on a screen, one line per suite anywhere else."""
+def _shown(rounds: range) -> Iterator[int]:
+    """Show on stderr how far it is: a bar on a screen, one line per round anywhere else."""
     console = Console(stderr=True)
-    suite = cases[0].name.partition(".")[0]
     if console.is_terminal:
-        return track(rounds, description=f"{suite:12}", console=console, transient=True)
-    console.print(f"measuring {suite}: {len(cases)} cases, {len(rounds)} rounds")
-    return rounds
+        yield from track(rounds, description="measuring", console=console, transient=True)
+    else:
+        for each in rounds:
+            console.print(f"round {each + 1} of {len(rounds)}")
+            yield each
 
 
 if __name__ == "__main__":

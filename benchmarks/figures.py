@@ -57,7 +57,7 @@ class Count:
 
 
 Suite = Sequence[Case | Count]
-"""What is measured in turns."""
+"""Cases whose ratios are taken to each other, and counts that go with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,4 +58,4 @@ def _running(code: str) -> Measure:
 
 def _python(code: str) -> str:
     command = [sys.executable, "-c", code]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout  # noqa: S603 (our own code)
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout  # noqa: S603 (our own code)
