@@ -2,15 +2,20 @@
 
 What excludes another is decided by what was said, not by its value: `delete_when=False` beside `read_only=True` is
 refused as `True` would be, because the pair makes no sense on the day the value changes.
+
+Keywords reach a dictionary unchecked at run time, so a misspelt one, or the text "false" where a switch is meant, is
+refused here: some of them delete.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict, TypeVar
 
+from ocf.component.gates import is_open
 from ocf.errors import ConfigError
 from ocf.objects import parse_path
 
@@ -18,6 +23,8 @@ if TYPE_CHECKING:
     from ocf.feature import Gate
 
 __all__ = ["Conflicts", "Fate", "Options", "Participation", "ResourceOptions"]
+
+WordT = TypeVar("WordT", bound=StrEnum)
 
 
 class Participation(StrEnum):
@@ -44,7 +51,7 @@ class Fate(StrEnum):
 
 
 class ResourceOptions(TypedDict, total=False):
-    """The keywords of `Builder.with_resource`.
+    """The keywords of `Builder.with_resource`; one that is None says nothing.
 
     Attributes:
         participation: Whether its health counts; a block counts in any case, and an error fails the pass in any case.
@@ -110,47 +117,81 @@ class Options:
             ConfigError: If two of them exclude each other, a field is no path, or the gate cannot answer; with every
                 problem.
         """
-        problems = list(_clashes(given))
-        leaves: list[tuple[str, ...]] = []
-        for text in given.get("leaves", ()):
-            try:
-                leaves.append(parse_path(text))
-            except ConfigError as error:
-                problems.append(str(error))
-        try:
-            fate = _fate(given)
-        except ConfigError as error:
-            fate = Fate.MANAGED
-            problems.append(str(error))
+        said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+        problems = [*_unknown(said), *_no_switches(said), *_clashes(said)]
+        leaves = _paths(said.get("leaves", ()), problems)
+        participation = _word(Participation, "participation", said, problems) or Participation.REQUIRED
+        on_conflict = _word(Conflicts, "on_conflict", said, problems) or Conflicts.TAKE
+        fate = _fate(said, problems)
         if problems:
             raise ConfigError("; ".join(problems))
         return cls(
             fate=fate,
-            participation=given.get("participation", Participation.REQUIRED),
-            leaves=tuple(leaves),
-            on_conflict=given.get("on_conflict", Conflicts.TAKE),
-            block_on_absence=given.get("block_on_absence", False),
-            ignore_if_absent=given.get("ignore_if_absent", False),
-            unowned=given.get("unowned", False),
-            block_on_foreign_controller=given.get("block_on_foreign_controller", False),
+            participation=participation,
+            leaves=leaves,
+            on_conflict=on_conflict,
+            block_on_absence=said.get("block_on_absence", False),
+            ignore_if_absent=said.get("ignore_if_absent", False),
+            unowned=said.get("unowned", False),
+            block_on_foreign_controller=said.get("block_on_foreign_controller", False),
         )
 
 
-def _fate(given: ResourceOptions) -> Fate:
-    gate = given.get("gated_by")
-    if given.get("read_only"):
+def _unknown(said: Mapping[str, Any]) -> Iterator[str]:
+    known = list(ResourceOptions.__annotations__)
+    for name in said:
+        if name not in known:
+            nearest = difflib.get_close_matches(name, known, n=1)
+            hint = f', did you mean "{nearest[0]}"?' if nearest else f"; there are {', '.join(known)}"
+            yield f'unknown option "{name}"{hint}'
+
+
+def _no_switches(said: Mapping[str, Any]) -> Iterator[str]:
+    for name in (*_ONE_WAY, *_TWO_WAY):
+        if not isinstance(said.get(name, False), bool):
+            yield f"{name} takes True or False, got {said[name]!r}"
+
+
+def _paths(leaves: object, problems: list[str]) -> tuple[tuple[str, ...], ...]:
+    if isinstance(leaves, str) or not isinstance(leaves, Sequence):
+        problems.append(f'leaves takes a list of fields, ["spec.replicas"], got {leaves!r}')
+        return ()
+    paths: list[tuple[str, ...]] = []
+    for text in leaves:
+        try:
+            paths.append(parse_path(text))
+        except ConfigError as error:
+            problems.append(str(error))
+    return tuple(paths)
+
+
+def _word(words: type[WordT], name: str, said: Mapping[str, Any], problems: list[str]) -> WordT | None:
+    """Read a word; the plain text of one is taken too."""
+    if name not in said:
+        return None
+    try:
+        return words(said[name])
+    except ValueError:
+        problems.append(f'{name} is one of {", ".join(words)}, got "{said[name]}"')
+        return None
+
+
+def _fate(said: Mapping[str, Any], problems: list[str]) -> Fate:
+    try:
+        gated_off = not is_open(said.get("gated_by"))
+    except ConfigError as error:
+        problems.append(str(error))
+        return Fate.MANAGED
+    if said.get("read_only"):
         return Fate.READ_ONLY
-    if given.get("orphan_when"):
+    if said.get("orphan_when"):
         return Fate.ORPHANED
-    if given.get("delete_when") or (gate is not None and not gate.enabled()):
-        return Fate.DELETED
-    return Fate.MANAGED
+    return Fate.DELETED if gated_off or said.get("delete_when") else Fate.MANAGED
 
 
-def _clashes(given: ResourceOptions) -> Iterator[str]:
-    said = {name for name, value in given.items() if value is not None}
+def _clashes(given: Mapping[str, Any]) -> Iterator[str]:
     # A switch that can only be thrown one way says nothing while it is off.
-    said -= {name for name in _SWITCHES if not given.get(name)}
+    said = {name for name, value in given.items() if value or name not in _ONE_WAY}
     if {"block_on_absence", "ignore_if_absent"} <= said:
         yield "BlockOnAbsence and IgnoreIfAbsent are mutually exclusive"
     if "block_on_absence" in said and "read_only" not in said:
@@ -162,8 +203,9 @@ def _clashes(given: ResourceOptions) -> Iterator[str]:
             yield problem
 
 
-_SWITCHES = ("read_only", "block_on_absence", "ignore_if_absent", "unowned", "block_on_foreign_controller")
-_EXCLUSIONS = (
+_ONE_WAY: Final = ("read_only", "block_on_absence", "ignore_if_absent", "unowned", "block_on_foreign_controller")
+_TWO_WAY: Final = ("delete_when", "orphan_when")
+_EXCLUSIONS: Final = (
     ("read_only", "delete_when", "ReadOnly is mutually exclusive with Delete and DeleteWhen"),
     ("read_only", "gated_by", "ReadOnly is mutually exclusive with GatedBy"),
     ("read_only", "block_on_foreign_controller", "BlockOnForeignController is mutually exclusive with ReadOnly"),
