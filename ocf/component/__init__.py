@@ -11,6 +11,7 @@ from ocf.component.leaving import BEFORE_SUSPENSION
 from ocf.component.options import Conflicts, Participation, ResourceOptions
 from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, depends_on
 from ocf.component.results import Action, Outcome, Result
+from ocf.component.topology import DataFlow
 
 __all__ = [
     "BEFORE_SUSPENSION",
@@ -19,6 +20,7 @@ __all__ = [
     "Component",
     "Condition",
     "Conflicts",
+    "DataFlow",
     "Outcome",
     "Participation",
     "Prerequisite",

@@ -45,6 +45,7 @@ class Builder:
         self._prerequisites: list[Prerequisite] = []
         self._suspended = False
         self._published = True
+        self._prunes = False
         self._grace_period = timedelta(0)
         self._poll_interval = _POLL_INTERVAL
 
@@ -90,9 +91,11 @@ class Builder:
         Args:
             gate: The gate, asked in every pass; None says nothing.
         """
-        if gate is not None and self._gate is not None:
+        if gate is None:
+            return self
+        if self._gate is not None:
             self._problems.append("feature gate already set; WithFeatureGate can only be called once")
-        self._gate = gate or self._gate
+        self._gate = gate
         return self
 
     def with_prerequisite(self, *prerequisites: Prerequisite | None) -> Self:
@@ -107,6 +110,17 @@ class Builder:
     def unpublished(self) -> Self:
         """Keep the component's condition out of the owner's status; it is only returned."""
         self._published = False
+        return self
+
+    def with_prune(self) -> Self:
+        """Delete objects that the component made in earlier passes and does not register any more.
+
+        Found are objects in the owner's namespace (in all, where the owner lives in none) that name the owner and were
+        applied by this component, of every kind of which it still registers a resource; that costs one list per kind
+        and pass. Nothing is pruned while a resource is blocked or the component is suspended. A resource that
+        `include_when` leaves out is not registered.
+        """
+        self._prunes = True
         return self
 
     def suspend(self, suspended: bool = True) -> Self:  # noqa: FBT001, FBT002 (reads as a sentence)
@@ -153,6 +167,7 @@ class Builder:
             prerequisites=tuple(self._prerequisites),
             suspended=self._suspended,
             published=self._published,
+            prunes=self._prunes,
             grace_period=self._grace_period,
             poll_interval=self._poll_interval,
         )

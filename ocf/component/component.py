@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
-from ocf.component.cleanup import delete_all, release_all
+from ocf.component import inspection
+from ocf.component.cleanup import CleanUp
 from ocf.component.conditions import (
     SUSPENSION_REASONS,
     Condition,
@@ -26,14 +27,17 @@ from ocf.component.conditions import (
 from ocf.component.context import ReconcileContext
 from ocf.component.convergence import converge
 from ocf.component.entries import Entry, scale_targets, scalers_first
+from ocf.component.gates import is_open
 from ocf.component.options import Fate
 from ocf.component.passes import Pass
 from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, ask
-from ocf.component.results import Outcome, Result
+from ocf.component.results import Action, Outcome, Result
 from ocf.component.suspension import suspend
-from ocf.concepts import ScaleTarget, data_scope
+from ocf.component.topology import DataFlow, data_flows
+from ocf.concepts import Resource, ScaleTarget, data_scope
 from ocf.errors import OcfError, ReconcileError
 from ocf.feature import Gate
+from ocf.objects import Manifest
 
 __all__ = ["Component"]
 
@@ -59,6 +63,7 @@ class Component:
         prerequisites: What it waits for before it does anything at all.
         suspended: Whether it is to be asleep.
         published: Whether its condition is written to the owner, or only returned.
+        prunes: Whether objects that it made and does not register any more are deleted.
         grace_period: How long it may take to become ready before it is called degraded or down; zero means for ever.
         poll_interval: When to look again while it waits for something that may come without an event.
     """
@@ -70,6 +75,7 @@ class Component:
     prerequisites: tuple[Prerequisite, ...]
     suspended: bool
     published: bool
+    prunes: bool
     grace_period: timedelta
     poll_interval: timedelta
 
@@ -93,43 +99,82 @@ class Component:
             except Exception as error:
                 self._fail(context, previous, error)
                 raise
+        self._stage(context, condition)
         requeue = self._requeue(condition, context.now)
         return Result(condition=condition, outcomes=tuple(outcomes), requeue_after=requeue)
+
+    def resource(self, identity: str) -> Resource | None:
+        """Return a registered resource, whatever becomes of its object; None if there is none of that identity.
+
+        Args:
+            identity: `apps/v1/Deployment/shop/backend`.
+        """
+        return next((entry.resource for entry in self.entries if entry.identity == identity), None)
+
+    def preview(self) -> list[Manifest]:
+        """Render what would be applied, without a cluster: the managed resources, in order of registration.
+
+        Guards are not asked and nothing is extracted, so data cells are seeded by whoever wants them filled. There is
+        no owner reference, no suspension, and no field that is left to others.
+
+        Raises:
+            ConfigError: Naming the resource that cannot be rendered.
+        """
+        return inspection.preview(self.entries)
+
+    @property
+    def registered_mutations(self) -> tuple[str, ...]:
+        """Names of the mutations of the managed resources, each once, whatever their gates say."""
+        return inspection.registered_mutations(self.entries)
+
+    def firing_set(self) -> tuple[str, ...]:
+        """Return the names of the mutations of the managed resources whose gates are open, each once.
+
+        Raises:
+            ConfigError: If a gate cannot answer; names the resource and the mutation.
+        """
+        return inspection.firing_set(self.entries)
+
+    def data_topology(self) -> tuple[DataFlow, ...]:
+        """Describe how data flows between the resources, one entry per cell."""
+        return data_flows(self.entries)
 
     async def _work(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[Outcome]]:
         if not self._is_enabled():
             return await self._disable(context, previous)
         unmet = await self._unmet(context, previous)
         if unmet is not None:
-            condition = self._told(Reason.PREREQUISITE_NOT_MET, unmet, context, previous)
-            self._stage(context, condition)
-            return condition, []
+            return self._told(Reason.PREREQUISITE_NOT_MET, unmet, context, previous), []
         current = Pass(self.name, context, self._scale_targets())
         if self.suspended:
             condition, outcomes = await self._suspend(current, previous)
         else:
             condition, outcomes = await self._converge(current, previous)
-        # Staged before the clean-up, so that a failure there is told over a condition that is true.
-        self._stage(context, condition)
-        outcomes += await delete_all(self._with(Fate.DELETED), current, "not wanted")
-        outcomes += await release_all(self._with(Fate.ORPHANED), current)
+        blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
+        outcomes += await self._clean_up(current, prune=not (self.suspended or blocked))
         return condition, outcomes
 
     def _is_enabled(self) -> bool:
         try:
-            return self.gate is None or self.gate.enabled()
+            return is_open(self.gate)
         except OcfError as error:
             raise _PreciseError(self.name, str(error), Reason.FEATURE_GATE_ERROR) from error
 
     async def _disable(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[Outcome]]:
         """Delete what the component made and let go of what is to stay; what it only reads is left alone."""
-        current = Pass(self.name, context, {})
-        wanted = [*self._with(Fate.MANAGED), *self._with(Fate.DELETED)]
-        outcomes = await delete_all(wanted, current, "disabled")
-        outcomes += await release_all(self._with(Fate.ORPHANED), current)
-        condition = self._told(Reason.DISABLED, "Component is disabled.", context, previous, ready=True)
-        self._stage(context, condition)
-        return condition, outcomes
+        outcomes = await self._clean_up(Pass(self.name, context, {}), disabled=True)
+        return self._told(Reason.DISABLED, "Component is disabled.", context, previous, ready=True), outcomes
+
+    async def _clean_up(self, current: Pass, *, disabled: bool = False, prune: bool = True) -> list[Outcome]:
+        work = CleanUp(current)
+        if disabled:
+            await work.delete(self._with(Fate.MANAGED, Fate.DELETED), "disabled")
+        else:
+            await work.delete(self._with(Fate.DELETED), "not wanted")
+        await work.release(self._with(Fate.ORPHANED))
+        if self.prunes and prune:
+            await work.prune(self.entries)
+        return work.done()
 
     async def _unmet(self, context: ReconcileContext, previous: Condition) -> str | None:
         """Return why the first prerequisite that is not met is not; None once the component is past them."""
@@ -146,7 +191,7 @@ class Component:
 
     def _scale_targets(self) -> dict[str, ScaleTarget]:
         try:
-            return scale_targets(self._with(Fate.MANAGED))
+            return scale_targets(self._with(Fate.MANAGED, Fate.READ_ONLY))
         except OcfError as error:
             raise ReconcileError(self.name, f"failed to find scale targets: {error}") from error
 
@@ -165,7 +210,7 @@ class Component:
         return condition, outcomes
 
     async def _suspend(self, current: Pass, previous: Condition) -> tuple[Condition, list[Outcome]]:
-        outcomes = await suspend(scalers_first(self._with(Fate.MANAGED), current.targets), current)
+        outcomes = await suspend(scalers_first(self._with(Fate.MANAGED, Fate.READ_ONLY), current.targets), current)
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
         generation = current.context.owned_by.generation
         return suspending(reports, previous=previous, generation=generation, now=current.context.now), outcomes

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from ocf.component.options import Fate, Options
 from ocf.concepts import (
     Alive,
     Completable,
+    Data,
     DataConsumer,
     DataProducer,
     Graceful,
     Guardable,
+    MutationInspector,
     Operational,
     Resource,
     Scaler,
@@ -47,6 +50,7 @@ class Entry:
     producer: DataProducer | None = None
     consumer: DataConsumer | None = None
     scaler: Scaler | None = None
+    inspector: MutationInspector | None = None
 
     @classmethod
     def of(cls, resource: Resource, options: Options) -> Entry:
@@ -68,6 +72,7 @@ class Entry:
             producer=resource if isinstance(resource, DataProducer) else None,
             consumer=resource if isinstance(resource, DataConsumer) else None,
             scaler=resource if isinstance(resource, Scaler) else None,
+            inspector=resource if isinstance(resource, MutationInspector) else None,
         )
 
     @property
@@ -79,6 +84,16 @@ class Entry:
     def identity(self) -> str:
         """Identity of the resource."""
         return self.resource.identity
+
+    @property
+    def cells_read(self) -> frozenset[Data[Any]]:
+        """The data that it reads, needed or not."""
+        return frozenset(read.cell for read in self.consumer.consumed_data) if self.consumer else frozenset()
+
+    @property
+    def cells_filled(self) -> frozenset[Data[Any]]:
+        """The data that it produces."""
+        return frozenset(self.producer.produced_data) if self.producer else frozenset()
 
 
 def scale_targets(entries: Sequence[Entry]) -> dict[str, ScaleTarget]:
@@ -111,6 +126,8 @@ def fields_left(entry: Entry, targets: dict[str, ScaleTarget]) -> tuple[tuple[st
 def scalers_first(entries: Sequence[Entry], targets: dict[str, ScaleTarget]) -> list[Entry]:
     """Put every scaler directly before its target; everything else stays in order of registration.
 
+    So does a scaler that reads data of its target, or of a resource between the two.
+
     Args:
         entries: The entries, in order of registration.
         targets: What the component's scalers scale.
@@ -121,8 +138,10 @@ def scalers_first(entries: Sequence[Entry], targets: dict[str, ScaleTarget]) -> 
         entry = waiting.pop(0)
         scalers = [
             other
-            for other in waiting
-            if (target := targets.get(other.identity)) and _same_object(target.key, entry.resource.key)
+            for at, other in enumerate(waiting)
+            if (target := targets.get(other.identity))
+            and _same_object(target.key, entry.resource.key)
+            and other.cells_read.isdisjoint(*(passed.cells_filled for passed in (entry, *waiting[:at])))
         ]
         waiting = [other for other in waiting if other not in scalers]
         ordered += [*scalers, entry]

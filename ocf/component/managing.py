@@ -7,14 +7,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import PatchType, Preconditions
 from ocf.component.leaving import hand_over, remembering
 from ocf.component.options import Conflicts
 from ocf.component.ownership import field_manager, sendable
-from ocf.component.quiet import Difference, differences, owned_fields
+from ocf.component.quiet import Difference, differences
 from ocf.concepts import Operation
 from ocf.errors import ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
-from ocf.objects import Manifest, is_quantity_field
+from ocf.objects import Manifest, format_path, is_quantity_field
 
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
@@ -99,66 +98,11 @@ class ManagedObject:
             return applied
         return Applied(applied.live, Operation.UPDATED, applied.writes + 1, (*handed, *applied.reasons))
 
-    def is_ours(self, live: Manifest) -> bool:
-        """Tell whether the object may be deleted: it names our owner, or nobody and was applied by us.
-
-        Args:
-            live: The live object.
-        """
-        owner = self._context.owned_by
-        if owner.foreign_controller(live):
-            return False
-        return owner.references(live) or owned_fields(live, self._manager) is not None
-
-    async def delete(self, live: Manifest) -> None:
-        """Delete the object as it was read, and no other of its name.
-
-        Args:
-            live: The live object.
-
-        Raises:
-            ReconcileError: Naming the resource; an object that is gone already is fine.
-        """
-        metadata = live["metadata"]
-        asread = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
-        try:
-            await self._cluster.delete(self._resource.key, preconditions=asread)
-        except NotFoundError:
-            return
-        except ConflictError as error:
-            raise self._failed("delete", error, "as observed") from error
-        except OcfError as error:
-            raise self._failed("delete", error) from error
-
-    async def release(self, live: Manifest) -> None:
-        """Take our owner reference off the object, and keep the object.
-
-        Args:
-            live: The live object.
-
-        Raises:
-            ReconcileError: Naming the resource; an object that is gone already is fine.
-        """
-        released = self._context.owned_by.disowned(live)["metadata"].get("ownerReferences")
-        metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": released}
-        try:
-            await self._cluster.patch(
-                self._resource.key,
-                {"metadata": metadata},
-                patch_type=PatchType.MERGE,
-                field_manager=self._manager,
-            )
-        except NotFoundError:
-            return
-        except OcfError as error:
-            raise self._failed("orphan", error) from error
-
-    def _failed(self, what: str, error: OcfError, how: str = "") -> ReconcileError:
+    def _failed(self, what: str, error: OcfError) -> ReconcileError:
         """Name the resource and what was tried, once."""
         identity = self._resource.identity
         problem = error.problem if isinstance(error, MutationError | ReconcileError) else str(error)
-        tried = " ".join(filter(None, [f"failed to {what} resource {identity}", how]))
-        return ReconcileError(self._component, f"{tried}: {problem}", resource=identity)
+        return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
 
     def _wanted(self, *, suspended: bool) -> Manifest:
         try:
@@ -192,10 +136,23 @@ class ManagedObject:
             reasons = tuple(_shown(difference) for difference in self._differences(wanted, live))
             if not reasons:
                 return Applied(live, Operation.NONE)
-        force = self._options.on_conflict is Conflicts.TAKE
-        answer = await self._cluster.apply(wanted, field_manager=self._manager, force=force)
+        answer = await self._send(wanted)
         self._remember_rewrites(wanted, answer)
         return Applied(answer, _classified(live, answer), 1, reasons)
+
+    async def _send(self, wanted: Manifest) -> Manifest:
+        force = self._options.on_conflict is Conflicts.TAKE
+        try:
+            return await self._cluster.apply(wanted, field_manager=self._manager, force=force)
+        except ConflictError as error:
+            if force or not self._is_about_leaves(error):
+                raise
+        # Only a suspension sends a field that is left to others, and takes it on purpose.
+        return await self._cluster.apply(wanted, field_manager=self._manager, force=True)
+
+    def _is_about_leaves(self, error: ConflictError) -> bool:
+        leaves = {f".{format_path(path)}" for path in self._leaves}
+        return bool(error.causes) and all(cause.field in leaves for cause in error.causes)
 
     def _differences(self, wanted: Manifest, live: Manifest, *, fresh: bool = False) -> list[Difference]:
         key = self._resource.key

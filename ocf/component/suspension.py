@@ -1,14 +1,20 @@
-"""Putting a component to sleep: as many of its resources as possible, scalers before what they scale."""
+"""Putting a component to sleep: as many of its resources as possible, scalers before what they scale.
+
+Rendering the suspended form may need data that other resources produce. Those that cannot be suspended themselves
+are not applied, only read, and only if somebody needs their data.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+from ocf.component.options import Fate
 from ocf.component.passes import Pass, joined, outcome_of
+from ocf.component.removal import Removal
 from ocf.component.results import Action, Outcome
-from ocf.concepts import StatusReport, SuspensionStatus
-from ocf.errors import ReconcileError
+from ocf.concepts import Data, StatusReport, SuspensionStatus
+from ocf.errors import NotReadyError, ReconcileError
 from ocf.objects import get_field
 
 if TYPE_CHECKING:
@@ -19,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["suspend"]
 
 
-async def suspend(entries: Iterable[Entry], current: Pass) -> list[Outcome]:
+async def suspend(entries: Sequence[Entry], current: Pass) -> list[Outcome]:
     """Bring every resource that can be suspended into its suspended form; guards are not asked.
 
     Args:
-        entries: The managed resources, scalers first.
+        entries: The managed and read-only resources, scalers first.
         current: The pass.
 
     Returns:
@@ -32,17 +38,31 @@ async def suspend(entries: Iterable[Entry], current: Pass) -> list[Outcome]:
     Raises:
         ReconcileError: With every error, after all the others were suspended.
     """
+    needed = frozenset[Data[Any]]().union(*(entry.cells_read for entry in entries if _sleeps(entry)))
     outcomes: list[Outcome] = []
     errors: list[ReconcileError] = []
     for entry in entries:
-        if entry.suspendable is not None:
-            try:
+        try:
+            if _sleeps(entry) and entry.suspendable is not None:
                 outcomes.append(await _one(entry, entry.suspendable, current))
-            except ReconcileError as error:
-                errors.append(error)
+            elif not needed.isdisjoint(entry.cells_filled):
+                await _read(entry, current)
+        except ReconcileError as error:
+            errors.append(error)
     if errors:
         raise joined(current.component, errors) from errors[0]
     return outcomes
+
+
+def _sleeps(entry: Entry) -> bool:
+    return entry.fate is Fate.MANAGED and entry.suspendable is not None
+
+
+async def _read(entry: Entry, current: Pass) -> None:
+    """Get the data of a resource that stays as it is."""
+    live = await current.object_of(entry).get()
+    if live is not None:
+        current.extract(entry, live)
 
 
 async def _one(entry: Entry, suspendable: Suspendable, current: Pass) -> Outcome:
@@ -54,13 +74,18 @@ async def _one(entry: Entry, suspendable: Suspendable, current: Pass) -> Outcome
     already = _needs_nothing(entry, live, current, deletes=deletes)
     if already is not None:
         return already
-    applied = await managed.apply(live, suspended=True)
+    try:
+        applied = await managed.apply(live, suspended=True)
+    except ReconcileError as error:
+        if live is None and _lacks_data(error):
+            return _absent(entry, f"Resource {entry.identity} does not exist.")
+        raise
     with current.failing("determine suspension status of", entry):
         report = suspendable.suspension_status(applied.live)
     current.extract(entry, applied.live)
     if not deletes or report.status is not SuspensionStatus.SUSPENDED:
         return outcome_of(entry, applied, report)
-    await managed.delete(applied.live)
+    await Removal(current.component, current.context).delete(applied.live)
     if get_field(applied.live, ("metadata", "finalizers")):
         report = _waiting_for_end(entry)
     return Outcome(
@@ -77,8 +102,7 @@ def _needs_nothing(entry: Entry, live: Manifest | None, current: Pass, *, delete
     if live is None:
         if not deletes:
             return None
-        report = StatusReport(SuspensionStatus.SUSPENDED, f"Resource {entry.identity} already deleted.")
-        return Outcome(resource=entry.identity, action=Action.ABSENT, report=report)
+        return _absent(entry, f"Resource {entry.identity} already deleted.")
     if entry.options.block_on_foreign_controller:
         controller = current.context.owned_by.foreign_controller(live)
         if controller:
@@ -87,6 +111,18 @@ def _needs_nothing(entry: Entry, live: Manifest | None, current: Pass, *, delete
     if deletes and get_field(live, ("metadata", "deletionTimestamp")) is not None:
         return Outcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_end(entry))
     return None
+
+
+def _absent(entry: Entry, reason: str) -> Outcome:
+    report = StatusReport(SuspensionStatus.SUSPENDED, reason)
+    return Outcome(resource=entry.identity, action=Action.ABSENT, report=report)
+
+
+def _lacks_data(error: BaseException | None) -> bool:
+    """Tell whether an object cannot be rendered yet: it never was, so there is nothing to put to sleep."""
+    while error is not None and not isinstance(error, NotReadyError):
+        error = error.__cause__
+    return error is not None
 
 
 def _waiting_for_end(entry: Entry) -> StatusReport[SuspensionStatus]:

@@ -1,8 +1,9 @@
-"""How data flows between the resources of a component, checked before anything runs."""
+"""How data flows between the resources of a component: checked before anything runs, and shown to whoever asks."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ocf.component.options import Fate
@@ -11,7 +12,43 @@ if TYPE_CHECKING:
     from ocf.component.entries import Entry
     from ocf.concepts import Data
 
-__all__ = ["data_problems"]
+__all__ = ["DataFlow", "data_flows", "data_problems"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFlow:
+    """Where the value of a data cell comes from and where it goes; resources are named by identity.
+
+    Args:
+        data: Name of the cell.
+        producers: Who fills it, in order; the last one wins.
+        guarded: Who is blocked without it.
+        optional: Who reads it, but can do without.
+    """
+
+    data: str
+    producers: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+
+def data_flows(entries: Sequence[Entry]) -> tuple[DataFlow, ...]:
+    """Describe how data flows, in the order in which the cells are first mentioned.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+    """
+    reached = list(_reached(entries))
+    cells = dict.fromkeys(cell for entry in reached for cell in (*_reads(entry), *_writes(entry)))
+    return tuple(
+        DataFlow(
+            data=cell.name,
+            producers=tuple(entry.identity for entry in reached if cell in _writes(entry)),
+            guarded=tuple(entry.identity for entry in reached if _reads(entry).get(cell) is False),
+            optional=tuple(entry.identity for entry in reached if _reads(entry).get(cell)),
+        )
+        for cell in cells
+    )
 
 
 def data_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
@@ -28,11 +65,8 @@ def data_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
     """
     produced: set[Data[Any]] = set()
     by_name: dict[str, Data[Any]] = {}
-    for entry in entries:
-        if entry.fate not in {Fate.MANAGED, Fate.READ_ONLY}:
-            continue
-        reads = [read.cell for read in entry.consumer.consumed_data] if entry.consumer else []
-        writes = list(entry.producer.produced_data) if entry.producer else []
+    for entry in _reached(entries):
+        reads, writes = _reads(entry), _writes(entry)
         for cell in reads:
             if cell not in produced:
                 yield f'resource "{entry.identity}" reads data "{cell.name}" but no earlier resource produces it'
@@ -41,3 +75,19 @@ def data_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
             if by_name.setdefault(cell.name, cell) is not cell:
                 rule = "a distinct cell already uses that name; data names must be unique within a component"
                 yield f'resource "{entry.identity}" in component "{component}" declares data "{cell.name}", but {rule}'
+
+
+def _reached(entries: Sequence[Entry]) -> Iterator[Entry]:
+    return (entry for entry in entries if entry.fate in {Fate.MANAGED, Fate.READ_ONLY})
+
+
+def _reads(entry: Entry) -> dict[Data[Any], bool]:
+    """Return the cells that a resource reads, and whether it can do without."""
+    reads: dict[Data[Any], bool] = {}
+    for read in entry.consumer.consumed_data if entry.consumer else ():
+        reads[read.cell] = read.optional and reads.get(read.cell, True)
+    return reads
+
+
+def _writes(entry: Entry) -> Sequence[Data[Any]]:
+    return entry.producer.produced_data if entry.producer else ()

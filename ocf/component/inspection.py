@@ -1,0 +1,81 @@
+"""Looking at a component without a cluster: what it would apply, and which of its mutations take part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ocf.component.entries import fields_left, scale_targets
+from ocf.component.options import Fate
+from ocf.component.ownership import sendable
+from ocf.errors import ConfigError, MutationError
+
+if TYPE_CHECKING:
+    from ocf.component.entries import Entry
+    from ocf.objects import Manifest
+
+__all__ = ["firing_set", "preview", "registered_mutations"]
+
+
+def preview(entries: Sequence[Entry]) -> list[Manifest]:
+    """Render the managed resources, as they would be applied while the component is awake.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+
+    Raises:
+        ConfigError: Naming the resource that cannot be rendered.
+    """
+    targets = scale_targets([entry for entry in entries if entry.fate in {Fate.MANAGED, Fate.READ_ONLY}])
+    return [_rendered(entry, fields_left(entry, targets)) for entry in _managed(entries)]
+
+
+def registered_mutations(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the names of the mutations of all managed resources, each once, whatever their gates say.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+    """
+    inspectors = (entry.inspector for entry in _managed(entries) if entry.inspector is not None)
+    return tuple(dict.fromkeys(name for inspector in inspectors for name in inspector.registered_mutations))
+
+
+def firing_set(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the names of the mutations of all managed resources whose gates are open, each once.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+
+    Raises:
+        ConfigError: If a gate cannot answer; names the resource and the mutation.
+    """
+    names: dict[str, None] = {}
+    for entry in _managed(entries):
+        try:
+            names |= dict.fromkeys(entry.inspector.firing_set() if entry.inspector is not None else ())
+        except Exception as error:
+            raise ConfigError(f'firing set for resource "{entry.identity}": {_describe(error)}') from error
+    return tuple(names)
+
+
+def _managed(entries: Iterable[Entry]) -> Iterator[Entry]:
+    return (entry for entry in entries if entry.fate is Fate.MANAGED)
+
+
+def _rendered(entry: Entry, leaves: tuple[tuple[str, ...], ...]) -> Manifest:
+    try:
+        rendered: object = entry.resource.render(leaves=leaves)
+    except Exception as error:
+        raise ConfigError(f'preview resource "{entry.identity}": {_describe(error)}') from error
+    if not isinstance(rendered, dict):
+        raise ConfigError(f'preview resource "{entry.identity}": returned {_shown(rendered)}')
+    return sendable(rendered)
+
+
+def _shown(rendered: object) -> str:
+    return "a nil object" if rendered is None else f"no manifest but {type(rendered).__name__}"
+
+
+def _describe(error: Exception) -> str:
+    """Word a cause; what names the resource already does not name it again."""
+    return error.problem if isinstance(error, MutationError) else str(error)
