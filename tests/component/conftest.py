@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any, TypeAlias
 
 import pytest
 
@@ -10,7 +11,15 @@ from ocf.cluster import PatchType, Subresource
 from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, ReconcileContext, Result, reconciling
 from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.primitives import deployment, hpa
+from ocf.primitives import StaticBuilder, deployment, hpa
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator
+
+StaticKind: TypeAlias = StaticBuilder[Any, BaseMutator]
+_CONFIG_MAP: Kind[Any, BaseMutator] = Kind("v1", "ConfigMap", "V1ConfigMap", BaseMutator)
+_CLUSTER_ROLE: Kind[Any, BaseMutator] = Kind(
+    "rbac.authorization.k8s.io/v1", "ClusterRole", "V1ClusterRole", BaseMutator, cluster_scoped=True
+)
 
 
 class ManualClock:
@@ -56,6 +65,28 @@ class World:
     async def exists(self, key: ObjectKey) -> bool:
         kept = await self.cluster.list(key.api_version, key.kind, namespace=key.namespace)
         return any(item["metadata"]["name"] == key.name for item in kept.items)
+
+    async def create(self, key: ObjectKey, **content: Any) -> Manifest:
+        """Make an object as somebody else does; `metadata` is merged into its own."""
+        metadata = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
+        metadata |= content.pop("metadata", {})
+        manifest = {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata, **content}
+        return await self.cluster.create(manifest, field_manager="somebody")
+
+    async def change(self, key: ObjectKey, **patch: Any) -> Manifest:
+        """Change an object as somebody else does."""
+        return await self.cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="somebody")
+
+    async def other_owner(self) -> Manifest:
+        """Make another owner, `Shop shop/other`, and return a controller reference to it."""
+        other = await self.create(ObjectKey("example.com/v1", "Shop", "other", "shop"))
+        named = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "other", "uid": other["metadata"]["uid"]}
+        return named | {"controller": True}
+
+    async def owners(self, key: ObjectKey) -> list[str]:
+        """Return the names of an object's owners."""
+        metadata = (await self.cluster.get(key))["metadata"]
+        return [reference["name"] for reference in metadata.get("ownerReferences", [])]
 
     async def replicas(self) -> int:
         found: int = (await self.cluster.get(self.web))["spec"]["replicas"]
@@ -165,6 +196,25 @@ def hpa_base() -> Manifest:
             ],
         },
     }
+
+
+@pytest.fixture
+def config_map() -> Callable[..., StaticKind]:
+    """Make the builder of a static resource, `ConfigMap shop/<name>`."""
+
+    def build(name: str = "settings", **data: str) -> StaticKind:
+        metadata = {"name": name, "namespace": "shop"}
+        base = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data or {"a": "1"}}
+        return StaticBuilder(base, _CONFIG_MAP, Handlers())
+
+    return build
+
+
+@pytest.fixture
+def cluster_role() -> StaticKind:
+    """The builder of a cluster-scoped resource, `ClusterRole viewer`."""
+    base = {"apiVersion": _CLUSTER_ROLE.api_version, "kind": "ClusterRole", "metadata": {"name": "viewer"}}
+    return StaticBuilder(base, _CLUSTER_ROLE, Handlers())
 
 
 @pytest.fixture
