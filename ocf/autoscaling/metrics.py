@@ -7,13 +7,13 @@ API server then refuses the whole object, far from the line that was wrong. A fa
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, cast
 
 from ocf.errors import ConfigError, QuantityError
-from ocf.objects.quantity import Quantity
+from ocf.objects import Manifest, Quantity, client_model
 
 if TYPE_CHECKING:
-    from kubernetes.client import V2MetricSpec, V2MetricTarget
+    from kubernetes.client import V2MetricSpec
 
 __all__ = ["cpu", "memory"]
 
@@ -71,22 +71,21 @@ def memory(*, average_utilization: int | None = None, average_value: str | int |
 
 
 def _resource(name: str, **targets: str | int | None) -> V2MetricSpec:
-    # Loading the models takes longer than everything else in this package.
-    from kubernetes.client import V2MetricSpec, V2ResourceMetricSource
-
-    source = V2ResourceMetricSource(name=name, target=_target(f"metrics.{name}", targets))
-    return V2MetricSpec(type="Resource", resource=source)
+    return _metric("Resource", "resource", {"name": name, "target": _target(f"metrics.{name}", targets)})
 
 
-def _target(factory: str, targets: dict[str, str | int | None]) -> V2MetricTarget:
+def _metric(kind: str, field: str, source: Manifest) -> V2MetricSpec:
+    """Make a metric of a type from its source, as a manifest has it: one model checks the whole at once."""
+    return cast("V2MetricSpec", client_model("V2MetricSpec").model_validate({"type": kind, field: source}))
+
+
+def _target(factory: str, targets: dict[str, str | int | None]) -> Manifest:
     """Make the one target that was given.
 
     Args:
         factory: What the caller is called in errors.
         targets: The targets it offers, by the name of its parameters; None for one that was not given.
     """
-    from kubernetes.client import V2MetricTarget
-
     given = {name: value for name, value in targets.items() if value is not None}
     if len(given) != 1:
         shown = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none"
@@ -94,8 +93,8 @@ def _target(factory: str, targets: dict[str, str | int | None]) -> V2MetricTarge
     ((name, value),) = given.items()
     subject = f"{factory}: {name}"
     if name == "average_utilization":
-        return V2MetricTarget(type="Utilization", average_utilization=_utilization(subject, value))
-    return V2MetricTarget(type="AverageValue", average_value=_quantity(subject, value))
+        return {"type": "Utilization", "averageUtilization": _utilization(subject, value)}
+    return {"type": "AverageValue", "averageValue": _quantity(subject, value)}
 
 
 def _utilization(subject: str, value: object) -> int:

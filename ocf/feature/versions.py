@@ -7,6 +7,7 @@ a version is read, so a version is turned once into a plain tuple, its order, an
 """
 
 import re
+from functools import lru_cache
 from typing import Final, TypeAlias
 
 from semver import Version
@@ -50,6 +51,8 @@ def shown(value: object) -> str:
     return f"{value[:_MAX_SHOWN]!r}… ({len(value)} characters)"
 
 
+# An operator asks many gates about the same few versions, anew in every pass.
+@lru_cache(maxsize=256)
 def read_version(text: str) -> Version | None:
     """Read a version, or tell that it is none.
 

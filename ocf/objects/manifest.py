@@ -4,6 +4,7 @@ Everything below the editors holds an object as a plain `dict` in API spelling: 
 sends, and what was not declared is not there. `Manifest` is the one place where the package says `Any`.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -16,6 +17,9 @@ Manifest: TypeAlias = dict[str, Any]
 
 PREFIX: Final = "ocf.dev"
 """The prefix of every annotation, label, API group and finalizer that is ours."""
+
+
+_KEY_FIELDS: Final = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -59,21 +63,24 @@ class ObjectKey:
         """
         metadata = manifest.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
-        values = {
-            "apiVersion": manifest.get("apiVersion"),
-            "kind": manifest.get("kind"),
-            "metadata.name": metadata.get("name"),
-            "metadata.namespace": metadata.get("namespace") or "",
-        }
-        wrong = [
-            FieldProblem(path, f"must be a text, not {value!r}" if value else "required value")
-            for path, value in values.items()
-            if not isinstance(value, str) or (not value and path != "metadata.namespace")
-        ]
+        key = cls(
+            manifest.get("apiVersion"),  # type: ignore[arg-type]  # looked at below, all at once
+            manifest.get("kind"),  # type: ignore[arg-type]  # likewise
+            metadata.get("name"),  # type: ignore[arg-type]  # likewise
+            metadata.get("namespace") or "",
+        )
+        wrong = list(key._problems())
         if wrong:
-            subject = f"{manifest.get('kind') or 'object'} {metadata.get('name') or ''}".strip()
-            raise ManifestError(subject, wrong)
-        return cls(*(str(value) for value in values.values()))
+            raise ManifestError(f"{key.kind or 'object'} {key.name or ''}".strip(), wrong)
+        return key
+
+    def _problems(self) -> Iterator[FieldProblem]:
+        values = (self.api_version, self.kind, self.name, self.namespace)
+        for path, value in zip(_KEY_FIELDS, values, strict=True):
+            if not isinstance(value, str):
+                yield FieldProblem(path, "required value" if value is None else f"must be a text, not {value!r}")
+            elif not value and path != "metadata.namespace":
+                yield FieldProblem(path, "required value")
 
 
 def split_api_version(api_version: str) -> tuple[str, str]:

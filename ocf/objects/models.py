@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar, Union, cast, 
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects.documents import load_document
-from ocf.objects.manifest import Manifest, copy_json, split_api_version
+from ocf.objects.manifest import Manifest, split_api_version
 from ocf.objects.paths import FieldPath, format_path, get_field
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ _SECRET_KEYS: Final = frozenset({"data", "stringData", "env", "args", "command",
 _LONGEST_SHOWN: Final = 60
 
 
+@cache
 def client_model(name: str) -> type[BaseModel]:
     """Return a model of the Kubernetes client, loading it on first use.
 
@@ -103,16 +104,31 @@ def read_base(source: object, model: type[ModelT], *, api_version: str, kind: st
         nearest
             known one), a value of the wrong type.
     """
-    manifest = _to_manifest(source, model, api_version, kind)
+    if type(source).__name__ == model.__name__:
+        # The models have checked themselves, and may leave out what they are. Compared by name: those of kubernetes.aio
+        # are classes of their own.
+        manifest = {"apiVersion": api_version, "kind": kind, **write_model(cast("BaseModel", source))}
+        _demand_kind(manifest, api_version, kind)
+        return manifest
+    if isinstance(source, str):
+        manifest = load_document(source)
+    elif isinstance(source, Mapping):
+        manifest = dict(source)
+    else:
+        expected = f"must be a {model.__name__}, a manifest or a YAML text"
+        raise ManifestError(kind, [FieldProblem("", f"{expected}, got an object of type {type(source).__name__}")])
+    _demand_kind(manifest, api_version, kind)
+    return _validated(manifest, model, _subject(kind, manifest))
+
+
+def _demand_kind(manifest: Manifest, api_version: str, kind: str) -> None:
     problems = [
         FieldProblem(field, f'must be "{expected}"{_seen((field,), manifest.get(field))}')
         for field, expected in (("apiVersion", api_version), ("kind", kind))
         if manifest.get(field) != expected
     ]
-    subject = _subject(kind, manifest)
     if problems:
-        raise ManifestError(subject, problems)
-    return write_model(_validated(manifest, model, subject))
+        raise ManifestError(_subject(kind, manifest), problems)
 
 
 def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
@@ -169,11 +185,9 @@ def write_model(model: BaseModel) -> Manifest:
     Raises:
         ManifestError: If the model holds something it should not, for example `42` in a list of metrics.
     """
-    from pydantic_core import PydanticSerializationError
-
     try:
         written: Manifest = model.model_dump(mode="json", by_alias=True, exclude_none=True, warnings="error")
-    except PydanticSerializationError as error:
+    except ValueError as error:
         raise _unwritable(model, error) from None
     return written
 
@@ -275,36 +289,22 @@ def _model_named(name: str) -> type[BaseModel] | None:
     return found
 
 
-def _to_manifest(source: object, model: type[BaseModel], api_version: str, kind: str) -> Manifest:
-    """Give the source as a manifest of our own, not yet checked; a model may leave apiVersion and kind unset."""
-    if isinstance(source, str):
-        return load_document(source)
-    if isinstance(source, Mapping):
-        copied: Manifest = copy_json(dict(source))
-        return copied
-    # Compared by name: the models of kubernetes.aio are classes of their own.
-    if type(source).__name__ == model.__name__:
-        return {"apiVersion": api_version, "kind": kind, **write_model(cast("BaseModel", source))}
-    expected = f"must be a {model.__name__}, a manifest or a YAML text"
-    raise ManifestError(kind, [FieldProblem("", f"{expected}, got an object of type {type(source).__name__}")])
-
-
-def _validated(manifest: Manifest, model: type[ModelT], subject: str) -> ModelT:
-    """Validate strictly; a number in a quantity field is mended first."""
+def _validated(manifest: Manifest, model: type[BaseModel], subject: str) -> Manifest:
+    """Return what the model makes of a manifest; a number in a quantity field is mended first."""
     from pydantic import ValidationError
 
     try:
-        valid = model.model_validate(manifest)
+        written = write_model(model.model_validate(manifest))
     except ValidationError as error:
         errors = error.errors()
         mended = _with_quantities_as_text(errors, manifest, model)
         if mended is manifest:
             raise ManifestError(subject, _problems(errors, manifest, model)) from None
         return _validated(mended, model, subject)
-    strays = list(_stray_keys(manifest, valid.model_dump(mode="json", by_alias=True, exclude_none=True), ()))
+    strays = list(_stray_keys(manifest, written, ()))
     if strays:
         raise ManifestError(subject, [_unknown_field(model, path) for path in strays])
-    return valid
+    return written
 
 
 def _stray_keys(given: Any, written: Any, path: FieldPath) -> Iterator[FieldPath]:

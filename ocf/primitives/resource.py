@@ -21,7 +21,7 @@ from ocf.concepts import (
     StatusReport,
     SuspensionStatus,
 )
-from ocf.errors import ConfigError, HandlerError
+from ocf.errors import FeatureGateError, HandlerError
 from ocf.objects import Manifest, ObjectKey, read_live
 from ocf.primitives.answers import ask
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, StatusT
@@ -147,7 +147,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """Return the names of the mutations whose gate is absent or enabled, in order of registration.
 
         Raises:
-            ConfigError: If a gate cannot answer.
+            FeatureGateError: If a gate cannot answer.
         """
         return tuple(mutation.name for mutation in self._definition.mutations if self._fires(mutation))
 
@@ -201,7 +201,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         try:
             return mutation.fires()
         except Exception as error:
-            raise ConfigError(f'evaluating gate for mutation "{mutation.name}": {error}') from error
+            raise FeatureGateError(f'evaluating gate for mutation "{mutation.name}": {error}') from error
 
     def _observe(self, live: Manifest) -> ModelT:
         """Turn a live object into the model that handlers get.

@@ -128,7 +128,7 @@ class TestMutations:
 
     def test_a_gate_that_cannot_answer_is_named_with_its_mutation(self, hpa_base: Manifest) -> None:
         mutation = hpa.Mutation("x", nothing, feature=VersionGate("nonsense", ">= 2"))
-        with pytest.raises(Exception, match='evaluating gate for mutation "x": '):
+        with pytest.raises(FeatureGateError, match='evaluating gate for mutation "x": '):
             hpa.Builder(hpa_base).with_mutation(mutation).build().firing_set()
 
 
