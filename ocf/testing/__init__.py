@@ -1,0 +1,50 @@
+"""For people who test their operators: a clock, faults, crashes, proofs of quiet, goldens, a linter of conditions.
+
+Whatever wraps a cluster wraps any cluster. The ways things go wrong are a module of their own, `ocf.testing.faults`,
+and so are the fixtures for pytest, `ocf.testing.plugin`: nothing else in this room needs pytest.
+"""
+
+from ocf.testing.clock import VirtualClock
+from ocf.testing.conditions import Finding, Rule, Severity, lint_conditions
+from ocf.testing.disturbances import DisturbanceReport, DisturbedWrite, disturb_each_write
+from ocf.testing.faults import Fault
+from ocf.testing.faulty import FaultyCluster, Injection
+from ocf.testing.goldens import Subject, assert_golden, serialize
+from ocf.testing.interception import InterceptingCluster
+from ocf.testing.matrix import MatrixCase, VersionMatrix
+from ocf.testing.processes import Disturbance, SimulatedCrash
+from ocf.testing.quiet import Reconcile, assert_quiet
+from ocf.testing.recording import RecordingCluster
+from ocf.testing.regimes import Firing, Fixture, Regime
+from ocf.testing.rewriting import RewritingCluster
+from ocf.testing.snapshots import snapshot
+
+__all__ = [
+    "Disturbance",
+    "DisturbanceReport",
+    "DisturbedWrite",
+    "Fault",
+    "FaultyCluster",
+    "Finding",
+    "Firing",
+    "Fixture",
+    "Injection",
+    "InterceptingCluster",
+    "MatrixCase",
+    "Reconcile",
+    "RecordingCluster",
+    "Regime",
+    "RewritingCluster",
+    "Rule",
+    "Severity",
+    "SimulatedCrash",
+    "Subject",
+    "VersionMatrix",
+    "VirtualClock",
+    "assert_golden",
+    "assert_quiet",
+    "disturb_each_write",
+    "lint_conditions",
+    "serialize",
+    "snapshot",
+]

@@ -1,0 +1,241 @@
+r"""A linter for status conditions, by the rules of `metav1.Condition`.
+
+Conditions are an operator's interface to people and to `kubectl wait`; nothing checks them but a schema, if there is
+one, and much of what goes wrong with them no schema can see: a time that moves in every pass, a generation that has not
+happened yet. The rules are those of the API reference
+(https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.34/#condition-v1-meta) and of the API conventions
+(https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties).
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from ocf.concepts import parse_time
+
+__all__ = ["Finding", "Rule", "Severity", "lint_conditions"]
+
+# Patterns and lengths of the schema that is generated for metav1.Condition.
+_TYPE: Final = re.compile(
+    r"([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])"
+)
+_REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
+_LONGEST: Final = {"type": 316, "reason": 1024, "message": 32768}
+_CAMEL_CASE: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_STATUSES: Final = ("True", "False", "Unknown")
+_FIELDS: Final = frozenset({"type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"})
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    FAIL = "FAIL"
+    """Against the API: a schema refuses it, or a reader is told something that is not so."""
+
+    WARN = "WARN"
+    """Against a convention, or only probably wrong."""
+
+
+class Rule(StrEnum):
+    """What a finding is about; the codes do not change."""
+
+    NOT_A_CONDITION = "not-a-condition"
+    FIELD_UNKNOWN = "field-unknown"
+    TYPE_INVALID = "type-invalid"
+    TYPE_NOT_CAMEL_CASE = "type-not-camel-case"
+    TYPE_DUPLICATE = "type-duplicate"
+    STATUS_INVALID = "status-invalid"
+    REASON_INVALID = "reason-invalid"
+    REASON_NOT_CAMEL_CASE = "reason-not-camel-case"
+    MESSAGE_INVALID = "message-invalid"
+    MESSAGE_EMPTY = "message-empty"
+    TIME_INVALID = "time-invalid"
+    TIME_MOVED = "time-moved"
+    TIME_MOVED_WITH_REASON = "time-moved-with-reason"
+    TIME_NOT_MOVED = "time-not-moved"
+    TIME_BACKWARDS = "time-backwards"
+    GENERATION_INVALID = "generation-invalid"
+    GENERATION_AHEAD = "generation-ahead"
+    GENERATION_BEHIND = "generation-behind"
+    GENERATION_BACKWARDS = "generation-backwards"
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return Severity.WARN if self in _WARNINGS else Severity.FAIL
+
+
+_WARNINGS: Final = frozenset(
+    {
+        Rule.FIELD_UNKNOWN,
+        Rule.TYPE_NOT_CAMEL_CASE,
+        Rule.REASON_NOT_CAMEL_CASE,
+        Rule.MESSAGE_EMPTY,
+        Rule.TIME_MOVED_WITH_REASON,
+        Rule.TIME_NOT_MOVED,
+        Rule.GENERATION_BEHIND,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong with a list of conditions.
+
+    Args:
+        rule: Which rule it breaks.
+        path: The field, from the list inwards: `[0].reason`.
+        problem: The value seen and the value allowed.
+    """
+
+    rule: Rule
+    path: str
+    problem: str
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is."""
+        return self.rule.severity
+
+    def __str__(self) -> str:
+        return f"{self.severity} {self.rule} {self.path}: {self.problem}"
+
+
+def lint_conditions(
+    conditions: Sequence[Any],
+    *,
+    generation: int | None = None,
+    previous: Sequence[Any] = (),
+) -> tuple[Finding, ...]:
+    """Check the conditions of an object.
+
+    Args:
+        conditions: `status.conditions`: maps in API spelling.
+        generation: `metadata.generation` of the object; None where it is not known.
+        previous: `status.conditions` as they were before; what changed since is checked, too.
+
+    Returns:
+        What is wrong, in order of the conditions; empty if nothing is.
+
+    Example:
+        >>> ready = {
+        ...     "type": "Ready",
+        ...     "status": "yes",
+        ...     "reason": "all good",
+        ...     "message": "Ready.",
+        ...     "lastTransitionTime": "2026-01-31T12:00:00Z",
+        ... }
+        >>> for finding in lint_conditions([ready]):
+        ...     print(finding)
+        FAIL status-invalid [0].status: must be one of True, False, Unknown, got 'yes'
+        FAIL reason-invalid [0].reason: must be a word of letters, digits, "_", "," and ":", got 'all good'
+    """
+    before = {one.get("type"): one for one in previous if isinstance(one, Mapping)}
+    found: list[Finding] = []
+    for number, condition in enumerate(conditions):
+        path = f"[{number}]"
+        if not isinstance(condition, Mapping):
+            found.append(Finding(Rule.NOT_A_CONDITION, path, f"must be a map, got {type(condition).__name__}"))
+            continue
+        own = [*_fields(condition), *_generation(condition, generation)]
+        if condition.get("type") in before:
+            own += _since(before[condition.get("type")], condition)
+        found += [Finding(rule, f"{path}.{field}", problem) for rule, field, problem in own]
+    return (*found, *_duplicates(conditions))
+
+
+def _fields(condition: Mapping[str, Any]) -> Iterator[tuple[Rule, str, str]]:
+    """Check the fields one by one."""
+    yield from _word(condition, "type", _TYPE, "a qualified name")
+    if condition.get("status") not in _STATUSES:
+        yield Rule.STATUS_INVALID, "status", f"must be one of {', '.join(_STATUSES)}, got {condition.get('status')!r}"
+    yield from _word(condition, "reason", _REASON, 'a word of letters, digits, "_", "," and ":"')
+    yield from _message(condition.get("message"))
+    if _read_time(condition) is None:
+        seen = condition.get("lastTransitionTime")
+        yield Rule.TIME_INVALID, "lastTransitionTime", f"must be a time as in RFC 3339, got {seen!r}"
+    for field in sorted(map(str, condition.keys() - _FIELDS)):
+        yield Rule.FIELD_UNKNOWN, field, f"is no field of a condition; it has {', '.join(sorted(_FIELDS))}"
+
+
+_INVALID: Final = {"type": Rule.TYPE_INVALID, "reason": Rule.REASON_INVALID}
+_NOT_CAMEL_CASE: Final = {"type": Rule.TYPE_NOT_CAMEL_CASE, "reason": Rule.REASON_NOT_CAMEL_CASE}
+
+
+def _word(
+    condition: Mapping[str, Any], field: str, pattern: re.Pattern[str], allowed: str
+) -> Iterator[tuple[Rule, str, str]]:
+    value = condition.get(field)
+    if not isinstance(value, str) or not pattern.fullmatch(value):
+        yield _INVALID[field], field, f"must be {allowed}, got {value!r}"
+    elif len(value) > _LONGEST[field]:
+        yield _INVALID[field], field, f"must have at most {_LONGEST[field]} characters, got {len(value)}"
+    elif not _CAMEL_CASE.fullmatch(value.rpartition("/")[2]):
+        yield _NOT_CAMEL_CASE[field], field, f"should be in CamelCase, got {value!r}"
+
+
+def _message(value: object) -> Iterator[tuple[Rule, str, str]]:
+    if not isinstance(value, str):
+        yield Rule.MESSAGE_INVALID, "message", f"must be a text, got {value!r}"
+    elif len(value) > _LONGEST["message"]:
+        yield Rule.MESSAGE_INVALID, "message", f"must have at most {_LONGEST['message']} characters, got {len(value)}"
+    elif not value.strip():
+        yield Rule.MESSAGE_EMPTY, "message", "should tell a person something, is empty"
+
+
+def _generation(condition: Mapping[str, Any], generation: int | None) -> Iterator[tuple[Rule, str, str]]:
+    if "observedGeneration" not in condition:
+        return
+    field, seen = "observedGeneration", condition["observedGeneration"]
+    if not isinstance(seen, int) or isinstance(seen, bool) or seen < 0:
+        yield Rule.GENERATION_INVALID, field, f"must be a whole number, 0 or more, got {seen!r}"
+    elif generation is not None and seen > generation:
+        yield Rule.GENERATION_AHEAD, field, f"is {seen}, but the object is only at generation {generation}"
+    elif generation is not None and seen < generation:
+        yield Rule.GENERATION_BEHIND, field, f"is {seen}, while the object is at generation {generation}"
+
+
+def _since(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[Rule, str, str]]:
+    """Check what changed in a condition."""
+    old, new = before.get("observedGeneration"), now.get("observedGeneration")
+    if isinstance(old, int) and isinstance(new, int) and new < old:
+        yield Rule.GENERATION_BACKWARDS, "observedGeneration", f"must not fall, was {old} and is {new}"
+    then, since = _read_time(before), _read_time(now)
+    if then is None or since is None:
+        return
+    flipped = before.get("status") != now.get("status")
+    span = f"was {before['lastTransitionTime']} and is {now['lastTransitionTime']}"
+    if since < then:
+        yield Rule.TIME_BACKWARDS, "lastTransitionTime", f"must not go back, {span}"
+    elif flipped and since == then:
+        yield Rule.TIME_NOT_MOVED, "lastTransitionTime", f"should move, because the status changed, {span}"
+    elif not flipped and since != then:
+        same_reason = before.get("reason") == now.get("reason")
+        rule = Rule.TIME_MOVED if same_reason else Rule.TIME_MOVED_WITH_REASON
+        yield (
+            rule,
+            "lastTransitionTime",
+            f"must move only when the status changes, which is still {now['status']}; {span}",
+        )
+
+
+def _duplicates(conditions: Sequence[Any]) -> Iterator[Finding]:
+    types = [condition.get("type") for condition in conditions if isinstance(condition, Mapping)]
+    for name, times in Counter(map(str, types)).items():
+        if times > 1:
+            yield Finding(Rule.TYPE_DUPLICATE, "", f"type {name} must occur once, occurs {times} times")
+
+
+def _read_time(condition: Mapping[str, Any]) -> datetime | None:
+    value = condition.get("lastTransitionTime")
+    if not isinstance(value, str) or not _TIME.fullmatch(value):
+        return None
+    try:
+        return parse_time(value)
+    except ValueError:
+        return None

@@ -1,0 +1,180 @@
+"""Which mutations fire at which version, as values: regimes, expectations, and what is accounted for.
+
+Nothing here parses a version or knows a constraint. A version is a word of the user's, and a regime is what follows
+from it: versions at which the same mutations fire are one regime, whatever they are called.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeAlias, TypeVar
+
+__all__ = ["Firing", "FiringSets", "Fixture", "Regime", "accounting_problems", "expectation_problems", "regimes_of"]
+
+SpecT = TypeVar("SpecT")
+
+FiringSets: TypeAlias = Mapping[str, Sequence[str]]
+"""Version to the names of the mutations that fire at it, versions in the order in which they were listed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """That a mutation fires.
+
+    Args:
+        mutation: Its name.
+        at: At which version; empty means at any.
+    """
+
+    mutation: str
+    at: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.mutation} at {self.at}" if self.at else self.mutation
+
+
+# Not slotted: calling an alias such as `Fixture[Spec]` would fail on Python 3.11, where `typing` sets an attribute.
+@dataclass(frozen=True, kw_only=True)
+class Fixture(Generic[SpecT]):
+    """One configuration of the product, and what is known to happen with it.
+
+    Args:
+        name: What it is called; also the folder of its goldens.
+        spec: Whatever `build` takes.
+        requires: Mutations that must fire: a name at one version at least, a `Firing` at the version it says.
+        forbids: Mutations that must not fire: a name at no version, a `Firing` not at the version it says.
+    """
+
+    name: str
+    spec: SpecT
+    requires: Sequence[str | Firing] = ()
+    forbids: Sequence[str | Firing] = ()
+
+    @property
+    def required(self) -> tuple[Firing, ...]:
+        """What must fire."""
+        return tuple(map(_firing, self.requires))
+
+    @property
+    def forbidden(self) -> tuple[Firing, ...]:
+        """What must not fire."""
+        return tuple(map(_firing, self.forbids))
+
+
+@dataclass(frozen=True, slots=True)
+class Regime:
+    """Versions at which the same mutations fire.
+
+    Args:
+        representative: The first of them, which stands for all.
+        versions: All of them, in the order in which they were listed.
+        firing: The mutations, in order of registration.
+    """
+
+    representative: str
+    versions: tuple[str, ...]
+    firing: tuple[str, ...]
+
+
+def regimes_of(firing: FiringSets) -> tuple[Regime, ...]:
+    """Group versions by what fires at them.
+
+    Args:
+        firing: What fires at each version.
+
+    Returns:
+        The regimes, in order of their representatives.
+
+    Example:
+        >>> for regime in regimes_of({"1.8": ["port"], "1.9": ["port"], "2.0": []}):
+        ...     print(regime.representative, regime.versions, regime.firing)
+        1.8 ('1.8', '1.9') ('port',)
+        2.0 ('2.0',) ()
+    """
+    groups: dict[frozenset[str], list[str]] = {}
+    for version, names in firing.items():
+        groups.setdefault(frozenset(names), []).append(version)
+    return tuple(Regime(versions[0], tuple(versions), tuple(firing[versions[0]])) for versions in groups.values())
+
+
+def expectation_problems(fixture: Fixture[SpecT], firing: FiringSets) -> Iterator[str]:
+    """Check what a fixture requires and forbids.
+
+    Args:
+        fixture: The fixture.
+        firing: What fires with it at each version.
+
+    Yields:
+        One sentence per expectation that does not hold.
+
+    Example:
+        >>> fixture = Fixture(name="small", spec=None, requires=["tls"], forbids=[Firing("port", at="2.0")])
+        >>> for problem in expectation_problems(fixture, {"1.9": ["port"], "2.0": ["port"]}):
+        ...     print(problem)
+        small: "tls" must fire at some version, and fires at none of 1.9, 2.0
+        small: "port" must not fire at 2.0, and does
+    """
+    for wanted in fixture.required:
+        if wanted.at and wanted.mutation not in firing[wanted.at]:
+            fires = ", ".join(firing[wanted.at]) or "nothing"
+            yield f'{fixture.name}: "{wanted.mutation}" must fire at {wanted.at}, where {fires} fires'
+        if not wanted.at and not _versions_of(wanted.mutation, firing):
+            yield (
+                f'{fixture.name}: "{wanted.mutation}" must fire at some version, and fires at none of '
+                f"{', '.join(firing)}"
+            )
+    for unwanted in fixture.forbidden:
+        if unwanted.at and unwanted.mutation in firing[unwanted.at]:
+            yield f'{fixture.name}: "{unwanted.mutation}" must not fire at {unwanted.at}, and does'
+        if not unwanted.at and (versions := _versions_of(unwanted.mutation, firing)):
+            yield f'{fixture.name}: "{unwanted.mutation}" must fire at no version, and fires at {", ".join(versions)}'
+
+
+def accounting_problems(
+    registered: Collection[str],
+    *,
+    required: Collection[str],
+    forbidden: Collection[str] = (),
+    excluded: Collection[str] = (),
+) -> Iterator[str]:
+    """Check that every mutation is either required somewhere or excluded on purpose, and that no name is a relic.
+
+    Args:
+        registered: The names of all mutations that any build registers.
+        required: The names that some fixture requires.
+        forbidden: The names that some fixture forbids; they must exist, but that does not account for them.
+        excluded: The names that are left untested on purpose.
+
+    Yields:
+        One sentence per name that is wrong.
+
+    Example:
+        >>> for problem in accounting_problems(["tls", "port"], required=["tls"], excluded=["old"]):
+        ...     print(problem)
+        mutation "port" is neither required by a fixture nor excluded: nothing shows that it ever fires
+        "old" is excluded, but no mutation of that name is registered
+    """
+    known = set(registered)
+    for name in _unique(registered):
+        if not name:
+            yield "a mutation without a name is registered"
+        elif name not in required and name not in excluded:
+            yield f'mutation "{name}" is neither required by a fixture nor excluded: nothing shows that it ever fires'
+    for what, names in (("required", required), ("forbidden", forbidden), ("excluded", excluded)):
+        for name in _unique(names):
+            if name not in known:
+                yield f'"{name}" is {what}, but no mutation of that name is registered'
+    for name in _unique(excluded):
+        if name in required:
+            yield f'"{name}" is excluded, although a fixture requires it'
+
+
+def _firing(expectation: str | Firing) -> Firing:
+    return expectation if isinstance(expectation, Firing) else Firing(expectation)
+
+
+def _versions_of(mutation: str, firing: FiringSets) -> list[str]:
+    return [version for version, names in firing.items() if mutation in names]
+
+
+def _unique(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

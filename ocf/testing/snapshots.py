@@ -1,0 +1,102 @@
+"""The state of a cluster as two runs can share it: everything but what is new in every run.
+
+Two runs that did the same still differ in uids, resource versions and times. A snapshot leaves resource versions out,
+masks times, and replaces each uid by the name of the object that has it, wherever it stands: an owner reference that
+names the right object is equal in both, one that names another object is not. The entries of `managedFields` are
+compared without their times and their order. Generations stay: they count how often a spec was changed.
+"""
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from ocf.cluster import Cluster
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey, dump_document
+from ocf.testing.diffs import unified
+from ocf.testing.redaction import redacted
+
+__all__ = ["differences", "snapshot"]
+
+_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_UID: Final = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
+
+
+async def snapshot(cluster: Cluster, kinds: Iterable[tuple[str, str]]) -> dict[str, Manifest]:
+    """Read every object of some kinds, masked so that two runs can be compared.
+
+    Args:
+        cluster: The cluster.
+        kinds: `apiVersion` and `kind` of each; one that is not served has no objects.
+
+    Returns:
+        Identity (`apps/v1/Deployment/shop/web`) to object, in order of identity. Values of Secrets are redacted.
+
+    Example:
+        >>> import asyncio
+        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> default = asyncio.run(snapshot(EmbeddedCluster(), [("v1", "Namespace")]))["v1/Namespace/default"]
+        >>> default["metadata"]["uid"], default["metadata"]["creationTimestamp"]
+        ('uid of v1/Namespace/default', 'a time')
+    """
+    found = [item for kind in sorted(set(kinds)) for item in await _objects(cluster, *kind)]
+    names = {str(item["metadata"].get("uid")): f"uid of {ObjectKey.of(item)}" for item in found}
+    masked = {str(ObjectKey.of(item)): _masked(item, names) for item in found}
+    return dict(sorted(masked.items()))
+
+
+def differences(before: dict[str, Manifest], after: dict[str, Manifest], *, before_name: str, after_name: str) -> str:
+    """Tell how two snapshots differ.
+
+    Args:
+        before: One snapshot.
+        after: The other.
+        before_name: What the one is called.
+        after_name: What the other is called.
+
+    Returns:
+        A unified diff for each object that differs; empty for equal snapshots.
+    """
+    pairs = ((name, before.get(name), after.get(name)) for name in sorted(before.keys() | after.keys()))
+    return "\n".join(
+        unified(
+            "" if old is None else dump_document(old),
+            "" if new is None else dump_document(new),
+            before_name=f"{name} ({before_name})",
+            after_name=f"{name} ({after_name})",
+        )
+        for name, old, new in pairs
+        if old != new
+    )
+
+
+async def _objects(cluster: Cluster, api_version: str, kind: str) -> tuple[Manifest, ...]:
+    try:
+        return (await cluster.list(api_version, kind)).items
+    except NotFoundError:
+        return ()
+
+
+def _masked(manifest: Manifest, names: dict[str, str]) -> Manifest:
+    metadata = {key: value for key, value in manifest["metadata"].items() if key != "resourceVersion"}
+    if "managedFields" in metadata:
+        metadata["managedFields"] = sorted(metadata["managedFields"], key=_entry)
+    masked: Manifest = _mask(redacted({**manifest, "metadata": metadata}), names)
+    return masked
+
+
+def _entry(managed: Manifest) -> tuple[str, ...]:
+    return tuple(str(managed.get(key, "")) for key in ("manager", "operation", "subresource", "apiVersion"))
+
+
+def _mask(value: Any, names: dict[str, str]) -> Any:
+    if isinstance(value, dict):
+        # In order of the keys, so that a diff shows no line that only stands elsewhere.
+        return {_mask(key, names): _mask(value[key], names) for key in sorted(value)}
+    if isinstance(value, list):
+        return [_mask(item, names) for item in value]
+    if not isinstance(value, str):
+        return value
+    if _TIME.fullmatch(value):
+        return "a time"
+    return _UID.sub(lambda match: names.get(match[0], "uid of nothing that was read"), value)
