@@ -1,0 +1,21 @@
+"""A cluster read from memory: watches keep it up to date, and our own writes are visible at once.
+
+`CachedCluster` wraps any other `Cluster`. A reconcile that changes nothing then sends nothing at all.
+
+What a reader may rely on:
+
+* A get or list never shows an object older than our own last write of it, however far the watch lags behind. Where
+  memory cannot know that, the cluster is asked.
+* What others did is seen when the watch tells it, usually within milliseconds. A watch that is silent, lost, expired
+  or went back in time is noticed and replaced; after that, memory equals the cluster.
+* What is returned belongs to the caller.
+
+The parts: `store` knows what is newest and has no notion of time; `informer` is the task that feeds it; `flights`
+follow our own writes; `cluster` puts the verbs on top.
+"""
+
+from ocf.cluster.cached.cluster import CachedCluster
+from ocf.cluster.cached.informer import InformerState
+from ocf.cluster.cached.pace import Pace
+
+__all__ = ["CachedCluster", "InformerState", "Pace"]

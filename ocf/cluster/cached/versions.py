@@ -1,0 +1,54 @@
+"""Which of two resource versions is the older one.
+
+Resource versions of one kind can be compared where both are decimal numbers
+(https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5504-comparable-resource-version). Any
+other version is opaque: it is equal to another one or it is not.
+"""
+
+from typing import Final
+
+__all__ = ["is_newer", "is_older", "number_of"]
+
+# A uint64 has 20 digits; anything much longer is no version and would be slow to read.
+_MOST_DIGITS: Final = 40
+
+
+def number_of(version: str) -> int | None:
+    """Read a version as a number.
+
+    Args:
+        version: A resource version.
+
+    Returns:
+        The number; None for an opaque version.
+
+    Example:
+        >>> number_of("42"), number_of("v42"), number_of("")
+        (42, None, None)
+    """
+    if version.isascii() and version.isdecimal() and len(version) <= _MOST_DIGITS:
+        return int(version)
+    return None
+
+
+def is_older(version: str, than: str) -> bool:
+    """Tell whether a version is certainly older than another.
+
+    Args:
+        version: The one.
+        than: The other.
+
+    Returns:
+        False for the same version, and where one of them is opaque.
+
+    Example:
+        >>> is_older("9", "10"), is_older("10", "10"), is_older("a", "b")
+        (True, False, False)
+    """
+    mine, other = number_of(version), number_of(than)
+    return mine is not None and other is not None and mine < other
+
+
+def is_newer(version: str, than: str) -> bool:
+    """Tell whether a version is certainly newer than another; False where one of them is opaque."""
+    return is_older(than, version)
