@@ -2,17 +2,11 @@
 
 from ocf.objects.documents import dump_document, load_document, load_documents
 from ocf.objects.manifest import PREFIX, Manifest, ObjectKey, copy_json, split_api_version
-from ocf.objects.models import (
-    client_model,
-    copy_model,
-    describe_invalid,
-    is_quantity_field,
-    read_base,
-    read_live,
-    write_model,
-)
+from ocf.objects.model_fields import client_model, is_quantity_field
+from ocf.objects.models import copy_model, read_base, read_live, write_model
 from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, with_field, without_field
 from ocf.objects.quantity import Quantity
+from ocf.objects.refusals import describe_invalid
 from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector, selector_identity
 
 __all__ = [

@@ -1,0 +1,140 @@
+"""What the client's models say about a field: its model, its type, and whether it holds a quantity."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from types import UnionType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Union, get_args, get_origin
+
+from ocf.objects.manifest import split_api_version
+from ocf.objects.paths import FieldPath
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.fields import FieldInfo
+
+__all__ = ["Place", "client_model", "field_types", "holds_quantity", "is_quantity_field", "model_of", "place_of"]
+
+# Fields that hold a quantity, by the model that has them; the models themselves only say "text".
+_QUANTITY_FIELDS: Final[Mapping[str, frozenset[str]]] = {
+    "V1CSIStorageCapacity": frozenset({"capacity", "maximumVolumeSize"}),
+    "V1ContainerStatus": frozenset({"allocatedResources"}),
+    "V1EmptyDirVolumeSource": frozenset({"sizeLimit"}),
+    "V1LimitRangeItem": frozenset({"default", "defaultRequest", "max", "maxLimitRequestRatio", "min"}),
+    "V1NodeStatus": frozenset({"allocatable", "capacity"}),
+    "V1Overhead": frozenset({"podFixed"}),
+    "V1PersistentVolumeClaimStatus": frozenset({"allocatedResources", "capacity"}),
+    "V1PersistentVolumeSpec": frozenset({"capacity"}),
+    "V1PodSpec": frozenset({"overhead"}),
+    "V1PodStatus": frozenset({"allocatedResources"}),
+    "V1ResourceFieldSelector": frozenset({"divisor"}),
+    "V1ResourceQuotaSpec": frozenset({"hard"}),
+    "V1ResourceQuotaStatus": frozenset({"hard", "used"}),
+    "V1ResourceRequirements": frozenset({"limits", "requests"}),
+    "V1VolumeResourceRequirements": frozenset({"limits", "requests"}),
+    "V2HPAScalingRules": frozenset({"tolerance"}),
+    "V2MetricTarget": frozenset({"averageValue", "value"}),
+    "V2MetricValueStatus": frozenset({"averageValue", "value"}),
+}
+
+
+@cache
+def client_model(name: str) -> type[BaseModel]:
+    """Return a model of the Kubernetes client, loading it on first use.
+
+    Args:
+        name: Class name, `V2HorizontalPodAutoscaler`.
+
+    Returns:
+        The class.
+    """
+    found: type[BaseModel] = getattr(importlib.import_module("kubernetes.client"), name)
+    return found
+
+
+def model_of(api_version: str, kind: str) -> type[BaseModel] | None:
+    """Return the client's model of a built-in kind.
+
+    Args:
+        api_version: `apps/v1`.
+        kind: `Deployment`.
+
+    Returns:
+        The class; None for a kind the client has no model of, custom resources among them.
+
+    Example:
+        >>> model_of("example.com/v1", "Shop") is None
+        True
+    """
+    group, version = split_api_version(api_version)
+    if "." in group and not group.endswith(".k8s.io"):
+        return None
+    return _model_named(f"{version.capitalize()}{kind}")
+
+
+@lru_cache(maxsize=4096)
+def is_quantity_field(api_version: str, kind: str, path: FieldPath) -> bool:
+    """Tell whether a field of a built-in kind holds a quantity.
+
+    Args:
+        api_version: `apps/v1`.
+        kind: `Deployment`.
+        path: Where the value is, in API spelling.
+
+    Returns:
+        True only if the API reference gives the field the type Quantity.
+
+    Example:
+        >>> is_quantity_field("autoscaling/v2", "HorizontalPodAutoscaler",
+        ...                   ("spec", "metrics", 0, "resource", "target", "averageValue"))
+        True
+    """
+    model = model_of(api_version, kind)
+    return model is not None and holds_quantity(model, path)
+
+
+@cache
+def _model_named(name: str) -> type[BaseModel] | None:
+    found: type[BaseModel] | None = getattr(importlib.import_module("kubernetes.client"), name, None)
+    return found
+
+
+def holds_quantity(model: type[BaseModel], path: Sequence[str | int]) -> bool:
+    """Tell whether a field of a model holds a quantity, by the path that leads to it from that model."""
+    place = place_of(model, path)
+    return place.owner is not None and place.field in _QUANTITY_FIELDS.get(place.owner.__name__, ())
+
+
+class Place(NamedTuple):
+    """Where a path leads: the innermost model on the way, its field that leads on, and the type found there."""
+
+    owner: type[BaseModel] | None
+    field: str
+    annotation: Any
+
+
+def place_of(model: type[BaseModel], path: Sequence[str | int]) -> Place:
+    """Follow a path, in API spelling, through the types of a model; where it leads nowhere the type is None."""
+    place = Place(None, "", model)
+    for part in path:
+        if isinstance(place.annotation, type):
+            place = Place(place.annotation, str(part), field_types(place.annotation).get(str(part)))
+        else:
+            inner = get_args(place.annotation)
+            place = place._replace(annotation=_plain(inner[-1]) if inner else None)
+    return place
+
+
+@cache
+def field_types(model: type[BaseModel]) -> Mapping[str, Any]:
+    """Map the API spelling of a model's fields to their types, `Optional` taken off."""
+    fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
+    return {info.serialization_alias or name: _plain(info.annotation) for name, info in fields.items()}
+
+
+def _plain(annotation: Any) -> Any:
+    while get_origin(annotation) in {Union, UnionType}:
+        annotation = next(arm for arm in get_args(annotation) if arm is not type(None))
+    return annotation

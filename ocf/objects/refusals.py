@@ -1,0 +1,110 @@
+"""Words for what the models refuse: the field, the value seen, the value allowed, and never a secret."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.errors import FieldProblem
+from ocf.objects.manifest import Manifest
+from ocf.objects.model_fields import field_types, place_of
+from ocf.objects.paths import FieldPath, format_path, get_field
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic_core import ErrorDetails
+
+__all__ = ["describe_invalid", "navigable", "problems_of", "seen_at", "unknown_field"]
+
+# Below these a value may be a secret, so a message never repeats it.
+_SECRET_KEYS: Final = frozenset({"data", "stringData", "env", "args", "command", "V1EnvVar"})
+_LONGEST_SHOWN: Final = 60
+
+
+def describe_invalid(error: BaseException) -> str:
+    """Word a refusal of the models in one line; what a handler or an edit assigns is refused by them.
+
+    Args:
+        error: Any error.
+
+    Returns:
+        Model, field and value; empty for anything but an error of the models.
+
+    Example:
+        >>> from kubernetes.client import V1Scale, V1ScaleSpec
+        >>> try:
+        ...     V1ScaleSpec().replicas = "two"
+        ... except ValueError as error:
+        ...     describe_invalid(error)
+        "V1ScaleSpec.replicas: must be a valid integer, got 'two'"
+    """
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return ""
+    found = [_refusal(error.title, details) for details in error.errors()]
+    return "; ".join(dict.fromkeys(found))
+
+
+def problems_of(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> list[FieldProblem]:
+    """Word what pydantic found, one problem per field, in our paths."""
+    found: dict[FieldPath, FieldProblem] = {}
+    for error in errors:
+        path = navigable(error["loc"], manifest)
+        if path not in found:
+            found[path] = _problem(error, path, manifest, model)
+    return list(found.values())
+
+
+def unknown_field(model: type[BaseModel], path: FieldPath) -> FieldProblem:
+    """Say that a field is unknown, and which known one is nearest."""
+    known = field_types(place_of(model, path[:-1]).annotation)
+    name = str(path[-1])
+    nearest = difflib.get_close_matches(_camel(name), known, n=1)
+    hint = f', did you mean "{nearest[0]}"?' if nearest else ""
+    return FieldProblem(format_path(path), f"unknown field{hint}")
+
+
+def navigable(location: Sequence[str | int], manifest: Manifest) -> FieldPath:
+    """Cut what pydantic appends to a location for its own use (`maxSurge`, `int`) and keep the field."""
+    value: Any = manifest
+    path: list[str | int] = []
+    for part in location:
+        if not isinstance(value, dict | list):
+            break
+        path.append(part)
+        value = get_field(value, (part,))
+    return tuple(path)
+
+
+def seen_at(path: FieldPath, value: Any) -> str:
+    """Say which value was seen, unless it may be a secret: begins with a comma, empty where nothing may be said."""
+    if any(part in _SECRET_KEYS for part in path):
+        return ""
+    if isinstance(value, dict | list):
+        return f", got {'a mapping' if isinstance(value, dict) else 'a list'}"
+    text = repr(value)
+    return f", got {text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + '…'}"
+
+
+def _refusal(model: str, details: ErrorDetails) -> str:
+    place = (model, *details["loc"])
+    return f"{format_path(place)}: {_worded(details)}{seen_at(place, details['input'])}"
+
+
+def _problem(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: type[BaseModel]) -> FieldProblem:
+    if error["type"] == "extra_forbidden":
+        return unknown_field(model, path)
+    seen = "" if error["type"] == "missing" else seen_at(path, get_field(manifest, path))
+    return FieldProblem(format_path(path), f"{_worded(error)}{seen}")
+
+
+def _worded(details: ErrorDetails) -> str:
+    known = {"extra_forbidden": "unknown field", "no_such_attribute": "unknown field", "missing": "required value"}
+    return known.get(details["type"]) or details["msg"].replace("Input should be", "must be", 1)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)
