@@ -17,9 +17,11 @@ What it leaves out silently, because nothing wrong follows for most tests:
   `settle` is called.
 * **No admission plugins and little validation.** Names, labels, finalizers, owner references, and what must not change
   are checked; most of what the kinds demand of their specs is not.
-* **Defaults** are complete for Deployment, StatefulSet, DaemonSet, ReplicaSet, CronJob, PodTemplate,
-  HorizontalPodAutoscaler, Secret, PersistentVolumeClaim, NetworkPolicy, RoleBinding and ClusterRoleBinding. Of a
-  Service no cluster IP and no node port is allocated. Of Pod, Job and all other kinds what was sent is stored.
+* **Defaults** are complete for Deployment, StatefulSet, ReplicaSet, CronJob, PodTemplate, HorizontalPodAutoscaler,
+  Service, Secret, Endpoints, EndpointSlice, PersistentVolumeClaim, NetworkPolicy, RoleBinding and ClusterRoleBinding. A
+  Pod lacks what admission adds (priority, tolerations, quality of service), a DaemonSet its old annotation. Of Job,
+  ReplicationController and all other kinds what was sent is stored. A Service gets the first free address of
+  10.96.0.0/16 and the first free node ports.
 * **Unknown fields** are dropped on create, update and patch, as the real one does unless asked to be strict; its
   warnings are lost. Server-side apply refuses them.
 * Pods are deleted at once: there is no kubelet to wait for.

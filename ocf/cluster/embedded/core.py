@@ -9,7 +9,7 @@ from uuid import UUID
 
 from ocf.cluster.embedded.decoding import decode, format_time
 from ocf.cluster.embedded.failures import bad_request, forbidden, no_such_resource, not_found, unsupported
-from ocf.cluster.embedded.schema import Resource, builtin_resources, struct
+from ocf.cluster.embedded.schema import Resource, builtin_resource, struct
 from ocf.cluster.embedded.store import Kind, Place, Store
 from ocf.errors import StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
@@ -89,14 +89,10 @@ class Core:
         key = (group, version, kind)
         if key in _REFUSED and key not in self.custom:
             raise unsupported(*_REFUSED[key])
-        resource = self.custom.get(key) or builtin_resources().get(group, version, kind)
+        resource = self.custom.get(key) or builtin_resource(group, version, kind)
         if resource is None:
             raise no_such_resource()
         return resource
-
-    def served(self, kind: Kind) -> Resource | None:
-        """Return a kind of stored objects by group and kind, in whatever version it is served."""
-        return next((resource for resource in self._known.values() if kind_of(resource) == kind), None)
 
     def timestamp(self) -> str:
         """Return the time as objects write it."""

@@ -1,7 +1,7 @@
 """The values a server writes where a manifest says nothing.
 
 Only where they bite an operator: workloads and their pod templates, services, autoscalers, and the few fields of other
-kinds that are always filled in. `DEFAULTED` says which kinds are complete; of all others, what was sent is stored.
+kinds that are always filled in. Of all others, what was sent is stored.
 
 The functions change the manifest they are given, which the caller has just built.
 """
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 
-__all__ = ["DEFAULTED", "set_defaults"]
+__all__ = ["set_defaults"]
 
 _Json = dict[str, Any]
 
@@ -308,6 +308,3 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     (_RBAC, "ClusterRoleBinding"): _role_binding,
     (_RBAC, "RoleBinding"): _role_binding,
 }
-
-DEFAULTED: Final = frozenset(_FILLERS)
-"""The kinds, by group and kind, whose defaults are filled in."""

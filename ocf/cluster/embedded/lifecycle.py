@@ -103,7 +103,7 @@ def update(
     if uid and uid != live["metadata"]["uid"]:
         problem = FieldProblem("metadata.uid", f'Invalid value: "{uid}": field is immutable')
         raise invalid(resource.group_kind, name, [problem])
-    for field in (*_SERVER_METADATA, "resourceVersion"):
+    for field in (*_SERVER_METADATA, "resourceVersion", "name", "namespace"):
         if field in live["metadata"]:
             new["metadata"][field] = live["metadata"][field]
         else:

@@ -112,7 +112,7 @@ Managed: TypeAlias = dict[Manager, Entry]
 """Every manager of an object."""
 
 
-def read_entries(entries: list[dict[str, Any]] | None) -> Managed:
+def read_entries(entries: list[Any] | None) -> Managed:
     """Read `metadata.managedFields`.
 
     Args:
@@ -126,6 +126,8 @@ def read_entries(entries: list[dict[str, Any]] | None) -> Managed:
     """
     managed: Managed = {}
     for entry in entries or ():
+        if not isinstance(entry, dict):
+            raise ValueError(f"a managedFields entry is not well formed: {entry!r}")  # noqa: TRY004 (it is a caller's data)
         operation, api_version = entry.get("operation", ""), entry.get("apiVersion", "")
         if operation not in (APPLY, UPDATE) or not api_version or entry.get("fieldsType") != "FieldsV1":
             raise ValueError(f"a managedFields entry is not well formed: {entry!r}")

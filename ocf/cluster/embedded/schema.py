@@ -33,7 +33,7 @@ __all__ = [
     "StructType",
     "Table",
     "Type",
-    "builtin_resources",
+    "builtin_resource",
     "custom_resource",
     "struct",
 ]
@@ -316,20 +316,18 @@ def _builtin(group: str, version: str, kind: str) -> Resource | None:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _BuiltinResources:
-    """The built-in kinds, looked up one by one."""
+def builtin_resource(group: str, version: str, kind: str) -> Resource | None:
+    """Look a built-in kind up.
 
-    def get(self, group: str, version: str, kind: str) -> Resource | None:
-        return _builtin(group, version, kind)
+    Args:
+        group: API group; empty for the core group.
+        version: API version.
+        kind: Kind.
 
-    def groups(self) -> frozenset[tuple[str, str]]:
-        return frozenset((group, version) for group, version, _ in _rows())
-
-
-def builtin_resources() -> _BuiltinResources:
-    """Return the look-up of built-in kinds."""
-    return _BuiltinResources()
+    Returns:
+        The kind as the server serves it, or None.
+    """
+    return _builtin(group, version, kind)
 
 
 def struct(name: str) -> StructType:

@@ -204,7 +204,8 @@ def prepare_update(new: Manifest, live: Manifest, resource: Resource, subresourc
 def _status_update(new: Manifest, live: Manifest, resource: Resource) -> Manifest:
     kept = {key: value for key, value in live.items() if key != "status"}
     if resource.custom:
-        kept["metadata"] = {**live["metadata"], "managedFields": new["metadata"].get("managedFields")}
+        kept["metadata"] = dict(live["metadata"])
+        _copy(kept["metadata"], new["metadata"], "managedFields")
     else:
         kept["metadata"] = new["metadata"]
         names = _KEPT_METADATA if _key(resource) in _STATUS_KEEPS_METADATA else _STATUS_KEEPS.get(_key(resource), ())
@@ -215,11 +216,11 @@ def _status_update(new: Manifest, live: Manifest, resource: Resource) -> Manifes
     return kept
 
 
-def _copy(new: Manifest, live: Manifest, name: str) -> None:
-    if name in live:
-        new[name] = live[name]
+def _copy(into: Manifest, source: Manifest, name: str) -> None:
+    if name in source:
+        into[name] = source[name]
     else:
-        new.pop(name, None)
+        into.pop(name, None)
 
 
 def _without(manifest: Manifest, resource: Resource) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from ocf.cluster.embedded.managers import APPLY, UPDATE, Managed, Manager, appli
 from ocf.cluster.embedded.patching import PatchError, json_patch, merge_patch
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.embedded.strategy import allows_create_on_update, ignored_fields
-from ocf.cluster.embedded.typed import type_problems
+from ocf.cluster.embedded.typed import ElementError, type_problems
 from ocf.cluster.protocol import PatchType, Subresource
 from ocf.errors import ApiError, FieldProblem, InvalidError, api_error
 from ocf.objects import Manifest, ObjectKey
@@ -103,6 +103,32 @@ def _managed_of_request(live: Manifest | None, sent: Manifest) -> Managed:
     return managed or read_entries(live["metadata"].get("managedFields") if live else None)
 
 
+def _tracked(  # noqa: PLR0917 (the facts of one request)
+    core: Core,
+    resource: Resource,
+    before: Manifest,
+    new: Manifest,
+    managed: Managed,
+    field_manager: str,
+    subresource: Subresource | None,
+) -> Managed:
+    """Return the managers after a create, an update or a patch."""
+    try:
+        return updated(
+            before,
+            bare(new),
+            resource.type,
+            managed,
+            who=Manager.of(field_manager, UPDATE, resource.api_version, subresource or ""),
+            api_version=resource.api_version,
+            ignored=ignored_fields(resource, subresource),
+            now=core.timestamp(),
+        )
+    except ElementError:
+        # A list item that has no name cannot be owned. A server then stores the object and forgets all its managers.
+        return {}
+
+
 def create(core: Core, manifest: Manifest, *, field_manager: str, dry_run: bool) -> Manifest:
     """Create an object.
 
@@ -120,18 +146,10 @@ def create(core: Core, manifest: Manifest, *, field_manager: str, dry_run: bool)
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     _demand_verb(resource, "create")
-    metadata = _metadata(manifest)
-    core.demand_namespace(resource, metadata.get("namespace") or "", metadata.get("name") or "")
     new = _body(manifest, resource)
-    managed = updated(
-        core.empty(resource),
-        bare(new),
-        resource.type,
-        _managed_of_request(None, manifest),
-        who=Manager.of(field_manager, UPDATE, resource.api_version, ""),
-        api_version=resource.api_version,
-        ignored=ignored_fields(resource, None),
-        now=core.timestamp(),
+    core.demand_namespace(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
+    managed = _tracked(
+        core, resource, core.empty(resource), new, _managed_of_request(None, manifest), field_manager, None
     )
     return lifecycle.create(core, resource, _set_managed(new, managed), dry_run=dry_run)
 
@@ -202,21 +220,9 @@ def _replace(  # noqa: PLR0913 (the facts of one request)
 ) -> Manifest:
     """Put a new state in the place of the live one, for an update or a patch."""
     managed = _managed_of_request(live, {} if subresource else sent)
-    new["metadata"].setdefault("name", live["metadata"]["name"])
-    if resource.namespaced:
-        new["metadata"].setdefault("namespace", live["metadata"]["namespace"])
     if managed:
         # Without managers the object was last written by somebody who dropped them, and stays untracked until an apply.
-        managed = updated(
-            bare(live),
-            bare(new),
-            resource.type,
-            managed,
-            who=Manager.of(field_manager, UPDATE, resource.api_version, subresource or ""),
-            api_version=resource.api_version,
-            ignored=ignored_fields(resource, subresource),
-            now=core.timestamp(),
-        )
+        managed = _tracked(core, resource, bare(live), new, managed, field_manager, subresource)
     new = _set_managed(new, managed)
     return lifecycle.update(core, resource, live, new, subresource=subresource, dry_run=dry_run)
 
@@ -345,18 +351,21 @@ def apply(
     demand_typed(manifest, resource)
     base = live or core.empty(resource)
     before = read_entries(base.get("metadata", {}).get("managedFields"))
-    new, managed = applied(
-        bare(base) if live else base,
-        manifest,
-        resource.type,
-        before,
-        who=Manager.of(field_manager, APPLY, resource.api_version, subresource or ""),
-        api_version=resource.api_version,
-        force=force,
-        ignored=ignored_fields(resource, subresource),
-        now=core.timestamp(),
-        empty=core.empty(resource),
-    )
+    try:
+        new, managed = applied(
+            bare(base) if live else base,
+            manifest,
+            resource.type,
+            before,
+            who=Manager.of(field_manager, APPLY, resource.api_version, subresource or ""),
+            api_version=resource.api_version,
+            force=force,
+            ignored=ignored_fields(resource, subresource),
+            now=core.timestamp(),
+            empty=core.empty(resource),
+        )
+    except ElementError as error:
+        raise _apply_error("failed to create typed live object", _metadata(manifest), resource, str(error)) from error
     if new is None and live is not None and managed == before:
         return live
     final = _set_managed(_converted(base if new is None else new, resource), managed)
@@ -380,7 +389,9 @@ def demand_typed(config: Manifest, resource: Resource) -> None:
 def _apply_error(what: str, metadata: dict[str, Any], resource: Resource, problem: str) -> ApiError:
     place = f"{metadata.get('namespace') or ''}/{metadata.get('name')}"
     # A server answers with an internal error, although the fault is the caller's.
-    return api_error(f"{what} ({place}; {resource.api_version}, Kind={resource.kind}): {problem}", code=500)
+    return api_error(
+        f"{what} ({place}; {resource.group}/{resource.version}, Kind={resource.kind}): {problem}", code=500
+    )
 
 
 def _converted(manifest: Manifest, resource: Resource) -> Manifest:

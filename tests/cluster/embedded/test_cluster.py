@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.cluster import Cluster, PatchType, Propagation, Subresource
 from ocf.cluster.embedded import CustomKind, EmbeddedCluster, Verb
 from ocf.errors import (
     ApiError,
@@ -42,6 +42,23 @@ class TestOwnership:
         stored = await cluster.get(WEB)
         assert len(stored["spec"]["template"]["spec"]["containers"]) == 1
         assert stored["metadata"]["managedFields"][0]["fieldsV1"]
+
+    async def test_a_reader_sees_every_change(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        for value in ("1", "2"):
+            await cluster.apply(config_map(data={"a": value}), field_manager="ours")
+            assert (await cluster.get(SETTINGS))["data"] == {"a": value}
+
+    async def test_what_only_looks_like_text_can_be_read(self, cluster: EmbeddedCluster) -> None:
+        """A custom resource may hold an enum that is a text; it comes back equal."""
+        manifest: Manifest = {
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"name": "w", "namespace": "shop"},
+            "spec": {"type": Propagation.ORPHAN},
+        }
+        await cluster.create(manifest, field_manager="ours")
+
+        assert (await cluster.get(ObjectKey.of(manifest)))["spec"] == {"type": "Orphan"}
 
     async def test_what_is_given_is_not_changed(self, cluster: EmbeddedCluster, deployment: Build) -> None:
         manifest = deployment()
@@ -318,6 +335,40 @@ class TestRefusals:
         ):
             with pytest.raises(BadRequestError, match="whose it is"):
                 await request
+
+    async def test_an_item_without_its_key_costs_the_managers(self, cluster: EmbeddedCluster) -> None:
+        """Such an item cannot be owned: the object is stored, its managers are forgotten, an apply fails."""
+        account: Manifest = {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "a", "namespace": "shop"},
+            "secrets": [{}],
+        }
+        stored = await cluster.create(account, field_manager="test")
+        assert "managedFields" not in stored["metadata"]
+
+        with pytest.raises(ApiError, match="failed to create typed live object") as caught:
+            await cluster.apply({**account, "secrets": [{"name": "x"}]}, field_manager="test")
+        assert caught.value.code == 500
+
+    async def test_a_namespace_in_a_cluster_scoped_manifest_is_dropped(self, cluster: EmbeddedCluster) -> None:
+        gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g", "namespace": "shop"}}
+        for stored in (
+            await cluster.create(gadget, field_manager="test"),
+            await cluster.apply({**gadget, "spec": {"a": 1}}, field_manager="test"),
+        ):
+            assert "namespace" not in stored["metadata"]
+
+        await cluster.delete(ObjectKey("example.com/v1", "Gadget", "g"))
+
+    async def test_a_kind_of_the_core_group_is_named_without_a_group(
+        self, cluster: EmbeddedCluster, config_map: Build
+    ) -> None:
+        with pytest.raises(ApiError) as caught:
+            await cluster.apply(config_map(colour="red"), field_manager="test")
+
+        expected = "(shop/settings; /v1, Kind=ConfigMap): .metadata.colour: field not declared in schema"
+        assert caught.value.message == f"failed to create typed patch object {expected}"
 
     async def test_errors_carry_code_and_reason(self, cluster: EmbeddedCluster) -> None:
         with pytest.raises(ApiError) as caught:

@@ -125,6 +125,16 @@ async def test_in_the_foreground_the_whole_tree_goes_from_the_leaves(
     assert [await exists(cluster, name) for name in ("top", "middle", "bottom")] == [False, False, False]
 
 
+async def test_in_the_background_nobody_waits(cluster: EmbeddedCluster, config_map: Build) -> None:
+    top = await made(cluster, config_map, "top")
+    middle = await made(cluster, config_map, "middle", owner(top, blockOwnerDeletion=True))
+    bottom = owner(middle, blockOwnerDeletion=True)
+    await made(cluster, config_map, "bottom", bottom, finalizers=["example.com/wait"])
+    await cluster.delete(key("top"))
+
+    assert [await exists(cluster, name) for name in ("top", "middle", "bottom")] == [False, False, True]
+
+
 async def test_an_owner_held_by_a_finalizer_is_not_gone(cluster: EmbeddedCluster, config_map: Build) -> None:
     top = await made(cluster, config_map, "top", finalizers=["example.com/wait"])
     await made(cluster, config_map, "child", owner(top))
@@ -199,6 +209,15 @@ async def test_the_finalizers_a_delete_sets(
     await cluster.delete(key("top"), propagation=propagation)
 
     assert (await cluster.get(key("top")))["metadata"]["finalizers"] == finalizers
+
+
+async def test_a_delete_that_adds_nothing_leaves_the_order_of_finalizers(config_map: Build) -> None:
+    cluster = EmbeddedCluster(namespaces=("shop",), collect=False)
+    known = ["foregroundDeletion", "example.com/wait"]
+    await made(cluster, config_map, "top", finalizers=known)
+    await cluster.delete(key("top"))
+
+    assert (await cluster.get(key("top")))["metadata"]["finalizers"] == known
 
 
 async def test_a_later_delete_changes_its_mind(config_map: Build) -> None:

@@ -121,10 +121,11 @@ def test_entries_survive_being_written_and_read(operations: list[str], names: li
     [
         pytest.param({"operation": "Sing", "apiVersion": "v1", "fieldsType": "FieldsV1"}, id="operation"),
         pytest.param({"operation": "Apply", "fieldsType": "FieldsV1"}, id="version"),
+        pytest.param(None, id="null"),
         pytest.param({"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV9"}, id="form"),
     ],
 )
-def test_malformed_entries_are_not_read(entry: dict[str, Any]) -> None:
+def test_malformed_entries_are_not_read(entry: dict[str, Any] | None) -> None:
     with pytest.raises(ValueError, match="not well formed"):
         read_entries([entry])
 

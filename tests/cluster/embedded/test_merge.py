@@ -72,6 +72,8 @@ def test_a_comparison_turned_round_swaps_added_and_removed(left: dict[str, Any],
         pytest.param("", "ab", "ab", id="into nothing"),
         pytest.param("ab", "", "ab", id="an empty list removes nothing"),
         pytest.param("abcd", "dcba", "dcba", id="all turned round"),
+        pytest.param("abx", "acb", "acbx", id="a new one between shared ones"),
+        pytest.param("aab", "acd", "acbd", id="a live item that is there twice"),
         pytest.param("axb", "ba", "xba", id="a foreign item between shared ones"),
     ],
 )

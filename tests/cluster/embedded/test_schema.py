@@ -11,7 +11,7 @@ from ocf.cluster.embedded.schema import (
     Presence,
     Scalar,
     StructType,
-    builtin_resources,
+    builtin_resource,
     custom_resource,
     struct,
 )
@@ -57,7 +57,7 @@ def test_kinds(  # noqa: PLR0917 (columns of the table)
     namespaced: bool,
     subresources: set[str],
 ) -> None:
-    resource = builtin_resources().get(group, version, kind)
+    resource = builtin_resource(group, version, kind)
 
     assert resource is not None
     assert (resource.plural, resource.namespaced, set(resource.subresources)) == (plural, namespaced, subresources)
@@ -66,7 +66,7 @@ def test_kinds(  # noqa: PLR0917 (columns of the table)
 
 @pytest.mark.parametrize("kind", ["TokenReview", "Scale", "DeleteOptions", "Nothing"])
 def test_what_is_no_stored_object_is_no_kind(kind: str) -> None:
-    assert builtin_resources().get("", "v1", kind) is None
+    assert builtin_resource("", "v1", kind) is None
 
 
 def field(name: str, key: str) -> object:
