@@ -105,10 +105,12 @@ def differences(
         One difference per field; none means that the apply can be left out.
     """
     fields = owned_fields(live, manager)
+    declared = _declared(wanted)
     if fields is None:
-        return [Difference("", "not owned")]
+        # The server keeps no entry for a manager that owns nothing, so it is not missed where nothing is declared.
+        return [Difference("", "not owned")] if declared else []
     comparison = _Comparison(rewrites, is_quantity)
-    comparison.compare(_declared(wanted), live, fields, ())
+    comparison.compare(declared, live, fields, ())
     return comparison.found
 
 
