@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from ocf.component.component import Component
 from ocf.component.entries import Entry
-from ocf.component.options import Options, ResourceOptions
+from ocf.component.options import Fate, Options, ResourceOptions
 from ocf.component.topology import data_problems
 from ocf.concepts import Resource
 from ocf.errors import BuildError, ConfigError
@@ -57,7 +56,7 @@ class Builder:
             options: How it is treated, see `ResourceOptions`.
         """
         if not isinstance(resource, Resource):
-            self._problems.append(f'nil resource registered in component "{self._name}"')
+            self._problems.append(_no_resource(self._name, resource))
             return self
         try:
             self._entries.append(Entry.of(resource, Options.of(options)))
@@ -108,7 +107,11 @@ class Builder:
         return self
 
     def unpublished(self) -> Self:
-        """Keep the component's condition out of the owner's status; it is only returned."""
+        """Keep the component's condition out of the owner's status; it is only returned, and can be aggregated.
+
+        Without it nothing tells a later pass how long the component has been unready, so there is no grace period; and
+        prerequisites are asked in every pass.
+        """
         self._published = False
         return self
 
@@ -179,9 +182,28 @@ class Builder:
             yield "condition type cannot be empty"
         if self._grace_period < timedelta(0):
             yield f"grace period must be positive, got {self._grace_period}"
+        if self._grace_period and not self._published:
+            yield "an unpublished component has no grace period: nothing tells since when it is not ready"
         if self._poll_interval <= timedelta(0):
             yield f"poll interval must be positive, got {self._poll_interval}"
-        for identity, times in Counter(entry.identity for entry in self._entries).items():
-            if times > 1:
-                yield f'duplicate resource "{identity}" in component "{self._name}"'
+        for prerequisite in self._prerequisites:
+            if not callable(getattr(prerequisite, "check", None)):
+                yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"
+        yield from self._duplicates()
         yield from data_problems(self._name, self._entries)
+
+    def _duplicates(self) -> Iterator[str]:
+        seen: set[str] = set()
+        for entry in self._entries:
+            if entry.identity in seen:
+                deleted, read = (str(entry.fate is fate).lower() for fate in (Fate.DELETED, Fate.READ_ONLY))
+                how = f"delete={deleted}, readOnly={read}, mode={entry.options.participation}"
+                yield f'duplicate resource "{entry.identity}" in component "{self._name}" ({how})'
+            seen.add(entry.identity)
+
+
+def _no_resource(component: str, given: object) -> str:
+    if given is None:
+        return f'nil resource registered in component "{component}"'
+    hint = "; was .build() forgotten?" if callable(getattr(given, "build", None)) else ""
+    return f'no resource but {type(given).__name__} registered in component "{component}"{hint}'

@@ -7,6 +7,8 @@ import pytest
 
 from ocf import component
 from ocf.errors import BuildError
+from ocf.feature import BooleanGate
+from ocf.objects import Manifest
 from ocf.primitives import deployment
 
 
@@ -30,8 +32,56 @@ def test_none_is_no_resource() -> None:
 
 
 def test_two_resources_of_one_identity_collide(web: deployment.Resource) -> None:
-    builder = component.Builder("web", condition_type="WebReady").with_resource(web).with_resource(web)
-    assert refused(builder) == ('duplicate resource "apps/v1/Deployment/shop/web" in component "web"',)
+    builder = component.Builder("web", condition_type="WebReady").with_resource(web)
+    (problem,) = refused(builder.with_resource(web, read_only=True))
+    rule, _, how = problem.partition(" (")
+    assert rule == 'duplicate resource "apps/v1/Deployment/shop/web" in component "web"'
+    assert how == "delete=false, readOnly=true, mode=Required)"
+
+
+def test_a_builder_that_was_not_built_is_no_resource(web_base: Manifest) -> None:
+    unbuilt: Any = deployment.Builder(web_base)
+    builder = component.Builder("web", condition_type="WebReady").with_resource(unbuilt)
+    assert refused(builder) == ('no resource but Builder registered in component "web"; was .build() forgotten?',)
+
+
+def test_a_function_is_no_prerequisite() -> None:
+    function: Any = lambda: None  # noqa: E731 (what somebody might pass)
+    builder = component.Builder("web", condition_type="WebReady").with_prerequisite(function)
+    assert refused(builder) == ("a prerequisite needs a check method, function has none",)
+
+
+def test_a_second_gate_is_refused_and_none_is_no_gate() -> None:
+    gate = BooleanGate(True)
+    builder = component.Builder("web", condition_type="WebReady").with_feature_gate(gate).with_feature_gate(None)
+    assert builder.build().gate is gate
+    problems = refused(builder.with_feature_gate(BooleanGate(True)))
+    assert problems == ("feature gate already set; WithFeatureGate can only be called once",)
+
+
+def test_a_gate_counts_even_if_it_looks_empty() -> None:
+    class Empty(list[str]):
+        def enabled(self) -> bool:
+            return False
+
+    gate = Empty()
+    assert component.Builder("web", condition_type="WebReady").with_feature_gate(gate).build().gate is gate
+
+
+def test_none_is_no_prerequisite() -> None:
+    builder = component.Builder("web", condition_type="WebReady").with_prerequisite(None)
+    assert builder.build().prerequisites == ()
+
+
+def test_an_unpublished_component_cannot_have_a_grace_period() -> None:
+    builder = component.Builder("web", condition_type="WebReady").unpublished()
+    (problem,) = refused(builder.with_grace_period(timedelta(minutes=1)))
+    assert problem.startswith("an unpublished component has no grace period")
+
+
+def test_the_last_call_of_suspend_wins() -> None:
+    builder = component.Builder("web", condition_type="WebReady").suspend().suspend(False)
+    assert builder.build().suspended is False
 
 
 def test_a_field_that_is_no_path_is_named(web: deployment.Resource) -> None:
