@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ocf.component.passes import Pass, joined
+from ocf.component.passes import Pass, raise_all
 from ocf.component.removal import Removal
 from ocf.component.results import Action, Outcome
 from ocf.errors import NotFoundError, OcfError, ReconcileError
@@ -44,8 +44,7 @@ class CleanUp:
         Raises:
             ReconcileError: With every error, after every object was tried.
         """
-        if self._errors:
-            raise joined(self._current.component, self._errors) from self._errors[0]
+        raise_all(self._current.component, self._errors)
         return self._outcomes
 
     async def delete(self, entries: Iterable[Entry], reason: str) -> None:

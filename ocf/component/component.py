@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Final
 
 from ocf.component import inspection
@@ -29,12 +30,12 @@ from ocf.component.convergence import converge
 from ocf.component.entries import Entry, scale_targets, scalers_first
 from ocf.component.gates import is_open
 from ocf.component.options import Fate
-from ocf.component.passes import Pass
+from ocf.component.passes import Pass, failing
 from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, ask
 from ocf.component.results import Action, Outcome, Result
 from ocf.component.suspension import suspend
 from ocf.component.topology import DataFlow, data_flows
-from ocf.concepts import Resource, ScaleTarget, data_scope
+from ocf.concepts import Resource, data_scope
 from ocf.errors import OcfError, ReconcileError
 from ocf.feature import Gate
 from ocf.objects import Manifest
@@ -62,7 +63,7 @@ class Component:
         gate: Switches the whole component; None means on.
         prerequisites: What it waits for before it does anything at all.
         suspended: Whether it is to be asleep.
-        published: Whether its condition is written to the owner, or only returned.
+        published: Whether its condition is written to the owner, or only returned and aggregated.
         prunes: Whether objects that it made and does not register any more are deleted.
         grace_period: How long it may take to become ready before it is called degraded or down; zero means for ever.
         poll_interval: When to look again while it waits for something that may come without an event.
@@ -145,7 +146,9 @@ class Component:
         unmet = await self._unmet(context, previous)
         if unmet is not None:
             return self._told(Reason.PREREQUISITE_NOT_MET, unmet, context, previous), []
-        current = Pass(self.name, context, self._scale_targets())
+        current = Pass(
+            self.name, context, scale_targets(self.entries, partial(failing, self.name, "find scale target of"))
+        )
         if self.suspended:
             condition, outcomes = await self._suspend(current, previous)
         else:
@@ -189,12 +192,6 @@ class Component:
                 return answer.reason
         return None
 
-    def _scale_targets(self) -> dict[str, ScaleTarget]:
-        try:
-            return scale_targets(self._with(Fate.MANAGED, Fate.READ_ONLY))
-        except OcfError as error:
-            raise ReconcileError(self.name, f"failed to find scale targets: {error}") from error
-
     async def _converge(self, current: Pass, previous: Condition) -> tuple[Condition, list[Outcome]]:
         entries = self._with(Fate.MANAGED, Fate.READ_ONLY)
         if previous.reason in SUSPENSION_REASONS:
@@ -232,8 +229,7 @@ class Component:
         self._stage(context, failed(problem, previous=previous, generation=generation, now=context.now, reason=reason))
 
     def _stage(self, context: ReconcileContext, condition: Condition) -> None:
-        if self.published:
-            context.set_condition(condition)
+        context.set_condition(condition, published=self.published)
 
     def _requeue(self, condition: Condition, now: datetime) -> timedelta | None:
         poll = self.poll_interval if condition.reason in _WAITING else None

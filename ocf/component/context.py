@@ -51,6 +51,7 @@ class ReconcileContext:
         self.owned_by: Final = Owner.of(owner)
         self.now: Final = clock.now()
         self._ours: set[str] = set()
+        self._unpublished: dict[str, Condition] = {}
 
     def condition(self, name: str) -> Condition:
         """Return a condition of the owner as it stands now.
@@ -63,12 +64,16 @@ class ReconcileContext:
         """
         return stored_condition(self.status.get("conditions") or [], name, self.owned_by.generation)
 
-    def set_condition(self, condition: Condition) -> None:
+    def set_condition(self, condition: Condition, *, published: bool = True) -> None:
         """Stage a condition; it replaces the one of its type, at its place.
 
         Args:
             condition: The new condition.
+            published: Whether it is written to the owner; otherwise only `aggregate` sees it, in this pass.
         """
+        if not published:
+            self._unpublished[condition.type] = condition
+            return
         self._ours.add(condition.type)
         self.status["conditions"] = _with_condition(self.status.get("conditions") or [], condition.to_manifest())
 
@@ -77,20 +82,23 @@ class ReconcileContext:
 
         Args:
             name: The condition's type.
-            components: Published components of this owner.
+            components: Components of this owner; an unpublished one counts only once it was reconciled in this pass.
 
         Returns:
             The condition: True exactly if all of theirs are, told in the words of the one that says most.
         """
         condition = aggregate(
             name,
-            [(component.name, self.condition(component.condition_type)) for component in components],
+            [(component.name, self._standing(component.condition_type)) for component in components],
             previous=self.condition(name),
             generation=self.owned_by.generation,
             now=self.now,
         )
         self.set_condition(condition)
         return condition
+
+    def _standing(self, name: str) -> Condition:
+        return self._unpublished.get(name) or self.condition(name)
 
     async def write_status(self) -> None:
         """Write the staged status if it differs from what was read.

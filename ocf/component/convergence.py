@@ -53,10 +53,11 @@ async def _one(entry: Entry, current: Pass) -> tuple[Outcome, Manifest | None]:
             guard = entry.guardable.guard_status()
         if guard.status is GuardStatus.BLOCKED:
             return _blocked(entry, guard.reason), None
-    live = await current.object_of(entry).get()
+    managed = current.object_of(entry)
+    live = await managed.get()
     if entry.fate is Fate.READ_ONLY:
         return _read(entry, live, current)
-    return await _managed(entry, live, current.object_of(entry), current)
+    return await _managed(entry, live, managed, current)
 
 
 def _read(entry: Entry, live: Manifest | None, current: Pass) -> tuple[Outcome, Manifest | None]:

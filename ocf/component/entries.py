@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,20 +97,27 @@ class Entry:
         return frozenset(self.producer.produced_data) if self.producer else frozenset()
 
 
-def scale_targets(entries: Sequence[Entry]) -> dict[str, ScaleTarget]:
-    """Find out what the scalers among the entries scale.
+def scale_targets(
+    entries: Iterable[Entry], naming: Callable[[Entry], AbstractContextManager[None]]
+) -> dict[str, ScaleTarget]:
+    """Find out what the scalers among the entries scale, those that are only read included.
 
     Args:
         entries: The entries of a component.
+        naming: Names the entry in whatever is raised because of it.
 
     Returns:
         Identity of the scaler to its target.
-
-    Raises:
-        OcfError: If a scaler cannot be rendered.
     """
-    found = {entry.identity: entry.scaler.scale_target() for entry in entries if entry.scaler is not None}
-    return {identity: target for identity, target in found.items() if target is not None}
+    found: dict[str, ScaleTarget] = {}
+    for entry in entries:
+        if entry.scaler is None or entry.fate not in {Fate.MANAGED, Fate.READ_ONLY}:
+            continue
+        with naming(entry):
+            target = entry.scaler.scale_target()
+        if target is not None:
+            found[entry.identity] = target
+    return found
 
 
 def fields_left(entry: Entry, targets: dict[str, ScaleTarget]) -> tuple[tuple[str, ...], ...]:

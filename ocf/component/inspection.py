@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ocf.component.entries import fields_left, scale_targets
@@ -26,7 +27,7 @@ def preview(entries: Sequence[Entry]) -> list[Manifest]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    targets = scale_targets([entry for entry in entries if entry.fate in {Fate.MANAGED, Fate.READ_ONLY}])
+    targets = scale_targets(entries, _previewing)
     return [_rendered(entry, fields_left(entry, targets)) for entry in _managed(entries)]
 
 
@@ -63,13 +64,19 @@ def _managed(entries: Iterable[Entry]) -> Iterator[Entry]:
 
 
 def _rendered(entry: Entry, leaves: tuple[tuple[str, ...], ...]) -> Manifest:
-    try:
+    with _previewing(entry):
         rendered: object = entry.resource.render(leaves=leaves)
-    except Exception as error:
-        raise ConfigError(f'preview resource "{entry.identity}": {_describe(error)}') from error
     if not isinstance(rendered, dict):
         raise ConfigError(f'preview resource "{entry.identity}": returned {_shown(rendered)}')
     return sendable(rendered)
+
+
+@contextmanager
+def _previewing(entry: Entry) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise ConfigError(f'preview resource "{entry.identity}": {_describe(error)}') from error
 
 
 def _shown(rendered: object) -> str:

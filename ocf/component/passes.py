@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
     from ocf.objects import Manifest
 
-__all__ = ["Pass", "joined", "outcome_of"]
+__all__ = ["Pass", "failing", "outcome_of", "raise_all"]
 
 _ACTIONS = {
     Operation.CREATED: Action.CREATED,
@@ -44,20 +44,14 @@ class Pass:
         """Return the object of a resource."""
         return ManagedObject(entry, self.component, self.context, fields_left(entry, self.targets))
 
-    @contextmanager
-    def failing(self, what: str, entry: Entry) -> Iterator[None]:
+    def failing(self, what: str, entry: Entry) -> AbstractContextManager[None]:
         """Name the resource and the step in whatever is raised.
 
         Args:
             what: The step, as it follows "failed to".
             entry: The resource.
         """
-        try:
-            yield
-        except OcfError as error:
-            detail = str(error).removeprefix(f"{entry.identity}: ")
-            problem = f"failed to {what} resource {entry.identity}: {detail}"
-            raise ReconcileError(self.component, problem, resource=entry.identity) from error
+        return failing(self.component, what, entry)
 
     def extract(self, entry: Entry, live: Manifest) -> None:
         """Fill the data cells that a resource produces.
@@ -71,6 +65,26 @@ class Pass:
                 entry.producer.extract_data(live)
 
 
+@contextmanager
+def failing(component: str, what: str, entry: Entry) -> Iterator[None]:
+    """Name the component, the resource and the step in whatever is raised.
+
+    Args:
+        component: Name of the component.
+        what: The step, as it follows "failed to".
+        entry: The resource.
+
+    Raises:
+        ReconcileError: In place of any error of ours.
+    """
+    try:
+        yield
+    except OcfError as error:
+        detail = str(error).removeprefix(f"{entry.identity}: ")
+        problem = f"failed to {what} resource {entry.identity}: {detail}"
+        raise ReconcileError(component, problem, resource=entry.identity) from error
+
+
 def outcome_of(entry: Entry, applied: Applied, report: StatusReport[Any] | None) -> Outcome:
     """Say what applying a resource did."""
     return Outcome(
@@ -82,7 +96,15 @@ def outcome_of(entry: Entry, applied: Applied, report: StatusReport[Any] | None)
     )
 
 
-def joined(component: str, errors: Sequence[ReconcileError]) -> ReconcileError:
-    """Make one error of several."""
-    resource = errors[0].resource if len(errors) == 1 else ""
-    return ReconcileError(component, "; ".join(error.problem for error in errors), resource=resource)
+def raise_all(component: str, errors: Sequence[ReconcileError]) -> None:
+    """Raise what was gathered: one error as it is, several as one.
+
+    Args:
+        component: Name of the component.
+        errors: The errors; none raises nothing.
+    """
+    if len(errors) == 1:
+        raise errors[0]
+    if errors:
+        problem = "; ".join(error.problem for error in errors)
+        raise ReconcileError(component, problem) from ExceptionGroup(f'component "{component}"', errors)

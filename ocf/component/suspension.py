@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ocf.component.options import Fate
-from ocf.component.passes import Pass, joined, outcome_of
+from ocf.component.passes import Pass, outcome_of, raise_all
 from ocf.component.removal import Removal
 from ocf.component.results import Action, Outcome
 from ocf.concepts import Data, StatusReport, SuspensionStatus
@@ -49,8 +49,7 @@ async def suspend(entries: Sequence[Entry], current: Pass) -> list[Outcome]:
                 await _read(entry, current)
         except ReconcileError as error:
             errors.append(error)
-    if errors:
-        raise joined(current.component, errors) from errors[0]
+    raise_all(current.component, errors)
     return outcomes
 
 
