@@ -210,11 +210,21 @@ def config_map() -> Callable[..., StaticKind]:
     return build
 
 
+def _role(**content: Any) -> StaticKind:
+    base = {"apiVersion": _CLUSTER_ROLE.api_version, "kind": "ClusterRole", "metadata": {"name": "viewer"}, **content}
+    return StaticBuilder(base, _CLUSTER_ROLE, Handlers())
+
+
 @pytest.fixture
 def cluster_role() -> StaticKind:
     """The builder of a cluster-scoped resource, `ClusterRole viewer`."""
-    base = {"apiVersion": _CLUSTER_ROLE.api_version, "kind": "ClusterRole", "metadata": {"name": "viewer"}}
-    return StaticBuilder(base, _CLUSTER_ROLE, Handlers())
+    return _role(rules=[{"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}])
+
+
+@pytest.fixture
+def bare_role() -> StaticKind:
+    """The same without anything in it."""
+    return _role()
 
 
 @pytest.fixture

@@ -1,0 +1,466 @@
+"""Taking away: only what exists, only what is ours, only as it was read; and letting go of what is to stay."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster.embedded import CustomKind, EmbeddedCluster, Verb
+from ocf.component import Action, Component, reconciling
+from ocf.concepts import GuardStatus, StatusReport
+from ocf.errors import ConflictError, ReconcileError, ServerError
+from ocf.feature import BooleanGate
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import deployment, hpa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.component.conftest import StaticKind, World
+
+SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
+VIEWER = ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer")
+DELETE: dict[str, Any] = {"delete_when": True}
+ORPHAN: dict[str, Any] = {"orphan_when": True}
+
+
+def of(*resources: Any, name: str = "web", suspended: bool = False, **options: Any) -> Component:
+    """Build a component; the options are those of every resource."""
+    builder = component.Builder(name, condition_type="WebReady").suspend(suspended)
+    for resource in resources:
+        builder.with_resource(resource, **options)
+    return builder.build()
+
+
+class Interfering:
+    """A cluster in which something happens before chosen requests; raising fails them."""
+
+    def __init__(self, cluster: EmbeddedCluster, **before: Any) -> None:
+        self._cluster = cluster
+        self._before = before
+
+    def __getattr__(self, name: str) -> Any:
+        done = getattr(self._cluster, name)
+        if name not in self._before:
+            return done
+
+        async def interfered(*args: Any, **options: Any) -> Any:
+            await self._before[name](*args)
+            return await done(*args, **options)
+
+        return interfered
+
+
+async def one_pass(world: World, subject: Component, **before: Any) -> component.Result:
+    cluster: Any = Interfering(world.cluster, **before)
+    async with reconciling(await world.owner_manifest(), cluster, clock=world.clock) as context:
+        return await subject.reconcile(context)
+
+
+async def refuse(key: ObjectKey, *_: Any) -> None:
+    raise ServerError(f"no {key.name} today")
+
+
+class TestDeleting:
+    async def test_what_exists_and_is_ours(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        await world.reconcile(of(config_map().build()))
+        result = await world.reconcile(of(config_map().build(), **DELETE))
+        assert (result.outcomes[0].action, result.writes) == (Action.DELETED, 1)
+        assert not await world.exists(SETTINGS)
+
+    async def test_what_is_absent_costs_no_write(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        subject = of(config_map().build(), **DELETE)
+        await world.reconcile(subject)
+        world.cluster.requests.clear()
+        result = await world.reconcile(subject)
+        assert (result.outcomes[0].action, world.cluster.requests.writes) == (Action.ABSENT, 0)
+
+    async def test_what_is_going_already_is_not_deleted_again(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()))
+        await world.change(SETTINGS, metadata={"finalizers": ["example.com/hold"]})
+        results = [await world.reconcile(of(config_map().build(), **DELETE)) for _ in range(2)]
+        assert [result.outcomes[0].action for result in results] == [Action.DELETED, Action.UNCHANGED]
+        assert len(world.cluster.requests.of(Verb.DELETE)) == 1
+
+    async def test_what_somebody_else_made_is_kept(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        live = await world.create(SETTINGS, data={"a": "1"})
+        result = await world.reconcile(of(config_map().build(), **DELETE))
+        assert (result.outcomes[0].action, result.outcomes[0].reasons) == (Action.KEPT, ("not ours",))
+        assert await world.cluster.get(SETTINGS) == live
+
+    async def test_what_another_owner_controls_is_kept(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        """Also where we applied it, and whatever the options say."""
+        await world.reconcile(of(config_map().build(), unowned=True))
+        await world.change(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
+        result = await world.reconcile(of(config_map().build(), **DELETE))
+        assert (result.outcomes[0].action, result.outcomes[0].reasons) == (Action.KEPT, ("controlled by Shop other",))
+        assert await world.exists(SETTINGS)
+
+    async def test_what_has_another_owner_and_not_ours_is_kept(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        """That we once applied it does not make somebody else's object ours."""
+        await world.reconcile(of(config_map().build(), unowned=True))
+        reference = await world.other_owner() | {"controller": False}
+        await world.change(SETTINGS, metadata={"ownerReferences": [reference]})
+        assert (await world.reconcile(of(config_map().build(), **DELETE))).outcomes[0].action is Action.KEPT
+
+    async def test_what_names_our_owner_is_ours_whoever_applied_it(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build(), name="before"))
+        await world.reconcile(of(config_map().build(), name="renamed", **DELETE))
+        assert not await world.exists(SETTINGS)
+
+    async def test_what_is_unowned_is_ours_by_its_field_manager(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build(), unowned=True))
+        await world.reconcile(of(config_map().build(), unowned=True, **DELETE))
+        assert not await world.exists(SETTINGS)
+
+    async def test_nothing_but_the_object_that_was_read(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()))
+
+        async def change(*_: Any) -> None:
+            await world.change(SETTINGS, data={"meanwhile": "1"})
+
+        with pytest.raises(
+            ReconcileError, match="failed to delete resource v1/ConfigMap/shop/settings as observed: "
+        ) as caught:
+            await one_pass(world, of(config_map().build(), **DELETE), delete=change)
+        assert isinstance(caught.value.__cause__, ConflictError)
+        assert caught.value.resource == "v1/ConfigMap/shop/settings"
+        assert await world.exists(SETTINGS)
+        assert (await world.condition())["reason"] == "Error"
+
+    async def test_nothing_that_was_made_anew_under_the_name(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()))
+
+        async def replace(*_: Any) -> None:
+            await world.cluster.delete(SETTINGS)
+            await world.create(SETTINGS)
+
+        with pytest.raises(ReconcileError, match="as observed"):
+            await one_pass(world, of(config_map().build(), **DELETE), delete=replace)
+        assert await world.exists(SETTINGS)
+
+    async def test_what_goes_meanwhile_is_fine(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        await world.reconcile(of(config_map().build()))
+        await one_pass(world, of(config_map().build(), **DELETE), delete=world.cluster.delete)
+        assert not await world.exists(SETTINGS)
+
+    async def test_every_object_is_tried_and_the_errors_gathered(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        doomed = [config_map(name).build() for name in ("a", "b", "settings")]
+        kept = config_map("kept").build()
+        await world.reconcile(of(*doomed, kept))
+
+        async def refuse_two(key: ObjectKey) -> None:
+            if key.name in "ab":
+                await refuse(key)
+
+        builder = component.Builder("web", condition_type="WebReady").with_resource(kept, orphan_when=True)
+        for one in doomed:
+            builder.with_resource(one, delete_when=True)
+        with pytest.raises(ReconcileError) as caught:
+            await one_pass(world, builder.build(), delete=refuse_two)
+        assert caught.value.problem == (
+            "failed to delete resource v1/ConfigMap/shop/a: no a today; "
+            "failed to delete resource v1/ConfigMap/shop/b: no b today"
+        )
+        assert isinstance(caught.value.__cause__, ExceptionGroup)
+        assert not await world.exists(SETTINGS)
+        assert await world.owners(ObjectKey("v1", "ConfigMap", "kept", "shop")) == []
+        condition = await world.condition()
+        assert (condition["status"], condition["reason"]) == ("False", "Error")
+
+    async def test_comes_after_the_rest_was_brought_up(
+        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()))
+        world.cluster.requests.clear()
+        builder = component.Builder("web", condition_type="WebReady").with_resource(config_map().build(), **DELETE)
+        await world.reconcile(builder.with_resource(web).build())
+        assert [request.verb for request in world.cluster.requests.of(Verb.APPLY, Verb.DELETE)] == ["apply", "delete"]
+
+    async def test_happens_also_behind_a_blocked_resource_and_while_suspended(
+        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+    ) -> None:
+        blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
+        guarded = deployment.Builder(web_base).with_guard(lambda _base: blocked).build()
+        for suspended in (False, True):
+            await world.reconcile(of(config_map().build()))
+            builder = component.Builder("web", condition_type="WebReady").suspend(suspended).with_resource(guarded)
+            await world.reconcile(builder.with_resource(config_map().build(), **DELETE).build())
+            assert not await world.exists(SETTINGS)
+
+    async def test_a_kind_that_is_not_served_has_nothing_to_delete(self, world: World) -> None:
+        class Unserved:
+            key = ObjectKey("example.com/v9", "Gone", "x", "shop")
+            identity = str(key)
+
+            def render(self, **_: Any) -> Manifest:
+                raise AssertionError("rendered")
+
+        assert (await world.reconcile(of(Unserved(), **DELETE))).outcomes[0].action is Action.ABSENT
+
+
+class TestClusterScoped:
+    async def test_is_applied_without_an_owner_and_deleted_by_its_field_manager(
+        self, world: World, cluster_role: StaticKind
+    ) -> None:
+        resource = cluster_role.build()
+        await world.reconcile(of(resource))
+        assert await world.owners(VIEWER) == []
+        assert (await world.reconcile(of(resource))).writes == 0
+        gate = BooleanGate(False)
+        await world.reconcile(of(resource, gated_by=gate))
+        assert not await world.exists(VIEWER)
+
+    async def test_that_declares_nothing_is_quiet_but_nothing_tells_that_it_is_ours(
+        self, world: World, bare_role: StaticKind
+    ) -> None:
+        """The server keeps no entry for a field manager that owns no field."""
+        await world.reconcile(of(bare_role.build()))
+        assert (await world.reconcile(of(bare_role.build()))).writes == 0
+        assert (await world.reconcile(of(bare_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
+
+    async def test_of_somebody_else_is_kept(self, world: World, cluster_role: StaticKind) -> None:
+        await world.create(VIEWER)
+        assert (await world.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
+
+    async def test_of_another_component_is_kept(self, world: World, cluster_role: StaticKind) -> None:
+        await world.reconcile(of(cluster_role.build(), name="other"))
+        assert (await world.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
+
+    async def test_of_a_cluster_scoped_owner_is_owned(
+        self, cluster_role: StaticKind, config_map: Callable[..., StaticKind]
+    ) -> None:
+        cluster = EmbeddedCluster(
+            kinds=[CustomKind("example.com", "v1", "Mall", namespaced=False)], namespaces=["shop"]
+        )
+        mall = {"apiVersion": "example.com/v1", "kind": "Mall", "metadata": {"name": "demo"}}
+        owner = await cluster.create(mall, field_manager="user")
+        async with reconciling(owner, cluster) as context:
+            await of(cluster_role.build(), config_map().build()).reconcile(context)
+        for key in (VIEWER, SETTINGS):
+            (reference,) = (await cluster.get(key))["metadata"]["ownerReferences"]
+            assert reference["uid"] == owner["metadata"]["uid"]
+
+
+class TestLettingGo:
+    async def test_takes_off_our_reference_alone_and_the_object_outlives_the_owner(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map(a="1", b="2").build()))
+        ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"]
+        other = await world.other_owner() | {"controller": False}
+        await world.change(SETTINGS, metadata={"ownerReferences": [*ours, other], "labels": {"team": "a"}})
+        result = await world.reconcile(of(config_map().build(), **ORPHAN))
+        live = await world.cluster.get(SETTINGS)
+        assert (result.outcomes[0].action, result.writes) == (Action.ORPHANED, 1)
+        assert await world.owners(SETTINGS) == ["other"]
+        assert (live["data"], live["metadata"]["labels"]) == ({"a": "1", "b": "2"}, {"team": "a"})
+        await world.cluster.delete(world.owner)
+        assert await world.exists(SETTINGS)
+
+    async def test_once_is_enough(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        subject = of(config_map().build(), **ORPHAN)
+        assert (await world.reconcile(subject)).outcomes[0].action is Action.ABSENT
+        await world.reconcile(of(config_map().build()))
+        await world.reconcile(subject)
+        world.cluster.requests.clear()
+        assert (await world.reconcile(subject)).outcomes[0].action is Action.UNCHANGED
+        assert world.cluster.requests.writes == 0
+
+    async def test_is_tried_again_when_somebody_was_faster(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()))
+        times: list[str] = []
+
+        async def change(*_: Any) -> None:
+            if len(times) < 3:
+                times.append("again")
+                await world.change(SETTINGS, data={"meanwhile": str(len(times))})
+
+        await one_pass(world, of(config_map().build(), **ORPHAN), patch=change)
+        live = await world.cluster.get(SETTINGS)
+        assert (live["data"]["meanwhile"], await world.owners(SETTINGS)) == ("3", [])
+
+    async def test_conflicts_that_do_not_end_are_an_error(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()))
+        times: list[str] = []
+
+        async def change(*_: Any) -> None:
+            times.append("again")
+            await world.change(SETTINGS, data={"meanwhile": str(len(times))})
+
+        with pytest.raises(ReconcileError, match="failed to orphan resource v1/ConfigMap/shop/settings: "):
+            await one_pass(world, of(config_map().build(), **ORPHAN), patch=change)
+        assert len(times) == 5
+
+    async def test_what_goes_meanwhile_is_fine(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        await world.reconcile(of(config_map().build()))
+
+        async def delete(*_: Any) -> None:
+            await world.cluster.delete(SETTINGS)
+
+        result = await one_pass(world, of(config_map().build(), **ORPHAN), patch=delete)
+        assert result.outcomes[0].action is Action.UNCHANGED
+
+    async def test_every_object_is_tried_and_the_errors_gathered(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        names = ("a", "settings")
+        await world.reconcile(of(*(config_map(name).build() for name in names)))
+
+        async def refuse_one(key: ObjectKey, *_: Any) -> None:
+            if key.name == "a":
+                await refuse(key)
+
+        with pytest.raises(ReconcileError) as caught:
+            await one_pass(world, of(*(config_map(name).build() for name in names), **ORPHAN), patch=refuse_one)
+        assert caught.value.problem == "failed to orphan resource v1/ConfigMap/shop/a: no a today"
+        assert await world.owners(SETTINGS) == []
+
+
+def pruning(*resources: Any, name: str = "web", suspended: bool = False) -> Component:
+    builder = component.Builder(name, condition_type="WebReady").with_prune().suspend(suspended)
+    for resource in resources:
+        builder.with_resource(resource)
+    return builder.build()
+
+
+class TestPruning:
+    @pytest.fixture
+    def pair(self, config_map: Callable[..., StaticKind]) -> list[Any]:
+        return [config_map("kept").build(), config_map().build()]
+
+    async def test_deletes_what_is_not_registered_any_more(self, world: World, pair: list[Any]) -> None:
+        await world.reconcile(pruning(*pair))
+        result = await world.reconcile(pruning(pair[0]))
+        assert not await world.exists(SETTINGS)
+        gone = result.outcomes[-1]
+        assert (gone.resource, gone.action, gone.reasons) == (
+            "v1/ConfigMap/shop/settings",
+            Action.DELETED,
+            ("no longer registered",),
+        )
+
+    async def test_unless_it_was_not_asked_for(self, world: World, pair: list[Any]) -> None:
+        await world.reconcile(of(*pair))
+        await world.reconcile(of(pair[0]))
+        assert world.cluster.requests.of(Verb.LIST) == ()
+        assert await world.exists(SETTINGS)
+
+    async def test_costs_one_list_per_kind_and_no_write(
+        self, world: World, pair: list[Any], web: deployment.Resource
+    ) -> None:
+        subject = pruning(*pair, web)
+        await world.reconcile(subject)
+        world.cluster.requests.clear()
+        await world.reconcile(subject)
+        assert [request.kind for request in world.cluster.requests.of(Verb.LIST)] == ["ConfigMap", "Deployment"]
+        assert world.cluster.requests.writes == 0
+
+    async def test_leaves_what_another_component_applied(self, world: World, pair: list[Any]) -> None:
+        await world.reconcile(of(pair[1], name="other"))
+        await world.reconcile(pruning(pair[0]))
+        assert await world.exists(SETTINGS)
+
+    async def test_leaves_what_does_not_name_the_owner(self, world: World, pair: list[Any]) -> None:
+        await world.reconcile(of(pair[1], unowned=True))
+        await world.create(ObjectKey("v1", "ConfigMap", "foreign", "shop"))
+        result = await world.reconcile(pruning(pair[0]))
+        assert [outcome.resource for outcome in result.outcomes] == ["v1/ConfigMap/shop/kept"]
+        assert await world.exists(SETTINGS)
+
+    async def test_leaves_what_another_owner_controls(self, world: World, pair: list[Any]) -> None:
+        await world.reconcile(pruning(*pair))
+        ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"][0] | {"controller": False}
+        await world.change(SETTINGS, metadata={"ownerReferences": [ours, await world.other_owner()]})
+        assert (await world.reconcile(pruning(pair[0]))).outcomes[-1].action is Action.KEPT
+
+    async def test_leaves_what_is_registered_to_be_read_or_let_go(self, world: World, pair: list[Any]) -> None:
+        await world.reconcile(pruning(*pair))
+        builder = component.Builder("web", condition_type="WebReady").with_prune()
+        builder.with_resource(pair[0], read_only=True).with_resource(pair[1], orphan_when=True)
+        await world.reconcile(builder.build())
+        assert await world.exists(SETTINGS)
+
+    async def test_leaves_cluster_scoped_kinds_alone(
+        self, world: World, pair: list[Any], cluster_role: StaticKind
+    ) -> None:
+        await world.reconcile(pruning(pair[0], cluster_role.build()))
+        assert [request.kind for request in world.cluster.requests.of(Verb.LIST)] == ["ConfigMap"]
+
+    async def test_waits_while_a_resource_is_blocked_or_the_component_sleeps(
+        self, world: World, pair: list[Any], config_map: Callable[..., StaticKind]
+    ) -> None:
+        """What was there before may be needed until what comes after is up."""
+        await world.reconcile(pruning(*pair))
+        blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
+        await world.reconcile(pruning(config_map("kept").with_guard(lambda _base: blocked).build()))
+        await world.reconcile(pruning(pair[0], suspended=True))
+        assert await world.exists(SETTINGS)
+
+    async def test_a_gate_that_is_off_takes_along_what_is_not_registered_any_more(
+        self, world: World, pair: list[Any]
+    ) -> None:
+        await world.reconcile(pruning(*pair))
+        builder = component.Builder("web", condition_type="WebReady").with_prune()
+        await world.reconcile(builder.with_resource(pair[0]).with_feature_gate(BooleanGate(False)).build())
+        assert not await world.exists(SETTINGS)
+
+    async def test_a_list_that_fails_is_an_error(self, world: World, pair: list[Any]) -> None:
+        async def refuse_list(*_: Any) -> None:
+            raise ServerError("no list today")
+
+        with pytest.raises(ReconcileError, match="failed to list v1/ConfigMap for pruning: no list today") as caught:
+            await one_pass(world, pruning(*pair), list=refuse_list)
+        assert isinstance(caught.value.__cause__, ServerError)
+
+    async def test_of_a_cluster_scoped_owner_looks_everywhere(self, config_map: Callable[..., StaticKind]) -> None:
+        cluster = EmbeddedCluster(
+            kinds=[CustomKind("example.com", "v1", "Mall", namespaced=False)], namespaces=["shop"]
+        )
+        mall = {"apiVersion": "example.com/v1", "kind": "Mall", "metadata": {"name": "demo"}}
+        owner = await cluster.create(mall, field_manager="user")
+        keeper = config_map("kept").build()
+        for resources in ([keeper, config_map().build()], [keeper]):
+            async with reconciling(await cluster.get(ObjectKey.of(owner)), cluster) as context:
+                await pruning(*resources).reconcile(context)
+        left = await cluster.list("v1", "ConfigMap")
+        assert [item["metadata"]["name"] for item in left.items] == ["kept"]
+
+
+async def test_a_gated_autoscaler_goes_and_its_count_comes_back(
+    world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+) -> None:
+    def built(*, autoscaled: bool) -> Component:
+        builder = component.Builder("web", condition_type="WebReady").with_resource(fixed_web)
+        return builder.with_resource(web_hpa, gated_by=BooleanGate(autoscaled)).build()
+
+    await world.reconcile(built(autoscaled=True))
+    await world.scale(7)
+    await world.reconcile(built(autoscaled=False))
+    assert (await world.replicas(), await world.exists(world.hpa)) == (4, False)
+    await world.reconcile(built(autoscaled=True))
+    assert await world.replicas() == 4
+    await world.scale(6)
+    assert (await world.reconcile(built(autoscaled=True))).writes == 0

@@ -1,0 +1,298 @@
+"""What is asked before a component does anything: its gate, then its prerequisites, then whether it is suspended."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster.embedded import Verb
+from ocf.component import Action, Component, PrerequisiteStatus, Reason, ReconcileContext, depends_on
+from ocf.concepts import StatusReport
+from ocf.errors import FeatureGateError, HandlerError, ReconcileError
+from ocf.feature import BooleanGate, VersionGate
+from ocf.objects import ObjectKey
+from ocf.primitives import deployment, hpa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.component.conftest import StaticKind, World
+
+ON, OFF = BooleanGate(True), BooleanGate(False)
+BROKEN = VersionGate("latest", ">= 2")
+MET, NOT_MET = PrerequisiteStatus.MET, PrerequisiteStatus.NOT_MET
+SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
+
+
+class Asked:
+    """A prerequisite that counts how often it is asked."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.times = 0
+
+    async def check(self, context: ReconcileContext) -> StatusReport[PrerequisiteStatus]:
+        assert context.owned_by.key.kind == "Shop"
+        self.times += 1
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if isinstance(answer, Exception):
+            raise answer
+        report: StatusReport[PrerequisiteStatus] = answer
+        return report
+
+
+def unmet(reason: str = "not yet") -> Asked:
+    return Asked(StatusReport(NOT_MET, reason))
+
+
+def met() -> Asked:
+    return Asked(StatusReport(MET))
+
+
+def gated(gate: Any, *resources: Any, suspended: bool = False) -> component.Builder:
+    builder = component.Builder("web", condition_type="WebReady").with_feature_gate(gate).suspend(suspended)
+    for resource in resources:
+        builder.with_resource(resource)
+    return builder
+
+
+def waiting(*prerequisites: Any, resources: tuple[Any, ...] = (), suspended: bool = False) -> Component:
+    return gated(None, *resources, suspended=suspended).with_prerequisite(*prerequisites).build()
+
+
+async def touched(world: World, subject: Component) -> list[str]:
+    """Run a pass that may fail; return the kinds of all objects that were asked for."""
+    world.cluster.requests.clear()
+    with contextlib.suppress(ReconcileError):
+        await world.reconcile(subject)
+    return [request.kind for request in world.cluster.requests if request.kind != "Shop"]
+
+
+class TestGate:
+    async def test_off_deletes_what_the_component_made_and_what_it_was_to_delete(
+        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+    ) -> None:
+        settings, doomed = config_map().build(), config_map("doomed").build()
+        await world.reconcile(gated(ON, web, settings, doomed).build())
+        subject = gated(OFF, web, settings).with_resource(doomed, delete_when=True).build()
+        result = await world.reconcile(subject)
+        assert (result.condition.status, result.condition.reason) == (True, Reason.DISABLED)
+        assert result.condition.message == "Component is disabled."
+        assert [outcome.action for outcome in result.outcomes] == [Action.DELETED] * 3
+        assert not await world.exists(world.web)
+        assert not await world.exists(SETTINGS)
+
+    async def test_off_lets_go_of_what_is_to_stay(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        settings = config_map().build()
+        await world.reconcile(gated(ON, settings).build())
+        await world.reconcile(gated(OFF).with_resource(settings, orphan_when=True).build())
+        assert await world.owners(SETTINGS) == []
+
+    async def test_off_and_nothing_there_is_disabled_and_quiet(self, world: World, web: deployment.Resource) -> None:
+        subject = gated(OFF, web).build()
+        result = await world.reconcile(subject)
+        assert (result.condition.reason, result.writes, result.requeue_after) == (Reason.DISABLED, 0, None)
+        world.cluster.requests.clear()
+        await world.reconcile(subject)
+        assert world.cluster.requests.writes == 0
+
+    async def test_off_wins_over_prerequisites_and_suspension(self, world: World, web: deployment.Resource) -> None:
+        never = unmet()
+        subject = gated(OFF, web, suspended=True).with_prerequisite(never).build()
+        assert (await world.reconcile(subject)).condition.reason is Reason.DISABLED
+        assert never.times == 0
+
+    async def test_off_deletes_the_autoscaler_before_its_target(
+        self, world: World, scaled: Callable[..., Component], web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        await world.reconcile(scaled())
+        await world.reconcile(gated(OFF, web, web_hpa).build())
+        assert [request.kind for request in world.cluster.requests.of(Verb.DELETE)] == [
+            "HorizontalPodAutoscaler",
+            "Deployment",
+        ]
+
+    async def test_off_deletes_a_resource_that_cannot_be_rendered(
+        self, world: World, web_hpa: hpa.Resource, hpa_base: dict[str, Any]
+    ) -> None:
+        """Switching off must work also for what is broken, a scaler whose target nobody can tell included."""
+        await world.reconcile(gated(ON, web_hpa).build())
+
+        def crash(_mutator: Any) -> None:
+            raise ValueError("boom")
+
+        broken = hpa.Builder(hpa_base).with_mutation(hpa.Mutation("m", crash)).build()
+        await world.reconcile(gated(OFF, broken).build())
+        assert not await world.exists(world.hpa)
+
+    @pytest.mark.parametrize("suspended", [False, True])
+    async def test_one_that_cannot_answer_is_an_error_and_nothing_is_touched(
+        self, world: World, web: deployment.Resource, *, suspended: bool
+    ) -> None:
+        subject = gated(BROKEN, web, suspended=suspended).build()
+        with pytest.raises(ReconcileError, match="latest") as caught:
+            await world.reconcile(subject)
+        assert isinstance(caught.value.__cause__, FeatureGateError)
+        condition = await world.condition()
+        assert (condition["status"], condition["reason"]) == ("False", "FeatureGateError")
+        assert condition["message"] == str(caught.value.__cause__)
+        assert await touched(world, subject) == []
+
+    async def test_one_of_the_users_that_raises_is_no_other_case(self, world: World) -> None:
+        class Crashing:
+            def enabled(self) -> bool:
+                raise LookupError("lost")
+
+        with pytest.raises(ReconcileError, match="feature gate failed: LookupError: lost"):
+            await world.reconcile(gated(Crashing()).build())
+        assert (await world.condition())["reason"] == "FeatureGateError"
+
+    async def test_one_that_answers_nothing_does_not_delete(self, world: World, web: deployment.Resource) -> None:
+        class Silent:
+            def enabled(self) -> Any:
+                return None
+
+        await world.reconcile(gated(ON, web).build())
+        with pytest.raises(ReconcileError, match="has to answer True or False, got NoneType"):
+            await world.reconcile(gated(Silent(), web).build())
+        assert await world.exists(world.web)
+
+    async def test_on_again_everything_is_made_anew_and_the_clock_starts(
+        self, world: World, web: deployment.Resource
+    ) -> None:
+        await world.reconcile(gated(ON, web).build())
+        await world.reconcile(gated(OFF, web).build())
+        world.clock.advance(hours=1)
+        again = gated(ON, web).with_grace_period(timedelta(minutes=5)).build()
+        result = await world.reconcile(again)
+        assert (result.condition.status, result.condition.reason) == (False, Reason.CREATING)
+        assert result.condition.last_transition_time == "2026-01-31T13:00:00Z"
+        assert result.requeue_after == timedelta(minutes=5, seconds=1)
+
+
+class TestPrerequisites:
+    @pytest.mark.parametrize("suspended", [False, True])
+    async def test_unmet_no_object_is_asked_for_suspended_or_not(
+        self, world: World, web: deployment.Resource, *, suspended: bool
+    ) -> None:
+        subject = waiting(unmet("dependency not ready"), resources=(web,), suspended=suspended)
+        result = await world.reconcile(subject)
+        assert (result.condition.status, result.condition.reason) == (False, Reason.PREREQUISITE_NOT_MET)
+        assert (result.condition.message, result.outcomes) == ("dependency not ready", ())
+        assert result.requeue_after == timedelta(seconds=10)
+        assert await touched(world, subject) == []
+
+    async def test_are_asked_in_order_up_to_the_first_that_is_unmet(self, world: World) -> None:
+        first, second, third = met(), unmet("second"), unmet("third")
+        result = await world.reconcile(waiting(first, second, third))
+        assert result.condition.message == "second"
+        assert (first.times, second.times, third.times) == (1, 1, 0)
+
+    async def test_all_met_the_component_goes_on(self, world: World, web: deployment.Resource) -> None:
+        assert (await world.reconcile(waiting(met(), met(), resources=(web,)))).condition.reason is Reason.CREATING
+
+    async def test_one_that_fails_is_an_error_with_its_own_reason(self, world: World, web: deployment.Resource) -> None:
+        subject = waiting(Asked(LookupError("no idea")), resources=(web,))
+        with pytest.raises(ReconcileError, match="prerequisite failed: LookupError: no idea") as caught:
+            await world.reconcile(subject)
+        assert isinstance(caught.value.__cause__, HandlerError)
+        condition = await world.condition()
+        assert (condition["status"], condition["reason"]) == ("False", "PrerequisiteNotMet")
+        assert condition["message"] == "prerequisite failed: LookupError: no idea"
+        assert await touched(world, subject) == []
+
+    @pytest.mark.parametrize(
+        ("answer", "problem"),
+        [
+            pytest.param(StatusReport("Maybe"), 'prerequisite returned unrecognized status "Maybe"', id="unknown"),  # type: ignore[type-var] # what somebody might answer
+            pytest.param(True, "prerequisite must return a StatusReport, got bool", id="no report"),
+        ],
+    )
+    async def test_an_answer_outside_the_vocabulary_is_an_error(self, world: World, answer: Any, problem: str) -> None:
+        with pytest.raises(ReconcileError, match=problem):
+            await world.reconcile(waiting(Asked(answer)))
+        assert (await world.condition())["reason"] == "PrerequisiteNotMet"
+
+    async def test_once_past_they_are_not_asked_again(self, world: World, web: deployment.Resource) -> None:
+        once = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
+        subject = waiting(once, resources=(web,))
+        for _ in range(3):
+            await world.reconcile(subject)
+        assert once.times == 1
+        assert (await world.condition())["reason"] == "Creating"
+
+    async def test_nor_while_suspended(self, world: World, web: deployment.Resource) -> None:
+        once = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
+        await world.reconcile(waiting(once, resources=(web,)))
+        await world.reconcile(waiting(once, resources=(web,), suspended=True))
+        await world.reconcile(waiting(once, resources=(web,)))
+        assert once.times == 1
+
+    async def test_after_disabled_they_are_asked_again(self, world: World, web: deployment.Resource) -> None:
+        twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
+        await world.reconcile(waiting(twice, resources=(web,)))
+        await world.reconcile(gated(OFF, web).with_prerequisite(twice).build())
+        result = await world.reconcile(waiting(twice, resources=(web,)))
+        assert (twice.times, result.condition.message) == (2, "gone")
+
+    async def test_after_a_gate_error_they_are_asked_again(self, world: World, web: deployment.Resource) -> None:
+        twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
+        await world.reconcile(waiting(twice, resources=(web,)))
+        await touched(world, gated(BROKEN, web).build())
+        result = await world.reconcile(waiting(twice, resources=(web,)))
+        assert (twice.times, result.condition.message) == (2, "gone")
+
+    async def test_after_an_error_they_are_asked_again(self, world: World, web_base: dict[str, Any]) -> None:
+        """An error in the very first pass does not open the barrier for good."""
+
+        def crash(_mutator: deployment.Mutator) -> None:
+            raise ValueError("boom")
+
+        broken = deployment.Builder(web_base).with_mutation(deployment.Mutation("m", crash)).build()
+        twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
+        await touched(world, waiting(twice, resources=(broken,)))
+        result = await world.reconcile(waiting(twice, resources=(broken,)))
+        assert (twice.times, result.condition.reason) == (2, Reason.PREREQUISITE_NOT_MET)
+
+    async def test_time_spent_waiting_is_no_time_spent_converging(self, world: World, web: deployment.Resource) -> None:
+        slow = Asked(StatusReport(NOT_MET, "wait"), StatusReport(MET))
+        subject = gated(None, web).with_prerequisite(slow).with_grace_period(timedelta(minutes=5)).build()
+        await world.reconcile(subject)
+        world.clock.advance(hours=1)
+        result = await world.reconcile(subject)
+        assert result.condition.last_transition_time == "2026-01-31T13:00:00Z"
+        assert result.requeue_after == timedelta(minutes=5, seconds=1)
+
+
+class TestDependsOn:
+    async def test_waits_for_a_condition_that_is_not_there(self, world: World) -> None:
+        result = await world.reconcile(waiting(depends_on("InfraReady")))
+        assert result.condition.message == 'Condition "InfraReady" not found on Shop/demo'
+
+    async def test_sees_the_condition_of_a_component_reconciled_before_in_the_same_pass(
+        self, world: World, web: deployment.Resource
+    ) -> None:
+        infra = component.Builder("infra", condition_type="InfraReady").with_resource(web).build()
+        result = await world.reconcile(infra, waiting(depends_on("InfraReady")))
+        seen = "False: Waiting for deployment controller to observe latest spec"
+        assert result.condition.message == (
+            f'Prerequisite not met: waiting for condition "InfraReady" to become True (currently {seen})'
+        )
+        await world.run(1)
+        assert (await world.reconcile(infra, waiting(depends_on("InfraReady")))).condition.status is True
+
+
+class TestUnpublished:
+    async def test_the_condition_is_returned_and_not_written(self, world: World, web: deployment.Resource) -> None:
+        result = await world.reconcile(gated(None, web).unpublished().build())
+        assert result.condition.reason is Reason.CREATING
+        assert "status" not in await world.owner_manifest()
+
+    async def test_nor_is_an_error(self, world: World) -> None:
+        with pytest.raises(ReconcileError):
+            await world.reconcile(gated(BROKEN).unpublished().build())
+        assert "status" not in await world.owner_manifest()
