@@ -36,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if wanted.output == "json":
         print(as_json(machine.describe(), figures))
     else:
-        print_table(machine.describe(), figures)
+        print_table(machine.describe(), figures, markdown=wanted.output == "markdown")
     missed = [figure.name for figure in figures if figure.holds is False]
     if missed:
         print(f"limit missed: {', '.join(missed)}", file=sys.stderr)
@@ -56,7 +56,9 @@ def _parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="only this benchmark, or this suite (the part of the name before the dot); may be given several times",
     )
-    parser.add_argument("-o", "--output", choices=("table", "json"), default="table", help="default: %(default)s")
+    parser.add_argument(
+        "-o", "--output", choices=("table", "markdown", "json"), default="table", help="default: %(default)s"
+    )
     parser.add_argument(
         "--quick",
         action="store_true",

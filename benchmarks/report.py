@@ -12,6 +12,7 @@ from benchmarks.figures import Figure, Unit
 __all__ = ["as_json", "print_table"]
 
 _WIDE = 130
+_LONGEST_LINE = 250
 _STEPS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1, "ns"))
 _VERDICTS = {True: "[green]yes[/]", False: "[bold red]NO[/]", None: ""}
 
@@ -21,13 +22,13 @@ def as_json(machine: Mapping[str, str | int], figures: Sequence[Figure]) -> str:
     return json.dumps({"machine": dict(machine), "figures": [figure.to_json() for figure in figures]}, indent=2)
 
 
-def print_table(machine: Mapping[str, str | int], figures: Sequence[Figure]) -> None:
+def print_table(machine: Mapping[str, str | int], figures: Sequence[Figure], *, markdown: bool = False) -> None:
     """Print the figures, one row each, under the machine's description."""
     console = Console()
     # Rather a line that wraps than a number that is cut off.
-    console.width = max(console.width, _WIDE)
-    console.print(f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['platform']}")
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    console.width = _LONGEST_LINE if markdown else max(console.width, _WIDE)
+    console.print(f"{machine['cpu']}, {machine['cores']} cores, {machine['python']}, {machine['platform']}\n")
+    table = Table(box=box.MARKDOWN if markdown else box.SIMPLE_HEAD, pad_edge=markdown)
     table.add_column("name", no_wrap=True)
     table.add_column("what is measured")
     for heading in ("minimum", "median", "maximum", "limit", "ratio to"):

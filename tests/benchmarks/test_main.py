@@ -63,3 +63,15 @@ def test_a_time_is_printed_in_the_unit_that_suits_it(capsys: pytest.CaptureFixtu
     command.main(["-k", "one.base"])
 
     assert "1.00 ms" in capsys.readouterr().out
+
+
+def test_a_markdown_table_has_one_line_per_benchmark(capsys: pytest.CaptureFixture[str]) -> None:
+    command.main(["-o", "markdown"])
+
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("|")[1].strip() for line in lines if line.startswith("| one.")] == [
+        "one.base",
+        "one.fast",
+        "one.slow",
+        "one.writes",
+    ]
