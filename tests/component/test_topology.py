@@ -1,0 +1,297 @@
+"""Data between resources: checked when the component is built, told on request, and passed on in order."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.component import Action, DataFlow, Reason
+from ocf.concepts import Data, GuardStatus, StatusReport
+from ocf.editors import ObjectMetaEditor
+from ocf.errors import BuildError, DataNotExtractedError, HandlerError, ReconcileError
+from ocf.feature import BooleanGate
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import deployment, hpa
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.component.conftest import StaticKind, World
+
+
+def builder(*resources: Any) -> component.Builder:
+    made = component.Builder("web", condition_type="WebReady")
+    for resource in resources:
+        made.with_resource(resource)
+    return made
+
+
+def refused(made: component.Builder) -> tuple[str, ...]:
+    with pytest.raises(BuildError) as caught:
+        made.build()
+    return caught.value.problems
+
+
+@pytest.fixture
+def host() -> Data[str]:
+    return Data[str]("db-host")
+
+
+@pytest.fixture
+def maker(config_map: Callable[..., StaticKind], host: Data[str]) -> Callable[..., Any]:
+    """Make a ConfigMap that fills the cell with its `host`."""
+
+    def make(name: str = "database", value: str = "db.shop.svc") -> Any:
+        return config_map(name, host=value).extract_into(host, lambda live: str(live.data["host"])).build()
+
+    return make
+
+
+def uid_of(live: Any) -> str:
+    return str(live.metadata.uid)
+
+
+def reader(base: Manifest, *cells: Data[Any], optional: bool = False) -> deployment.Builder:
+    """Make a Deployment that writes the cells to annotations."""
+
+    def note(m: deployment.Mutator) -> None:
+        for cell in cells:
+            value = cell.get() if optional else cell.require()
+            if value is not None:
+                m.edit_object_metadata(partial(ObjectMetaEditor.ensure_annotation, key=cell.name, value=value))
+
+    made = deployment.Builder(base).with_mutation(deployment.Mutation("note", note))
+    return made.with_optional_data(*cells) if optional else made.with_data_guard(*cells)
+
+
+class TestChecked:
+    def test_a_read_needs_an_earlier_producer(
+        self, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+    ) -> None:
+        web = reader(web_base, host).build()
+        problem = 'resource "apps/v1/Deployment/shop/web" reads data "db-host" but no earlier resource produces it'
+        assert refused(builder(web)) == (problem,)
+        assert refused(builder(web, maker())) == (problem,)
+        builder(maker(), web).build()
+
+    def test_so_does_an_optional_read(self, web_base: Manifest, host: Data[str]) -> None:
+        (problem,) = refused(builder(reader(web_base, host, optional=True).build()))
+        assert problem.endswith("but no earlier resource produces it")
+
+    def test_a_resource_does_not_feed_itself(self, config_map: Callable[..., StaticKind], host: Data[str]) -> None:
+        selfish = config_map().extract_into(host, lambda _live: "x").with_data_guard(host).build()
+        assert refused(builder(selfish)) == (
+            'resource "v1/ConfigMap/shop/settings" reads data "db-host" but no earlier resource produces it',
+        )
+
+    def test_a_resource_that_is_only_read_produces(
+        self, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+    ) -> None:
+        made = component.Builder("web", condition_type="WebReady").with_resource(maker(), read_only=True)
+        made.with_resource(reader(web_base, host).build()).build()
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"gated_by": BooleanGate(False)}, {"delete_when": True}, {"orphan_when": True}],
+        ids=["gate off", "deleted", "let go"],
+    )
+    def test_a_resource_that_is_not_reached_does_not(
+        self, web_base: Manifest, host: Data[str], maker: Callable[..., Any], options: dict[str, Any]
+    ) -> None:
+        made = component.Builder("web", condition_type="WebReady").with_resource(maker(), **options)
+        assert len(refused(made.with_resource(reader(web_base, host).build()))) == 1
+
+    def test_a_resource_that_is_not_reached_needs_nothing(self, web_base: Manifest, host: Data[str]) -> None:
+        web = reader(web_base, host).build()
+        made = component.Builder("web", condition_type="WebReady").with_resource(web, delete_when=True)
+        made.build()
+
+    def test_two_cells_of_one_name_are_refused(
+        self, config_map: Callable[..., StaticKind], host: Data[str], maker: Callable[..., Any]
+    ) -> None:
+        double = config_map().extract_into(Data[str]("db-host"), lambda _live: "x").build()
+        (problem,) = refused(builder(maker(), double))
+        who, _, rule = problem.partition(", but ")
+        assert who == f'resource "v1/ConfigMap/shop/settings" in component "web" declares data "{host.name}"'
+        assert rule == "a distinct cell already uses that name; data names must be unique within a component"
+
+    def test_every_problem_is_told(self, web_base: Manifest, host: Data[str]) -> None:
+        assert len(refused(builder(reader(web_base, host, Data[str]("port")).build()))) == 2
+
+
+class TestTold:
+    def test_by_cell_who_fills_and_who_reads(
+        self, web_base: Manifest, hpa_base: Manifest, host: Data[str], maker: Callable[..., Any]
+    ) -> None:
+        scaler = hpa.Builder(hpa_base).with_optional_data(host).build()
+        subject = builder(maker("a"), maker("b"), reader(web_base, host).build(), scaler).build()
+        assert subject.data_topology() == (
+            DataFlow(
+                data="db-host",
+                producers=("v1/ConfigMap/shop/a", "v1/ConfigMap/shop/b"),
+                guarded=("apps/v1/Deployment/shop/web",),
+                optional=("autoscaling/v2/HorizontalPodAutoscaler/shop/web",),
+            ),
+        )
+
+    def test_a_cell_both_guarded_and_optional_is_guarded(
+        self, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+    ) -> None:
+        both = deployment.Builder(web_base).with_optional_data(host).with_data_guard(host).build()
+        (flow,) = builder(maker(), both).build().data_topology()
+        assert (flow.guarded, flow.optional) == (("apps/v1/Deployment/shop/web",), ())
+
+    def test_a_cell_nobody_reads_is_told_too(self, maker: Callable[..., Any]) -> None:
+        assert builder(maker()).build().data_topology() == (
+            DataFlow(data="db-host", producers=("v1/ConfigMap/shop/database",)),
+        )
+
+    def test_what_is_not_reached_does_not_take_part(self, maker: Callable[..., Any]) -> None:
+        made = component.Builder("web", condition_type="WebReady").with_resource(maker(), delete_when=True)
+        assert made.build().data_topology() == ()
+
+
+class TestPassedOn:
+    async def test_the_last_producer_wins(
+        self, world: World, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+    ) -> None:
+        subject = builder(maker("a", "first"), maker("b", "last"), reader(web_base, host).build()).build()
+        await world.reconcile(subject)
+        assert (await world.cluster.get(world.web))["metadata"]["annotations"] == {"db-host": "last"}
+
+    async def test_what_is_not_there_yet_blocks_and_is_named(
+        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind], host: Data[str]
+    ) -> None:
+        """The resource's own guard is asked only once the data is there."""
+        port = Data[str]("db-port")
+        absent = config_map("absent").extract_into(host, lambda live: live.data["host"])
+        absent = absent.extract_into(port, lambda live: live.data["port"])
+
+        def crash(_base: Any) -> StatusReport[GuardStatus]:
+            raise AssertionError("asked")
+
+        web = reader(web_base, host, port).with_guard(crash).build()
+        made = component.Builder("web", condition_type="WebReady")
+        made.with_resource(absent.build(), read_only=True, ignore_if_absent=True).with_resource(web)
+        result = await world.reconcile(made.build())
+        assert (result.condition.reason, result.condition.message) == (
+            Reason.BLOCKED,
+            'waiting for data "db-host", "db-port"',
+        )
+        assert result.outcomes[-1].action is Action.BLOCKED
+
+    async def test_a_value_does_not_outlive_its_pass(
+        self, world: World, web_base: Manifest, host: Data[str], config_map: Callable[..., StaticKind]
+    ) -> None:
+        """Nor does one that was seeded before."""
+        database = config_map("database", host="x").extract_into(host, lambda live: str(live.data["host"])).build()
+        made = component.Builder("web", condition_type="WebReady")
+        made.with_resource(database, read_only=True, ignore_if_absent=True)
+        subject = made.with_resource(reader(web_base, host).build()).build()
+        key = ObjectKey("v1", "ConfigMap", "database", "shop")
+        await world.create(key, data={"host": "x"})
+        assert (await world.reconcile(subject)).outcomes[-1].action is Action.CREATED
+        await world.cluster.delete(key)
+        with host.seeded("seeded"):
+            assert (await world.reconcile(subject)).outcomes[-1].action is Action.BLOCKED
+
+    async def test_a_failing_extraction_names_cell_and_resource_and_stops(
+        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind], host: Data[str]
+    ) -> None:
+        broken = config_map().extract_into(host, lambda live: str(live.data["host"])).build()
+        with pytest.raises(ReconcileError) as caught:
+            await world.reconcile(builder(broken, web).build())
+        assert caught.value.problem.startswith(
+            'failed to extract data from resource v1/ConfigMap/shop/settings: extract data "db-host": '
+        )
+        assert isinstance(caught.value.__cause__, HandlerError)
+        assert (await world.condition())["reason"] == "Error"
+        assert not await world.exists(world.web)
+
+    async def test_a_failing_guard_is_named_and_stops(
+        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+    ) -> None:
+        def crash(_base: Any) -> StatusReport[GuardStatus]:
+            raise RuntimeError("no idea")
+
+        guarded = config_map().with_guard(crash).build()
+        with pytest.raises(ReconcileError, match="failed to evaluate guard for resource v1/ConfigMap/shop/settings: "):
+            await world.reconcile(builder(guarded, web).build())
+        assert (await world.condition())["reason"] == "Error"
+        assert not await world.exists(world.web)
+
+    async def test_data_that_nobody_guards_fails_by_name(self, world: World, web_base: Manifest) -> None:
+        undeclared = Data[str]("db-host")
+
+        def note(m: deployment.Mutator) -> None:
+            m.edit_object_metadata(lambda meta: meta.ensure_annotation("host", undeclared.require()))
+
+        web = deployment.Builder(web_base).with_mutation(deployment.Mutation("note", note)).build()
+        with pytest.raises(ReconcileError, match='data "db-host": data not extracted') as caught:
+            await world.reconcile(builder(web).build())
+        cause: BaseException | None = caught.value
+        while cause is not None and not isinstance(cause, DataNotExtractedError):
+            cause = cause.__cause__
+        assert cause is not None
+
+
+class TestAsleep:
+    @pytest.fixture
+    def subject(self, web_base: Manifest, host: Data[str], maker: Callable[..., Any]) -> Callable[..., Any]:
+        def build(*, suspended: bool) -> component.Component:
+            return builder(maker(), reader(web_base, host).build()).suspend(suspended).build()
+
+        return build
+
+    async def test_what_cannot_be_suspended_is_read_for_its_data_and_not_applied(
+        self, world: World, subject: Callable[..., Any]
+    ) -> None:
+        await world.reconcile(subject(suspended=False))
+        database = ObjectKey("v1", "ConfigMap", "database", "shop")
+        live = await world.change(database, data={"host": "changed"})
+        await world.reconcile(subject(suspended=True))
+        web = await world.cluster.get(world.web)
+        assert (web["spec"]["replicas"], web["metadata"]["annotations"]["db-host"]) == (0, "changed")
+        assert await world.cluster.get(database) == live
+
+    async def test_what_nobody_needs_is_not_read(
+        self, world: World, web: deployment.Resource, maker: Callable[..., Any]
+    ) -> None:
+        await world.reconcile(builder(maker(), web).suspend().build())
+        assert [request.kind for request in world.cluster.requests if request.kind == "ConfigMap"] == []
+
+    async def test_what_never_was_needs_no_sleep(self, world: World, subject: Callable[..., Any]) -> None:
+        """A resource whose data was never there cannot be rendered, and has nothing to be put to sleep."""
+        result = await world.reconcile(subject(suspended=True))
+        assert (result.condition.reason, result.outcomes[0].action) == (Reason.SUSPENDED, Action.ABSENT)
+        assert not await world.exists(world.web)
+
+    async def test_what_runs_and_cannot_be_rendered_is_an_error(
+        self, world: World, subject: Callable[..., Any]
+    ) -> None:
+        await world.reconcile(subject(suspended=False))
+        await world.cluster.delete(ObjectKey("v1", "ConfigMap", "database", "shop"))
+        with pytest.raises(ReconcileError, match='data "db-host": data not extracted'):
+            await world.reconcile(subject(suspended=True))
+
+    async def test_a_scaler_that_reads_its_targets_data_waits_for_it(
+        self, world: World, web_base: Manifest, hpa_base: Manifest
+    ) -> None:
+        """Otherwise it could be rendered neither on the way to sleep nor on the way back."""
+        uid = Data[str]("uid")
+
+        def note(m: hpa.Mutator) -> None:
+            m.edit_object_metadata(lambda meta: meta.ensure_annotation("uid", uid.require()))
+
+        target = deployment.Builder(web_base).extract_into(uid, uid_of).build()
+        scaler = hpa.Builder(hpa_base).with_data_guard(uid).with_mutation(hpa.Mutation("note", note)).build()
+        await world.reconcile(builder(target, scaler).build())
+        await world.scale(5)
+        await world.reconcile(builder(target, scaler).suspend().build())
+        assert (await world.replicas(), await world.exists(world.hpa)) == (0, False)
+        result = await world.reconcile(builder(target, scaler).build())
+        assert [outcome.action for outcome in result.outcomes] == [Action.UPDATED, Action.CREATED]
+        assert await world.replicas() == 5
