@@ -160,9 +160,9 @@ class Cluster(Protocol):
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
-        """Replace the whole object, or its status; a `resourceVersion` in it must be the live one.
+        """Replace the whole object, or its status, or its Scale; a `resourceVersion` in it must be the live one.
 
-        A Scale does not say whose it is, so it cannot be replaced here: patch it by key.
+        A Scale does not say whose it is: it is sent under the apiVersion and kind of the object that it scales.
         """
         ...
 
