@@ -54,7 +54,7 @@ class CleanUp:
             entries: The resources.
             reason: Why, for people.
         """
-        for entry in sorted(entries, key=lambda entry: entry.scaler is None):
+        for entry in _scalers_first(entries):
             await self._try(entry, partial(self._delete, entry.identity, reason))
 
     async def release(self, entries: Iterable[Entry]) -> None:
@@ -78,7 +78,7 @@ class CleanUp:
         """
         namespace = self._current.context.owned_by.key.namespace
         registered = {_object(entry.resource.key) for entry in entries}
-        keys = (entry.resource.key for entry in entries)
+        keys = [entry.resource.key for entry in _scalers_first(entries)]
         kinds = dict.fromkeys((key.api_version, key.kind) for key in keys if key.namespace or not namespace)
         for api_version, kind in kinds:
             try:
@@ -133,6 +133,10 @@ class CleanUp:
         if not await self._removal.release(live):
             return Outcome(resource=identity, action=Action.UNCHANGED)
         return Outcome(resource=identity, action=Action.ORPHANED, writes=1, reasons=("owner reference removed",))
+
+
+def _scalers_first(entries: Iterable[Entry]) -> list[Entry]:
+    return sorted(entries, key=lambda entry: entry.scaler is None)
 
 
 def _object(key: ObjectKey) -> tuple[str, str, str, str]:

@@ -362,6 +362,18 @@ class TestPruning:
             ("no longer registered",),
         )
 
+    async def test_of_an_autoscaled_pair_the_autoscaler_goes_first(
+        self, world: World, web_base: Manifest, web: deployment.Resource, hpa_base: Manifest, web_hpa: hpa.Resource
+    ) -> None:
+        def renamed(base: Manifest) -> Manifest:
+            return {**base, "metadata": {**base["metadata"], "name": "new"}}
+
+        await world.reconcile(pruning(web, web_hpa))
+        new = deployment.Builder(renamed(web_base)).build(), hpa.Builder(renamed(hpa_base)).build()
+        await world.reconcile(pruning(*new))
+        deleted = [(request.kind, request.name) for request in world.cluster.requests.of(Verb.DELETE)]
+        assert deleted == [("HorizontalPodAutoscaler", "web"), ("Deployment", "web")]
+
     async def test_unless_it_was_not_asked_for(self, world: World, pair: list[Any]) -> None:
         await world.reconcile(of(*pair))
         await world.reconcile(of(pair[0]))
