@@ -193,13 +193,17 @@ class Builder:
         yield from data_problems(self._name, self._entries)
 
     def _duplicates(self) -> Iterator[str]:
-        seen: set[str] = set()
+        seen: dict[str, Entry] = {}
         for entry in self._entries:
-            if entry.identity in seen:
-                deleted, read = (str(entry.fate is fate).lower() for fate in (Fate.DELETED, Fate.READ_ONLY))
-                how = f"delete={deleted}, readOnly={read}, mode={entry.options.participation}"
-                yield f'duplicate resource "{entry.identity}" in component "{self._name}" ({how})'
-            seen.add(entry.identity)
+            first = seen.setdefault(entry.identity, entry)
+            if first is not entry:
+                how = _treated(entry) if _treated(entry) != _treated(first) else ""
+                yield f'duplicate resource "{entry.identity}" in component "{self._name}"{how}'
+
+
+def _treated(entry: Entry) -> str:
+    deleted, read = (str(entry.fate is fate).lower() for fate in (Fate.DELETED, Fate.READ_ONLY))
+    return f" (delete={deleted}, readOnly={read}, mode={entry.options.participation})"
 
 
 def _no_resource(component: str, given: object) -> str:

@@ -32,6 +32,11 @@ def test_none_is_no_resource() -> None:
 
 
 def test_two_resources_of_one_identity_collide(web: deployment.Resource) -> None:
+    builder = component.Builder("web", condition_type="WebReady").with_resource(web).with_resource(web)
+    assert refused(builder) == ('duplicate resource "apps/v1/Deployment/shop/web" in component "web"',)
+
+
+def test_a_second_one_that_is_treated_differently_is_told_apart(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web)
     (problem,) = refused(builder.with_resource(web, read_only=True))
     rule, _, how = problem.partition(" (")
