@@ -61,6 +61,20 @@ class TestWriting:
         await world.reconcile(of(web), other)
         assert status_writes(world) == 1
 
+    async def test_only_on_the_way_out(self, world: World, web: deployment.Resource) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            await of(web).reconcile(context)
+            assert status_writes(world) == 0
+        assert status_writes(world) == 1
+
+    async def test_not_at_all_where_nothing_was_changed(self, world: World) -> None:
+        await patch_status(world, {"conditions": [foreign()]})
+        async with reconciling(await world.owner_manifest(), world.cluster) as context:
+            await patch_status(world, {"conditions": [foreign("False")]})
+        assert context.owner["metadata"]["name"] == "demo"
+        assert status_writes(world) == 0
+        assert (await world.condition("Backup"))["status"] == "False"
+
     async def test_what_the_user_sets_travels_in_the_same_write(self, world: World, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             await of(web).reconcile(context)

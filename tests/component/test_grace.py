@@ -29,7 +29,7 @@ async def test_looking_again_at_the_time_it_says_finds_the_verdict(world: World,
     world.clock.advance(minutes=2)
     second = await world.reconcile(patient(web))
     assert second.requeue_after == timedelta(minutes=3, seconds=1)
-    world.clock.advance(seconds=second.requeue_after.total_seconds())
+    world.clock.advance(minutes=3, seconds=1)
     third = await world.reconcile(patient(web))
     assert (third.condition.reason, third.condition.message) == (
         Reason.DOWN,

@@ -13,14 +13,14 @@ from ocf.cluster.embedded import Verb
 from ocf.component import Action, Component, Reason, ReconcileContext, reconciling
 from ocf.concepts import AliveStatus, Data, GuardStatus, Operation, StatusReport
 from ocf.errors import HandlerError, InvalidError, MutationError, ReconcileError
-from ocf.objects import Manifest, copy_json
+from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from ocf.primitives import hpa
-    from tests.component.conftest import World
+    from tests.component.conftest import StaticKind, World
 
 
 def named(base: Manifest, name: str, **spec: Any) -> Manifest:
@@ -157,6 +157,22 @@ class TestOrder:
         await world.reconcile(only(*(deployment.Builder(named(web_base, name)).build() for name in names)))
         assert [request.name for request in world.cluster.requests.of(Verb.APPLY)] == names
 
+    async def test_what_is_read_and_what_is_applied_take_turns(
+        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.create(ObjectKey("v1", "ConfigMap", "b", "shop"))
+        builder = component.Builder("web", condition_type="WebReady")
+        builder.with_resource(config_map("a").build()).with_resource(config_map("b").build(), read_only=True)
+        await world.reconcile(builder.with_resource(deployment.Builder(web_base).build()).build())
+        seen = world.cluster.requests.of(Verb.GET, Verb.APPLY)
+        assert [(str(request.verb), request.name) for request in seen if request.kind != "Shop"] == [
+            ("get", "a"),
+            ("apply", "a"),
+            ("get", "b"),
+            ("get", "web"),
+            ("apply", "web"),
+        ]
+
     async def test_an_error_stops_the_pass_and_is_said_in_the_condition(self, world: World, web_base: Manifest) -> None:
         broken = deployment.Mutation("breaks", broken_mutation)
         resources = [deployment.Builder(named(web_base, name)) for name in ("a", "b", "c")]
@@ -277,6 +293,15 @@ class TestResult:
     async def test_a_component_without_resources_is_healthy(self, world: World) -> None:
         result = await world.reconcile(only())
         assert (result.condition.status, result.condition.reason) == (True, Reason.HEALTHY)
+
+    async def test_a_component_of_static_resources_is_healthy(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        """They report nothing, and are ready by existing."""
+        builder = component.Builder("web", condition_type="WebReady").with_resource(config_map().build())
+        result = await world.reconcile(builder.build())
+        assert (result.condition.status, result.condition.message) == (True, "Component is healthy.")
+        assert result.outcomes[0].report is None
 
 
 class TestIndependence:
