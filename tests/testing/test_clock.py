@@ -1,0 +1,55 @@
+"""A clock moves when it is told to, and never by itself."""
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.concepts import Clock
+from ocf.errors import ConfigError
+from ocf.objects import ObjectKey
+from ocf.testing import VirtualClock
+
+
+def test_it_stands_still_and_is_a_clock() -> None:
+    virtual = VirtualClock()
+    clock: Clock = virtual
+    assert clock.now() == clock.now()
+    assert clock.now().tzinfo is UTC
+
+
+def test_it_advances_by_what_it_is_told() -> None:
+    clock = VirtualClock()
+    start = clock.now()
+    clock.advance(timedelta(seconds=90))
+    clock.advance(timedelta(0))
+    assert clock.now() - start == timedelta(seconds=90)
+
+
+def test_it_starts_where_it_is_told_and_shows_utc() -> None:
+    clock = VirtualClock(datetime(2026, 1, 1, 2, 0, tzinfo=timezone(timedelta(hours=2))))
+    assert clock.now().isoformat() == "2026-01-01T00:00:00+00:00"
+
+
+def test_it_jumps_both_ways() -> None:
+    clock = VirtualClock()
+    earlier = clock.now() - timedelta(hours=1)
+    clock.jump(earlier)
+    assert clock.now() == earlier
+
+
+def test_time_does_not_pass_backwards() -> None:
+    with pytest.raises(ConfigError, match="cannot pass backwards"):
+        VirtualClock().advance(timedelta(seconds=-1))
+
+
+@pytest.mark.parametrize("use", [VirtualClock, VirtualClock().jump], ids=["start", "jump"])
+def test_an_instant_needs_a_time_zone(use: type[VirtualClock]) -> None:
+    with pytest.raises(ConfigError, match="needs a time zone"):
+        use(datetime(2026, 1, 1))  # noqa: DTZ001 (that is what is refused)
+
+
+async def test_the_embedded_cluster_stamps_with_it() -> None:
+    clock = VirtualClock(datetime(2030, 5, 6, 7, 8, 9, tzinfo=UTC))
+    found = await EmbeddedCluster(now=clock.now).get(ObjectKey("v1", "Namespace", "default"))
+    assert found["metadata"]["creationTimestamp"] == "2030-05-06T07:08:09Z"

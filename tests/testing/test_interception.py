@@ -1,0 +1,124 @@
+"""Every verb passes one place, and comes out as it went in."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf.cluster import Cluster, PatchType, Preconditions, Subresource, WriteMemory
+from ocf.cluster.embedded import EmbeddedCluster, Request, Verb
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing import InterceptingCluster
+from ocf.testing.interception import describe, is_write
+
+if TYPE_CHECKING:
+    from tests.testing.conftest import Operator
+
+
+class Spy(InterceptingCluster):
+    """Keeps every request."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.seen: list[Request] = []
+
+    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        self.seen.append(request)
+        return await send()
+
+
+@pytest.fixture
+def spy(cluster: EmbeddedCluster) -> Spy:
+    cluster.requests.clear()
+    return Spy(cluster)
+
+
+async def every_verb(cluster: Cluster, settings: Manifest) -> None:
+    key = ObjectKey.of(settings)
+    await cluster.create(settings, field_manager="me")
+    await cluster.get(key)
+    await cluster.list("v1", "ConfigMap", namespace="shop", label_selector="a=b", field_selector="", limit=1)
+    await cluster.apply(settings, field_manager="us", force=True, dry_run=True)
+    await cluster.update({**settings, "data": {"a": "2"}}, field_manager="me")
+    await cluster.patch(key, {"data": {"a": "3"}}, patch_type=PatchType.MERGE, field_manager="me")
+    uid = (await cluster.get(key))["metadata"]["uid"]
+    await cluster.delete(key, preconditions=Preconditions(uid=uid))
+    shop = await cluster.get(ObjectKey("example.com/v1", "Shop", "demo", "shop"))
+    await cluster.update({**shop, "status": {"a": 1}}, field_manager="me", subresource=Subresource.STATUS)
+
+
+async def test_every_verb_passes_and_is_described_as_the_cluster_itself_does(
+    spy: Spy, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
+) -> None:
+    await every_verb(spy, settings(a="1"))
+    logged = [(request.verb, request.name, request.subresource, request.field_manager) for request in cluster.requests]
+    assert [(one.verb, one.name, one.subresource, one.field_manager) for one in spy.seen] == logged
+    assert [one.dry_run for one in spy.seen] == [request.dry_run for request in cluster.requests]
+    assert {one.verb for one in spy.seen} == set(Verb) - {Verb.WATCH}
+
+
+async def test_answers_and_errors_are_those_of_the_cluster(
+    spy: Spy, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
+) -> None:
+    stored = await spy.apply(settings(a="1"), field_manager="me")
+    assert stored == await cluster.get(ObjectKey.of(stored)) == await spy.get(ObjectKey.of(stored))
+    with pytest.raises(NotFoundError):
+        await spy.get(ObjectKey("v1", "ConfigMap", "other", "shop"))
+
+
+async def test_a_watch_passes_when_it_is_opened_and_can_be_closed(
+    spy: Spy, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
+) -> None:
+    events = spy.watch("v1", "ConfigMap", resource_version=cluster.resource_version, namespace="shop")
+    await cluster.create(settings("a"), field_manager="me")
+    await cluster.create(settings("b"), field_manager="me")
+    names = [(await anext(events)).object["metadata"]["name"] for _ in range(2)]
+    await events.aclose()
+    assert names == ["a", "b"]
+    assert [request.verb for request in spy.seen] == [Verb.WATCH]
+
+
+async def test_the_memory_is_shared_unless_another_one_is_given(cluster: EmbeddedCluster) -> None:
+    own = WriteMemory()
+    assert InterceptingCluster(cluster).memory is cluster.memory
+    assert InterceptingCluster(cluster, memory=own).memory is own
+
+
+async def test_wrappers_nest(operator: Operator, cluster: EmbeddedCluster) -> None:
+    inner = Spy(cluster)
+    outer = Spy(inner)
+    await operator.reconcile(outer)
+    assert outer.seen == inner.seen != []
+
+
+def test_the_signatures_are_those_of_the_protocol() -> None:
+    """An option that is added to a verb must not be lost on its way through."""
+    for name in ("get", "list", "watch", "apply", "create", "update", "patch", "delete"):
+        wanted = inspect.signature(getattr(Cluster, name)).parameters
+        assert inspect.signature(getattr(InterceptingCluster, name)).parameters.keys() == wanted.keys()
+
+
+@pytest.mark.parametrize(
+    ("request_", "text"),
+    [
+        pytest.param(Request(Verb.LIST, "v1", "Pod", "shop"), "list v1/Pod/shop/", id="list"),
+        pytest.param(Request(Verb.DELETE, "v1", "Node", "", "n1"), "delete v1/Node/n1", id="cluster-scoped"),
+        pytest.param(
+            Request(Verb.APPLY, "v1", "Pod", "shop", "a", Subresource.STATUS, "me", dry_run=True),
+            "apply v1/Pod/shop/a status by me (dry run)",
+            id="everything",
+        ),
+    ],
+)
+def test_a_request_is_told_in_one_line(request_: Request, text: str) -> None:
+    assert describe(request_) == text
+
+
+def test_dry_runs_and_reads_are_no_writes() -> None:
+    assert is_write(Request(Verb.PATCH, "v1", "Pod"))
+    assert not is_write(Request(Verb.PATCH, "v1", "Pod", dry_run=True))
+    assert not is_write(Request(Verb.WATCH, "v1", "Pod"))

@@ -1,0 +1,88 @@
+"""Ten resyncs, no write; and whoever writes is named."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.cluster import Cluster, PatchType
+from ocf.component import Result
+from ocf.errors import ConfigError, ConflictError
+from ocf.objects import Manifest
+from ocf.testing import FaultyCluster, assert_quiet, faults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.cluster.embedded import EmbeddedCluster
+    from tests.testing.conftest import Operator
+
+
+async def test_a_component_at_rest_is_quiet(operator: Operator, cluster: EmbeddedCluster) -> None:
+    for _ in range(2):
+        await operator.reconcile(cluster)
+    cluster.requests.clear()
+    await assert_quiet(cluster, operator.reconcile)
+    assert cluster.requests.writes == 0
+    assert len(cluster.requests) == 30
+
+
+async def test_a_component_that_is_not_at_rest_yet_is_found_out(operator: Operator, cluster: EmbeddedCluster) -> None:
+    with pytest.raises(AssertionError) as failed:
+        await assert_quiet(cluster, operator.reconcile, resyncs=3)
+    uid = (await cluster.get(operator.shop))["metadata"]["uid"]
+    title, *lines = str(failed.value).splitlines()
+    assert title == "2 of 3 resyncs wrote, though nothing had changed; resync 1 sent 3:"
+    assert lines == [
+        f"  apply apps/v1/Deployment/shop/web by Shop/web/{uid}",
+        "    because of absent",
+        f"  apply autoscaling/v2/HorizontalPodAutoscaler/shop/web by Shop/web/{uid}",
+        "    because of absent",
+        f"  update example.com/v1/Shop/shop/demo status by Shop/status/{uid}",
+    ]
+
+
+async def test_the_reasons_of_a_write_are_told(operator: Operator, cluster: EmbeddedCluster) -> None:
+    """Somebody undoes what the operator wants, between any two passes."""
+
+    async def fight(given: Cluster) -> list[Result]:
+        undo = {"spec": {"maxReplicas": 99}}
+        key = operator.subject.entries[1].resource.key
+        await cluster.patch(key, undo, patch_type=PatchType.MERGE, field_manager="rival")
+        return [await operator.reconcile(given)]
+
+    for _ in range(2):
+        await operator.reconcile(cluster)
+    with pytest.raises(AssertionError, match=r"because of spec\.maxReplicas: "):
+        await assert_quiet(cluster, fight)
+
+
+async def test_a_refused_write_is_a_write(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
+    async def reconcile(given: Cluster) -> None:
+        with pytest.raises(ConflictError):
+            await given.apply(settings(), field_manager="me")
+
+    faulty = FaultyCluster(cluster, [faults.conflict(times=None)])
+    with pytest.raises(AssertionError, match="1 of 1 resyncs wrote"):
+        await assert_quiet(faulty, reconcile, resyncs=1)
+
+
+async def test_a_dry_run_is_none(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
+    async def reconcile(given: Cluster) -> None:
+        await given.apply(settings(), field_manager="me", dry_run=True)
+
+    await assert_quiet(cluster, reconcile)
+
+
+async def test_a_pass_over_another_cluster_proves_nothing(operator: Operator, cluster: EmbeddedCluster) -> None:
+    async def reconcile(_given: Cluster) -> None:
+        await operator.reconcile(cluster)
+
+    with pytest.raises(AssertionError, match="does it use another one"):
+        await assert_quiet(cluster, reconcile)
+
+
+async def test_no_resync_proves_nothing(operator: Operator, cluster: EmbeddedCluster) -> None:
+    with pytest.raises(ConfigError, match="at least 1, got 0"):
+        await assert_quiet(cluster, operator.reconcile, resyncs=0)

@@ -1,0 +1,41 @@
+"""A recording cluster knows what was asked, whatever cluster it is around."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing import RecordingCluster
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.cluster.embedded import EmbeddedCluster
+    from tests.testing.conftest import Operator
+
+
+async def test_it_keeps_what_the_embedded_cluster_keeps(operator: Operator, cluster: EmbeddedCluster) -> None:
+    cluster.requests.clear()
+    recorded = RecordingCluster(cluster)
+    await operator.reconcile(recorded)
+    wanted = [(one.verb, one.kind, one.name, one.field_manager, one.code) for one in cluster.requests]
+    assert [(one.verb, one.kind, one.name, one.field_manager, one.code) for one in recorded.requests] == wanted
+    assert len(recorded.writes) == cluster.requests.writes == 3
+
+
+async def test_a_refused_request_is_kept_with_its_code(cluster: EmbeddedCluster) -> None:
+    recorded = RecordingCluster(cluster)
+    with pytest.raises(NotFoundError):
+        await recorded.delete(ObjectKey("v1", "ConfigMap", "none", "shop"))
+    (write,) = recorded.writes
+    assert write.code == 404
+
+
+async def test_a_dry_run_is_no_write(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
+    recorded = RecordingCluster(cluster)
+    await recorded.apply(settings(), field_manager="me", dry_run=True)
+    assert recorded.writes == ()
+    assert len(recorded.requests) == 1

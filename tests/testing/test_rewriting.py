@@ -1,0 +1,81 @@
+"""A server that changes what it is sent: a quiet operator bears it, a naive one fights it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.cluster import Cluster, Subresource, WriteMemory
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.testing import RecordingCluster, RewritingCluster, assert_quiet
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.cluster.embedded import EmbeddedCluster
+    from tests.testing.conftest import Operator
+
+
+def use_mirror(manifest: Manifest) -> None:
+    if manifest["kind"] == "Deployment":
+        container = manifest["spec"]["template"]["spec"]["containers"][0]
+        container["image"] = f"mirror/{container['image']}"
+
+
+def mark(manifest: Manifest) -> None:
+    manifest["data"] = {"marked": "yes"}
+
+
+async def test_what_is_sent_is_changed_and_the_callers_manifest_is_not(
+    cluster: EmbeddedCluster, settings: Callable[..., Manifest]
+) -> None:
+    rewriting = RewritingCluster(cluster, mark)
+    for number, write in enumerate((rewriting.create, rewriting.apply)):
+        sent = settings(f"a{number}", own="1")
+        before = copy_json(sent)
+        assert (await write(sent, field_manager="me"))["data"] == {"marked": "yes"}
+        assert sent == before
+    assert (await rewriting.update(settings("a0", own="2"), field_manager="me"))["data"] == {"marked": "yes"}
+
+
+async def test_subresources_pass_as_they_are(cluster: EmbeddedCluster, operator: Operator) -> None:
+    shop = await cluster.get(operator.shop)
+    rewriting = RewritingCluster(cluster, lambda manifest: manifest.update(status={"spoilt": True}))
+    await rewriting.update({**shop, "status": {"a": 1}}, field_manager="me", subresource=Subresource.STATUS)
+    assert (await cluster.get(operator.shop))["status"] == {"a": 1}
+
+
+async def test_a_component_comes_to_rest_under_it(operator: Operator, cluster: EmbeddedCluster) -> None:
+    rewriting = RewritingCluster(cluster, use_mirror)
+    for _ in range(2):
+        await operator.reconcile(rewriting)
+    await assert_quiet(rewriting, operator.reconcile)
+
+
+async def test_a_lost_memory_costs_one_write(operator: Operator, cluster: EmbeddedCluster) -> None:
+    await operator.reconcile(RewritingCluster(cluster, use_mirror))
+    recorded = RecordingCluster(RewritingCluster(cluster, use_mirror, memory=WriteMemory()))
+    for _ in range(5):
+        await operator.reconcile(recorded)
+    applied = [write for write in recorded.writes if write.kind == "Deployment"]
+    assert len(applied) == 1
+
+
+async def test_an_operator_that_compares_with_what_is_stored_fights_for_ever(
+    cluster: EmbeddedCluster, settings: Callable[..., Manifest]
+) -> None:
+    async def naive(cluster: Cluster) -> None:
+        wanted = settings(own="1")
+        try:
+            live = await cluster.get(ObjectKey.of(wanted))
+        except NotFoundError:
+            live = {}
+        if live.get("data") != wanted["data"]:
+            await cluster.apply(wanted, field_manager="me")
+
+    rewriting = RewritingCluster(cluster, mark)
+    await naive(rewriting)
+    with pytest.raises(AssertionError, match="10 of 10 resyncs wrote"):
+        await assert_quiet(rewriting, naive)

@@ -1,0 +1,24 @@
+"""The room costs its users nothing that they do not use."""
+
+import subprocess
+import sys
+
+from ocf.cluster import Cluster
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.testing import FaultyCluster, InterceptingCluster, RecordingCluster, RewritingCluster
+
+
+def test_importing_it_loads_neither_pytest_nor_api_models() -> None:
+    program = "import ocf.testing, sys; print({'pytest', '_pytest', 'kubernetes'} & sys.modules.keys() or 'none')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+    assert done.stdout.strip() == "none"
+
+
+def test_every_wrapper_is_a_cluster_around_any_cluster() -> None:
+    """The types say so; here they are put around each other."""
+    inner: Cluster = EmbeddedCluster()
+    for wrap in (InterceptingCluster, RecordingCluster):
+        inner = wrap(inner)
+    inner = RewritingCluster(inner, lambda _: None)
+    inner = FaultyCluster(inner, [])
+    assert inner.memory is inner.memory

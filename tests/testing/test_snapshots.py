@@ -1,0 +1,109 @@
+"""Two runs that did the same have equal snapshots; two that did not, do not."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf.cluster import PatchType
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing import VirtualClock, snapshot
+from ocf.testing.snapshots import differences
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.testing.conftest import Operator
+
+KINDS = [("apps/v1", "Deployment"), ("autoscaling/v2", "HorizontalPodAutoscaler"), ("example.com/v1", "Shop")]
+
+
+@pytest.fixture
+def run(operator: Operator) -> Callable[..., Awaitable[EmbeddedCluster]]:
+    """Run the operator in a cluster with other uids, versions and times."""
+
+    async def make(*, extra: int = 0) -> EmbeddedCluster:
+        operator.clock.advance(timedelta(hours=extra))
+        cluster = await operator.new_cluster()
+        for number in range(extra):
+            metadata = {"name": f"x{number}", "namespace": "shop"}
+            await cluster.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata}, field_manager="other")
+        await operator.reconcile(cluster)
+        return cluster
+
+    return make
+
+
+async def test_uids_versions_and_times_make_no_difference(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
+    one, other = await run(), await run(extra=3)
+    web = ObjectKey("apps/v1", "Deployment", "web", "shop")
+    assert (await one.get(web))["metadata"]["uid"] != (await other.get(web))["metadata"]["uid"]
+    assert await snapshot(one, KINDS) == await snapshot(other, KINDS)
+
+
+async def test_every_object_of_the_kinds_is_in_it_and_no_other(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
+    found = await snapshot(await run(extra=1), [*KINDS, ("example.com/v1", "NotServed")])
+    assert list(found) == [
+        "apps/v1/Deployment/shop/web",
+        "autoscaling/v2/HorizontalPodAutoscaler/shop/web",
+        "example.com/v1/Shop/shop/demo",
+    ]
+
+
+async def test_an_owner_is_named_wherever_its_uid_stands(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
+    web = (await snapshot(await run(), KINDS))["apps/v1/Deployment/shop/web"]
+    owner = "uid of example.com/v1/Shop/shop/demo"
+    (entry,) = web["metadata"]["managedFields"]
+    assert web["metadata"]["ownerReferences"][0]["uid"] == owner
+    assert entry["manager"] == f"Shop/web/{owner}"
+    assert f'k:{{"uid":"{owner}"}}' in entry["fieldsV1"]["f:metadata"]["f:ownerReferences"]
+
+
+async def test_a_uid_of_nobody_is_told_apart(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
+    await cluster.create(settings(a="owned by 01234567-89ab-cdef-0123-456789abcdef"), field_manager="me")
+    found = await snapshot(cluster, [("v1", "ConfigMap")])
+    assert found["v1/ConfigMap/shop/settings"]["data"] == {"a": "owned by uid of nothing that was read"}
+
+
+@pytest.mark.parametrize(
+    ("patch", "shown"),
+    [
+        pytest.param({"spec": {"replicas": 5}}, "+  replicas: 5", id="a value"),
+        pytest.param({"metadata": {"labels": {"a": "b"}}}, "+    a: b", id="a label"),
+        pytest.param({"metadata": {"ownerReferences": None}}, "-  ownerReferences:", id="an owner"),
+    ],
+)
+async def test_what_differs_is_shown(
+    run: Callable[..., Awaitable[EmbeddedCluster]], patch: dict[str, Any], shown: str
+) -> None:
+    one, other = await run(), await run()
+    web = ObjectKey("apps/v1", "Deployment", "web", "shop")
+    await other.patch(web, patch, patch_type=PatchType.MERGE, field_manager="rival")
+    before, after = await snapshot(one, KINDS), await snapshot(other, KINDS)
+    told = differences(before, after, before_name="one", after_name="other")
+    assert told.splitlines()[:2] == [f"--- {web} (one)", f"+++ {web} (other)"]
+    assert shown in told.splitlines()
+
+
+async def test_a_missing_object_is_shown(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
+    one, other = await run(), await run()
+    await other.delete(ObjectKey("apps/v1", "Deployment", "web", "shop"))
+    told = differences(await snapshot(one, KINDS), await snapshot(other, KINDS), before_name="one", after_name="other")
+    assert "-kind: Deployment" in told.splitlines()
+    assert "Shop" not in told.split("\n@@")[0]
+
+
+async def test_equal_snapshots_have_no_difference(run: Callable[..., Awaitable[EmbeddedCluster]]) -> None:
+    found = await snapshot(await run(), KINDS)
+    assert differences(found, found, before_name="one", after_name="other") == ""
+
+
+async def test_no_secret_is_in_it(clock: VirtualClock) -> None:
+    cluster = EmbeddedCluster(namespaces=["shop"], now=clock.now)
+    secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "shop"}}
+    await cluster.create({**secret, "stringData": {"token": "hunter2"}}, field_manager="me")
+    found = await snapshot(cluster, [("v1", "Secret")])
+    assert found["v1/Secret/shop/a"]["data"]["token"].startswith("redacted, sha256 ")
