@@ -5,11 +5,12 @@ A component is built from resources, reconciled inside `reconciling`, and report
 
 from ocf.component.builder import Builder
 from ocf.component.component import Component
-from ocf.component.conditions import Condition, Reason
+from ocf.component.conditions import Condition
 from ocf.component.context import ReconcileContext, reconciling
 from ocf.component.leaving import BEFORE_SUSPENSION
 from ocf.component.options import Conflicts, Participation, ResourceOptions
 from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, depends_on
+from ocf.component.reasons import Reason
 from ocf.component.results import Action, Outcome, Result
 from ocf.component.topology import DataFlow
 

@@ -15,23 +15,16 @@ from typing import Final
 
 from ocf.component import inspection
 from ocf.component.cleanup import CleanUp
-from ocf.component.conditions import (
-    SUSPENSION_REASONS,
-    Condition,
-    Reason,
-    converging,
-    failed,
-    grace_remaining,
-    suspending,
-    told,
-)
+from ocf.component.conditions import Condition, failed, told
 from ocf.component.context import ReconcileContext
 from ocf.component.convergence import converge
 from ocf.component.entries import Entry, scale_targets, scalers_first
 from ocf.component.gates import is_open
+from ocf.component.judging import converging, grace_remaining, suspending
 from ocf.component.options import Fate
 from ocf.component.passes import Pass, failing
 from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, ask
+from ocf.component.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.results import Action, Outcome, Result
 from ocf.component.suspension import suspend
 from ocf.component.topology import DataFlow, data_flows

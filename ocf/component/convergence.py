@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from ocf.component.conditions import Observation
+from ocf.component.judging import Observation
 from ocf.component.options import Fate, Participation
 from ocf.component.passes import Pass, outcome_of
 from ocf.component.results import Action, Outcome

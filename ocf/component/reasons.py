@@ -1,0 +1,126 @@
+"""The words of a component's condition, and how much each of them says.
+
+Two tables drive the summary of many reports. *Priority* chooses the reason: the most telling word wins. *Severity*
+chooses whose sentences make the message: all reports that weigh as much as the winner.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Final
+
+__all__ = [
+    "CONVERGING",
+    "OUTSIDE_CONVERGENCE",
+    "PROGRESSING",
+    "READY",
+    "STICKY",
+    "SUSPENSION_REASONS",
+    "Reason",
+]
+
+
+class Reason(StrEnum):
+    """Why a component's condition is what it is."""
+
+    ERROR = "Error"
+    FEATURE_GATE_ERROR = "FeatureGateError"
+    DOWN = "Down"
+    DEGRADED = "Degraded"
+    PENDING_SUSPENSION = "PendingSuspension"
+    SUSPENDING = "Suspending"
+    SUSPENDED = "Suspended"
+    DISABLED = "Disabled"
+    FAILING = "Failing"
+    OPERATION_FAILING = "OperationFailing"
+    TASK_FAILING = "TaskFailing"
+    BLOCKED = "Blocked"
+    PREREQUISITE_NOT_MET = "PrerequisiteNotMet"
+    SCALING = "Scaling"
+    TASK_RUNNING = "TaskRunning"
+    UPDATING = "Updating"
+    CREATING = "Creating"
+    OPERATION_PENDING = "OperationPending"
+    TASK_PENDING = "TaskPending"
+    HEALTHY = "Healthy"
+    OPERATIONAL = "Operational"
+    COMPLETED = "Completed"
+    UNKNOWN = "Unknown"
+
+    @property
+    def priority(self) -> int:
+        """The higher, the more it says; the highest among the reports becomes the condition's reason."""
+        return _PRIORITY[self]
+
+    @property
+    def severity(self) -> int:
+        """The reports that weigh as much as the winner are joined to the message; 0 for words no resource reports."""
+        return _SEVERITY.get(self, 0)
+
+
+_PRIORITY: Final = {
+    Reason.ERROR: 20,
+    Reason.FEATURE_GATE_ERROR: 20,
+    Reason.DOWN: 19,
+    Reason.DEGRADED: 18,
+    Reason.PENDING_SUSPENSION: 17,
+    Reason.SUSPENDING: 16,
+    Reason.SUSPENDED: 15,
+    Reason.DISABLED: 14,
+    Reason.FAILING: 13,
+    Reason.OPERATION_FAILING: 12,
+    Reason.TASK_FAILING: 11,
+    Reason.BLOCKED: 10,
+    Reason.PREREQUISITE_NOT_MET: 10,
+    Reason.SCALING: 9,
+    Reason.TASK_RUNNING: 8,
+    Reason.UPDATING: 7,
+    Reason.CREATING: 6,
+    Reason.OPERATION_PENDING: 5,
+    Reason.TASK_PENDING: 4,
+    Reason.HEALTHY: 3,
+    Reason.OPERATIONAL: 2,
+    Reason.COMPLETED: 1,
+    Reason.UNKNOWN: 0,
+}
+
+_SEVERITY: Final = {
+    Reason.FAILING: 5,
+    Reason.OPERATION_FAILING: 5,
+    Reason.TASK_FAILING: 5,
+    Reason.SCALING: 4,
+    Reason.TASK_RUNNING: 4,
+    Reason.UPDATING: 3,
+    Reason.BLOCKED: 2,
+    Reason.CREATING: 2,
+    Reason.OPERATION_PENDING: 2,
+    Reason.TASK_PENDING: 2,
+    Reason.HEALTHY: 1,
+    Reason.OPERATIONAL: 1,
+    Reason.COMPLETED: 1,
+}
+
+READY: Final = frozenset({Reason.HEALTHY, Reason.OPERATIONAL, Reason.COMPLETED})
+# These hold their place while others of the kind come and go, so that a rollout keeps one name; see `_sticks`.
+STICKY: Final = frozenset({Reason.CREATING, Reason.UPDATING, Reason.SCALING})
+PROGRESSING: Final = STICKY | {Reason.TASK_RUNNING, Reason.OPERATION_PENDING, Reason.TASK_PENDING}
+# While a component says one of these, its grace period runs.
+CONVERGING: Final = PROGRESSING | {
+    Reason.FAILING,
+    Reason.OPERATION_FAILING,
+    Reason.TASK_FAILING,
+    Reason.BLOCKED,
+}
+# Coming from one of these a component starts to converge anew, and so does its clock.
+OUTSIDE_CONVERGENCE: Final = frozenset(
+    {
+        Reason.UNKNOWN,
+        Reason.DISABLED,
+        Reason.FEATURE_GATE_ERROR,
+        Reason.PREREQUISITE_NOT_MET,
+        Reason.SUSPENDED,
+        Reason.SUSPENDING,
+        Reason.PENDING_SUSPENSION,
+    }
+)
+SUSPENSION_REASONS: Final = frozenset({Reason.SUSPENDED, Reason.SUSPENDING, Reason.PENDING_SUSPENSION})
