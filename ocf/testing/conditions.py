@@ -135,7 +135,7 @@ def lint_conditions(
         FAIL status-invalid [0].status: must be one of True, False, Unknown, got 'yes'
         FAIL reason-invalid [0].reason: must be a word of letters, digits, "_", "," and ":", got 'all good'
     """
-    before = {one.get("type"): one for one in previous if isinstance(one, Mapping)}
+    before = {one["type"]: one for one in previous if _type_of(one)}
     found: list[Finding] = []
     for number, condition in enumerate(conditions):
         path = f"[{number}]"
@@ -143,8 +143,8 @@ def lint_conditions(
             found.append(Finding(Rule.NOT_A_CONDITION, path, f"must be a map, got {type(condition).__name__}"))
             continue
         own = [*_fields(condition), *_generation(condition, generation)]
-        if condition.get("type") in before:
-            own += _since(before[condition.get("type")], condition)
+        if _type_of(condition) in before:
+            own += _since(before[_type_of(condition)], condition)
         found += [Finding(rule, f"{path}.{field}", problem) for rule, field, problem in own]
     return (*found, *_duplicates(conditions))
 
@@ -225,10 +225,15 @@ def _since(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[
 
 
 def _duplicates(conditions: Sequence[Any]) -> Iterator[Finding]:
-    types = [condition.get("type") for condition in conditions if isinstance(condition, Mapping)]
-    for name, times in Counter(map(str, types)).items():
-        if times > 1:
+    for name, times in Counter(map(_type_of, conditions)).items():
+        if name and times > 1:
             yield Finding(Rule.TYPE_DUPLICATE, "", f"type {name} must occur once, occurs {times} times")
+
+
+def _type_of(condition: Any) -> str:
+    """Return the type of a condition; empty where there is none."""
+    found = condition.get("type") if isinstance(condition, Mapping) else None
+    return found if isinstance(found, str) else ""
 
 
 def _read_time(condition: Mapping[str, Any]) -> datetime | None:

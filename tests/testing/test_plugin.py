@@ -6,30 +6,31 @@ import pytest
 
 pytest_plugins = ["pytester"]
 
-WEB = """
-    from ocf.primitives import deployment
+PRODUCT = """
+from ocf.primitives import deployment
 
-    def web():
-        return deployment.Builder(
-            {
-                "apiVersion": "apps/v1",
-                "kind": "Deployment",
-                "metadata": {"name": "web", "namespace": "shop"},
-                "spec": {
-                    "selector": {"matchLabels": {"app": "web"}},
-                    "template": {
-                        "metadata": {"labels": {"app": "web"}},
-                        "spec": {"containers": [{"name": "web", "image": "web:1"}]},
-                    },
+def web():
+    return deployment.Builder(
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": {
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [{"name": "web", "image": "web:1"}]},
                 },
-            }
-        ).build()
+            },
+        }
+    ).build()
 """
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
     pytester.makeconftest('pytest_plugins = ["ocf.testing.plugin"]')
+    pytester.makepyfile(product=PRODUCT)
     return pytester
 
 
@@ -75,8 +76,8 @@ def test_kinds_and_namespaces_are_overridden(project: pytest.Pytester) -> None:
 
 
 def test_a_golden_is_written_by_the_flag_and_then_compared(project: pytest.Pytester) -> None:
-    project.makepyfile(f"""
-        {WEB}
+    project.makepyfile("""
+        from product import web
 
         def test_it(golden):
             golden("web.yaml", web())
@@ -96,9 +97,9 @@ def test_a_golden_is_written_by_the_flag_and_then_compared(project: pytest.Pytes
 
 
 def test_the_folder_of_goldens_is_overridden(project: pytest.Pytester) -> None:
-    project.makepyfile(f"""
+    project.makepyfile("""
         import pytest
-        {WEB}
+        from product import web
 
         @pytest.fixture
         def golden_directory(tmp_path):
@@ -112,10 +113,10 @@ def test_the_folder_of_goldens_is_overridden(project: pytest.Pytester) -> None:
 
 
 def test_a_matrix_is_parametrized(project: pytest.Pytester) -> None:
-    project.makepyfile(f"""
+    project.makepyfile("""
         import pytest
         from ocf.testing import Fixture, VersionMatrix
-        {WEB}
+        from product import web
 
         matrix = VersionMatrix(
             directory="goldens", versions=["1", "2"], fixtures=[Fixture(name="small", spec=None)],
@@ -126,9 +127,9 @@ def test_a_matrix_is_parametrized(project: pytest.Pytester) -> None:
         def test_versions(case, update_goldens):
             case.check(update=update_goldens)
     """)
-    first = run(project, "-v")
+    first = run(project)
     first.assert_outcomes(failed=2, passed=1)
-    first.stdout.fnmatch_lines(["*test_versions?small? FAILED*"])
+    first.stdout.fnmatch_lines(["FAILED *test_versions?small?*"])
     run(project, "--ocf-update-goldens").assert_outcomes(passed=3)
     run(project).assert_outcomes(passed=3)
     run(project, "-k", "manifest").assert_outcomes(passed=1, deselected=2)
