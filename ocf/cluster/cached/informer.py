@@ -221,7 +221,7 @@ class Informer:
 
     async def _round(self) -> None:
         """List if need be, and watch until that ends."""
-        if self._must_list or self.store.contradiction or self._failures >= _LIST_FROM_FAILURES:
+        if self._must_list or self._is_due or self._failures >= _LIST_FROM_FAILURES:
             await self._list()
         else:
             await self._look()
@@ -334,11 +334,14 @@ class Informer:
 
     async def _guard(self) -> None:
         """Return when the watch has been silent for too long, or a list is due."""
-        while True:
+        heard = -1
+        while heard != self._heard and not self._is_due:
             heard = self._heard
             await self._pace.sleep(self._pace.silence)
-            if self._heard == heard:
-                return
-            if self._pace.monotonic() - self._listed_at >= self._pace.relist_every:
-                self._must_list = True
-                return
+
+    @property
+    def _is_due(self) -> bool:
+        """Whether everything is to be listed anew."""
+        return bool(self.store.contradiction) or (
+            self._pace.monotonic() - self._listed_at >= self._pace.relist_every
+        )

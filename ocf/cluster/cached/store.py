@@ -126,7 +126,7 @@ class Store:
             self._advance(version)
             return
         place, uid = place_of(event.object), str(metadata.get("uid") or "")
-        entry = self._entries.get(place)
+        entry, known = self._entries.get(place), self._known(place)
         # The end of an object is final, whatever its version: some servers send the last one it had.
         ends = event.type is EventType.DELETED and entry is not None and bool(uid) and entry.uid == uid
         if not self._advance(version, lenient=ends):
@@ -134,7 +134,6 @@ class Store:
         for ticket in self._flights.get(place, ()):
             ticket.seen.add(version)
         self._clear_up(place, event.type, version, uid)
-        known = self._known(place)
         if ends or known is None or not (version == known or is_older(version, known)):
             self._set(place, None if event.type is EventType.DELETED else event.object, version)
 
