@@ -102,7 +102,8 @@ def _needs_nothing(entry: Entry, live: Manifest | None, current: Pass, *, delete
         if not deletes:
             return None
         return _absent(entry, f"Resource {entry.identity} already deleted.")
-    if entry.options.block_on_foreign_controller:
+    # What another owner controls is never deleted, whatever the options say.
+    if deletes or entry.options.block_on_foreign_controller:
         controller = current.context.owned_by.foreign_controller(live)
         if controller:
             report = StatusReport(SuspensionStatus.SUSPENDED, f"controlled by {controller}")

@@ -158,6 +158,15 @@ class TestDeletion:
         await world.cluster.patch(world.hpa, release, patch_type=PatchType.MERGE, field_manager="user")
         assert (await world.reconcile(scaled(suspended=True))).condition.reason is Reason.SUSPENDED
 
+    async def test_what_another_owner_controls_is_not_deleted(self, world: World, web_hpa: hpa.Resource) -> None:
+        """Neither is it touched: it is not ours to put to sleep."""
+        reference = await world.other_owner()
+        live = await world.create(world.hpa, metadata={"ownerReferences": [reference]}, spec=web_hpa.render()["spec"])
+        builder = component.Builder("web", condition_type="WebReady").suspend()
+        result = await world.reconcile(builder.with_resource(web_hpa, unowned=True).build())
+        assert (result.condition.reason, result.outcomes[0].action) == (Reason.SUSPENDED, Action.KEPT)
+        assert await world.cluster.get(world.hpa) == live
+
 
 class TestErrors:
     async def test_the_others_are_suspended_and_the_errors_gathered(self, world: World, web_base: Manifest) -> None:
