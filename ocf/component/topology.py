@@ -67,6 +67,9 @@ def data_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
     by_name: dict[str, Data[Any]] = {}
     for entry in _reached(entries):
         reads, writes = _reads(entry), _writes(entry)
+        if None in reads or None in writes:
+            yield f'resource "{entry.identity}" in component "{component}" declares a nil data cell'
+            continue
         for cell in reads:
             if cell not in produced:
                 yield f'resource "{entry.identity}" reads data "{cell.name}" but no earlier resource produces it'

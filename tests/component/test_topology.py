@@ -118,6 +118,22 @@ class TestChecked:
         assert who == f'resource "v1/ConfigMap/shop/settings" in component "web" declares data "{host.name}"'
         assert rule == "a distinct cell already uses that name; data names must be unique within a component"
 
+    def test_a_resource_of_the_users_own_may_not_declare_nothing(self) -> None:
+        class Own:
+            key = ObjectKey("v1", "ConfigMap", "own", "shop")
+            identity = str(key)
+            produced_data = (None,)
+
+            def render(self, **_: Any) -> Manifest:
+                return {}
+
+            def extract_data(self, live: Manifest) -> None:
+                """Fill nothing."""
+
+        own: Any = Own()
+        problem = 'resource "v1/ConfigMap/shop/own" in component "web" declares a nil data cell'
+        assert refused(builder(own)) == (problem,)
+
     def test_every_problem_is_told(self, web_base: Manifest, host: Data[str]) -> None:
         assert len(refused(builder(reader(web_base, host, Data[str]("port")).build()))) == 2
 
@@ -256,6 +272,15 @@ class TestAsleep:
         web = await world.cluster.get(world.web)
         assert (web["spec"]["replicas"], web["metadata"]["annotations"]["db-host"]) == (0, "changed")
         assert await world.cluster.get(database) == live
+
+    async def test_so_is_what_is_only_read(
+        self, world: World, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
+    ) -> None:
+        await world.create(ObjectKey("v1", "ConfigMap", "database", "shop"), data={"host": "theirs"})
+        made = component.Builder("web", condition_type="WebReady").with_resource(maker(), read_only=True).suspend()
+        await world.reconcile(made.with_resource(reader(web_base, host).build()).build())
+        web = await world.cluster.get(world.web)
+        assert (web["spec"]["replicas"], web["metadata"]["annotations"]) == (0, {"db-host": "theirs"})
 
     async def test_what_nobody_needs_is_not_read(
         self, world: World, web: deployment.Resource, maker: Callable[..., Any]
