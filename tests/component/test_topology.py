@@ -156,9 +156,12 @@ class TestTold:
     def test_a_cell_both_guarded_and_optional_is_guarded(
         self, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
-        both = deployment.Builder(web_base).with_optional_data(host).with_data_guard(host).build()
-        (flow,) = builder(maker(), both).build().data_topology()
-        assert (flow.guarded, flow.optional) == (("apps/v1/Deployment/shop/web",), ())
+        for both in (
+            deployment.Builder(web_base).with_optional_data(host).with_data_guard(host).build(),
+            deployment.Builder(web_base).with_data_guard(host).with_optional_data(host).build(),
+        ):
+            (flow,) = builder(maker(), both).build().data_topology()
+            assert (flow.guarded, flow.optional) == (("apps/v1/Deployment/shop/web",), ())
 
     def test_a_cell_nobody_reads_is_told_too(self, maker: Callable[..., Any]) -> None:
         assert builder(maker()).build().data_topology() == (
