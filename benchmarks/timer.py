@@ -26,7 +26,7 @@ __all__ = ["Measure", "calls_for", "each_call", "each_turn", "sample"]
 Measure: TypeAlias = Callable[[int], int]
 """Makes so many calls, and returns the nanoseconds that all of them took together."""
 
-# Long against the clock's own cost of some ten nanoseconds, short enough that many rounds fit into a second.
+# Long against the clock's own cost of less than a microsecond, short enough for many rounds.
 _SAMPLE_NANOSECONDS: Final = 20_000_000
 
 
