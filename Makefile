@@ -21,6 +21,7 @@ check: $(VENV)/.ready-check  ## lint, format, types (mypy and pyright), import c
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python scripts/check_pages.py
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
