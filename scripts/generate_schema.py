@@ -1,4 +1,3 @@
-# ruff: noqa: INP001 (a script, not a package)
 """Write the table of built-in kinds that `ocf.cluster.embedded` runs on.
 
 The table is read off a running API server: its OpenAPI v3 documents say which fields exist, of what type, and how lists

@@ -87,7 +87,7 @@ def test_selectors_are_compared_by_meaning(
     kind: str,
     one: V1LabelSelector | None,
     other: V1LabelSelector | None,
-    same: bool,  # noqa: FBT001 (a column of the table)
+    same: bool,
 ) -> None:
     """Order never counts, repetition does, and logical equivalence is not looked for; both ways round."""
     first, second = metric_identity(with_selector(kind, one)), metric_identity(with_selector(kind, other))

@@ -196,7 +196,7 @@ class TestNodeSelector:
 
     def test_a_value_that_is_no_text_is_refused(self, editor: PodSpecEditor) -> None:
         with pytest.raises(ConfigError, match=r"nodeSelector\[gpu\]: must be a text, not True"):
-            editor.ensure_node_selector("gpu", True)  # type: ignore[arg-type]  # noqa: FBT003 (the mistake tested)
+            editor.ensure_node_selector("gpu", True)  # type: ignore[arg-type]
 
 
 class TestImagePullSecrets:

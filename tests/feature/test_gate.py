@@ -1,5 +1,4 @@
 """When gates open, and what they refuse."""
-# ruff: noqa: FBT003 - `when(True)` and `BooleanGate(True)` read as they are meant
 
 import pickle
 from dataclasses import FrozenInstanceError

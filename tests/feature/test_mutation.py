@@ -1,5 +1,4 @@
 """Whether a mutation is applied, and what it may be made of."""
-# ruff: noqa: FBT003 - `BooleanGate(True)` reads as it is meant
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator

@@ -130,7 +130,7 @@ class ApiServerCluster:
         """
         return await self._about(key, subresource, lambda resource: requests.get(resource, key, subresource))
 
-    async def list(  # noqa: PLR0913 (the API's own list options)
+    async def list(
         self,
         api_version: str,
         kind: str,
@@ -171,7 +171,7 @@ class ApiServerCluster:
 
         return read_list(await self._ask(api_version, kind, None, build), api_version, kind)
 
-    async def watch(  # noqa: PLR0913 (the API's own list options)
+    async def watch(
         self,
         api_version: str,
         kind: str,
@@ -301,7 +301,7 @@ class ApiServerCluster:
 
         return await self._ask(*type_of(manifest, subresource), subresource, build)
 
-    async def patch(  # noqa: PLR0913 (the API's own patch options)
+    async def patch(
         self,
         key: ObjectKey,
         patch: Any,

@@ -46,7 +46,7 @@ def get(resource: Resource, key: ObjectKey, subresource: Subresource | None) -> 
     return Request("GET", object_path(resource, key, subresource))
 
 
-def listing(  # noqa: PLR0913 (the API's own list options)
+def listing(
     resource: Resource,
     *,
     namespace: str = "",
@@ -68,7 +68,7 @@ def listing(  # noqa: PLR0913 (the API's own list options)
     )
 
 
-def watching(  # noqa: PLR0913 (the API's own list options)
+def watching(
     resource: Resource,
     *,
     resource_version: str,
@@ -92,7 +92,7 @@ def watching(  # noqa: PLR0913 (the API's own list options)
     )
 
 
-def apply(  # noqa: PLR0913 (the API's own patch options)
+def apply(
     resource: Resource,
     manifest: Manifest,
     *,
@@ -135,7 +135,7 @@ def update(
     )
 
 
-def patch(  # noqa: PLR0913 (the API's own patch options)
+def patch(
     resource: Resource,
     key: ObjectKey,
     body: Any,
