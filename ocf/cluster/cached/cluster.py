@@ -15,7 +15,7 @@ from ocf.cluster.cached.reducing import reduction
 from ocf.cluster.cached.selecting import Selection
 from ocf.cluster.memory import WriteMemory
 from ocf.cluster.protocol import Cluster, ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent
-from ocf.errors import ManifestError, NotFoundError
+from ocf.errors import ConfigError, ManifestError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, split_api_version
 
 __all__ = ["CachedCluster"]
@@ -159,10 +159,14 @@ class CachedCluster:
             ApiError: If the kind cannot be watched.
             ConfigError: If the kind is one of `uncached`, or there are more objects than may be kept.
         """
+        if (api_version, kind) in self._uncached:
+            raise ConfigError(f"{api_version}/{kind} is one of `uncached`: nothing follows its changes; use `watch`")
         informer = self._covering(api_version, kind, namespace)
         if informer is None:
             return
         await informer.ready()
+        if informer.ended and not self._closed and informer.error is not None:
+            raise informer.error
         subscription = informer.subscribe(namespace)
         try:
             async for event in subscription.events():

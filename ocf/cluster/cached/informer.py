@@ -342,6 +342,4 @@ class Informer:
     @property
     def _is_due(self) -> bool:
         """Whether everything is to be listed anew."""
-        return bool(self.store.contradiction) or (
-            self._pace.monotonic() - self._listed_at >= self._pace.relist_every
-        )
+        return bool(self.store.contradiction) or (self._pace.monotonic() - self._listed_at >= self._pace.relist_every)

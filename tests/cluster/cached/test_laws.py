@@ -29,7 +29,7 @@ class Run:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self.history: list[dict[str, State]] = []
-        self.floor = dict.fromkeys(NAMES, 0)
+        self.floor: dict[str, int] = dict.fromkeys(NAMES, 0)
         self.pending: list[asyncio.Task[None]] = []
         self.lossy = False
         self._count = 0
