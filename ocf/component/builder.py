@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from ocf.component.component import Component
-from ocf.component.entries import Entry
+from ocf.component.entries import Entry, is_resource
 from ocf.component.options import Fate, Options, ResourceOptions
 from ocf.component.topology import data_problems
 from ocf.concepts import Resource
@@ -55,7 +55,7 @@ class Builder:
             resource: Built by a primitive's builder; the order of registration matters.
             options: How it is treated, see `ResourceOptions`.
         """
-        if not isinstance(resource, Resource):
+        if not is_resource(resource):
             self._problems.append(_no_resource(self._name, resource))
             return self
         try:

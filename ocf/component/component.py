@@ -18,7 +18,7 @@ from ocf.component.cleanup import CleanUp
 from ocf.component.conditions import Condition, failed, told
 from ocf.component.context import ReconcileContext
 from ocf.component.convergence import converge
-from ocf.component.entries import Entry, scale_targets, scalers_first
+from ocf.component.entries import Entry, Scaling, find_scaling, scalers_first
 from ocf.component.gates import is_open
 from ocf.component.judging import converging, grace_remaining, suspending
 from ocf.component.options import Fate
@@ -140,7 +140,7 @@ class Component:
         if unmet is not None:
             return self._told(Reason.PREREQUISITE_NOT_MET, unmet, context, previous), []
         current = Pass(
-            self.name, context, scale_targets(self.entries, partial(failing, self.name, "find scale target of"))
+            self.name, context, find_scaling(self.entries, partial(failing, self.name, "find scale target of"))
         )
         if self.suspended:
             condition, outcomes = await self._suspend(current, previous)
@@ -158,7 +158,7 @@ class Component:
 
     async def _disable(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[Outcome]]:
         """Delete what the component made and let go of what is to stay; what it only reads is left alone."""
-        outcomes = await self._clean_up(Pass(self.name, context, {}), disabled=True)
+        outcomes = await self._clean_up(Pass(self.name, context, Scaling({}, {})), disabled=True)
         return self._told(Reason.DISABLED, "Component is disabled.", context, previous, ready=True), outcomes
 
     async def _clean_up(self, current: Pass, *, disabled: bool = False, prune: bool = True) -> list[Outcome]:
@@ -188,7 +188,7 @@ class Component:
     async def _converge(self, current: Pass, previous: Condition) -> tuple[Condition, list[Outcome]]:
         entries = self._with(Fate.MANAGED, Fate.READ_ONLY)
         if previous.reason in SUSPENSION_REASONS:
-            entries = scalers_first(entries, current.targets)
+            entries = scalers_first(entries, current.scaling.targets)
         outcomes, observations = await converge(entries, current)
         condition = converging(
             observations,
@@ -200,7 +200,9 @@ class Component:
         return condition, outcomes
 
     async def _suspend(self, current: Pass, previous: Condition) -> tuple[Condition, list[Outcome]]:
-        outcomes = await suspend(scalers_first(self._with(Fate.MANAGED, Fate.READ_ONLY), current.targets), current)
+        outcomes = await suspend(
+            scalers_first(self._with(Fate.MANAGED, Fate.READ_ONLY), current.scaling.targets), current
+        )
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
         generation = current.context.owned_by.generation
         return suspending(reports, previous=previous, generation=generation, now=current.context.now), outcomes

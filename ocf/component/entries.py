@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple, TypeVar, cast
 
 from ocf.component.options import Fate, Options
 from ocf.concepts import (
@@ -23,9 +24,11 @@ from ocf.concepts import (
     ScaleTarget,
     Suspendable,
 )
-from ocf.objects import ObjectKey
+from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Entry", "fields_left", "scale_targets", "scalers_first"]
+ConceptT = TypeVar("ConceptT")
+
+__all__ = ["Entry", "Scaling", "fields_left", "find_scaling", "is_resource", "scalers_first"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +67,16 @@ class Entry:
         return cls(
             resource=resource,
             options=options,
-            alive=resource if isinstance(resource, Alive) else None,
-            operational=resource if isinstance(resource, Operational) else None,
-            completable=resource if isinstance(resource, Completable) else None,
-            graceful=resource if isinstance(resource, Graceful) else None,
-            guardable=resource if isinstance(resource, Guardable) else None,
-            suspendable=resource if isinstance(resource, Suspendable) else None,
-            producer=resource if isinstance(resource, DataProducer) else None,
-            consumer=resource if isinstance(resource, DataConsumer) else None,
-            scaler=resource if isinstance(resource, Scaler) else None,
-            inspector=resource if isinstance(resource, MutationInspector) else None,
+            alive=_as(resource, Alive),
+            operational=_as(resource, Operational),
+            completable=_as(resource, Completable),
+            graceful=_as(resource, Graceful),
+            guardable=_as(resource, Guardable),
+            suspendable=_as(resource, Suspendable),
+            producer=_as(resource, DataProducer),
+            consumer=_as(resource, DataConsumer),
+            scaler=_as(resource, Scaler),
+            inspector=_as(resource, MutationInspector),
         )
 
     @property
@@ -97,27 +100,56 @@ class Entry:
         return frozenset(self.producer.produced_data) if self.producer else frozenset()
 
 
-def scale_targets(
-    entries: Iterable[Entry], naming: Callable[[Entry], AbstractContextManager[None]]
-) -> dict[str, ScaleTarget]:
+def is_resource(value: object) -> bool:
+    """Tell whether a value is a resource."""
+    return _satisfies(type(value), Resource) or isinstance(value, Resource)  # type: ignore[arg-type]  # it is hashable
+
+
+def _as(resource: Resource, concept: Callable[..., ConceptT]) -> ConceptT | None:
+    """Return the resource as one of a concept; None if it is none."""
+    return cast("ConceptT", resource) if _satisfies(type(resource), concept) else None
+
+
+@cache
+def _satisfies(kind: type, concept: object) -> bool:
+    """Tell whether a class has what a concept demands; asking an instance would evaluate its properties."""
+    declared = {name for base in kind.__mro__ for name in vars(base).get("__annotations__", ())}
+    members = [name for name in vars(concept) if not name.startswith("_")]
+    return all(hasattr(kind, member) or member in declared for member in members)
+
+
+class Scaling(NamedTuple):
+    """What the scalers of a component scale, and what was rendered to find out.
+
+    Attributes:
+        targets: Identity of the scaler to its target.
+        rendered: Identity of the scaler to its object, where nothing in this pass can change how it is rendered.
+    """
+
+    targets: dict[str, ScaleTarget]
+    rendered: dict[str, Manifest]
+
+
+def find_scaling(entries: Sequence[Entry], naming: Callable[[Entry], AbstractContextManager[None]]) -> Scaling:
     """Find out what the scalers among the entries scale, those that are only read included.
 
     Args:
         entries: The entries of a component.
         naming: Names the entry in whatever is raised because of it.
-
-    Returns:
-        Identity of the scaler to its target.
     """
-    found: dict[str, ScaleTarget] = {}
+    scaling = Scaling({}, {})
+    # Where data flows, an object may be rendered differently later in the pass.
+    settled = not any(entry.cells_filled for entry in entries)
     for entry in entries:
         if entry.scaler is None or entry.fate not in {Fate.MANAGED, Fate.READ_ONLY}:
             continue
         with naming(entry):
-            target = entry.scaler.scale_target()
+            if settled:
+                scaling.rendered[entry.identity] = entry.resource.render()
+            target = entry.scaler.scale_target(scaling.rendered.get(entry.identity))
         if target is not None:
-            found[entry.identity] = target
-    return found
+            scaling.targets[entry.identity] = target
+    return scaling
 
 
 def fields_left(entry: Entry, targets: dict[str, ScaleTarget]) -> tuple[tuple[str, ...], ...]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from ocf.component.entries import fields_left, scale_targets
+from ocf.component.entries import fields_left, find_scaling
 from ocf.component.options import Fate
 from ocf.component.ownership import sendable
 from ocf.errors import ConfigError, MutationError
@@ -27,7 +27,7 @@ def preview(entries: Sequence[Entry]) -> list[Manifest]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    targets = scale_targets(entries, _previewing)
+    targets = find_scaling(entries, _previewing).targets
     return [_rendered(entry, fields_left(entry, targets)) for entry in _managed(entries)]
 
 

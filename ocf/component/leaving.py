@@ -55,13 +55,14 @@ def hand_over(live: Manifest, manager: str, leaves: Collection[tuple[str, ...]])
         What has to be applied first; None where nothing of ours is left, or where the default is all that can be
         given back.
     """
+    ours = [path for path in leaves if owns(live, manager, path)]
+    if not ours:
+        return None
     remembered = _remembered(live)
     metadata = {key: live["metadata"][key] for key in _LOCKED_METADATA if key in live["metadata"]}
     manifest: Manifest = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata}
     paths: list[str] = []
-    for path in leaves:
-        if not owns(live, manager, path):
-            continue
+    for path in ours:
         name = format_path(path)
         value = remembered.get(name, get_field(live, path))
         if value is not None:

@@ -52,11 +52,18 @@ class ManagedObject:
         component: Name of the component, a part of the field manager's name.
         context: The pass.
         leaves: Fields of it that somebody else sets.
+        rendered: The object as it was rendered before in this pass; None where it was not.
     """
 
     def __init__(
-        self, entry: Entry, component: str, context: ReconcileContext, leaves: Collection[tuple[str, ...]] = ()
+        self,
+        entry: Entry,
+        component: str,
+        context: ReconcileContext,
+        leaves: Collection[tuple[str, ...]] = (),
+        rendered: Manifest | None = None,
     ) -> None:
+        self._rendered = rendered
         self._resource = entry.resource
         self._options = entry.options
         self._component = component
@@ -106,7 +113,9 @@ class ManagedObject:
 
     def _wanted(self, *, suspended: bool) -> Manifest:
         try:
-            rendered = self._resource.render(suspended=suspended, leaves=self._leaves)
+            rendered = self._rendered
+            if rendered is None or suspended or self._leaves:
+                rendered = self._resource.render(suspended=suspended, leaves=self._leaves)
             owner = self._context.owned_by
             wanted = sendable(rendered)
             return owner.disowned(wanted) if self._options.unowned else owner.owned(wanted)

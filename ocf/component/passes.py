@@ -7,10 +7,10 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ocf.component.entries import Entry, fields_left
+from ocf.component.entries import Entry, Scaling, fields_left
 from ocf.component.managing import Applied, ManagedObject
 from ocf.component.results import Action, Outcome
-from ocf.concepts import Operation, ScaleTarget, StatusReport
+from ocf.concepts import Operation, StatusReport
 from ocf.errors import OcfError, ReconcileError
 
 if TYPE_CHECKING:
@@ -33,16 +33,17 @@ class Pass:
     Args:
         component: Name of the component.
         context: The pass over its owner.
-        targets: What the component's scalers scale, by identity of the scaler.
+        scaling: What the component's scalers scale.
     """
 
     component: str
     context: ReconcileContext
-    targets: dict[str, ScaleTarget]
+    scaling: Scaling
 
     def object_of(self, entry: Entry) -> ManagedObject:
         """Return the object of a resource."""
-        return ManagedObject(entry, self.component, self.context, fields_left(entry, self.targets))
+        leaves = fields_left(entry, self.scaling.targets)
+        return ManagedObject(entry, self.component, self.context, leaves, self.scaling.rendered.get(entry.identity))
 
     def failing(self, what: str, entry: Entry) -> AbstractContextManager[None]:
         """Name the resource and the step in whatever is raised.

@@ -188,8 +188,12 @@ class ScaleTarget:
 class Scaler(Protocol):
     """Sets the count of another resource: that field is the scaler's, and no write of ours sets it."""
 
-    def scale_target(self) -> ScaleTarget | None:
-        """Return what it scales; None while it scales nothing."""
+    def scale_target(self, rendered: Manifest | None = None) -> ScaleTarget | None:
+        """Return what it scales; None while it scales nothing.
+
+        Args:
+            rendered: The object as rendered in this pass; None where it was not rendered yet.
+        """
         ...
 
 

@@ -48,7 +48,12 @@ def field_type(model: type[BaseModel], field: str) -> type[Any]:
 
 def api_name(owner: BaseModel, field: str) -> str:
     """Return a field's name as manifests spell it, for messages."""
-    return type(owner).model_fields[field].serialization_alias or field
+    return _alias(type(owner), field)
+
+
+@cache
+def _alias(model: type[BaseModel], field: str) -> str:
+    return model.model_fields[field].serialization_alias or field
 
 
 def own(owner: BaseModel, field: str, value: ItemT) -> ItemT:

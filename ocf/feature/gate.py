@@ -10,7 +10,7 @@ A broken version is an error whatever else the gate holds. If a condition that h
 from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from typing import Protocol, Self
 
 from ocf.errors import ConfigError, ConstraintError
@@ -146,17 +146,36 @@ class VersionGate:
         Raises:
             FeatureGateError: If the version is no version, whatever the conditions and the constraints are.
         """
-        order = self._order
+        order = _order_of(self.version, ignore_vendor_suffix=self.ignore_vendor_suffix)
         # A loop, because all() over a generator would take a third of the time.
         for constraint in self.constraints:
             if not constraint.admits(order):
                 return False
         return self.switched_on
 
-    @cached_property
-    def _order(self) -> Order:
-        version = parse_version(self.version)
-        return version_order(release_of(version) if self.ignore_vendor_suffix else version)
+
+# A gate is made anew in every pass, about the same few versions and with the same constraints.
+@lru_cache(maxsize=256)
+def _known_order(version: str, *, ignore_vendor_suffix: bool) -> Order:
+    read = parse_version(version)
+    return version_order(release_of(read) if ignore_vendor_suffix else read)
+
+
+def _order_of(version: object, *, ignore_vendor_suffix: bool) -> Order:
+    """Return the order of a version, which is the user's data and may be anything."""
+    if not isinstance(version, str):
+        return version_order(parse_version(version))
+    return _known_order(version, ignore_vendor_suffix=ignore_vendor_suffix)
+
+
+def _demand_constraint(value: Constraint) -> Constraint:
+    # Something else than a constraint is refused by reading it as one.
+    return value if isinstance(value, Constraint) else Constraint(value)
+
+
+@lru_cache(maxsize=1024)
+def _constraint(text: str) -> Constraint:
+    return Constraint(text)
 
 
 def _read_constraints(constraints: Iterable[str | Constraint | None]) -> tuple[Constraint, ...]:
@@ -166,7 +185,7 @@ def _read_constraints(constraints: Iterable[str | Constraint | None]) -> tuple[C
         if each is None:
             continue
         try:
-            read.append(each if isinstance(each, Constraint) else Constraint(each))
+            read.append(_constraint(each) if isinstance(each, str) else _demand_constraint(each))
         except ConstraintError as error:
             problems.append(str(error))
     if problems:

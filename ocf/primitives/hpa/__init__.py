@@ -12,7 +12,7 @@ from ocf import feature
 from ocf.concepts import OperationalStatus, ScaleTarget
 from ocf.editors import HPASpecEditor, ObjectMetaEditor
 from ocf.errors import MutationError, NotReadyError
-from ocf.objects import ObjectKey
+from ocf.objects import ObjectKey, write_model
 from ocf.primitives.builder import IntegrationBuilder
 from ocf.primitives.hpa.status import (
     default_grace_status_handler,
@@ -26,7 +26,7 @@ from ocf.primitives.mutator import BaseMutator, Edits
 from ocf.primitives.resource import IntegrationResource
 
 if TYPE_CHECKING:
-    from kubernetes.client import V2CrossVersionObjectReference, V2HorizontalPodAutoscaler
+    from kubernetes.client import V2HorizontalPodAutoscaler
 
     from ocf.objects import Manifest
 
@@ -67,25 +67,27 @@ _HANDLERS: Handlers[V2HorizontalPodAutoscaler, Mutator, OperationalStatus] = Han
 class Resource(IntegrationResource["V2HorizontalPodAutoscaler", Mutator]):
     """An autoscaler; the count of its target is its own, and no write of ours sets it."""
 
-    def scale_target(self) -> ScaleTarget:
+    def scale_target(self, rendered: Manifest | None = None) -> ScaleTarget:
         """Return what it scales, as its mutations leave it.
 
         While a mutation waits for data that was not extracted yet, the baseline's target is returned.
 
+        Args:
+            rendered: The object as rendered in this pass; None renders it.
+
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
-        try:
-            reference = self.preview().spec.scale_target_ref
-        except MutationError as error:
-            if not isinstance(error.__cause__, NotReadyError):
-                raise
-            reference = self.baseline().spec.scale_target_ref
-        return ScaleTarget(_target_key(reference, self.key.namespace))
-
-
-def _target_key(reference: V2CrossVersionObjectReference, namespace: str) -> ObjectKey:
-    return ObjectKey(reference.api_version or "", reference.kind, reference.name, namespace)
+        if rendered is None:
+            try:
+                rendered = self.render()
+            except MutationError as error:
+                if not isinstance(error.__cause__, NotReadyError):
+                    raise
+                rendered = write_model(self.baseline())
+        reference = rendered["spec"]["scaleTargetRef"]
+        api_version = reference.get("apiVersion", "")
+        return ScaleTarget(ObjectKey(api_version, reference["kind"], reference["name"], self.key.namespace))
 
 
 class Builder(IntegrationBuilder["V2HorizontalPodAutoscaler", Mutator]):
