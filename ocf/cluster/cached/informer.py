@@ -203,7 +203,8 @@ class Informer:
         self.synced = False
         self._must_list = True
         error = None if task.cancelled() else task.exception()
-        self._problem = f"{self.scope}: the task ended: {error!r}" if error else f"{self.scope}: the task was cancelled"
+        why = f"ended by an unexpected {type(error).__name__}" if error else "cancelled"
+        self._problem = f"{self.scope}: the task was {why}"
         self._first_outcome.set()
         _log.error("%s", self._problem, exc_info=error)
 
@@ -250,7 +251,9 @@ class Informer:
             self.synced = False
             _log.error("%s: not foreseen; reading directly until the next list", self.scope, exc_info=error)
         if not self.synced or self._failures > 1:
-            self._problem = f"{self.scope}: {error if isinstance(error, OcfError) else repr(error)}"
+            # The text of what nobody foresaw may hold anything; it goes to the log alone.
+            told = str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"
+            self._problem = f"{self.scope}: {told}"
         if isinstance(error, _TooManyError):
             self._end()
         self._first_outcome.set()

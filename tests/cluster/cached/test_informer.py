@@ -323,7 +323,7 @@ class TestUnforeseen:
         with caplog.at_level(logging.ERROR):
             setting.wire.disconnect(RuntimeError("broken"))
             await setting.settle()
-        assert setting.cached.problems == ("apps/v1/Deployment: RuntimeError('broken')",)
+        assert setting.cached.problems == ("apps/v1/Deployment: unexpected RuntimeError",)
         assert "not foreseen" in caplog.text
         setting.far.requests.clear()
 
@@ -388,7 +388,7 @@ class TestUnforeseen:
             await setting.names()
             await setting.settle()
 
-        assert "the task ended: RuntimeError('no clock')" in setting.cached.problems[0]
+        assert "ended by an unexpected RuntimeError" in setting.cached.problems[0]
         assert "no clock" in caplog.text
 
 
