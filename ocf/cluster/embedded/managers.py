@@ -74,7 +74,8 @@ class Manager(NamedTuple):
     @classmethod
     def of(cls, name: str, operation: str, api_version: str, subresource: str) -> "Manager":
         """Identify whoever sends a request."""
-        return cls(name or "unknown", operation, "" if operation == APPLY else api_version, subresource)
+        # A plain text: an answer is JSON, and holds no enumeration.
+        return cls(name or "unknown", operation, "" if operation == APPLY else api_version, str(subresource))
 
     def identity(self) -> str:
         """Return the text by which a server tells managers apart, and sorts them."""
