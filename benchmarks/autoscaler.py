@@ -14,6 +14,7 @@ from kubernetes.client import (
     V2ResourceMetricSource,
 )
 
+from ocf.autoscaling import metrics
 from ocf.editors import HPASpecEditor, ObjectMetaEditor
 from ocf.feature import VersionGate
 from ocf.primitives import hpa
@@ -44,8 +45,8 @@ def mutation(version: str) -> hpa.Mutation:
         def _(spec: HPASpecEditor) -> None:
             spec.set_min_replicas(2)
             spec.set_max_replicas(10)
-            spec.ensure_metric(_utilization("cpu", 70))
-            spec.ensure_metric(_utilization("memory", 80))
+            spec.ensure_metric(metrics.cpu(average_utilization=70))
+            spec.ensure_metric(metrics.memory(average_utilization=80))
             spec.set_behavior(_slowly_down())
 
         @m.edit_object_metadata

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, Self
+from typing import Protocol, Self, cast
 
 from ocf.errors import ConfigError, ConstraintError
 from ocf.feature.constraint import Constraint
@@ -168,13 +168,13 @@ def _order_of(version: object, *, ignore_vendor_suffix: bool) -> Order:
     return _known_order(version, ignore_vendor_suffix=ignore_vendor_suffix)
 
 
-def _demand_constraint(value: Constraint) -> Constraint:
-    # Something else than a constraint is refused by reading it as one.
-    return value if isinstance(value, Constraint) else Constraint(value)
+def _constraint(text: object) -> Constraint:
+    # What is no text is refused by reading it as one.
+    return _known_constraint(text) if isinstance(text, str) else Constraint(cast("str", text))
 
 
 @lru_cache(maxsize=1024)
-def _constraint(text: str) -> Constraint:
+def _known_constraint(text: str) -> Constraint:
     return Constraint(text)
 
 
@@ -185,7 +185,7 @@ def _read_constraints(constraints: Iterable[str | Constraint | None]) -> tuple[C
         if each is None:
             continue
         try:
-            read.append(_constraint(each) if isinstance(each, str) else _demand_constraint(each))
+            read.append(each if isinstance(each, Constraint) else _constraint(each))
         except ConstraintError as error:
             problems.append(str(error))
     if problems:

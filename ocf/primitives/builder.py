@@ -6,7 +6,6 @@ checked while collecting, everything at `build`, and all problems are reported t
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
@@ -177,8 +176,9 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
                 yield f'declared data extraction into "{extraction.cell.name}" requires a non-nil extraction function'
         if not all(isinstance(read.cell, Data) for read in self._reads):
             yield "declared data read (WithDataGuard or WithOptionalData) requires a non-nil cell"
-        for name, times in Counter(mutation.name for mutation in self._mutations).items():
-            if times > 1:
+        names = [mutation.name for mutation in self._mutations]
+        for name in dict.fromkeys(names) if len(set(names)) < len(names) else ():
+            if names.count(name) > 1:
                 yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
         if self._missing_status and self._handlers.status is None:
             yield self._missing_status

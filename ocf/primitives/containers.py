@@ -39,12 +39,13 @@ class ContainerPresence(CategoryDescriptor["PresenceRecorder"]):
 
     def apply(self, target: Any, records: list[_Presence]) -> None:
         """Add and remove, in order."""
-        with self._part.of(target) as pod_spec:
-            for record in records:
-                if record.container is not None:
-                    self._containers.ensure(pod_spec, record.container)
-                else:
-                    self._containers.remove(pod_spec, *record.removed)
+        pod_spec = self._part.of(target)
+        for record in records:
+            if record.container is not None:
+                self._containers.ensure(pod_spec, record.container)
+            else:
+                self._containers.remove(pod_spec, *record.removed)
+        self._part.keep(target, pod_spec)
 
 
 class _Presence(NamedTuple):
@@ -84,14 +85,13 @@ class ContainerEdits(CategoryDescriptor["ContainerEditsRecorder"]):
 
     def apply(self, target: Any, records: list[_ContainerEdit]) -> None:
         """Run, for each container, the edits whose selector accepts it."""
-        with self._part.of(target) as pod_spec:
-            containers: list[V1Container] = getattr(pod_spec, self._field) or []
-            snapshot = [copy_model(container) for container in containers]
-            for index, (container, before) in enumerate(zip(containers, snapshot, strict=True)):
-                editor = ContainerEditor(container)
-                for record in records:
-                    if record.selector(index, before):
-                        call_edit(record.edit, editor)
+        containers: list[V1Container] = getattr(self._part.of(target), self._field) or []
+        snapshot = [copy_model(container) for container in containers]
+        for index, (container, before) in enumerate(zip(containers, snapshot, strict=True)):
+            editor = ContainerEditor(container)
+            for record in records:
+                if record.selector(index, before):
+                    call_edit(record.edit, editor)
 
 
 class _ContainerEdit(NamedTuple):

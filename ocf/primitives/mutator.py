@@ -167,10 +167,11 @@ class Edits(CategoryDescriptor[Recorder[EditorT]], Generic[EditorT]):
 
     def apply(self, target: Any, records: list[Callable[[EditorT], object]]) -> None:
         """Run the edits, in order, on one editor of the part."""
-        with self._part.of(target) as model:
-            editor = self._editor(model)
-            for edit in records:
-                call_edit(edit, editor)
+        model = self._part.of(target)
+        editor = self._editor(model)
+        for edit in records:
+            call_edit(edit, editor)
+        self._part.keep(target, model)
 
 
 def require_callable(edit: EditorT, category: str) -> EditorT:

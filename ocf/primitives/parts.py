@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, get_args
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from typing import Any, Final, get_args
 
 __all__ = ["Part"]
 
@@ -25,22 +21,26 @@ class Part:
         self.path: Final = path
         *self._parents, self._name = path.split(".")
 
-    @contextmanager
-    def of(self, target: Any) -> Iterator[Any]:
-        """Give the model at this place, made if absent, and take a made one away again if nothing was set in it."""
+    def of(self, target: Any) -> Any:
+        """Return the model at this place; one that is absent is made, and has to be kept afterwards."""
         if not self._name:
-            yield target
+            return target
+        parent = self._parent(target)
+        model = getattr(parent, self._name)
+        return _type_of(parent, self._name)() if model is None else model
+
+    def keep(self, target: Any, model: Any) -> None:
+        """Put a model that was made into its place, unless nothing was set in it."""
+        if not self._name or not model.model_fields_set:
             return
+        parent = self._parent(target)
+        if getattr(parent, self._name) is None:
+            setattr(parent, self._name, model)
+
+    def _parent(self, target: Any) -> Any:
         for name in self._parents:
             target = getattr(target, name)
-        model = getattr(target, self._name)
-        if model is not None:
-            yield model
-            return
-        made = _type_of(target, self._name)()
-        yield made
-        if made.model_fields_set:
-            setattr(target, self._name, made)
+        return target
 
 
 def _type_of(parent: Any, name: str) -> Any:

@@ -89,6 +89,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         self._kind = definition.kind
         self._handlers = definition.handlers
         self._key = ObjectKey.of(definition.baseline)
+        self._identity = str(self._key)
         self._renderer = Renderer(definition.kind, self.identity, definition.baseline, definition.mutations)
 
     def __repr__(self) -> str:
@@ -102,7 +103,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
     @property
     def identity(self) -> str:
         """The key as text, `autoscaling/v2/HorizontalPodAutoscaler/shop/backend-hpa`."""
-        return str(self._key)
+        return self._identity
 
     @property
     def metrics_identifier(self) -> str:

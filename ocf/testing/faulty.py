@@ -87,7 +87,7 @@ class FaultyCluster(InterceptingCluster):
 
     async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request, and let happen to it what is due."""
-        due = [fault for fault in self._due(request) if not isinstance(fault.effect, DroppedEvent)]
+        due = self._due(request)
         for fault in due:
             await self._on_the_way(fault, request)
         answer = await self._observed(request, send)
