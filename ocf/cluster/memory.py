@@ -4,6 +4,9 @@ A server may store something else than it was sent: an admission webhook rewrite
 way we do not know. Whoever compares only what was sent with what is stored writes again and again. The operator's
 `Cluster` therefore remembers, per object and field manager, which sent value came back as which stored value. The
 table is bounded, and losing it (a restart) costs one write per affected object.
+
+It also remembers, as a few bytes per object, in which version an object was last found to need nothing, and for which
+wish: as long as both stay the same, comparing again would say the same. Losing that costs one comparison.
 """
 
 from collections import OrderedDict
@@ -37,6 +40,9 @@ class WriteMemory:
     """
 
     limit: int = 10_000
+    _settled: OrderedDict[tuple[str, str], tuple[str, bytes]] = field(
+        default_factory=OrderedDict, init=False, repr=False
+    )
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
@@ -68,3 +74,28 @@ class WriteMemory:
             self._table[uid, manager] = rewrites
             while len(self._table) > self.limit:
                 self._table.popitem(last=False)
+
+    def is_settled(self, uid: str, manager: str, version: str, digest: bytes) -> bool:
+        """Tell whether an object was found to need nothing, in this very version and for this very wish.
+
+        Args:
+            uid: The object's uid.
+            manager: The field manager that would write.
+            version: Its resourceVersion.
+            digest: Digest of what would be applied.
+        """
+        return self._settled.get((uid, manager)) == (version, digest)
+
+    def settle(self, uid: str, manager: str, version: str, digest: bytes) -> None:
+        """Note that an object needs nothing.
+
+        Args:
+            uid: The object's uid.
+            manager: The field manager that would write.
+            version: Its resourceVersion.
+            digest: Digest of what would be applied.
+        """
+        self._settled[uid, manager] = (version, digest)
+        self._settled.move_to_end((uid, manager))
+        while len(self._settled) > self.limit:
+            self._settled.popitem(last=False)

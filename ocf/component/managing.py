@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import marshal
 from collections.abc import Collection
 from dataclasses import dataclass
 from functools import partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.component.leaving import hand_over, remembering
@@ -142,12 +144,23 @@ class ManagedObject:
         if live is None:
             reasons: tuple[str, ...] = ("absent",)
         else:
-            reasons = tuple(_shown(difference) for difference in self._differences(wanted, live))
+            reasons = self._reasons(wanted, live)
             if not reasons:
                 return Applied(live, Operation.NONE)
         answer = await self._send(wanted)
         self._remember_rewrites(wanted, answer)
         return Applied(answer, _classified(live, answer), 1, reasons)
+
+    def _reasons(self, wanted: Manifest, live: Manifest) -> tuple[str, ...]:
+        """Say why the object has to be written; empty if it has not."""
+        memory, uid, version = self._cluster.memory, _uid(live), live["metadata"].get("resourceVersion")
+        digest = _digest(wanted) if uid and version else b""
+        if digest and memory.is_settled(uid, self._manager, version, digest):
+            return ()
+        reasons = tuple(_shown(difference) for difference in self._differences(wanted, live))
+        if digest and not reasons:
+            memory.settle(uid, self._manager, version, digest)
+        return reasons
 
     async def _send(self, wanted: Manifest) -> Manifest:
         force = self._options.on_conflict is Conflicts.TAKE
@@ -178,6 +191,15 @@ class ManagedObject:
 
 def _uid(live: Manifest) -> str:
     return str(live["metadata"].get("uid", ""))
+
+
+def _digest(wanted: Manifest) -> bytes:
+    """Return a digest of what would be applied; empty where a resource of the user's own renders no plain JSON."""
+    try:
+        # Version 2 knows no references, so equal manifests of one order give equal bytes.
+        return blake2b(marshal.dumps(wanted, 2), digest_size=16).digest()
+    except ValueError:
+        return b""
 
 
 def _shown(difference: Difference) -> str:

@@ -28,6 +28,26 @@ def test_remembering_nothing_forgets() -> None:
     assert memory.rewrites("a", "m") == {}
 
 
+def test_an_object_is_settled_in_one_version_for_one_wish() -> None:
+    memory = WriteMemory()
+    memory.settle("a", "m", "7", b"wish")
+    assert memory.is_settled("a", "m", "7", b"wish")
+    for uid, manager, version, digest in [
+        ("b", "m", "7", b"wish"),
+        ("a", "n", "7", b"wish"),
+        ("a", "m", "8", b"wish"),
+        ("a", "m", "7", b"other"),
+    ]:
+        assert not memory.is_settled(uid, manager, version, digest)
+
+
+def test_what_was_settled_longest_ago_is_forgotten_first() -> None:
+    memory = WriteMemory(limit=2)
+    for uid in "abac":
+        memory.settle(uid, "m", "1", b"")
+    assert [memory.is_settled(uid, "m", "1", b"") for uid in "abc"] == [True, False, True]
+
+
 @given(uids=st.lists(st.text(max_size=2)), limit=st.integers(1, 5))
 def test_never_holds_more_than_its_limit(uids: list[str], limit: int) -> None:
     memory = WriteMemory(limit=limit)
