@@ -105,7 +105,7 @@ class Process(InterceptingCluster):
             # A second delete of an object that waits for its finalizers deletes nothing more.
             if live is not None and get_field(live, ("metadata", "deletionTimestamp")) is None:
                 self._world.deletes[str(key_of(request))] += 1
-        elif live is None and request.subresource is None:
+        elif live is None:
             self._world.creates[str(ObjectKey.of(answer))] += 1
         return answer
 

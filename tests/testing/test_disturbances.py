@@ -209,6 +209,22 @@ class TestRuns:
         report = await disturb_each_write(new_cluster, once)
         assert len(made) == 1 + len(report.rows) == 5
 
+    async def test_go_on_as_long_as_the_others_have_not_had_their_turn(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        """An operator that waits for somebody else writes nothing at first."""
+
+        async def others(cluster: Cluster) -> None:
+            await cluster.apply(settings("go"), field_manager="other")
+
+        async def patient(cluster: Cluster) -> None:
+            if await exists(cluster, settings("go")) and not await exists(cluster, settings("a")):
+                await cluster.create(settings("a"), field_manager="me")
+
+        report = await disturb_each_write(new_cluster, patient, others=others)
+        assert [write.name for write in report.writes] == ["a"]
+        report.assert_same()
+
     async def test_that_write_nothing_prove_nothing(self, new_cluster: Callable[[], Awaitable[Cluster]]) -> None:
         async def idle(cluster: Cluster) -> None:
             await cluster.list("v1", "ConfigMap")

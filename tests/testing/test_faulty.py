@@ -105,6 +105,12 @@ class TestStale:
         assert await data(faulty) == {"a": "4"}
         assert len(faulty.injected) == 1
 
+    async def test_faults_of_different_age_do_not_disturb_each_other(self, cluster: EmbeddedCluster) -> None:
+        faulty = FaultyCluster(cluster, [faults.stale(versions=3), faults.stale(versions=1, first=2)])
+        for value in "1234":
+            await write(faulty, value)
+        assert [await data(faulty) for _ in range(3)] == [{"a": "1"}, {"a": "3"}, {"a": "4"}]
+
     async def test_reads_do_not_see_what_did_not_exist_then(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.stale(times=None)])
         await write(faulty, "1")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import Cluster, PatchType, Preconditions, Subresource, WriteMemory
+from ocf.cluster import Cluster, PatchType, Preconditions, Subresource, WatchEvent, WriteMemory
 from ocf.cluster.embedded import EmbeddedCluster, Request, Verb
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
@@ -80,6 +80,23 @@ async def test_a_watch_passes_when_it_is_opened_and_can_be_closed(
     await events.aclose()
     assert names == ["a", "b"]
     assert [request.verb for request in spy.seen] == [Verb.WATCH]
+
+
+async def test_closing_a_watch_closes_that_of_the_cluster_at_once(cluster: EmbeddedCluster) -> None:
+    closed: list[bool] = []
+
+    class Watched(InterceptingCluster):
+        async def watch(self, *kind: str, **options: Any) -> AsyncGenerator[WatchEvent, None]:
+            try:
+                async for event in cluster.watch(*kind, **options):
+                    yield event
+            finally:
+                closed.append(True)
+
+    watch = InterceptingCluster(Watched(cluster)).watch("v1", "Namespace", resource_version="0")
+    await anext(watch)
+    await watch.aclose()
+    assert closed == [True]
 
 
 async def test_the_memory_is_shared_unless_another_one_is_given(cluster: EmbeddedCluster) -> None:

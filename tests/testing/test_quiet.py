@@ -58,6 +58,20 @@ async def test_the_reasons_of_a_write_are_told(operator: Operator, cluster: Embe
         await assert_quiet(cluster, fight)
 
 
+async def test_the_reasons_are_told_once_and_not_for_the_status(
+    operator: Operator, cluster: EmbeddedCluster, web_base: Manifest
+) -> None:
+    async def reconcile(given: Cluster) -> Result:
+        result = await operator.reconcile(given)
+        await given.apply(web_base, field_manager="again", force=True)
+        return result
+
+    with pytest.raises(AssertionError) as failed:
+        await assert_quiet(cluster, reconcile, resyncs=1)
+    told = [line.split()[0] for line in str(failed.value).splitlines()[1:]]
+    assert told == ["apply", "because", "apply", "because", "update", "apply"]
+
+
 async def test_a_refused_write_is_a_write(cluster: EmbeddedCluster, settings: Callable[..., Manifest]) -> None:
     async def reconcile(given: Cluster) -> None:
         with pytest.raises(ConflictError):

@@ -101,6 +101,22 @@ async def test_equal_snapshots_have_no_difference(run: Callable[..., Awaitable[E
     assert differences(found, found, before_name="one", after_name="other") == ""
 
 
+async def test_the_order_in_which_managers_and_keys_came_makes_no_difference(
+    operator: Operator, settings: Callable[..., Manifest]
+) -> None:
+    found = []
+    for names, extra in (("ab", {}), ("ba", {"c": "1"})):
+        cluster = await operator.new_cluster()
+        for name in names:
+            operator.clock.advance(timedelta(minutes=1))
+            await cluster.apply(settings(**{name: "1"}), field_manager=name)
+        await cluster.patch(ObjectKey.of(settings()), {"data": extra}, patch_type=PatchType.MERGE, field_manager="c")
+        found.append(await snapshot(cluster, [("v1", "ConfigMap")]))
+    told = differences(*found, before_name="one", after_name="other").splitlines()
+    assert [line for line in told if line.startswith("-")] == ["--- v1/ConfigMap/shop/settings (one)"]
+    assert "+  c: '1'" in told
+
+
 async def test_no_secret_is_in_it(clock: VirtualClock) -> None:
     cluster = EmbeddedCluster(namespaces=["shop"], now=clock.now)
     secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a", "namespace": "shop"}}
