@@ -21,7 +21,17 @@ def test_what_a_module_exports_is_sorted_and_there(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["ocf", "ocf.component", "ocf.feature", "ocf.primitives.hpa", "ocf.autoscaling", "ocf.cluster.embedded"]
+    "name",
+    [
+        "ocf",
+        "ocf.component",
+        "ocf.feature",
+        "ocf.primitives.hpa",
+        "ocf.autoscaling",
+        "ocf.cluster.embedded",
+        "ocf.cluster.cached",
+        "ocf.testing",
+    ],
 )
 def test_importing_loads_no_api_models(name: str) -> None:
     """The client's models take longer to load than everything else together; they come when first used."""

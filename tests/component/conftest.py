@@ -1,7 +1,7 @@
 """An embedded cluster with an owner in it, and the two resources that most tests are about."""
 
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, TypeAlias
 
 import pytest
@@ -14,6 +14,7 @@ from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import StaticBuilder, deployment, hpa
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator
+from ocf.testing import VirtualClock
 
 StaticKind: TypeAlias = StaticBuilder[Any, BaseMutator]
 _CONFIG_MAP: Kind[Any, BaseMutator] = Kind("v1", "ConfigMap", "V1ConfigMap", BaseMutator)
@@ -22,26 +23,13 @@ _CLUSTER_ROLE: Kind[Any, BaseMutator] = Kind(
 )
 
 
-class ManualClock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self._now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self._now
-
-    def advance(self, **by: float) -> None:
-        self._now += timedelta(**by)
-
-
 class World:
     """A cluster, an owner in it, and what happens to both."""
 
     web = ObjectKey("apps/v1", "Deployment", "web", "shop")
     hpa = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
 
-    def __init__(self, cluster: EmbeddedCluster, owner: ObjectKey, clock: ManualClock) -> None:
+    def __init__(self, cluster: EmbeddedCluster, owner: ObjectKey, clock: VirtualClock) -> None:
         self.cluster = cluster
         self.owner = owner
         self.clock = clock
@@ -117,8 +105,8 @@ class World:
 
 
 @pytest.fixture
-def clock() -> ManualClock:
-    return ManualClock()
+def clock() -> VirtualClock:
+    return VirtualClock(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
 
 
 @pytest.fixture
@@ -126,7 +114,7 @@ def new_world() -> Callable[[], Awaitable[World]]:
     """Make a cluster with an owner, `Shop shop/demo`."""
 
     async def make() -> World:
-        clock = ManualClock()
+        clock = VirtualClock(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
         cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=("shop",), now=clock.now)
         shop = {
             "apiVersion": "example.com/v1",

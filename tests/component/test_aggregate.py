@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -144,7 +144,7 @@ class TestInAPass:
             async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
                 await whole(context, *components)
             times.append((await world.condition("Ready"))["lastTransitionTime"])
-            world.clock.advance(minutes=1)
+            world.clock.advance(timedelta(minutes=1))
         assert times == [f"2026-01-31T12:0{minute}:00Z" for minute in (0, 0, 2, 2)]
 
     async def test_counts_a_component_that_was_not_reconciled_by_what_is_stored(

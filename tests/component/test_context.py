@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -104,7 +105,7 @@ class TestWriting:
         await world.reconcile(of(web))
         condition = await world.condition()
         assert (condition["observedGeneration"], condition["lastTransitionTime"]) == (1, "2026-01-31T12:00:00Z")
-        world.clock.advance(minutes=5)
+        world.clock.advance(timedelta(minutes=5))
         patch = {"spec": {"size": 4}}
         await world.cluster.patch(world.owner, patch, patch_type=PatchType.MERGE, field_manager="user")
         await world.reconcile(of(web))

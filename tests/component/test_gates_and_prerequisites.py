@@ -166,7 +166,7 @@ class TestGate:
     ) -> None:
         await world.reconcile(gated(ON, web).build())
         await world.reconcile(gated(OFF, web).build())
-        world.clock.advance(hours=1)
+        world.clock.advance(timedelta(hours=1))
         again = gated(ON, web).with_grace_period(timedelta(minutes=5)).build()
         result = await world.reconcile(again)
         assert (result.condition.status, result.condition.reason) == (False, Reason.CREATING)
@@ -262,7 +262,7 @@ class TestPrerequisites:
         slow = Asked(StatusReport(NOT_MET, "wait"), StatusReport(MET))
         subject = gated(None, web).with_prerequisite(slow).with_grace_period(timedelta(minutes=5)).build()
         await world.reconcile(subject)
-        world.clock.advance(hours=1)
+        world.clock.advance(timedelta(hours=1))
         result = await world.reconcile(subject)
         assert result.condition.last_transition_time == "2026-01-31T13:00:00Z"
         assert result.requeue_after == timedelta(minutes=5, seconds=1)

@@ -26,10 +26,10 @@ def patient(resource: deployment.Resource, *, minutes: float = 5, suspended: boo
 async def test_looking_again_at_the_time_it_says_finds_the_verdict(world: World, web: deployment.Resource) -> None:
     first = await world.reconcile(patient(web))
     assert (first.condition.reason, first.requeue_after) == (Reason.CREATING, timedelta(minutes=5, seconds=1))
-    world.clock.advance(minutes=2)
+    world.clock.advance(timedelta(minutes=2))
     second = await world.reconcile(patient(web))
     assert second.requeue_after == timedelta(minutes=3, seconds=1)
-    world.clock.advance(minutes=3, seconds=1)
+    world.clock.advance(timedelta(minutes=3, seconds=1))
     third = await world.reconcile(patient(web))
     assert (third.condition.reason, third.condition.message) == (
         Reason.DOWN,
@@ -41,7 +41,7 @@ async def test_looking_again_at_the_time_it_says_finds_the_verdict(world: World,
 async def test_waking_starts_the_period_anew(world: World, web: deployment.Resource) -> None:
     await world.reconcile(patient(web))
     await world.reconcile(patient(web, suspended=True))
-    world.clock.advance(hours=1)
+    world.clock.advance(timedelta(hours=1))
     awake = await world.reconcile(patient(web))
     assert awake.condition.reason is not Reason.DOWN
     assert awake.requeue_after == timedelta(minutes=5, seconds=1)
@@ -58,11 +58,11 @@ async def test_an_error_in_between_neither_stops_nor_restarts_it(world: World, w
     failing[0] = False
     await world.reconcile(subject)
     failing[0] = True
-    world.clock.advance(minutes=4)
+    world.clock.advance(timedelta(minutes=4))
     with pytest.raises(ReconcileError):
         await world.reconcile(subject)
     failing[0] = False
-    world.clock.advance(minutes=2)
+    world.clock.advance(timedelta(minutes=2))
     assert (await world.reconcile(subject)).condition.reason is Reason.DOWN
 
 
@@ -72,7 +72,7 @@ async def test_a_failing_grace_handler_is_an_error(world: World, web_base: Manif
 
     subject = patient(deployment.Builder(web_base).with_custom_grace_status(crash).build())
     await world.reconcile(subject)
-    world.clock.advance(hours=1)
+    world.clock.advance(timedelta(hours=1))
     with pytest.raises(
         ReconcileError, match="failed to evaluate grace status for resource apps/v1/Deployment/shop/web"
     ):
