@@ -263,7 +263,6 @@ class Informer:
         page = await self._list_page(limit=1)
         if is_older(page.resource_version, self.store.version):
             await self._list()
-        self._problem = ""
 
     async def _list(self) -> None:
         self._must_list = True

@@ -119,6 +119,14 @@ class TestGet:
         assert await setting.names(namespace="shop") == ["web"]
         assert await setting.names() == ["web"], "our write is in both"
 
+    async def test_a_cache_of_all_namespaces_answers_for_each(self, new_setting: Callable[..., Setting]) -> None:
+        setting = new_setting(per_namespace=True)
+        await setting.theirs()
+        await setting.sync()
+
+        assert await setting.note() == "theirs"
+        assert reads(setting) == []
+
 
 class TestList:
     @pytest.fixture

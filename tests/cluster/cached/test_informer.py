@@ -11,11 +11,12 @@ import pytest
 
 from ocf.cluster import EventType, WatchEvent
 from ocf.cluster.cached import CachedCluster
+from ocf.cluster.cached.store import Store
 from ocf.cluster.embedded import EmbeddedCluster, Verb
 from ocf.errors import ConfigError, ExpiredError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import AsyncGenerator, Callable
 
     from tests.cluster.cached.conftest import Setting
 
@@ -299,6 +300,90 @@ class TestWatch:
 
         assert await setting.names() == ["older", "web"]
 
+    async def test_a_list_that_is_due_stays_due_until_it_succeeds(self, setting: Setting) -> None:
+        """What said so, our own write, does not come twice; and the version of the cluster alone would not tell."""
+        await setting.theirs()
+        await setting.sync()
+        setting.wire.drop = 1
+        await setting.theirs("untold")
+        _store(setting).contradiction = "for a reason"
+        setting.wire.list_errors = [ServerError("down")]
+        setting.wire.disconnect()
+        await setting.theirs()
+        await setting.time.advance(2)
+
+        assert await setting.names() == ["untold", "web"]
+
+    async def test_what_asks_for_a_list_during_a_list_gets_another_one(self, setting: Setting) -> None:
+        await setting.sync()
+        setting.wire.hold_lists = True
+        setting.wire.disconnect(ExpiredError("too old", code=410))
+        await setting.settle()
+        _store(setting).contradiction = "for a reason"
+        setting.far.requests.clear()
+        setting.wire.release_lists()
+        await setting.time.advance(1)
+
+        assert verbs(setting) == [Verb.LIST, Verb.WATCH]
+        assert setting.wire.watched_from[0] == setting.wire.watched_from[1]
+        assert len(setting.wire.watched_from) == 2, "nothing was watched in between"
+
+    async def test_progress_makes_patient_no_longer_than_needed(self, setting: Setting) -> None:
+        """Connections that break now and then are no outage: every delay is the first one."""
+        await setting.sync()
+        for number in range(5):
+            await setting.theirs(note=str(number))
+            setting.wire.disconnect(ServerError("reset"))
+            await setting.time.advance(0.5)
+
+        assert {slept for slept in setting.time.slept if slept != setting.pace.silence} == {0.5}
+        assert setting.cached.healthy
+
+    async def test_late_events_ask_for_lists_but_do_not_keep_it_busy(
+        self, setting: Setting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each watch begins with an event that goes back, and stays open; the first list is prompt, then it waits."""
+        await setting.theirs("gone")
+        late = await setting.far.get(setting.key("gone"))
+        await setting.sync()
+        await setting.far.delete(setting.key("gone"))
+        await setting.settle()
+        setting.far.requests.clear()
+        opened = _watching(setting, monkeypatch, [WatchEvent(EventType.ADDED, late)])
+        setting.wire.disconnect()
+        await setting.settle()
+
+        assert await setting.names() == []
+        assert opened[0] == 2
+        assert verbs(setting) == [Verb.LIST, Verb.LIST], "the version was asked for, and then everything"
+        assert "went back" in setting.cached.problems[0]
+        await setting.time.advance(0.9)
+        assert opened[0] == 2
+
+    async def test_where_no_watch_ever_works_lists_tell(
+        self, setting: Setting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        await setting.sync()
+        _watching(setting, monkeypatch, [], ServerError("no streams here"))
+        setting.wire.disconnect()
+        await setting.time.advance(5)
+        await setting.theirs()
+        await setting.time.advance(setting.pace.longest_delay)
+
+        assert await setting.note() == "theirs"
+        assert not setting.cached.healthy
+
+    async def test_health_returns_with_the_connection(self, setting: Setting) -> None:
+        """As soon as the cluster answers again, not only when something happens in it."""
+        await setting.sync()
+        setting.wire.list_errors = [ServerError("down"), ServerError("down")]
+        setting.wire.disconnect(ServerError("reset"))
+        await setting.time.advance(1.6)
+        assert not setting.cached.healthy
+        await setting.time.advance(5)
+
+        assert setting.cached.healthy
+
     async def test_a_kind_that_cannot_be_watched_is_read_directly(self, setting: Setting) -> None:
         await setting.theirs()
         setting.wire.watch_errors = [ServerError("method not allowed", code=405)]
@@ -312,6 +397,28 @@ class TestWatch:
         assert verbs(setting) == [Verb.GET, Verb.LIST, Verb.APPLY]
         assert setting.cached.healthy
         assert setting.cached.informers[0].objects == 0
+
+
+def _store(setting: Setting) -> Store:
+    return next(iter(setting.cached._informers.values())).store
+
+
+def _watching(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch, events: list[WatchEvent], error: Exception | None = None
+) -> list[int]:
+    """Let every watch from now on report the same, and then fail or fall silent; return how many were opened."""
+    opened = [0]
+
+    async def watch(*_: Any, **__: Any) -> AsyncGenerator[WatchEvent, None]:
+        opened[0] += 1
+        for event in events:
+            yield event
+        if error is not None:
+            raise error
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(setting.wire, "watch", watch)
+    return opened
 
 
 class TestUnforeseen:
@@ -422,7 +529,7 @@ class TestBounds:
             with pytest.raises(NotFoundError):
                 await setting.note(f"web-{number}")
             await setting.settle()
-        store = next(iter(setting.cached._informers.values())).store
+        store = _store(setting)
 
         assert [store._entries, store._absent, store._doubts, store._flights] == [{}] * 4
 

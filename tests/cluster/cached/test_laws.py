@@ -228,6 +228,8 @@ class Run:
         await self.lists("")
         setting.wire.drop = setting.wire.repeat = 0
         setting.wire.let_go()
+        for _ in range(10):
+            await setting.settle()
         # Long enough for every back-off; and for the regular list, where events got lost for good.
         await setting.time.advance(2 * setting.pace.relist_every if self.lossy else 60)
         expected = await setting.far.list(setting.api_version, setting.kind)
