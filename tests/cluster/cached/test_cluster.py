@@ -314,6 +314,15 @@ class TestOwnWrites:
 
         assert reads(setting) == [Verb.LIST]
 
+    async def test_an_answer_says_where_the_object_is(self, lagging: Setting) -> None:
+        """Also where the cluster put it elsewhere than the manifest said."""
+        stored = await lagging.far.create(lagging.web("elsewhere", note="moved"), field_manager="us")
+        with lagging.cached._flight(lagging.key()) as flight:
+            flight.landed(stored, lagging.cached._concerned("apps/v1", "Deployment", "shop"), whole=True)
+
+        assert await lagging.note("elsewhere") == "moved"
+        assert await lagging.note() == "theirs"
+
     async def test_a_dry_run_leaves_memory_alone(self, setting: Setting) -> None:
         await setting.theirs()
         await setting.sync()

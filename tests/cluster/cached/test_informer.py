@@ -306,10 +306,12 @@ class TestWatch:
         await setting.sync()
         setting.wire.drop = 1
         await setting.theirs("untold")
+        setting.wire.disconnect(ServerError("reset"))
+        await setting.settle()
         _store(setting).contradiction = "for a reason"
         setting.wire.list_errors = [ServerError("down")]
-        setting.wire.disconnect()
-        await setting.theirs()
+        await setting.time.advance(0.5)
+        assert not setting.wire.list_errors
         await setting.time.advance(2)
 
         assert await setting.names() == ["untold", "web"]
@@ -411,6 +413,8 @@ def _watching(
 
     async def watch(*_: Any, **__: Any) -> AsyncGenerator[WatchEvent, None]:
         opened[0] += 1
+        for _ in range(5):
+            await asyncio.sleep(0)
         for event in events:
             yield event
         if error is not None:
