@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ocf.cluster import Cluster, Subresource
 from ocf.component.conditions import Condition, aggregate, stored_condition
@@ -22,12 +22,25 @@ from ocf.objects import Manifest, copy_json, write_model
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from ocf.component.component import Component
 
-__all__ = ["ReconcileContext", "reconciling"]
+__all__ = ["Conditioned", "ReconcileContext", "reconciling"]
 
 # How often a status is written anew after somebody else was faster; each try starts from what is stored then.
 _STATUS_TRIES: Final = 5
+
+
+class Conditioned(Protocol):
+    """What is reported as one condition; a `Component` is."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        ...
+
+    @property
+    def condition_type(self) -> str:
+        """Type of its condition."""
+        ...
 
 
 class ReconcileContext:
@@ -77,7 +90,7 @@ class ReconcileContext:
         self._ours.add(condition.type)
         self.status["conditions"] = _with_condition(self.status.get("conditions") or [], condition.to_manifest())
 
-    def aggregate(self, name: str, *components: Component) -> Condition:
+    def aggregate(self, name: str, *components: Conditioned) -> Condition:
         """Stage one condition for several components, from their conditions as they stand now.
 
         Args:
