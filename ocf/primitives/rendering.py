@@ -97,7 +97,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         return copied
 
     def _edited(self, plans: Sequence[_Plan], start: Manifest) -> tuple[ModelT, Manifest]:
-        model = self._kind.model.model_validate(start)
+        model = self._read(start)
         for plan in plans:
             try:
                 plan.mutator.apply(model)
@@ -108,6 +108,14 @@ class Renderer(Generic[ModelT, MutatorT]):
             return model, write_model(model)
         except ManifestError as error:
             raise self._blame(error, plans, start) from error
+
+    def _read(self, start: Manifest) -> ModelT:
+        try:
+            return self._kind.model.model_validate(start)
+        except ValueError as error:
+            # A model made past its own checks, or a required field that was left to others.
+            problem = f"what the edits start from is no {self._kind.name}: {_describe(error)}"
+            raise MutationError(self._identity, "", problem) from error
 
     def _recorded(self, mutation: Mutation[MutatorT]) -> _Plan:
         mutator = self._kind.mutator()

@@ -243,6 +243,14 @@ class TestErrors:
             resource(hpa_base, mutation).render()
         assert isinstance(caught.value.__cause__, ConfigError)
 
+    def test_a_model_made_past_its_own_checks_is_named_before_any_edit(self, hpa_base: Manifest) -> None:
+        unchecked = hpa.Builder(hpa_base).build().baseline()
+        vars(unchecked)["spec"] = None
+        tried = hpa.Builder(unchecked).with_mutation(labelled("m", "x")).build()
+        problem = r"what the edits start from is no HorizontalPodAutoscaler: .*spec: required value"
+        with pytest.raises(MutationError, match=problem):
+            tried.render()
+
 
 class TestPurity:
     def test_rendering_twice_gives_equal_manifests_that_share_nothing(self, hpa_base: Manifest) -> None:
