@@ -113,7 +113,9 @@ def _as(resource: Resource, concept: Callable[..., ConceptT]) -> ConceptT | None
 @cache
 def _satisfies(kind: type, concept: object) -> bool:
     """Tell whether a class has what a concept demands; asking an instance would evaluate its properties."""
-    declared = {name for base in kind.__mro__ for name in vars(base).get("__annotations__", ())}
+    annotated = (vars(base).get("__annotations__") for base in kind.__mro__)
+    # Of some built-in types, that of modules among them, the attribute is no mapping.
+    declared = {name for names in annotated if isinstance(names, dict) for name in names}
     members = [name for name in vars(concept) if not name.startswith("_")]
     return all(hasattr(kind, member) or member in declared for member in members)
 

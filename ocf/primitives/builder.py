@@ -6,13 +6,14 @@ checked while collecting, everything at `build`, and all problems are reported t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from ocf.concepts import AliveStatus, CompletionStatus, Data, DataRead, GuardStatus, OperationalStatus, StatusReport
 from ocf.errors import BuildError, ManifestError
-from ocf.objects import Manifest, read_base
+from ocf.objects import Manifest, load_document, read_base
 from ocf.primitives.kind import (
     GraceHandler,
     Handlers,
@@ -154,6 +155,8 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
             baseline = read_base(self._base, kind.model, api_version=kind.api_version, kind=kind.name)
         except ManifestError as error:
             problems.extend(f"{error.subject}: {problem}" for problem in error.problems)
+            metadata = _metadata_of(self._base)
+            problems.extend(self._naming_problems(metadata) if metadata is not None else ())
             return {}
         problems.extend(self._naming_problems(baseline.get("metadata") or {}))
         return baseline
@@ -182,6 +185,15 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
                 yield f'duplicate mutation name "{name}": mutation names must be unique within a resource'
         if self._missing_status and self._handlers.status is None:
             yield self._missing_status
+
+
+def _metadata_of(base: object) -> Manifest | None:
+    """Return the metadata of a base that cannot be read as its kind; None where there is no telling."""
+    if isinstance(base, str):
+        with suppress(ManifestError):
+            base = load_document(base)
+    metadata = base.get("metadata", {}) if isinstance(base, Mapping) else None
+    return metadata if isinstance(metadata, dict) else None
 
 
 class StaticBuilder(_Builder[ModelT, MutatorT, Never]):

@@ -31,6 +31,13 @@ def test_none_is_no_resource() -> None:
     assert refused(builder) == ('nil resource registered in component "web"',)
 
 
+def test_a_module_is_no_resource() -> None:
+    module: Any = deployment
+    builder = component.Builder("web", condition_type="WebReady").with_resource(module)
+    (problem,) = refused(builder)
+    assert problem.startswith("no resource but module registered in component")
+
+
 def test_two_resources_of_one_identity_collide(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web).with_resource(web)
     assert refused(builder) == ('duplicate resource "apps/v1/Deployment/shop/web" in component "web"',)

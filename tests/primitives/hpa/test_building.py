@@ -13,7 +13,7 @@ from kubernetes.client import (
 from ocf.concepts import Data, Operational, ScaleTarget
 from ocf.errors import BuildError, FeatureGateError
 from ocf.feature import BooleanGate, VersionGate
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest, ObjectKey, dump_document
 from ocf.primitives import hpa
 
 
@@ -49,6 +49,14 @@ class TestBase:
         assert refused(hpa.Builder(hpa_base)) == (
             'HorizontalPodAutoscaler shop/backend-hpa: spec.maxReplica: unknown field, did you mean "maxReplicas"?',
         )
+
+    def test_a_wrong_field_and_a_missing_namespace_are_reported_together(self, hpa_base: Manifest) -> None:
+        hpa_base["spec"]["maxReplica"] = 3
+        base = named(hpa_base, name="b")
+        for source in (base, dump_document(base)):
+            field, place = refused(hpa.Builder(source))
+            assert "spec.maxReplica: unknown field" in field
+            assert place == "object namespace cannot be empty"
 
     def test_text_that_is_no_manifest_is_refused(self) -> None:
         (problem,) = refused(hpa.Builder("kind: [unclosed"))
