@@ -10,6 +10,11 @@ What a reader may rely on:
   or went back in time is noticed and replaced; after that, memory equals the cluster.
 * What is returned belongs to the caller.
 
+What it does not promise: that two objects are shown as they were at one instant, that an object of others is never
+shown older than before, and anything about what follows from our writes elsewhere (a delete that takes dependents with
+it is seen there when the watch tells). Kinds that should not be held in memory, Secrets for example, are named in
+`uncached`.
+
 The parts: `store` knows what is newest and has no notion of time; `informer` is the task that feeds it; `flights`
 follow our own writes; `cluster` puts the verbs on top.
 """

@@ -47,7 +47,7 @@ class Flight:
         refused = isinstance(error, ApiError) and not isinstance(error, _LEAVE_DOUBT)
         for informer, ticket in self._tickets.items():
             if error is not None and not refused:
-                informer.store.doubt(ticket.place)
+                informer.store.doubt(ticket)
             informer.store.end(ticket)
             informer.relist_if_due()
 
@@ -69,7 +69,7 @@ class Flight:
                 informer.store.found(ticket, answer)
                 if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
                     # The write that took off the last finalizer is the object's end.
-                    informer.store.doubt(place, uid=str(metadata.get("uid") or ""))
+                    informer.store.doubt(ticket, uid=str(metadata.get("uid") or ""))
             else:
                 informer.store.owes(ticket, str(metadata.get("resourceVersion") or ""))
             informer.relist_if_due()
@@ -83,5 +83,6 @@ class Flight:
         """
         if self._place is not None:
             for informer in informers:
-                informer.store.doubt(self._place, uid=uid)
+                ticket = self._tickets.get(informer) or informer.store.late(self._place)
+                informer.store.doubt(ticket, uid=uid)
                 informer.relist_if_due()

@@ -195,7 +195,7 @@ class Store:
                 self._set(place, manifest, version)
         elif ticket.epoch != self._epoch and not is_newer(version, self.version):
             # A list came in between and did not have it: it ended, or the list began before it.
-            self.doubt(place)
+            self.doubt(ticket)
             return
         else:
             self._set(place, manifest, version)
@@ -225,17 +225,21 @@ class Store:
         if version:
             self._await_version(ticket, version)
         else:
-            self.doubt(ticket.place)
+            self.doubt(ticket)
 
-    def doubt(self, place: Place, *, version: str = "", uid: str = "") -> None:
+    def doubt(self, ticket: Ticket, *, version: str = "", uid: str = "") -> None:
         """Note that memory may be older than what we did to an object.
 
         Args:
-            place: Where the object is.
+            ticket: Of the request that did it.
             version: The version that our write made, if known.
             uid: The uid of what we deleted, if known.
         """
-        self._doubts[place] = Doubt(self._listing, version, uid)
+        open_doubt = self._doubts.get(ticket.place)
+        if open_doubt is not None and open_doubt is not ticket.doubt:
+            # Of two requests under way at once nobody knows which came last: no event about one settles both.
+            version = uid = ""
+        self._doubts[ticket.place] = Doubt(self._listing, version, uid)
         if len(self._doubts) > _MOST_DOUBTS:
             self.contradiction = f"more than {_MOST_DOUBTS} objects are in doubt"
 
@@ -244,7 +248,7 @@ class Store:
         known = self._known(ticket.place)
         passed = version in ticket.seen or version in (ticket.known, known) or is_newer(known or "", version)
         if not passed:
-            self.doubt(ticket.place, version=version)
+            self.doubt(ticket, version=version)
 
     def _goes_back(self, ticket: Ticket, version: str, *, absent: bool) -> bool:
         """Tell whether an answer is older than what was known when it was asked for."""

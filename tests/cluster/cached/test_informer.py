@@ -413,7 +413,7 @@ def _watching(
 
     async def watch(*_: Any, **__: Any) -> AsyncGenerator[WatchEvent, None]:
         opened[0] += 1
-        for _ in range(5):
+        for _tick in range(5):
             await asyncio.sleep(0)
         for event in events:
             yield event

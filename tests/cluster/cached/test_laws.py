@@ -86,19 +86,18 @@ class Run:
             return
         raise AssertionError("a read after a conflict was stale again")
 
-    async def scale(self, name: str) -> None:
+    async def scaled(self, name: str) -> None:
         self._count += 1
-        patch = {"spec": {"replicas": self._count}}
-        await self.ours(
-            name,
-            lambda: self.setting.cached.patch(
-                self.setting.key(name),
-                patch,
-                patch_type=PatchType.MERGE,
-                field_manager="us",
-                subresource=Subresource.SCALE,
-            ),
+        await self.setting.cached.patch(
+            self.setting.key(name),
+            {"spec": {"replicas": self._count}},
+            patch_type=PatchType.MERGE,
+            field_manager="us",
+            subresource=Subresource.SCALE,
         )
+
+    async def scale(self, name: str) -> None:
+        await self.ours(name, lambda: self.scaled(name))
 
     async def delete(self, name: str) -> None:
         await self.ours(name, lambda: self.setting.cached.delete(self.setting.key(name)))
@@ -122,21 +121,30 @@ class Run:
             ),
         )
 
-    async def slowly(self, name: str) -> None:
+    async def slowly(self, name: str, write: Callable[[], Awaitable[Any]]) -> None:
         """Write, and get the answer much later."""
-        manifest, setting = self.manifest(name), self.setting
-        setting.wire.hold_answers = True
+        self.setting.wire.hold_answers = True
         now = len(self.history)
 
-        async def write() -> None:
+        async def written() -> None:
             try:
-                await setting.cached.apply(manifest, field_manager="us", force=True)
+                await write()
             except ApiError:
                 return
             self.floor[name] = max(self.floor[name], now)
 
-        self.pending.append(asyncio.create_task(write()))
-        await setting.settle()
+        self.pending.append(asyncio.create_task(written()))
+        await self.setting.settle()
+
+    async def apply_slowly(self, name: str) -> None:
+        manifest = self.manifest(name)
+        await self.slowly(name, lambda: self.setting.cached.apply(manifest, field_manager="us", force=True))
+
+    async def scale_slowly(self, name: str) -> None:
+        await self.slowly(name, lambda: self.scaled(name))
+
+    async def delete_slowly(self, name: str) -> None:
+        await self.slowly(name, lambda: self.setting.cached.delete(self.setting.key(name)))
 
     async def answers(self, _: str) -> None:
         self.setting.wire.release_answers()
@@ -228,10 +236,10 @@ class Run:
         await self.lists("")
         setting.wire.drop = setting.wire.repeat = 0
         setting.wire.let_go()
-        for _ in range(10):
-            await setting.settle()
         # Long enough for every back-off; and for the regular list, where events got lost for good.
         await setting.time.advance(2 * setting.pace.relist_every if self.lossy else 60)
+        for _ in range(10):
+            await setting.settle()
         expected = await setting.far.list(setting.api_version, setting.kind)
         found = await setting.cached.list(setting.api_version, setting.kind)
         assert found.items == expected.items
@@ -255,7 +263,9 @@ ACTIONS = (
     Run.delete,
     Run.delete_as_read,
     Run.unfinalize,
-    Run.slowly,
+    Run.apply_slowly,
+    Run.scale_slowly,
+    Run.delete_slowly,
     Run.answers,
     Run.their_apply,
     Run.their_delete,

@@ -130,7 +130,7 @@ class TestLists:
         ticket = store.begin(WEB)
         store.found(ticket, web("12"))
         store.end(ticket)
-        store.doubt(("shop", "b"))
+        store.doubt(store.late(("shop", "b")))
         fill(store, "3", web("2"))
 
         assert (shown(store), shown(store, ("shop", "b")), store.version) == ("2", None, "3")
@@ -151,7 +151,7 @@ class TestLists:
 
     def test_a_doubt_that_arose_while_a_list_was_under_way_stays(self, store: Store) -> None:
         store.begin_listing()
-        store.doubt(WEB)
+        store.doubt(store.late(WEB))
         store.replace({}, "11")
 
         assert shown(store) == "?"
@@ -319,7 +319,7 @@ class TestReads:
 
 class TestDoubts:
     def test_a_read_clears_up_the_doubt_it_began_with(self, store: Store) -> None:
-        store.doubt(WEB)
+        store.doubt(store.late(WEB))
         ticket = store.begin(WEB)
         store.found(ticket, web("12"))
         store.end(ticket)
@@ -329,7 +329,7 @@ class TestDoubts:
     @pytest.mark.parametrize("there", [True, False])
     def test_a_read_does_not_clear_up_a_doubt_that_is_younger(self, store: Store, *, there: bool) -> None:
         ticket = store.begin(WEB)
-        store.doubt(WEB)
+        store.doubt(store.late(WEB))
         if there:
             store.found(ticket, web("12"))
         else:
@@ -379,29 +379,48 @@ class TestDoubts:
     def test_a_delete_bound_to_a_uid_awaits_its_end(
         self, store: Store, event: WatchEvent, expected: str | None
     ) -> None:
-        store.doubt(WEB, uid="u1")
+        store.doubt(store.late(WEB), uid="u1")
         store.take(event)
 
         assert shown(store) == expected
 
     def test_a_delete_bound_to_nothing_is_not_cleared_up_by_an_event(self, store: Store) -> None:
         """The event may be about an older object of that name than the one we deleted."""
-        store.doubt(WEB)
+        store.doubt(store.late(WEB))
         store.take(deleted("10"))
 
         assert shown(store) == "?"
 
+    def test_two_requests_at_once_are_not_settled_by_an_event_about_one(self, store: Store) -> None:
+        """We deleted the object, and scaled it; the scaling is answered last and may have come first."""
+        scaling, deleting = store.begin(WEB), store.begin(WEB)
+        store.doubt(deleting)
+        store.owes(scaling, "10")
+        store.take(added("10"))
+        assert shown(store) == "?"
+
+        read = store.begin(WEB)
+        store.missed(read, "11")
+        assert shown(store) is None
+
+    def test_a_request_after_another_settles_what_that_left_open(self, store: Store) -> None:
+        store.doubt(store.begin(WEB))
+        store.owes(store.begin(WEB), "12")
+        store.take(added("12"))
+
+        assert shown(store) == "12"
+
     def test_too_many_doubts_ask_for_a_list(self, store: Store) -> None:
         for number in range(1_001):
-            store.doubt(("shop", f"web-{number}"))
+            store.doubt(store.late(("shop", f"web-{number}")))
         assert "in doubt" in store.contradiction
         fill(store, "10")
 
         assert store.doubtful() == []
 
     def test_doubts_are_found_by_namespace(self, store: Store) -> None:
-        store.doubt(WEB)
-        store.doubt(("other", "web"))
+        store.doubt(store.late(WEB))
+        store.doubt(store.late(("other", "web")))
 
         assert store.doubtful("shop") == [WEB]
         assert len(store.doubtful()) == 2
@@ -448,7 +467,7 @@ class TestOpaqueVersions:
         assert shown(opaque) == "n5"
 
     def test_an_absence_leaves_the_doubt(self, opaque: Store) -> None:
-        opaque.doubt(WEB)
+        opaque.doubt(opaque.late(WEB))
         ticket = opaque.begin(WEB)
         opaque.missed(ticket, "n8")
         opaque.end(ticket)
@@ -470,7 +489,7 @@ def test_what_is_left_out_is_not_kept() -> None:
 
 
 def test_clearing_forgets_everything(store: Store) -> None:
-    store.doubt(("shop", "b"))
+    store.doubt(store.late(("shop", "b")))
     store.clear()
 
     assert (len(store), store.doubtful()) == (0, [])
