@@ -3,6 +3,7 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator
+from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -406,7 +407,7 @@ class CachedCluster:
             await self._cluster.delete(key, preconditions=preconditions, propagation=propagation, dry_run=dry_run)
             if not dry_run:
                 uid = preconditions.uid if preconditions is not None else None
-                flight.deleted(self._concerned(key.api_version, key.kind, key.namespace), uid or "")
+                flight.in_doubt(uid or "")
 
     async def _write(
         self, key: ObjectKey | None, sent: Awaitable[Manifest], subresource: Subresource | None, *, dry_run: bool
@@ -415,14 +416,12 @@ class CachedCluster:
             return await sent
         with self._flight(key) as flight:
             answer = await sent
-            namespace = str(answer["metadata"].get("namespace") or "")
-            concerned = self._concerned(key.api_version, key.kind, namespace)
-            flight.landed(answer, concerned, whole=subresource is not Subresource.SCALE)
+            flight.landed(answer, whole=subresource is not Subresource.SCALE)
             return answer
 
     def _flight(self, key: ObjectKey) -> Flight:
         place: Place | None = (key.namespace, key.name) if key.name else None
-        return Flight(self._concerned(key.api_version, key.kind, key.namespace), place, key.api_version)
+        return Flight(partial(self._concerned, key.api_version, key.kind), place, key.api_version)
 
     def _concerned(self, api_version: str, kind: str, namespace: str) -> Iterator[Informer]:
         """Return the informers that hold an object, whatever the version of its kind."""

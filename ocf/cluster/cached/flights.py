@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
@@ -25,46 +25,43 @@ class Flight:
     """One write under way, as a context: whatever ends it leaves memory right, or in doubt.
 
     Args:
-        informers: Whose objects it may change.
+        concerned: Returns the informers that hold the objects of a namespace, those that have begun since included.
         place: Where the object is; None while its name is not known.
         api_version: The version of the kind in which it is written.
     """
 
-    def __init__(self, informers: Iterable[Informer], place: Place | None, api_version: str) -> None:
-        self._informers = tuple(informers)
+    def __init__(self, concerned: Callable[[str], Iterable[Informer]], place: Place | None, api_version: str) -> None:
+        self._concerned = concerned
         self._place = place
         self._api_version = api_version
         self._tickets: dict[Informer, Ticket] = {}
 
     def __enter__(self) -> Self:
         if self._place is not None:
-            self._tickets = {informer: informer.store.begin(self._place) for informer in self._informers}
+            self._tickets = {
+                informer: informer.store.begin(self._place) for informer in self._concerned(self._place[0])
+            }
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         refused = isinstance(error, ApiError) and not isinstance(error, _LEAVE_DOUBT)
+        if error is not None and not refused:
+            self.in_doubt()
         for informer, ticket in self._tickets.items():
-            if error is not None and not refused:
-                informer.store.doubt(ticket)
             informer.store.end(ticket)
-            informer.relist_if_due()
 
-    def landed(self, answer: Manifest, informers: Iterable[Informer], *, whole: bool) -> None:
+    def landed(self, answer: Manifest, *, whole: bool) -> None:
         """Take over an answer.
 
         Args:
             answer: The object as stored, or its Scale.
-            informers: Whose object it is, those included that have begun since.
             whole: Whether the answer is the object.
         """
-        metadata = answer["metadata"]
-        place = place_of(answer)
-        for informer in informers:
-            ticket = self._tickets.get(informer)
-            if ticket is None or ticket.place != place:
-                ticket = informer.store.late(place)
+        metadata, place = answer["metadata"], place_of(answer)
+        for informer in self._concerned(place[0]):
+            ticket = self._ticket(informer, place)
             if whole and informer.scope.api_version == self._api_version:
                 informer.store.found(ticket, answer)
                 if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
@@ -74,15 +71,17 @@ class Flight:
                 informer.store.owes(ticket, str(metadata.get("resourceVersion") or ""))
             informer.relist_if_due()
 
-    def deleted(self, informers: Iterable[Informer], uid: str) -> None:
-        """Note that a delete was accepted: when the object ends, or ended, is not said.
+    def in_doubt(self, uid: str = "") -> None:
+        """Note that something may have been done, and that nobody says what came of it or when.
 
         Args:
-            informers: Whose object it is.
-            uid: The uid that the delete was bound to; empty if it was not.
+            uid: The uid that a delete was bound to; empty if it was not, or was no delete.
         """
         if self._place is not None:
-            for informer in informers:
-                ticket = self._tickets.get(informer) or informer.store.late(self._place)
-                informer.store.doubt(ticket, uid=uid)
+            for informer in self._concerned(self._place[0]):
+                informer.store.doubt(self._ticket(informer, self._place), uid=uid)
                 informer.relist_if_due()
+
+    def _ticket(self, informer: Informer, place: Place) -> Ticket:
+        ticket = self._tickets.get(informer)
+        return ticket if ticket is not None and ticket.place == place else informer.store.late(place)

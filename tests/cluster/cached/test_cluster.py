@@ -306,10 +306,9 @@ class TestOwnWrites:
         }
         await setting.theirs()
         await setting.sync()
-        informer = next(setting.cached._concerned("apps/v1beta1", "Deployment", "shop"))
         flight = setting.cached._flight(ObjectKey("apps/v1beta1", "Deployment", "web", "shop"))
         with flight:
-            flight.landed({**stale, "apiVersion": "apps/v1beta1"}, [informer], whole=True)
+            flight.landed({**stale, "apiVersion": "apps/v1beta1"}, whole=True)
         await setting.note()
 
         assert reads(setting) == [Verb.LIST]
@@ -318,7 +317,7 @@ class TestOwnWrites:
         """Also where the cluster put it elsewhere than the manifest said."""
         stored = await lagging.far.create(lagging.web("elsewhere", note="moved"), field_manager="us")
         with lagging.cached._flight(lagging.key()) as flight:
-            flight.landed(stored, lagging.cached._concerned("apps/v1", "Deployment", "shop"), whole=True)
+            flight.landed(stored, whole=True)
 
         assert await lagging.note("elsewhere") == "moved"
         assert await lagging.note() == "theirs"
@@ -377,6 +376,19 @@ class TestFailedWrites:
             await task
 
         assert await lagging.note() == "cancelled"
+
+    async def test_a_write_from_before_the_first_list_is_read_back_too(self, setting: Setting) -> None:
+        """The list was made between the two, and no event has come yet."""
+        setting.wire.held = setting.wire.hold_answers = True
+        writing = asyncio.create_task(setting.ours(note="ours"))
+        await setting.names()
+        setting.wire.reply_lost = ServerError("reset")
+        await setting.far.apply(setting.web(note="later"), field_manager="them", force=True)
+        setting.wire.release_answers()
+        with pytest.raises(ServerError):
+            await writing
+
+        assert await setting.note() == "later"
 
     async def test_after_a_conflict_the_next_read_is_fresh(self, lagging: Setting) -> None:
         """So that reading again and retrying does not meet the same conflict."""
