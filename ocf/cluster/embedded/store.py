@@ -72,7 +72,8 @@ class Store:
         packed = self._packed.get((kind, place))
         if packed is None:
             try:
-                packed = marshal.dumps(manifest)
+                # Version 2 knows no references: a part that stands in two places is two parts in the copy.
+                packed = marshal.dumps(manifest, 2)
             except ValueError:
                 # A custom resource may hold what only looks like text, an enum for example.
                 copied: Manifest = copy_json(manifest)
