@@ -21,7 +21,7 @@ Callers decide on the class, never on the message::
         ├── AlreadyExistsError    409  on create
         ├── ConflictError         409  stale resourceVersion, precondition, or fields of another manager
         ├── ExpiredError          410  a watch or a list has to start over
-        ├── InvalidError          422  refused by validation; the causes name the fields
+        ├── InvalidError          422  refused by validation; the causes name the fields; 500 for a bad apply
         ├── TooManyRequestsError  429  carries the seconds to wait
         └── ServerError           5xx, or no answer at all
 
@@ -259,7 +259,7 @@ class ExpiredError(ApiError):
 
 
 class InvalidError(ApiError):
-    """Refused by validation (422); the causes name the fields."""
+    """Refused by validation (422; 500 where a server has no better word for it); the causes name the fields."""
 
 
 class TooManyRequestsError(ApiError):

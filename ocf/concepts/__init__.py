@@ -2,12 +2,15 @@
 
 from ocf.concepts.clock import Clock, SystemClock, format_time, parse_time
 from ocf.concepts.data import Data, data_scope
+from ocf.concepts.explanation import Effect, Explanation, FieldOrigin, MutationEffect, Setting, Source, SourceKind
+from ocf.concepts.recorder import Attempt, Event, Recorder, Silence, Why
 from ocf.concepts.resource import (
     Alive,
     Completable,
     DataConsumer,
     DataProducer,
     DataRead,
+    Explainable,
     Graceful,
     Guardable,
     MutationInspector,
@@ -28,10 +31,12 @@ from ocf.concepts.status import (
     SuspensionStatus,
     stale_generation_report,
 )
+from ocf.concepts.tracing import Trace
 
 __all__ = [
     "Alive",
     "AliveStatus",
+    "Attempt",
     "Clock",
     "Completable",
     "CompletionStatus",
@@ -39,21 +44,34 @@ __all__ = [
     "DataConsumer",
     "DataProducer",
     "DataRead",
+    "Effect",
+    "Event",
+    "Explainable",
+    "Explanation",
+    "FieldOrigin",
     "GraceStatus",
     "Graceful",
     "GuardStatus",
     "Guardable",
+    "MutationEffect",
     "MutationInspector",
     "Operation",
     "Operational",
     "OperationalStatus",
+    "Recorder",
     "Resource",
     "ScaleTarget",
     "Scaler",
+    "Setting",
+    "Silence",
+    "Source",
+    "SourceKind",
     "StatusReport",
     "Suspendable",
     "SuspensionStatus",
     "SystemClock",
+    "Trace",
+    "Why",
     "data_scope",
     "format_time",
     "parse_time",

@@ -1,6 +1,7 @@
 """Time, as something that is passed in: no decision of this package reads the machine's clock by itself."""
 
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 __all__ = ["Clock", "SystemClock", "format_time", "parse_time"]
@@ -10,7 +11,11 @@ class Clock(Protocol):
     """Tells what time it is."""
 
     def now(self) -> datetime:
-        """Return the current instant, aware, in UTC."""
+        """Return the current instant, aware, in UTC; somebody may set it forward or back."""
+        ...
+
+    def elapsed(self) -> timedelta:
+        """Return how much time has passed since some start; setting the clock does not move it."""
         ...
 
 
@@ -20,6 +25,10 @@ class SystemClock:
     def now(self) -> datetime:
         """Return the current instant, aware, in UTC."""
         return datetime.now(UTC)
+
+    def elapsed(self) -> timedelta:
+        """Return how much time has passed since some start; setting the clock does not move it."""
+        return timedelta(seconds=time.monotonic())
 
 
 def format_time(instant: datetime) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ocf.concepts.data import Data
+    from ocf.concepts.explanation import Explanation
     from ocf.concepts.status import (
         AliveStatus,
         CompletionStatus,
@@ -36,6 +37,7 @@ __all__ = [
     "DataConsumer",
     "DataProducer",
     "DataRead",
+    "Explainable",
     "Graceful",
     "Guardable",
     "MutationInspector",
@@ -208,4 +210,21 @@ class MutationInspector(Protocol):
 
     def firing_set(self) -> Sequence[str]:
         """Names whose gate is absent or enabled, in order of registration."""
+        ...
+
+
+@runtime_checkable
+class Explainable(Protocol):
+    """Tells who set each field of its rendered object; for people and tools."""
+
+    def explain(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Explanation:
+        """Explain what `render` returns for the same arguments.
+
+        Args:
+            suspended: Whether the suspension edit is wanted.
+            leaves: Fields that somebody else sets.
+
+        Raises:
+            MutationError: If a mutation or an edit fails.
+        """
         ...

@@ -1,11 +1,13 @@
 """Manifests and models: reading, writing, identity, quantities, label selectors, field paths."""
 
+from ocf.objects.alignment import aligned, entry_labels
 from ocf.objects.documents import dump_document, load_document, load_documents
 from ocf.objects.manifest import PREFIX, Manifest, ObjectKey, copy_json, split_api_version
 from ocf.objects.model_fields import client_model, is_quantity_field
 from ocf.objects.models import copy_model, read_base, read_live, write_model
 from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, with_field, without_field
 from ocf.objects.quantity import Quantity
+from ocf.objects.redaction import redacted
 from ocf.objects.refusals import describe_invalid
 from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector, selector_identity
 
@@ -17,11 +19,13 @@ __all__ = [
     "Manifest",
     "ObjectKey",
     "Quantity",
+    "aligned",
     "client_model",
     "copy_json",
     "copy_model",
     "describe_invalid",
     "dump_document",
+    "entry_labels",
     "format_path",
     "get_field",
     "is_quantity_field",
@@ -31,6 +35,7 @@ __all__ = [
     "parse_path",
     "read_base",
     "read_live",
+    "redacted",
     "selector_identity",
     "split_api_version",
     "with_field",

@@ -10,10 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
 from ocf.errors import FieldProblem, ManifestError
+from ocf.objects.bounds import MAX_DEPTH, MAX_VALUES
 from ocf.objects.manifest import Manifest
 from ocf.objects.scalars import read_plain
-from ocf.objects.yaml_reader import MAX_DEPTH, MAX_VALUES, read_yaml
-from ocf.objects.yaml_writer import write_yaml
 
 __all__ = ["dump_document", "load_document", "load_documents"]
 
@@ -85,17 +84,26 @@ def dump_document(manifest: Manifest) -> str:
             Hello
             world
     """
+    # The library is loaded when YAML is: who only speaks JSON, as a server mostly does, starts without it.
+    from ocf.objects.yaml_writer import write_yaml
+
     return write_yaml(manifest, _SUBJECT)
 
 
 def _load(text: str, subject: str) -> Iterator[Manifest]:
     _check_size(text, subject)
     values = _read_json(text, subject)
-    for number, value in enumerate(read_yaml(text, subject) if values is None else values, 1):
+    for number, value in enumerate(_read_yaml(text, subject) if values is None else values, 1):
         if isinstance(value, dict):
             yield value
         elif value is not None:
             raise _refusal(subject.format(number), f"a map with keys is expected, not a {type(value).__name__}")
+
+
+def _read_yaml(text: str, subject: str) -> Iterator[Any]:
+    from ocf.objects.yaml_reader import read_yaml
+
+    return read_yaml(text, subject)
 
 
 def _check_size(text: str, subject: str) -> None:

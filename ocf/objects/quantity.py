@@ -35,11 +35,14 @@ _UNITS: Final = {suffix: 10 ** (power + _NANO_DIGITS) for suffix, power in _POWE
 _DECIMAL_SUFFIXES: Final = {power: suffix for suffix, power in _POWERS.items()}
 _BINARY_SUFFIXES: Final = ("", *_BITS)
 _LARGEST_POWER: Final = max(_DECIMAL_SUFFIXES)
+_BEYOND_THE_SHORT_CUT: Final = frozenset({"Pi", "Ei"})
 _STEP: Final = 3
 _DIGITS_OF_DOUBLE: Final = 15
 
-# The look-ahead wants a digit; the rest goes over a text once, whatever it is. The suffix is looked up afterwards.
-_split: Final = re.compile(r"(?=[+-]?\.?[0-9])([+-]?[0-9]*)\.?([0-9]*)(.*)", re.DOTALL).match
+# Goes over a text once, whatever it is. The suffix is looked up afterwards.
+_split: Final = re.compile(r"([+-]?[0-9]*)\.?([0-9]*)(.*)", re.DOTALL).match
+# What nearly every quantity looks like; all that is done for the others can be spared.
+_simple: Final = re.compile(r"([0-9]{1,30})([numkMGTPE]|[KMGTPE]i|)").fullmatch
 _exponent: Final = re.compile(r"[eE]([+-]?[0-9]+)").fullmatch
 
 _FORM: Final = (
@@ -52,11 +55,10 @@ class Quantity:
     """An exact number of the Kubernetes API, such as `500m` or `1.5Gi`.
 
     Quantities compare and hash by their number: `1000m` equals `1`. What is finer than a billionth is rounded up, away
-    from zero, and numbers with a binary suffix end at 2^63-1, as in the API server. Where the server is careless, this
-    class is not:
+    from zero, and numbers with a binary suffix end at 2^63-1, as in the API server; a text without a digit before its
+    suffix (`m`, `-`, `e3`) is zero, as it is there. Where the server is careless, this class is not:
 
-    * a text without a digit before its suffix (`m`, `-`, `e3`), which the server reads as zero, is refused;
-    * so are texts of more than 1024 characters and exponents beyond 1024;
+    * texts of more than 1024 characters and exponents beyond 1024 are refused;
     * decimal numbers of 1000E and more keep their suffix when printed;
     * `value` and `milli` are rounded away from zero for negative numbers too, and never overflow.
 
@@ -90,16 +92,15 @@ class Quantity:
         Raises:
             QuantityError: If `value` is no quantity.
         """
-        text = value if isinstance(value, str) else _text_of_number(value)
-        whole, fraction, suffix = _parts(text)
-        unit = _UNITS.get(suffix)
-        if unit is None:
-            nano = _shifted(int(whole + fraction), _exponent_of(suffix, text) - len(fraction) + _NANO_DIGITS)
-        elif fraction:
-            nano = _divided(int(whole + fraction) * unit, 10 ** len(fraction))
+        text = value if isinstance(value, str) else _text(value)
+        simple = _simple(text)
+        if simple:
+            digits, suffix = simple.groups()
+            nano = int(digits) * _UNITS[suffix]
         else:
-            nano = int(whole) * unit
-        if suffix in _BITS and not -_LARGEST_BINARY < nano < _LARGEST_BINARY:
+            whole, fraction, suffix = _parts(text)
+            nano = _nano(whole, fraction, suffix, text)
+        if not -_LARGEST_BINARY < nano < _LARGEST_BINARY and suffix in _BITS:
             nano = _LARGEST_BINARY if nano > 0 else -_LARGEST_BINARY
         return cls(nano, text)
 
@@ -151,7 +152,9 @@ class Quantity:
         return f"Quantity.parse({str(self)!r})"
 
 
-def _text_of_number(value: object) -> str:
+def _text(value: object) -> str:
+    if isinstance(value, str):
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise QuantityError(
             f"{_shown(value)} is no quantity: it must be a text or a number, not {type(value).__name__}"
@@ -169,10 +172,31 @@ def _parts(text: str) -> tuple[str, str, str]:
     if len(text) > _MAX_LENGTH:
         raise _refusal(text, f"it has {len(text)} characters, at most {_MAX_LENGTH} are read")
     match = _split(text)
-    if match is None:
-        raise _refusal(text, _FORM)
-    whole, fraction, suffix = match.groups()
+    # The pattern finds something in every text, but that cannot be seen from outside.
+    whole, fraction, suffix = match.groups() if match else ("", "", text)
     return whole, fraction, suffix
+
+
+def _nano(whole: str, fraction: str, suffix: str, text: str) -> int:
+    """Return the billionths of any quantity."""
+    unit = _UNITS.get(suffix)
+    try:
+        number = int(whole + fraction)
+    except ValueError:
+        number = _number_without_digits(suffix, text)
+    if unit is None:
+        return _shifted(number, _exponent_of(suffix, text) - len(fraction) + _NANO_DIGITS)
+    return _divided(number * unit, 10 ** len(fraction)) if fraction else number * unit
+
+
+def _number_without_digits(suffix: str, text: str) -> int:
+    """Read `m`, `-` or `.Ki` as zero, where the server does: it refuses suffixes that its short cut does not take."""
+    short_cut = bool(text) and suffix not in _BEYOND_THE_SHORT_CUT
+    if short_cut and suffix not in _UNITS:
+        short_cut = _exponent_of(suffix, text) >= -_NANO_DIGITS
+    if not short_cut:
+        raise _refusal(text, _FORM)
+    return 0
 
 
 def _exponent_of(suffix: str, text: str) -> int:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_invalid", "navigable", "problems_of", "seen_at", "unknown_field"]
 
-# Below these a value may be a secret, so a message never repeats it.
-_SECRET_KEYS: Final = frozenset({"data", "stringData", "env", "args", "command", "V1EnvVar"})
+# Below these a value may be a secret, so a message never repeats it; fields of models come in their own spelling, too.
+_SECRET_KEYS: Final = frozenset({"data", "stringData", "string_data", "env", "args", "command", "V1EnvVar"})
 _LONGEST_SHOWN: Final = 60
 
 

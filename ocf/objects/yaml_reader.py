@@ -16,16 +16,11 @@ from typing import Any, Final
 import yaml
 
 from ocf.errors import FieldProblem, ManifestError
+from ocf.objects.bounds import MAX_DEPTH, MAX_VALUES
 from ocf.objects.manifest import copy_json
 from ocf.objects.scalars import Scalar, read_plain
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "read_yaml"]
-
-MAX_DEPTH: Final = 100
-"""How deep maps and lists may be nested; the schema of a large resource type takes about half of it."""
-
-MAX_VALUES: Final = 300_000
-"""How many values a text may have, keys included, counting an alias as what it stands for."""
+__all__ = ["read_yaml"]
 
 _Loader: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG: Final = "tag:yaml.org,2002:"

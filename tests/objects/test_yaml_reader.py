@@ -8,7 +8,8 @@ import yaml
 
 from ocf.errors import ManifestError
 from ocf.objects import yaml_reader
-from ocf.objects.yaml_reader import MAX_DEPTH, MAX_VALUES, read_yaml
+from ocf.objects.bounds import MAX_DEPTH, MAX_VALUES
+from ocf.objects.yaml_reader import read_yaml
 
 
 @pytest.fixture(params=["SafeLoader", "CSafeLoader"])

@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ManifestError
-from ocf.objects.yaml_reader import MAX_DEPTH, read_yaml
+from ocf.objects.bounds import MAX_DEPTH
+from ocf.objects.yaml_reader import read_yaml
 from ocf.objects.yaml_writer import write_yaml
 
 texts = st.text(st.characters(codec="utf-8"), max_size=20) | st.text(

@@ -1,0 +1,103 @@
+"""Secrets in what is shown: goldens are kept in version control, and diffs and explanations end up in build logs.
+
+Hidden are the values of a Secret, and values of environment variables whose names say that they are secret. Each is
+replaced by a digest, so that a change still shows.
+"""
+
+import hashlib
+import json
+import re
+from typing import Any, Final
+
+from ocf.objects.manifest import Manifest
+from ocf.objects.paths import get_field
+
+__all__ = ["redacted"]
+
+_SECRET_FIELDS: Final = ("data", "stringData")
+# Where `kubectl apply` keeps the whole object as it was applied last.
+_LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
+_SECRET_NAME: Final = re.compile(
+    r"passw(or)?d|passphrase|secret|token|credential|(api|access|private|encryption|signing)_?key", re.IGNORECASE
+)
+# Names of secrets, and of files that hold them, are no secrets.
+_NAME_OF_SECRET: Final = re.compile(r"_(file|path|dir|name|url|ttl|enabled)$", re.IGNORECASE)
+_SHOWN_DIGITS: Final = 12
+
+
+def redacted(manifest: Manifest) -> Manifest:
+    """Return an object without its secrets; each value is replaced by a digest, so that a change still shows.
+
+    Args:
+        manifest: Any object; left as it is.
+
+    Returns:
+        The same object if there is nothing to hide. What is hidden: `data` and `stringData` of a Secret, and `value`
+        of an environment variable with a name such as `DB_PASSWORD`, wherever in the object.
+
+    Example:
+        >>> redacted({"apiVersion": "v1", "kind": "Secret", "stringData": {"token": "hunter2"}})["stringData"]
+        {'token': 'redacted, sha256 f52fbd32b2b3'}
+        >>> redacted({"kind": "Pod", "spec": {"containers": [{"env": [{"name": "DB_PASSWORD", "value": "hunter2"}]}]}})
+        {'kind': 'Pod', 'spec': {'containers': [{'env': [{'name': 'DB_PASSWORD',
+         'value': 'redacted, sha256 f52fbd32b2b3'}]}]}}
+    """
+    if (manifest.get("apiVersion"), manifest.get("kind")) == ("v1", "Secret"):
+        hidden = {field: _hidden(manifest[field]) for field in _SECRET_FIELDS if manifest.get(field)}
+        return _without_copy({**manifest, **hidden} if hidden else manifest, is_secret=True)
+    shown: Manifest = _shown(manifest)
+    return _without_copy(shown, is_secret=False)
+
+
+def _hidden(values: Any) -> Any:
+    if isinstance(values, dict):
+        return {key: _digest(value) for key, value in values.items()}
+    return _digest(values)
+
+
+def _without_copy(manifest: Manifest, *, is_secret: bool) -> Manifest:
+    """Hide the copy of the whole object that kubectl keeps, if there is a secret in it."""
+    annotations = get_field(manifest, ("metadata", "annotations"))
+    copied = annotations.get(_LAST_APPLIED) if isinstance(annotations, dict) else None
+    if copied is None or not (is_secret or _holds_secret(copied)):
+        return manifest
+    kept = {**annotations, _LAST_APPLIED: _digest(copied)}
+    return {**manifest, "metadata": {**manifest["metadata"], "annotations": kept}}
+
+
+def _holds_secret(text: object) -> bool:
+    try:
+        copied = json.loads(str(text))
+    except (ValueError, RecursionError):
+        # Not what kubectl writes, so nobody knows what it holds.
+        return True
+    return _shown(copied) is not copied
+
+
+def _shown(value: Any) -> Any:
+    """Return a value without secret variables; what has none is shared."""
+    if isinstance(value, dict):
+        shown = {key: _variables(item) if key == "env" else _shown(item) for key, item in value.items()}
+        return value if all(shown[key] is item for key, item in value.items()) else shown
+    if isinstance(value, list):
+        items = [_shown(item) for item in value]
+        return value if all(new is old for new, old in zip(items, value, strict=True)) else items
+    return value
+
+
+def _variables(variables: Any) -> Any:
+    if not isinstance(variables, list):
+        return _shown(variables)
+    shown = [{**each, "value": _digest(each["value"])} if _is_secret(each) else each for each in variables]
+    return variables if all(new is old for new, old in zip(shown, variables, strict=True)) else shown
+
+
+def _is_secret(variable: Any) -> bool:
+    if not isinstance(variable, dict) or not isinstance(variable.get("value"), str) or not variable["value"]:
+        return False
+    name = str(variable.get("name", ""))
+    return bool(_SECRET_NAME.search(name)) and not _NAME_OF_SECRET.search(name)
+
+
+def _digest(value: object) -> str:
+    return f"redacted, sha256 {hashlib.sha256(str(value).encode()).hexdigest()[:_SHOWN_DIGITS]}"
