@@ -7,16 +7,16 @@ defaulting and is not done here: quantities are compared as numbers.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from ocf.autoscaling.readers import written
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects import Manifest, copy_json, write_model
+from ocf.objects import Manifest, copy_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["default"]
+__all__ = ["default", "filled"]
 
 
 def default(hpa: Manifest | BaseModel) -> Manifest:
@@ -25,10 +25,9 @@ def default(hpa: Manifest | BaseModel) -> Manifest:
     * `minReplicas` is 1.
     * Without a metric, or with an empty list of them, the target is 80 percent of the requested cpu.
     * With a `behavior`, even an empty one, each direction is filled in field by field: `selectPolicy` is Max; up, a
-    window
-      of 0 seconds and the policies 4 pods and 100 percent per 15 seconds; down, the policy 100 percent per 15 seconds.
-      The window down stays open, as the controller has a setting for it. A list of policies that is given but empty is
-      kept, and refused by validation. Without a `behavior` nothing is filled in.
+      window of 0 seconds and the policies 4 pods and 100 percent per 15 seconds; down, the policy 100 percent per 15
+      seconds. The window down stays open, as the controller has a setting for it. A list of policies that is given
+      but empty is kept, and refused by validation. Without a `behavior` nothing is filled in.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
 
@@ -40,20 +39,36 @@ def default(hpa: Manifest | BaseModel) -> Manifest:
         A new manifest. Defaulting it again changes nothing.
 
     Raises:
-        ManifestError: If `spec`, its `behavior` or a direction of that is no map.
+        ManifestError: If it, `spec`, its `behavior` or a direction of that is no map.
 
     Example:
         >>> default({"spec": {"maxReplicas": 3, "metrics": [{"type": "Pods"}], "behavior": None}})["spec"]
         {'maxReplicas': 3, 'metrics': [{'type': 'Pods'}], 'minReplicas': 1}
     """
-    result = copy_json(hpa) if isinstance(hpa, Mapping) else write_model(hpa)
-    spec = _given(result.get("spec"), "spec")
+    result = copy_json(hpa) if isinstance(hpa, dict) else written(hpa)
+    if not isinstance(result, dict):
+        raise ManifestError(
+            "HorizontalPodAutoscaler", [FieldProblem("", f"must be a map, not {type(result).__name__}")]
+        )
+    return filled(result)
+
+
+def filled(hpa: Manifest) -> Manifest:
+    """Do what `default` does with a manifest that nobody else holds.
+
+    Args:
+        hpa: A manifest; parts of it become parts of the result.
+
+    Returns:
+        A new manifest.
+    """
+    spec = _given(hpa.get("spec"), "spec")
     spec.setdefault("minReplicas", 1)
     if spec.get("metrics", []) == []:
         spec["metrics"] = [_cpu_metric()]
     if "behavior" in spec:
         spec["behavior"] = _behavior(spec["behavior"])
-    return {**result, "spec": spec}
+    return {**hpa, "spec": spec}
 
 
 def _behavior(value: object) -> Manifest:

@@ -4,10 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from kubernetes.client import V2MetricSpec
+from kubernetes.client import (
+    V1Ingress,
+    V1LabelSelector,
+    V1ObjectMeta,
+    V1PersistentVolume,
+    V2CrossVersionObjectReference,
+    V2MetricSpec,
+)
 
-from ocf.autoscaling import metrics
+from ocf.autoscaling import metrics, validate
 from ocf.errors import ConfigError
+from ocf.objects import ObjectKey
 
 FACTORIES = [pytest.param(metrics.cpu, "cpu", id="cpu"), pytest.param(metrics.memory, "memory", id="memory")]
 Factory = Callable[..., V2MetricSpec]
@@ -68,4 +76,152 @@ class TestResourceMetrics:
             factory(**targets)
 
         assert str(caught.value).startswith(f"metrics.{name}: ")
+        assert problem in str(caught.value)
+
+
+INGRESS = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "main"}
+
+
+class TestOtherMetrics:
+    @pytest.mark.parametrize(
+        ("metric", "field", "source"),
+        [
+            pytest.param(
+                metrics.container_resource("cpu", "app", average_utilization=70),
+                "containerResource",
+                {"name": "cpu", "container": "app", "target": {"type": "Utilization", "averageUtilization": 70}},
+                id="utilization of a container",
+            ),
+            pytest.param(
+                metrics.container_resource("memory", "app", average_value="1Gi"),
+                "containerResource",
+                {"name": "memory", "container": "app", "target": {"type": "AverageValue", "averageValue": "1Gi"}},
+                id="amount per container",
+            ),
+            pytest.param(
+                metrics.pods("rps", average_value=100, selector={"verb": "GET"}),
+                "pods",
+                {
+                    "metric": {"name": "rps", "selector": {"matchLabels": {"verb": "GET"}}},
+                    "target": {"type": "AverageValue", "averageValue": "100"},
+                },
+                id="pods",
+            ),
+            pytest.param(
+                metrics.object(INGRESS, "hits", value="10k"),
+                "object",
+                {"describedObject": INGRESS, "metric": {"name": "hits"}, "target": {"type": "Value", "value": "10k"}},
+                id="amount of an object",
+            ),
+            pytest.param(
+                metrics.object(INGRESS, "hits", average_value=5),
+                "object",
+                {
+                    "describedObject": INGRESS,
+                    "metric": {"name": "hits"},
+                    "target": {"type": "AverageValue", "averageValue": "5"},
+                },
+                id="amount of an object per pod",
+            ),
+            pytest.param(
+                metrics.external("queue", value=30),
+                "external",
+                {"metric": {"name": "queue"}, "target": {"type": "Value", "value": "30"}},
+                id="external amount",
+            ),
+            pytest.param(
+                metrics.external("queue", average_value="30", selector=V1LabelSelector(match_labels={})),
+                "external",
+                {
+                    "metric": {"name": "queue", "selector": {"matchLabels": {}}},
+                    "target": {"type": "AverageValue", "averageValue": "30"},
+                },
+                id="external amount per pod, with the selector of the client",
+            ),
+        ],
+    )
+    def test_type_and_target_fit_and_the_server_takes_it(
+        self, metric: V2MetricSpec, field: str, source: dict[str, Any]
+    ) -> None:
+        found = written(metric)
+
+        assert found == {"type": field[0].upper() + field[1:], field: source}
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        spec = {"scaleTargetRef": target, "maxReplicas": 5, "metrics": [found]}
+        assert validate({"metadata": {"name": "web"}, "spec": spec}) == ()
+
+    @pytest.mark.parametrize(
+        "described",
+        [
+            pytest.param(INGRESS, id="reference"),
+            pytest.param({**INGRESS, "name": None, "metadata": {"name": "main"}}, id="manifest"),
+            pytest.param(V1Ingress(metadata=V1ObjectMeta(name="main")), id="model that does not say what it is"),
+            pytest.param(
+                V1Ingress(api_version="networking.k8s.io/v1", kind="Ingress", metadata=V1ObjectMeta(name="main")),
+                id="model that says it",
+            ),
+            pytest.param(
+                V2CrossVersionObjectReference(api_version="networking.k8s.io/v1", kind="Ingress", name="main"),
+                id="model of a reference",
+            ),
+            pytest.param(ObjectKey("networking.k8s.io/v1", "Ingress", "main", "shop"), id="key"),
+        ],
+    )
+    def test_a_described_object_comes_in_any_form(self, described: Any) -> None:
+        assert written(metrics.object(described, "hits", value=1))["object"]["describedObject"] == INGRESS
+
+    @pytest.mark.parametrize(
+        ("call", "problem"),
+        [
+            pytest.param(
+                lambda: metrics.object(INGRESS, "hits"),
+                "metrics.object: give exactly one of value and average_value, not none",
+                id="object without a target",
+            ),
+            pytest.param(
+                lambda: metrics.object(INGRESS, "hits", value=1, average_value=1),
+                "metrics.object: give exactly one of value and average_value, not value=1, average_value=1",
+                id="object with two",
+            ),
+            pytest.param(
+                lambda: metrics.external("queue", value=1, average_value=1),
+                "metrics.external: give exactly one of",
+                id="external with two",
+            ),
+            pytest.param(
+                lambda: metrics.container_resource("cpu", "app"),
+                "metrics.container_resource: give exactly one of average_utilization and average_value",
+                id="container without a target",
+            ),
+            pytest.param(lambda: metrics.external("queue", value=0), "value must be positive, not 0", id="zero"),
+            pytest.param(
+                lambda: metrics.pods("", average_value=1), "name must be a text that is not empty", id="no name"
+            ),
+            pytest.param(lambda: metrics.pods("a/b", average_value=1), "name 'a/b': may not contain '/'", id="slash"),
+            pytest.param(
+                lambda: metrics.container_resource("cpu", "App", average_value=1),
+                "metrics.container_resource: container 'App': a lowercase RFC 1123 label",
+                id="container",
+            ),
+            pytest.param(
+                lambda: metrics.pods("rps", average_value=1, selector={"-": "a"}),
+                "metrics.pods: label selector: matchLabels.key: '-' is no label",
+                id="selector",
+            ),
+            pytest.param(
+                lambda: metrics.pods("rps", average_value=1, selector="a=b"),  # type: ignore[arg-type]  # refused
+                "selector must be labels or a V1LabelSelector, not 'a=b'",
+                id="selector as text",
+            ),
+            pytest.param(
+                lambda: metrics.object(V1PersistentVolume(metadata=V1ObjectMeta(name="x")), "hits", value=1),
+                "V1PersistentVolume: a target needs a kind and a name",
+                id="a model that does not say what it is",
+            ),
+        ],
+    )
+    def test_refuses_at_the_call(self, call: Callable[[], object], problem: str) -> None:
+        with pytest.raises(ConfigError) as caught:
+            call()
+
         assert problem in str(caught.value)

@@ -1,0 +1,330 @@
+"""One round of the controller, as a function.
+
+Everything that the controller reads goes in: what it sees, what it remembers, how it is set, what time it is.
+Everything that it would write comes out. Nothing else happens, so the same decision can be explained, simulated,
+compared with another one, or carried out.
+"""
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from ocf.autoscaling.algorithm.conditions import MESSAGES, Board, Event
+from ocf.autoscaling.algorithm.decision import Decision, Error, Resize
+from ocf.autoscaling.algorithm.history import History, stored
+from ocf.autoscaling.algorithm.metrics import Combination, Failure, combine
+from ocf.autoscaling.algorithm.policies import Limit, limited, limited_by_behavior
+from ocf.autoscaling.algorithm.replicas import Count, Tolerances
+from ocf.autoscaling.algorithm.rules import Rule
+from ocf.autoscaling.algorithm.selectors import claimants, parsed
+from ocf.autoscaling.algorithm.settings import Settings
+from ocf.autoscaling.algorithm.snapshot import Scale, Snapshot, Unavailable
+from ocf.autoscaling.algorithm.spec import Autoscaler, Behavior
+from ocf.autoscaling.algorithm.stabilization import Stabilization, hold_down, hold_in_envelope
+from ocf.autoscaling.algorithm.status import MetricStatus, Status
+from ocf.autoscaling.algorithm.trace import Trace
+
+__all__ = ["decide", "tolerances_of"]
+
+_DEFAULTS: Final = Settings()
+_NOTHING: Final = History()
+_SECOND: Final = timedelta(seconds=1)
+
+
+def tolerances_of(autoscaler: Autoscaler, settings: Settings) -> Tolerances:
+    """Return what difference has no consequence: the controller's setting, or what the HPA says instead.
+
+    Args:
+        autoscaler: The autoscaler.
+        settings: The controller's settings.
+    """
+    behavior = autoscaler.behavior
+    down = up = settings.tolerance
+    if behavior is not None and settings.features.configurable_tolerance:
+        down = down if behavior.down.tolerance is None else behavior.down.tolerance
+        up = up if behavior.up.tolerance is None else behavior.up.tolerance
+    return Tolerances(down, up)
+
+
+def decide(
+    snapshot: Snapshot, history: History = _NOTHING, *, settings: Settings = _DEFAULTS, now: datetime
+) -> Decision:
+    """Decide how many replicas a workload should have.
+
+    Args:
+        snapshot: What is seen.
+        history: What is remembered of the rounds before.
+        settings: The controller's settings.
+        now: The instant of the round, aware.
+
+    Returns:
+        The number, whether it is to be written to the Scale, and everything that is said and remembered if that
+        succeeds.
+
+    Example:
+        >>> from datetime import UTC
+        >>> from ocf.autoscaling.algorithm import Metric, Target
+        >>> queue = Metric("External", "queue", Target(value=10_000))
+        >>> web = Autoscaler(name="web", maximum=9, metrics=(queue,))
+        >>> seen = Snapshot(autoscaler=web, scale=Scale(11, 11, "app=web"))
+        >>> decision = decide(seen, now=datetime(2026, 1, 31, 12, tzinfo=UTC))
+        >>> decision.desired, decision.trace.decided_by.value
+        (9, 'above the maximum')
+    """
+    return _Round(snapshot, history, settings, now).decide()
+
+
+class _Round:
+    """A round under way: what was found so far, and what was said about it."""
+
+    __slots__ = ("autoscaler", "board", "history", "now", "settings", "snapshot", "tolerances")
+
+    def __init__(self, snapshot: Snapshot, history: History, settings: Settings, now: datetime) -> None:
+        self.snapshot = snapshot
+        self.autoscaler = snapshot.autoscaler
+        self.history = history
+        self.settings = settings
+        self.now = now
+        self.board = Board(snapshot.status.conditions, now)
+        self.tolerances = tolerances_of(snapshot.autoscaler, settings)
+
+    def decide(self) -> Decision:
+        scale = self.snapshot.scale
+        if self.autoscaler.api_version.count("/") > 1:
+            message = f"unexpected GroupVersion string: {self.autoscaler.api_version}"
+            return self._unreadable(message, Error("spec", f"invalid API version in scale target reference: {message}"))
+        if isinstance(scale, Unavailable):
+            error = f"failed to query scale subresource for {self.autoscaler.reference}: {scale.message}"
+            return self._unreadable(scale.message, Error("spec" if scale.spec else "internal", error))
+        message = "the HPA controller was able to get the target's current scale"
+        self.board.set("AbleToScale", "True", "SucceededGetScale", message)
+        self.history = self.history.started(scale.replicas, self.now)
+        current = scale.replicas
+        if current == 0:
+            return self._by_metrics(scale) if self._may_leave_zero() else self._disabled()
+        if current > self.autoscaler.maximum:
+            return self._into_range(current, self.autoscaler.maximum, Rule.ABOVE_MAXIMUM)
+        if current < self.autoscaler.minimum:
+            return self._into_range(current, self.autoscaler.minimum, Rule.BELOW_MINIMUM)
+        return self._by_metrics(scale)
+
+    def _unreadable(self, message: str, error: Error) -> Decision:
+        self.board.warn("FailedGetScale", message)
+        sentence = f"the HPA controller was unable to get the target's current scale: {message}"
+        self.board.set("AbleToScale", "False", "FailedGetScale", sentence)
+        before = self.snapshot.status
+        status = before._replace(conditions=self.board.conditions)
+        trace = Trace(*self._frame(None, before.desired_replicas), shortcut=Rule.UNREADABLE, problem=message)
+        return self._decision(before.desired_replicas, status, trace, error=error)
+
+    def _may_leave_zero(self) -> bool:
+        """Tell whether the controller, and not a person, took the workload to zero, and may bring it back."""
+        features, autoscaler = self.settings.features, self.autoscaler
+        if not features.remembered_zero:
+            return autoscaler.minimum == 0
+        ours = features.scale_to_zero and self.board.is_true("ScaledToZero")
+        return ours and (autoscaler.minimum != 0 or autoscaler.counts_more_than_pods)
+
+    def _disabled(self) -> Decision:
+        self.board.set("ScalingActive", "False", "ScalingDisabled", MESSAGES[Rule.DISABLED])
+        if self.settings.features.remembered_zero and not self.settings.features.scale_to_zero:
+            self.board.remove("ScaledToZero")
+        trace = Trace(*self._frame(0, 0), shortcut=Rule.DISABLED)
+        return self._decision(0, self._status(0, 0), trace)
+
+    def _into_range(self, current: int, desired: int, rule: Rule) -> Decision:
+        trace = Trace(*self._frame(current, desired), shortcut=rule)
+        return self._resized(current, desired, MESSAGES[rule], (), trace, None)
+
+    def _by_metrics(self, scale: Scale) -> Decision:
+        problem = self._selector_problem(scale.selector)
+        if problem:
+            return self._stopped(scale.replicas, problem, None)
+        count = Count(scale.replicas, scale.observed, self.snapshot.pods, self.tolerances, self.settings, self.now)
+        found = combine(self.autoscaler.metrics, self.snapshot.readings, count, self.autoscaler.namespace)
+        self._tell_of_metrics(found)
+        if found.replicas is None:
+            return self._stopped(scale.replicas, found.error, found)
+        return self._moved(scale.replicas, found.replicas, found)
+
+    def _selector_problem(self, text: str) -> str:
+        """Return why the selector cannot be used, after saying so; empty if it can."""
+        if not text:
+            self.board.warn("SelectorRequired", "selector is required")
+            message = "the HPA target's scale is missing a selector"
+            self.board.set("ScalingActive", "False", "InvalidSelector", message)
+            return "selector is required"
+        selector = parsed(text)
+        if isinstance(selector, str):
+            reason = "InvalidSelector"
+            problem = f"couldn't convert selector into a corresponding internal selector object: {selector}"
+        elif others := self._other_claimants():
+            reason, namespace = "AmbiguousSelector", self.autoscaler.namespace
+            named = " ".join(f"{namespace}/{name}" for name in sorted({*others, self.autoscaler.name}))
+            problem = f"pods by selector {text} are controlled by multiple HPAs: [{named}]"
+        else:
+            return ""
+        self.board.warn(reason, problem)
+        self.board.set("ScalingActive", "False", reason, problem)
+        return problem
+
+    def _other_claimants(self) -> list[str]:
+        others = self.snapshot.others
+        return claimants((pod.labels for pod in self.snapshot.pods), others) if others else []
+
+    def _tell_of_metrics(self, found: Combination) -> None:
+        for outcome in found.outcomes:
+            if isinstance(outcome.result, Failure):
+                self.board.warn(outcome.result.reason, outcome.result.message)
+        failure = found.first_failure
+        if found.replicas is not None:
+            message = f"the HPA was able to successfully calculate a replica count from {found.name}"
+            self.board.set("ScalingActive", "True", "ValidMetricFound", message)
+        elif failure is not None:
+            message = f"the HPA was unable to compute the replica count: {failure.message}"
+            self.board.set("ScalingActive", "False", failure.reason, message)
+
+    def _stopped(self, current: int, problem: str, found: Combination | None) -> Decision:
+        """End the round without a number."""
+        self.board.warn("FailedComputeMetricsReplicas", problem)
+        desired = self.snapshot.status.desired_replicas
+        target = self.autoscaler.reference
+        error = f"failed to compute desired number of replicas based on listed metrics for {target}: {problem}"
+        trace = Trace(*self._frame(current, current), combination=found, problem=problem)
+        status = self._status(current, desired, _statuses(found))
+        return self._decision(current, status, trace, error=Error("internal", error))
+
+    def _moved(self, current: int, proposed: int, found: Combination) -> Decision:
+        """Go from what the metrics want to what the workload gets."""
+        wanted = max(0, proposed)
+        reason = ""
+        if wanted > current:
+            reason = f"{found.name if proposed > 0 else ''} above target"
+        elif wanted < current:
+            reason = "All metrics below target"
+        held, limit = self._normalized(current, wanted)
+        desired = limit.replicas
+        raised = current == 0 and self._is_below_minimum(desired)
+        if raised:
+            desired, reason = self.autoscaler.minimum, reason or MESSAGES[Rule.BELOW_MINIMUM]
+        trace = Trace(*self._frame(current, desired), combination=found, stabilization=held, limit=limit, raised=raised)
+        error = Error("internal", found.error) if found.error else None
+        if desired != current:
+            return self._resized(current, desired, reason, _statuses(found), trace, error)
+        status = self._status(current, current, _statuses(found))
+        return self._decision(current, status, trace, error=error)
+
+    def _is_below_minimum(self, desired: int) -> bool:
+        """Tell whether a workload on its way back from zero would stay below the minimum."""
+        features = self.settings.features
+        ours = features.remembered_zero and features.scale_to_zero and self.board.is_true("ScaledToZero")
+        return ours and self.autoscaler.minimum != 0 and desired < self.autoscaler.minimum
+
+    def _normalized(self, current: int, wanted: int) -> tuple[Stabilization, Limit]:
+        behavior = self.autoscaler.behavior
+        minimum, maximum = self.autoscaler.minimum, self.autoscaler.maximum
+        if behavior is None:
+            window = self.settings.downscale_stabilization
+            held = hold_down(wanted, self.history.recommendations or (), window=window, now=self.now)
+            limit = limited(current, held.replicas, minimum=minimum, maximum=maximum, settings=self.settings)
+        else:
+            held = self._held(current, wanted, behavior)
+            limit = limited_by_behavior(
+                current,
+                held.replicas,
+                minimum=minimum,
+                maximum=maximum,
+                behavior=behavior,
+                history=self.history,
+                now=self.now,
+            )
+        self.history = History(held.recommendations, self.history.scale_ups, self.history.scale_downs)
+        if held.rule is None:
+            self.board.set("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size")
+        else:
+            self.board.set("AbleToScale", "True", held.rule.value, MESSAGES[held.rule])
+        changed = "True" if limit.replicas != limit.wanted else "False"
+        self.board.set("ScalingLimited", changed, limit.rule.value, MESSAGES[limit.rule])
+        return held, limit
+
+    def _held(self, current: int, wanted: int, behavior: Behavior) -> Stabilization:
+        down = behavior.down.window
+        if down is None:
+            # The controller's setting counts in whole seconds here.
+            down = self.settings.downscale_stabilization // _SECOND * _SECOND
+        return hold_in_envelope(
+            wanted,
+            current,
+            self.history.recommendations or (),
+            up_window=behavior.up.window or timedelta(),
+            down_window=down,
+            now=self.now,
+        )
+
+    def _resized(  # noqa: PLR0917 (what both ways of resizing hand over)
+        self,
+        current: int,
+        desired: int,
+        reason: str,
+        metrics: tuple[MetricStatus, ...],
+        trace: Trace,
+        error: Error | None,
+    ) -> Decision:
+        board = self.board
+        unwritten = Resize(reason, board.conditions, tuple(board.events), self.history)
+        message = f"the HPA controller was able to update the target scale to {desired}"
+        board.set("AbleToScale", "True", "SucceededRescale", message)
+        board.events.append(Event("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
+        self._remember_change(desired - current)
+        self._tell_of_zero(current, desired)
+        status = self._status(current, desired, metrics, scaled=True)
+        return self._decision(desired, status, trace, error=error, resize=unwritten)
+
+    def _remember_change(self, change: int) -> None:
+        behavior, known = self.autoscaler.behavior, self.history
+        if behavior is None:
+            return
+        if change > 0:
+            events = stored(known.scale_ups, change, longest=behavior.up.longest, now=self.now)
+            self.history = History(known.recommendations, events, known.scale_downs)
+        else:
+            events = stored(known.scale_downs, -change, longest=behavior.down.longest, now=self.now)
+            self.history = History(known.recommendations, known.scale_ups, events)
+
+    def _tell_of_zero(self, current: int, desired: int) -> None:
+        if not self.settings.features.remembered_zero:
+            return
+        if not self.settings.features.scale_to_zero:
+            self.board.remove("ScaledToZero")
+        elif current > 0 and desired == self.autoscaler.minimum == 0 and self.autoscaler.counts_more_than_pods:
+            self.board.set("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the workload to zero")
+        else:
+            message = "the HPA controller did not scale the workload to zero"
+            self.board.set("ScaledToZero", "False", "NotScaledToZero", message)
+
+    def _status(
+        self, current: int, desired: int, metrics: tuple[MetricStatus, ...] = (), *, scaled: bool = False
+    ) -> Status:
+        generation = self.autoscaler.generation if self.settings.features.observed_generation else None
+        last = self.now if scaled else self.snapshot.status.last_scale_time
+        return Status(current, desired, last, metrics, self.board.conditions, generation)
+
+    def _frame(self, current: int | None, desired: int) -> tuple[datetime, int | None, int, int, int, Tolerances]:
+        """Return what every trace begins with."""
+        autoscaler = self.autoscaler
+        return self.now, current, autoscaler.minimum, autoscaler.maximum, desired, self.tolerances
+
+    def _decision(
+        self,
+        desired: int,
+        status: Status,
+        trace: Trace,
+        *,
+        error: Error | None = None,
+        resize: Resize | None = None,
+    ) -> Decision:
+        events = tuple(self.board.events)
+        return Decision(self.snapshot, desired, status, events, self.history, error, trace, resize)
+
+
+def _statuses(found: Combination | None) -> tuple[MetricStatus, ...]:
+    return () if found is None else tuple([outcome.status for outcome in found.outcomes])

@@ -1,0 +1,140 @@
+"""From the answers of the metrics APIs to readings.
+
+There are three of these APIs, and what they do not say decides as much as what they do: a pod whose containers are not
+all measured has no sample at all, and an answer without any entry is a failure, not a zero.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from ocf.autoscaling.algorithm.arithmetic import wrap64
+from ocf.autoscaling.algorithm.history import EARLIEST
+from ocf.autoscaling.algorithm.snapshot import Sample, Unavailable
+from ocf.errors import FieldProblem, ManifestError
+from ocf.objects import Manifest, Quantity
+
+__all__ = ["read_external", "read_object", "read_pods", "read_resource"]
+
+_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|m|s|us|µs|ns)")
+_WHOLE: Final = re.compile(f"(?:{_DURATION.pattern})+")
+_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+
+
+def read_resource(items: Sequence[Manifest], resource: str, container: str = "") -> dict[str, Sample] | Unavailable:
+    """Read the usage of a resource by pod.
+
+    Args:
+        items: The entries of a PodMetricsList, metrics.k8s.io/v1beta1.
+        resource: Name of the resource.
+        container: Only this container; empty for the sum of all of them.
+
+    Returns:
+        A sample by the name of a pod. A pod is left out if one of its containers does not tell the resource, or it has
+        none, or not the one that is meant.
+
+    Raises:
+        QuantityError: If a usage is no quantity.
+        ManifestError: If a window is no duration.
+        ValueError: If a time is none.
+
+    Example:
+        >>> usage = [{"name": "app", "usage": {"cpu": "250m"}}]
+        >>> item = {"metadata": {"name": "web-0"}, "timestamp": "2026-01-31T12:00:00Z", "window": "30s"}
+        >>> read_resource([{**item, "containers": usage}], "cpu")["web-0"].value
+        250
+    """
+    if not items:
+        return Unavailable("no metrics returned from resource metrics API")
+    found: dict[str, Sample] = {}
+    for item in items:
+        chosen = [each for each in item.get("containers") or () if container in {"", each.get("name")}]
+        value = _summed(chosen[:1] if container else chosen, resource)
+        if value is not None:
+            found[_name(item, "metadata")] = Sample(value, _instant(item), _duration(item.get("window") or "0s"))
+    return found
+
+
+def read_pods(items: Sequence[Manifest]) -> dict[str, Sample] | Unavailable:
+    """Read a custom metric by pod.
+
+    Args:
+        items: The entries of a MetricValueList about pods, custom.metrics.k8s.io/v1beta2.
+
+    Returns:
+        A sample by the name of a pod; one that tells no window has one of a minute.
+
+    Raises:
+        QuantityError: If a value is no quantity.
+        ValueError: If a time is none.
+    """
+    if not items:
+        return Unavailable("no metrics returned from custom metrics API")
+    return {_name(item, "describedObject"): Sample(_value(item), _instant(item), _window(item)) for item in items}
+
+
+def read_object(items: Sequence[Manifest]) -> tuple[int] | Unavailable:
+    """Read a custom metric of one object.
+
+    Args:
+        items: The entries of a MetricValueList, custom.metrics.k8s.io/v1beta2; the first counts.
+
+    Returns:
+        Its value in thousandths.
+
+    Raises:
+        QuantityError: If the value is no quantity.
+    """
+    return (_value(items[0]),) if items else Unavailable("no metrics returned from custom metrics API")
+
+
+def read_external(items: Iterable[Manifest]) -> tuple[int, ...] | Unavailable:
+    """Read an external metric.
+
+    Args:
+        items: The entries of an ExternalMetricValueList, external.metrics.k8s.io/v1beta1.
+
+    Returns:
+        The value of each series in thousandths.
+
+    Raises:
+        QuantityError: If a value is no quantity.
+    """
+    return tuple(map(_value, items)) or Unavailable("no metrics returned from external metrics API")
+
+
+def _summed(containers: Sequence[Manifest], resource: str) -> int | None:
+    total = 0
+    for each in containers:
+        usage = (each.get("usage") or {}).get(resource)
+        if usage is None:
+            return None
+        total += Quantity.parse(usage).milli
+    return wrap64(total) if containers else None
+
+
+def _name(item: Manifest, field: str) -> str:
+    return str((item.get(field) or {}).get("name") or "")
+
+
+def _value(item: Manifest) -> int:
+    return Quantity.parse(item.get("value", "0")).milli
+
+
+def _instant(item: Manifest) -> datetime:
+    written = item.get("timestamp")
+    return EARLIEST if written is None else datetime.fromisoformat(written).astimezone(UTC)
+
+
+def _window(item: Manifest) -> timedelta:
+    # In v1beta1 of this API the field is called `window`.
+    seconds = item.get("windowSeconds", item.get("window"))
+    return timedelta(minutes=1) if seconds is None else timedelta(seconds=seconds)
+
+
+def _duration(text: str) -> timedelta:
+    """Read a duration as Go prints it, `1m30s`."""
+    if text != "0" and not _WHOLE.fullmatch(text):
+        raise ManifestError("PodMetrics", [FieldProblem("window", f"must be a duration like 1m30s, not {text!r}")])
+    return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in _DURATION.findall(text)))

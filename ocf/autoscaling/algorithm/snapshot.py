@@ -1,0 +1,279 @@
+"""What a round of the controller sees: the scale, the pods, the metrics, and what the other autoscalers select.
+
+These are values, read from the API's objects once and not touched again. Whoever has no API (a simulation, a test)
+makes them directly.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, NamedTuple
+
+from ocf.autoscaling.algorithm.selectors import parsed
+from ocf.autoscaling.algorithm.spec import Autoscaler
+from ocf.autoscaling.algorithm.status import Status
+from ocf.objects import LabelSelector, Manifest, Quantity, get_field
+
+__all__ = ["Container", "Pod", "Readiness", "Reading", "Sample", "Scale", "Snapshot", "Unavailable", "WholePod"]
+
+_MINUTE: Final = timedelta(minutes=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Unavailable:
+    """Something that could not be had.
+
+    Args:
+        message: Why, in the words of who was asked.
+        spec: Whether the HPA itself is to blame.
+    """
+
+    message: str
+    spec: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The Scale of a workload.
+
+    Args:
+        replicas: `spec.replicas`, what the workload should have.
+        observed: `status.replicas`, what it has.
+        selector: `status.selector`, a text: which pods are its own.
+
+    Example:
+        >>> Scale.of({"spec": {"replicas": 3}, "status": {"replicas": 2, "selector": "app=web"}})
+        Scale(replicas=3, observed=2, selector='app=web')
+    """
+
+    replicas: int
+    observed: int
+    selector: str
+
+    @classmethod
+    def of(cls, scale: Manifest) -> "Scale":
+        """Read a Scale of autoscaling/v1.
+
+        Args:
+            scale: The manifest.
+
+        Returns:
+            The scale; a number that it does not say is 0.
+        """
+        status = scale.get("status") or {}
+        replicas = (scale.get("spec") or {}).get("replicas") or 0
+        return cls(replicas, status.get("replicas") or 0, status.get("selector") or "")
+
+
+class Readiness(NamedTuple):
+    """The condition `Ready` of a pod.
+
+    Args:
+        status: `True`, `False` or `Unknown`.
+        since: When that last changed; None where it is not told.
+    """
+
+    status: str
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """A container of a pod.
+
+    Args:
+        name: Its name.
+        requests: What it requests, in thousandths by resource.
+        restartable: Whether it is a sidecar among the init containers.
+    """
+
+    name: str
+    requests: Mapping[str, int] = field(default_factory=dict)
+    restartable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class WholePod:
+    """What a pod requests as a whole, rather than container by container.
+
+    Args:
+        requests: Thousandths by resource, from `spec.resources.requests`; at least one.
+        overhead: Thousandths by resource, from `spec.overhead`.
+    """
+
+    requests: Mapping[str, int]
+    overhead: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """A pod, as far as it counts.
+
+    Args:
+        name: Its name.
+        phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+        deleted: Whether it is on its way out.
+        started: When it started; None if it has not.
+        ready: Its condition `Ready`; None if it has none.
+        labels: Its labels.
+        containers: Its containers.
+        init_containers: Its init containers, sidecars among them.
+        whole: What it requests as a whole; None if nothing.
+    """
+
+    name: str
+    phase: str = "Running"
+    deleted: bool = False
+    started: datetime | None = None
+    ready: Readiness | None = None
+    labels: Mapping[str, str] = field(default_factory=dict)
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    whole: WholePod | None = None
+
+    @classmethod
+    def of(cls, pod: Manifest) -> "Pod":
+        """Read a Pod.
+
+        Args:
+            pod: The manifest, as an API server answers it.
+
+        Returns:
+            The pod.
+
+        Raises:
+            QuantityError: If a request is no quantity.
+            ValueError: If a time is none.
+
+        Example:
+            >>> Pod.of({"metadata": {"name": "web-0"}, "status": {"phase": "Pending"}}).phase
+            'Pending'
+        """
+        metadata, spec, status = (pod.get(part) or {} for part in ("metadata", "spec", "status"))
+        return cls(
+            name=metadata.get("name") or "",
+            phase=status.get("phase") or "",
+            deleted=metadata.get("deletionTimestamp") is not None,
+            started=_instant(status.get("startTime")),
+            ready=_readiness(status.get("conditions") or ()),
+            labels=metadata.get("labels") or {},
+            containers=tuple(map(_container, spec.get("containers") or ())),
+            init_containers=tuple(map(_container, spec.get("initContainers") or ())),
+            whole=_whole(spec),
+        )
+
+
+class Sample(NamedTuple):
+    """What was measured of one pod.
+
+    Args:
+        value: Thousandths.
+        at: When the measurement ended.
+        window: How long it took.
+    """
+
+    value: int
+    at: datetime
+    window: timedelta = _MINUTE
+
+
+Reading = Mapping[str, Sample] | Sequence[int] | Unavailable
+"""What was measured of a metric: by pod for Resource, ContainerResource and Pods, thousandths for Object (one number)
+and External (one per series), or why there is nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Everything that one round looks at.
+
+    Args:
+        autoscaler: What is asked for.
+        status: The status of the HPA, as it was read.
+        scale: The scale of its target, or why there is none.
+        pods: The pods that the scale's selector selects, in the HPA's namespace, whoever owns them.
+        readings: What was measured, one per metric of the autoscaler, in the same order.
+        others: The other HPAs of the namespace by name, with the last selector they were seen with.
+    """
+
+    autoscaler: Autoscaler
+    status: Status = field(default_factory=Status)
+    scale: Scale | Unavailable
+    pods: Sequence[Pod] = ()
+    readings: Sequence[Reading] = ()
+    others: Mapping[str, LabelSelector] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls,
+        hpa: Manifest,
+        *,
+        scale: Manifest,
+        pods: Sequence[Manifest] = (),
+        readings: Sequence[Reading] = (),
+        others: Mapping[str, LabelSelector] | None = None,
+    ) -> "Snapshot":
+        """Read a snapshot from manifests.
+
+        Args:
+            hpa: The HPA, autoscaling/v2, with its status.
+            scale: The Scale of its target.
+            pods: Pods; those of other namespaces, and those the scale's selector does not select, are left out.
+            readings: What was measured, one per metric.
+            others: The selectors of the other HPAs of the namespace.
+
+        Returns:
+            The snapshot.
+
+        Raises:
+            ManifestError: If the HPA cannot be read.
+            QuantityError: If a request of a pod is no quantity.
+        """
+        autoscaler, read = Autoscaler.of(hpa), Scale.of(scale)
+        selector = parsed(read.selector)
+        return cls(
+            autoscaler=autoscaler,
+            status=Status.of(hpa.get("status")),
+            scale=read,
+            pods=tuple(Pod.of(pod) for pod in pods if _is_meant(pod, autoscaler.namespace, selector)),
+            readings=readings,
+            others=others or {},
+        )
+
+
+def _is_meant(pod: Manifest, namespace: str, selector: LabelSelector | str) -> bool:
+    metadata = pod.get("metadata") or {}
+    if isinstance(selector, str) or (metadata.get("namespace") or "default") != namespace:
+        return False
+    return selector.matches(metadata.get("labels") or {})
+
+
+def _container(container: Manifest) -> Container:
+    requests = get_field(container, ("resources", "requests")) or {}
+    restartable = container.get("restartPolicy") == "Always"
+    return Container(container.get("name") or "", _amounts(requests), restartable)
+
+
+def _whole(spec: Manifest) -> WholePod | None:
+    """Return the requests of the whole pod; resources that a pod cannot request as a whole do not count."""
+    requests = get_field(spec, ("resources", "requests")) or {}
+    counted = {name: value for name, value in requests.items() if name in _POD_LEVEL or name.startswith(_HUGE_PAGES)}
+    return WholePod(_amounts(counted), _amounts(spec.get("overhead") or {})) if counted else None
+
+
+_POD_LEVEL: Final = frozenset({"cpu", "memory"})
+_HUGE_PAGES: Final = "hugepages-"
+
+
+def _amounts(quantities: Mapping[str, Any]) -> dict[str, int]:
+    return {name: Quantity.parse(value).milli for name, value in quantities.items()}
+
+
+def _readiness(conditions: Sequence[Manifest]) -> Readiness | None:
+    for condition in conditions:
+        if condition.get("type") == "Ready":
+            return Readiness(condition.get("status") or "", _instant(condition.get("lastTransitionTime")))
+    return None
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)

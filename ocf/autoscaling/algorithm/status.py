@@ -1,0 +1,175 @@
+"""The status of an autoscaler: what the last round read, the next one compares with.
+
+Values are kept as numbers and written out only when somebody asks for a manifest, because most rounds change nothing.
+"""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from ocf.autoscaling.algorithm.spec import Metric
+from ocf.objects import Manifest, Quantity
+
+__all__ = ["Condition", "MetricStatus", "Status"]
+
+_QUANTITIES: Final = ("value", "averageValue")
+
+
+class Condition(NamedTuple):
+    """A condition of an autoscaler.
+
+    Args:
+        type: `AbleToScale`, `ScalingActive`, `ScalingLimited` or `ScaledToZero`.
+        status: `True`, `False` or `Unknown`.
+        reason: One word.
+        message: A sentence.
+        since: When `status` last changed; None where that is not known.
+    """
+
+    type: str
+    status: str
+    reason: str
+    message: str
+    since: datetime | None = None
+
+    def to_manifest(self) -> Manifest:
+        """Return the condition as the API writes it."""
+        written: Manifest = {"type": self.type, "status": self.status}
+        told = {"reason": self.reason, "message": self.message}
+        since = None if self.since is None else _written(self.since)
+        return {**written, **{field: text for field, text in told.items() if text}, "lastTransitionTime": since}
+
+
+class MetricStatus(NamedTuple):
+    """What was measured of one metric; amounts are thousandths.
+
+    Args:
+        metric: Which metric; None for one that failed.
+        utilization: Percent of the requests.
+        average: Per pod.
+        value: Altogether.
+    """
+
+    metric: Metric | None = None
+    utilization: int | None = None
+    average: int | None = None
+    value: int | None = None
+
+    def to_manifest(self) -> Manifest:
+        """Return the entry of `currentMetrics`; a metric that failed leaves an empty one."""
+        metric = self.metric
+        if metric is None:
+            return {"type": ""}
+        binary = metric.name == "memory" and metric.type in {"Resource", "ContainerResource"}
+        current: dict[str, Any] = {}
+        if self.utilization is not None:
+            current["averageUtilization"] = self.utilization
+        for field, milli in (("averageValue", self.average), ("value", self.value)):
+            if milli is not None:
+                current[field] = str(Quantity.from_milli(milli, binary=binary))
+        return {"type": metric.type, metric.source: {**_identity(metric), "current": current}}
+
+
+def _identity(metric: Metric) -> Manifest:
+    if metric.type == "Resource":
+        return {"name": metric.name}
+    if metric.type == "ContainerResource":
+        return {"name": metric.name, "container": metric.container}
+    selector = {} if metric.selector is None else {"selector": metric.selector}
+    identity: Manifest = {"metric": {"name": metric.name, **selector}}
+    if metric.type == "Object":
+        identity["describedObject"] = metric.described or {}
+    return identity
+
+
+class Status(NamedTuple):
+    """The status of an autoscaler.
+
+    Args:
+        current_replicas: The replicas when it was last looked at, before a change.
+        desired_replicas: The replicas after that.
+        last_scale_time: When the number was last changed; None if never.
+        current_metrics: What was measured, one per metric of the spec: values, or the entries of a manifest.
+        conditions: The conditions, in the order in which they first appeared.
+        observed_generation: Which generation of the spec it is about, where that is told.
+
+    Example:
+        >>> Status.of({"currentReplicas": 3, "desiredReplicas": 5}).to_manifest()
+        {'currentReplicas': 3, 'desiredReplicas': 5}
+    """
+
+    current_replicas: int = 0
+    desired_replicas: int = 0
+    last_scale_time: datetime | None = None
+    current_metrics: tuple[MetricStatus | Manifest, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    observed_generation: int | None = None
+
+    @classmethod
+    def of(cls, status: Mapping[str, Any] | None) -> "Status":
+        """Read the `status` of an HPA.
+
+        Args:
+            status: The field of the manifest, as an API server answers it; None if there is none.
+
+        Returns:
+            The status.
+
+        Raises:
+            ValueError: If a time in it is none.
+        """
+        status = status or {}
+        return cls(
+            current_replicas=status.get("currentReplicas") or 0,
+            desired_replicas=status.get("desiredReplicas") or 0,
+            last_scale_time=_read(status.get("lastScaleTime")),
+            current_metrics=tuple(status.get("currentMetrics") or ()),
+            conditions=tuple(map(_condition, status.get("conditions") or ())),
+            observed_generation=status.get("observedGeneration"),
+        )
+
+    def to_manifest(self) -> Manifest:
+        """Return the status as the API writes it."""
+        # The API leaves this number out where it is 0, and only this one.
+        written: Manifest = {"currentReplicas": self.current_replicas} if self.current_replicas else {}
+        written["desiredReplicas"] = self.desired_replicas
+        if self.observed_generation is not None:
+            written["observedGeneration"] = self.observed_generation
+        if self.last_scale_time is not None:
+            written["lastScaleTime"] = _written(self.last_scale_time)
+        if self.current_metrics:
+            written["currentMetrics"] = [
+                each.to_manifest() if isinstance(each, MetricStatus) else each for each in self.current_metrics
+            ]
+        if self.conditions:
+            written["conditions"] = [condition.to_manifest() for condition in self.conditions]
+        return written
+
+    def same_as(self, other: "Status") -> bool:
+        """Tell whether writing one over the other would change nothing; quantities count by their number.
+
+        Args:
+            other: Another status.
+        """
+        return bool(_comparable(self.to_manifest()) == _comparable(other.to_manifest()))
+
+
+def _condition(condition: Mapping[str, Any]) -> Condition:
+    kind, status, reason, message = (condition.get(field) or "" for field in ("type", "status", "reason", "message"))
+    return Condition(kind, status, reason, message, _read(condition.get("lastTransitionTime")))
+
+
+def _comparable(value: Any, field: str = "") -> Any:
+    if isinstance(value, Mapping):
+        return {name: _comparable(item, name) for name, item in value.items() if item is not None}
+    if isinstance(value, list | tuple):
+        return [_comparable(item) for item in value]
+    return Quantity.parse(value) if field in _QUANTITIES else value
+
+
+def _read(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
+
+
+def _written(instant: datetime) -> str:
+    return f"{instant.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()}Z"

@@ -1,0 +1,130 @@
+"""How a decision came about: every number on the way, and the rule that had the last word.
+
+Nothing is formatted while deciding. A trace holds what the layers returned, which they had to compute anyway, and turns
+it into sentences when somebody asks.
+"""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import NamedTuple
+
+from ocf.autoscaling.algorithm.metrics import Combination, Failure, Outcome
+from ocf.autoscaling.algorithm.policies import Limit
+from ocf.autoscaling.algorithm.replicas import Calculation, Tolerances
+from ocf.autoscaling.algorithm.rules import Rule
+from ocf.autoscaling.algorithm.stabilization import Stabilization
+from ocf.objects import Quantity
+
+__all__ = ["Trace"]
+
+
+class Trace(NamedTuple):
+    """The way from a snapshot to a number.
+
+    Args:
+        now: The instant of the round.
+        current: The replicas before; None if they could not be read.
+        minimum: The fewest replicas.
+        maximum: The most replicas.
+        desired: The replicas after.
+        tolerances: What difference had no consequence.
+        shortcut: The rule that decided before any metric was looked at; None if none did.
+        combination: What the metrics said; None if they were not asked.
+        stabilization: What was made of that by the windows; None if it did not come to that.
+        limit: What was made of that by the limits; None if it did not come to that.
+        raised: Whether a workload that came back from zero was raised to the minimum.
+        problem: What ended the round early; empty if nothing did.
+    """
+
+    now: datetime
+    current: int | None
+    minimum: int
+    maximum: int
+    desired: int
+    tolerances: Tolerances
+    shortcut: Rule | None = None
+    combination: Combination | None = None
+    stabilization: Stabilization | None = None
+    limit: Limit | None = None
+    raised: bool = False
+    problem: str = ""
+
+    @property
+    def decided_by(self) -> Rule:
+        """The rule that had the last word."""
+        if self.shortcut is not None:
+            return self.shortcut
+        if self.raised:
+            return Rule.BELOW_MINIMUM
+        if self.limit is not None and self.limit.replicas != self.limit.wanted:
+            return self.limit.rule
+        if self.stabilization is not None and self.stabilization.rule is not None:
+            return self.stabilization.rule
+        chosen = self.chosen
+        return Rule.FAILED if chosen is None or isinstance(chosen.result, Failure) else chosen.result.rule
+
+    @property
+    def chosen(self) -> Outcome | None:
+        """The metric that counted; None if none did."""
+        found = self.combination
+        return None if found is None or found.chosen is None else found.outcomes[found.chosen]
+
+    def lines(self) -> Iterator[str]:
+        """Yield the way in sentences, step by step.
+
+        Yields:
+            One line per step.
+        """
+        current = "unknown" if self.current is None else str(self.current)
+        yield f"{current} replicas now, allowed are {self.minimum} to {self.maximum}"
+        if self.combination is not None:
+            for outcome in self.combination.outcomes:
+                yield from _outcome(outcome, self.tolerances)
+        if self.problem:
+            yield f"stopped: {self.problem}"
+        if self.stabilization is not None:
+            yield _stabilization(self.stabilization)
+        if self.limit is not None:
+            yield from _limit(self.limit)
+        if self.raised:
+            yield f"raised to the minimum of {self.minimum}, coming from zero"
+        yield f"{self.desired} replicas wanted, decided by: {self.decided_by}"
+
+
+def _outcome(outcome: Outcome, tolerances: Tolerances) -> Iterator[str]:
+    result = outcome.result
+    if isinstance(result, Failure):
+        yield f"{outcome.metric.type} {outcome.metric.name}: {result.reason}, {result.message}"
+        return
+    yield f"{outcome.name}: {result.replicas} replicas, {result.rule}"
+    yield f"  {_measured(result)}, ratio {result.ratio:.6g}, tolerated {tolerances}"
+    if result.groups is not None:
+        groups = result.groups
+        others = (("unready", groups.unready), ("missing", groups.missing), ("ignored", groups.ignored))
+        told = (f"{len(names)} {word} ({', '.join(names)})" for word, names in others if names)
+        yield f"  pods: {', '.join((f'{groups.ready} ready', *told))}"
+    if result.filled is not None:
+        yield f"  after filling in: ratio {result.filled:.6g} over {result.counted} pods"
+
+
+def _measured(result: Calculation) -> str:
+    amount = str(Quantity.from_milli(result.measured))
+    if result.utilization is None:
+        return f"measured {amount}"
+    usage, requests = (str(Quantity.from_milli(each or 0)) for each in (result.usage, result.requests))
+    return f"measured {result.utilization}% ({usage} of {requests}, {amount} per pod)"
+
+
+def _stabilization(step: Stabilization) -> str:
+    lowest = "" if step.lowest is None else f"lowest {step.lowest}, "
+    what = "unchanged" if step.rule is None else str(step.rule)
+    return f"stabilization: {step.wanted} becomes {step.replicas} ({lowest}highest {step.highest}), {what}"
+
+
+def _limit(step: Limit) -> Iterator[str]:
+    for policy, start, replicas in step.allowances:
+        seconds = int(policy.period.total_seconds())
+        unit = "%" if policy.type == "Percent" else " pods"
+        yield f"policy {policy.value}{unit} in {seconds}s: from {start} to {replicas}"
+    bound = "" if step.bound is None else f" (bound {step.bound})"
+    yield f"limits: {step.wanted} becomes {step.replicas}{bound}, {step.rule}"

@@ -1,0 +1,122 @@
+"""What the API server demands of names, labels and path segments, in its words.
+
+Each rule is a function from a text to the list of what is wrong with it. The server counts bytes, whether it calls
+them so or, in its older rules, characters.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final, TypeAlias
+
+__all__ = [
+    "Rule",
+    "dns_label",
+    "dns_subdomain",
+    "dns_subdomain_prefix",
+    "label_value",
+    "path_segment",
+    "path_segment_prefix",
+    "qualified_name",
+]
+
+Rule: TypeAlias = Callable[[str], list[str]]
+"""From a text to what is wrong with it, one sentence each; empty if nothing is."""
+
+_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
+_PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
+
+_is_label: Final = re.compile(_LABEL).fullmatch
+_is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
+_is_part: Final = re.compile(_PART).fullmatch
+
+_LONGEST_LABEL: Final = 63
+_LONGEST_SUBDOMAIN: Final = 253
+_ENDS: Final = "must start and end with an alphanumeric character"
+_NO_LABEL: Final = (
+    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS} "
+    f"(e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+)
+_NO_SUBDOMAIN: Final = (
+    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS} "
+    f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+)
+_NO_PART: Final = (
+    f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
+    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_PART}')"
+)
+_NO_VALUE: Final = (
+    f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
+    f"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '({_PART})?')"
+)
+_EMPTY: Final = "must be non-empty"
+
+
+def dns_label(text: str) -> list[str]:
+    """Judge a DNS label, such as the name of a container or a namespace."""
+    found = _too_long(text, _LONGEST_LABEL, "characters")
+    if not _is_label(text):
+        found.append("must not contain dots" if _is_subdomain(text) else _NO_LABEL)
+    return found
+
+
+def dns_subdomain(text: str) -> list[str]:
+    """Judge a DNS subdomain, such as the name of most objects."""
+    return _subdomain(text, "characters")
+
+
+def path_segment(text: str) -> list[str]:
+    """Judge a text that becomes a part of a URL's path."""
+    return [f"may not be '{text}'"] if text in {".", ".."} else path_segment_prefix(text)
+
+
+def path_segment_prefix(text: str) -> list[str]:
+    """Judge a text that becomes the beginning of a part of a URL's path."""
+    return [f"may not contain '{character}'" for character in "/%" if character in text]
+
+
+def qualified_name(text: str) -> list[str]:
+    """Judge a name with an optional domain before a slash, such as a label's key."""
+    head, *rest = text.split("/")
+    if len(rest) > 1:
+        return [
+            f"a valid label key {_NO_PART} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')"
+        ]
+    found = []
+    name = rest[0] if rest else head
+    if rest:
+        wrong = _subdomain(head, "bytes") if head else [_EMPTY]
+        found += [f"prefix part {each}" for each in wrong]
+    if name:
+        found += [f"name part {each}" for each in _too_long(name, _LONGEST_LABEL)]
+    else:
+        found.append(f"name part {_EMPTY}")
+    if not _is_part(name):
+        found.append(f"name part {_NO_PART}")
+    return found
+
+
+def label_value(text: str) -> list[str]:
+    """Judge the value of a label."""
+    found = _too_long(text, _LONGEST_LABEL)
+    if text and not _is_part(text):
+        found.append(_NO_VALUE)
+    return found
+
+
+def dns_subdomain_prefix(text: str) -> list[str]:
+    """Judge a text that becomes the beginning of a DNS subdomain: it may end in a dash."""
+    # The server puts one letter in the place of the last two characters.
+    return dns_subdomain(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)
+
+
+def _subdomain(text: str, unit: str) -> list[str]:
+    found = _too_long(text, _LONGEST_SUBDOMAIN, unit)
+    if not _is_subdomain(text):
+        found.append(_NO_SUBDOMAIN)
+    return found
+
+
+def _too_long(text: str, limit: int, unit: str = "bytes") -> list[str]:
+    fits = len(text) <= limit and (text.isascii() or len(text.encode(errors="surrogatepass")) <= limit)
+    return [] if fits else [f"must be no more than {limit} {unit}"]

@@ -1,0 +1,257 @@
+"""The readers of which a decoder is made: one per type of the API, put together as the API puts its types together.
+
+A reader takes a value that is not null, and the path at which it was found. It returns what the server's struct would
+hold, and notes what is wrong in a list, so that all of it is told at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import re
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from ocf.errors import FieldProblem, ManifestError, QuantityError
+from ocf.objects import Manifest, Quantity, copy_json, write_model
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = [
+    "METADATA",
+    "Reader",
+    "amount",
+    "boolean",
+    "instant",
+    "integer",
+    "items",
+    "quantity",
+    "read_object",
+    "struct",
+    "text",
+    "texts",
+    "written",
+]
+
+_LONGEST_SHOWN: Final = 60
+_INT_BITS: Final = {"int32": 31, "int64": 63}
+
+Reader: TypeAlias = Callable[[Any, str, list[FieldProblem]], Any]
+"""Reads a value that is not null at a path; what is wrong is appended to the list."""
+
+_WRONG: Final = object()
+_UNKNOWN: Final = "unknown field"
+
+
+def written(value: object) -> Any:
+    """Return the manifest of a model of the client; anything else is left as it is."""
+    if isinstance(value, Mapping) or not hasattr(value, "model_dump"):
+        return value
+    return write_model(cast("BaseModel", value))
+
+
+def read_object(value: object, reader: Reader, api_version: str, kind: str, *, strict: bool = True) -> Manifest:
+    """Read an object of one kind.
+
+    Args:
+        value: A manifest; left as it is.
+        reader: Reads it.
+        api_version: The `apiVersion` it has to have, if it has one.
+        kind: The `kind` it has to have, if it has one.
+        strict: Whether unknown fields are mistakes; otherwise they are left out.
+
+    Returns:
+        A new manifest.
+
+    Raises:
+        ManifestError: With everything that is wrong.
+    """
+    problems: list[FieldProblem] = []
+    value = written(value)
+    found = reader(value, "", problems) if value is not None else _refuse(value, "", "a map", problems)
+    if found is not _WRONG:
+        problems += [
+            FieldProblem(field, f"must be {expected}, not {_shown(found[field])}")
+            for field, expected in (("apiVersion", api_version), ("kind", kind))
+            if found.get(field) and found[field] != expected
+        ]
+    if not strict:
+        problems = [problem for problem in problems if not problem.detail.startswith(_UNKNOWN)]
+    if problems:
+        raise ManifestError(kind + _place(value), problems)
+    manifest: Manifest = found
+    return manifest
+
+
+def _place(value: object) -> str:
+    metadata = value.get("metadata") if isinstance(value, Mapping) else None
+    if not isinstance(metadata, Mapping):
+        return ""
+    parts = [metadata.get("namespace"), metadata.get("name")]
+    name = "/".join(part for part in parts if isinstance(part, str) and part)
+    return f" {name}" if name else ""
+
+
+def struct(**fields: Reader) -> Reader:
+    """Make the reader of a map with known fields; null fields are left out."""
+
+    def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+        if value.__class__ is not dict and not isinstance(value, Mapping):
+            return _refuse(value, path, "a map", problems)
+        found = {}
+        for name, item in value.items():
+            reader = fields.get(name) if name.__class__ is str else None
+            if reader is None:
+                problems.append(FieldProblem(_child(path, name), _unknown(name, fields)))
+            elif item is not None:
+                read_item = reader(item, f"{path}.{name}" if path else name, problems)
+                if read_item is not _WRONG:
+                    found[name] = read_item
+        return found
+
+    return read
+
+
+def items(reader: Reader, empty: Callable[[], Any]) -> Reader:
+    """Make the reader of a list; a null in it is the empty value."""
+
+    def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+        if not isinstance(value, list):
+            return _refuse(value, path, "a list", problems)
+        return [
+            empty() if item is None else reader(item, f"{path}[{position}]", problems)
+            for position, item in enumerate(value)
+        ]
+
+    return read
+
+
+def texts(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+    """Read a map from texts to texts; a null in it is the empty text."""
+    if not isinstance(value, Mapping):
+        return _refuse(value, path, "a map", problems)
+    return {
+        name: "" if item is None else text(item, f"{path}.{name}", problems)
+        for name, item in value.items()
+        if text(name, path, problems) is not _WRONG
+    }
+
+
+def text(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+    """Read a text."""
+    return value if isinstance(value, str) else _refuse(value, path, "a text", problems)
+
+
+def integer(kind: str) -> Reader:
+    """Make the reader of an integer of 32 or 64 bits."""
+    end = 1 << _INT_BITS[kind]
+    expected = f"an integer from {-end} to {end - 1}"
+
+    def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+        if value.__class__ is int and -end <= value < end:
+            return value
+        return _refuse(value, path, expected, problems)
+
+    return read
+
+
+@lru_cache(maxsize=1024)
+def amount(text: str) -> Quantity:
+    """Read the text of a quantity; it is asked for when decoding and when judging."""
+    return Quantity.parse(text)
+
+
+def boolean(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+    """Read true or false."""
+    return value if isinstance(value, bool) else _refuse(value, path, "true or false", problems)
+
+
+def quantity(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+    """Read a quantity, a text or a number, as the server prints it; blanks around a text are forgiven there."""
+    try:
+        return _canonical(value.strip(_BLANKS)) if isinstance(value, str) else str(Quantity.parse(value))
+    except QuantityError as error:
+        problems.append(FieldProblem(path, str(error)))
+        return _WRONG
+
+
+@lru_cache(maxsize=1024)
+def _canonical(text: str) -> str:
+    return str(Quantity.parse(text))
+
+
+# Blanks that JSON writes as they are; the server takes them off before it looks for escapes.
+_BLANKS: Final = " \u0085\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+
+_INSTANT: Final = re.compile(
+    r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
+)
+
+
+def instant(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+    """Read a point in time as RFC 3339 writes it; it is kept in whole seconds of UTC."""
+    if isinstance(value, str) and _INSTANT.fullmatch(value):
+        with contextlib.suppress(ValueError, OverflowError):
+            found = datetime.fromisoformat(value).astimezone(UTC)
+            return f"{found.replace(microsecond=0, tzinfo=None).isoformat()}Z"
+    return _refuse(value, path, "a time like 2026-01-31T12:00:00Z", problems)
+
+
+def anything(value: Any, _path: str, _problems: list[FieldProblem]) -> Any:
+    """Take what is there."""
+    return copy_json(value)
+
+
+def _refuse(value: Any, path: str, expected: str, problems: list[FieldProblem]) -> Any:
+    problems.append(FieldProblem(path, f"must be {expected}, not {_shown(value)}"))
+    return _WRONG
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Mapping | list | tuple):
+        return "a map" if isinstance(value, Mapping) else "a list"
+    if isinstance(value, int) and value.bit_length() > _LONGEST_SHOWN * 3:
+        return "a huge integer"
+    shown = repr(value)
+    return shown if len(shown) <= _LONGEST_SHOWN else f"{shown[:_LONGEST_SHOWN]}…"
+
+
+def _child(path: str, name: object) -> str:
+    shown = name if isinstance(name, str) and len(name) <= _LONGEST_SHOWN else _shown(name)
+    return f"{path}.{shown}" if path else str(shown)
+
+
+def _unknown(name: object, fields: Mapping[str, Reader]) -> str:
+    words = re.split(r"[_\-]", str(name)[:_LONGEST_SHOWN])
+    spelled = words[0] + "".join(word[:1].upper() + word[1:] for word in words[1:])
+    lowered = {field.lower(): field for field in fields}
+    nearest = next(iter(difflib.get_close_matches(spelled.lower(), lowered, n=1)), None)
+    return f'{_UNKNOWN}, did you mean "{lowered[nearest]}"?' if nearest else _UNKNOWN
+
+
+def _fields_of_metadata() -> Iterator[tuple[str, Reader]]:
+    yield from dict.fromkeys(("name", "generateName", "namespace", "selfLink", "uid", "resourceVersion"), text).items()
+    yield from (("generation", _INT64), ("deletionGracePeriodSeconds", _INT64))
+    yield from (("creationTimestamp", instant), ("deletionTimestamp", instant))
+    yield from (("labels", texts), ("annotations", texts), ("finalizers", items(text, str)))
+    yield "ownerReferences", items(_OWNER, dict)
+    yield "managedFields", items(_MANAGED, dict)
+
+
+_INT32: Final = integer("int32")
+_INT64: Final = integer("int64")
+_OWNER: Final = struct(apiVersion=text, kind=text, name=text, uid=text, controller=boolean, blockOwnerDeletion=boolean)
+_MANAGED: Final = struct(
+    manager=text,
+    operation=text,
+    apiVersion=text,
+    time=instant,
+    fieldsType=text,
+    fieldsV1=anything,
+    subresource=text,
+)
+METADATA: Final = struct(**dict(_fields_of_metadata()))
+"""Reads `metadata` of any object."""

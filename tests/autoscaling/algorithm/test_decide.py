@@ -1,0 +1,218 @@
+"""One round as a whole: what is said, written and remembered."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ocf.autoscaling.algorithm import (
+    Behavior,
+    Condition,
+    Features,
+    History,
+    Metric,
+    Policy,
+    Recommendation,
+    Rule,
+    Rules,
+    Scale,
+    Settings,
+    Snapshot,
+    Status,
+    Target,
+    Unavailable,
+    decide,
+)
+from ocf.objects import LabelSelector
+
+Maker = Callable[..., Snapshot]
+QUEUE = Metric("External", "queue", Target("Value", value=1000))
+FAILED = Metric("Pods", "qps", Target("AverageValue", average=1000))
+MINUTE = timedelta(minutes=1)
+
+
+def reasons(conditions: tuple[Condition, ...]) -> list[tuple[str, str, str]]:
+    return [(each.type, each.status, each.reason) for each in conditions]
+
+
+def test_a_round_says_all_in_order(seen: Maker, now: datetime) -> None:
+    decision = decide(seen(1000), now=now)
+
+    assert (decision.desired, decision.rescale, decision.action) == (6, True, "scale_up")
+    assert reasons(decision.status.conditions) == [
+        ("AbleToScale", "True", "SucceededRescale"),
+        ("ScalingActive", "True", "ValidMetricFound"),
+        ("ScalingLimited", "False", "DesiredWithinRange"),
+    ]
+    name = "cpu resource utilization (percentage of request)"
+    assert decision.events == (("Normal", "SuccessfulRescale", f"New size: 6; reason: {name} above target"),)
+    assert decision.status.last_scale_time == now
+    assert decision.error is None
+
+
+def test_a_restart_does_not_shrink_at_once(seen: Maker, now: datetime) -> None:
+    """The size at the start is remembered as if it had been recommended."""
+    decision = decide(seen(0), now=now)
+
+    assert not decision.rescale
+    assert decision.trace.decided_by is Rule.SCALE_DOWN_STABILIZED
+    assert decision.history.recommendations == (Recommendation(3, now), Recommendation(0, now))
+    assert decide(seen(0), History(()), now=now).desired == 1, "an empty list is not a missing one"
+
+
+def test_a_refused_write_is_not_remembered(seen: Maker, now: datetime) -> None:
+    behavior = Behavior(Rules((Policy("Pods", 4, MINUTE),)), Rules((Policy("Pods", 4, MINUTE),)))
+    snapshot = replace(seen(1000, behavior=behavior), status=Status(3, 3))
+    decision = decide(snapshot, now=now)
+    refused = decision.scale_refused("no")
+
+    assert len(decision.history.scale_ups) == 1
+    assert refused.history.scale_ups == ()
+    assert refused.history.recommendations == decision.history.recommendations
+    assert (refused.status.desired_replicas, refused.status.last_scale_time, refused.rescale) == (3, None, False)
+    assert refused.events[-1].reason == "FailedRescale"
+    assert refused.scale_refused("again") is refused
+
+
+def test_a_refused_status_is_an_error(seen: Maker, now: datetime) -> None:
+    refused = decide(seen(500), now=now).status_refused("no")
+
+    assert refused.events[-1] == ("Warning", "FailedUpdateStatus", "no")
+    assert refused.error == ("internal", "failed to update status for web: no")
+
+
+def test_nothing_is_written_where_nothing_changed(seen: Maker, now: datetime) -> None:
+    first = decide(seen(500), now=now)
+    again = replace(seen(500), status=Status.of(first.status.to_manifest()))
+
+    assert first.status_changed
+    assert not decide(again, first.history, now=now + MINUTE).status_changed
+
+
+@pytest.mark.parametrize(
+    ("milli", "desired", "chosen"),
+    [
+        pytest.param(1000, 6, True, id="up"),
+        pytest.param(500, 3, True, id="same"),
+        pytest.param(100, 3, False, id="down"),
+    ],
+)
+def test_with_a_metric_failing_nothing_shrinks(
+    seen: Maker, now: datetime, milli: int, desired: int, chosen: bool
+) -> None:
+    snapshot = seen(milli)
+    broken = replace(
+        snapshot,
+        autoscaler=replace(snapshot.autoscaler, metrics=(*snapshot.autoscaler.metrics, FAILED)),
+        readings=(*snapshot.readings, Unavailable("no metrics returned from custom metrics API")),
+    )
+    decision = decide(broken, History(()), now=now)
+
+    assert decision.desired == desired
+    assert (decision.trace.chosen is not None) is chosen
+    assert decision.error is not None
+    assert "invalid metrics (1 invalid out of 2)" in decision.error.message
+
+
+def test_every_metric_counts_and_the_largest_wins(seen: Maker, now: datetime) -> None:
+    snapshot = seen(500, metrics=(QUEUE, replace(QUEUE, name="mails")))
+    decision = decide(replace(snapshot, readings=([2000], [3000])), now=now)
+
+    assert decision.desired == 6
+    assert decision.trace.decided_by is Rule.SCALE_UP_LIMIT
+    assert decision.trace.chosen is not None
+    assert decision.trace.chosen.name == "external metric mails(nil)"
+
+
+def test_whose_pods_are_claimed_twice_is_left_alone(seen: Maker, now: datetime) -> None:
+    others = {"other": LabelSelector.parse("app in (web,api)"), "far": LabelSelector.parse("app=api")}
+    decision = decide(replace(seen(1000), others=others), now=now)
+
+    assert not decision.rescale
+    assert decision.events[0].message == (
+        "pods by selector app=web are controlled by multiple HPAs: [shop/other shop/web]"
+    )
+    assert decision.trace.decided_by is Rule.FAILED
+
+
+@pytest.mark.parametrize(
+    ("version", "minimum", "known", "desired"),
+    [
+        pytest.param("1.36", 0, "True", 0, id="1.36 has the gate off"),
+        pytest.param("1.37", 0, "True", 4, id="1.37 brings back what it took to zero"),
+        pytest.param("1.37", 0, "False", 0, id="1.37 leaves alone what a person took to zero"),
+        pytest.param("1.37", 2, "True", 4, id="1.37 does so with another minimum"),
+        pytest.param("1.35", 0, "False", 4, id="1.35 knows no difference"),
+        pytest.param("1.35", 2, "True", 0, id="1.35 leaves zero alone with a minimum"),
+    ],
+)
+def test_who_comes_back_from_zero(  # noqa: PLR0917 (a row of the table)
+    seen: Maker, now: datetime, version: str, minimum: int, known: str, desired: int
+) -> None:
+    condition = Condition("ScaledToZero", known, "ScaledToZero", "", now)
+    snapshot = replace(
+        seen(0, replicas=0, minimum=minimum, metrics=(QUEUE,)),
+        readings=([3500],),
+        status=Status(conditions=(condition,)),
+    )
+    decision = decide(snapshot, settings=Settings(features=Features.of(version)), now=now)
+
+    assert decision.desired == desired
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"), [pytest.param("1.36", None, id="1.36"), pytest.param("1.37", 7, id="1.37")]
+)
+def test_the_generation_is_told_from_137_on(seen: Maker, now: datetime, version: str, expected: int | None) -> None:
+    decision = decide(seen(500, generation=7), settings=Settings(features=Features.of(version)), now=now)
+
+    assert decision.status.observed_generation == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "kind", "message"),
+    [
+        pytest.param(
+            {"scale": Unavailable("gone")}, "internal", "failed to query scale subresource for //: gone", id="no scale"
+        ),
+        pytest.param({"scale": Unavailable("odd", spec=True)}, "spec", "odd", id="the spec is to blame"),
+        pytest.param({"scale": Scale(3, 3, "")}, "internal", "selector is required", id="no selector"),
+        pytest.param({"scale": Scale(3, 3, "app in (")}, "internal", "couldn't convert selector", id="bad selector"),
+        pytest.param({"readings": ()}, "internal", "no reading of it was handed over", id="no reading"),
+        pytest.param(
+            {"readings": ([1],)}, "internal", "no reading of it was handed over", id="reading of another kind"
+        ),
+        pytest.param({"pods": ()}, "internal", "no pods returned by selector", id="no pods"),
+    ],
+)
+def test_what_stops_a_round(seen: Maker, now: datetime, changes: dict[str, Any], kind: str, message: str) -> None:
+    snapshot = replace(seen(1000), **changes)
+    decision = decide(replace(snapshot, autoscaler=replace(snapshot.autoscaler, namespace="")), now=now)
+
+    assert not decision.rescale
+    assert decision.error is not None
+    assert decision.error.kind == kind
+    assert message in decision.error.message
+
+
+def test_without_a_metric_nothing_is_decided(seen: Maker, now: datetime) -> None:
+    """An API server never stores such an HPA; whoever makes one gets an answer."""
+    assert not decide(seen(1000, metrics=()), now=now).rescale
+
+
+def test_the_trace_tells_the_way(seen: Maker, now: datetime) -> None:
+    behavior = Behavior(Rules((Policy("Pods", 1, MINUTE),)), Rules())
+    lines = list(decide(seen(1000, behavior=behavior), now=now).trace.lines())
+
+    assert lines == [
+        "3 replicas now, allowed are 1 to 10",
+        "cpu resource utilization (percentage of request): 6 replicas, ratio times ready pods",
+        "  measured 100% (3 of 3, 1 per pod), ratio 2, tolerated [down:10.0%, up:10.0%]",
+        "  pods: 3 ready",
+        "stabilization: 6 becomes 6 (lowest 6, highest 6), unchanged",
+        "policy 1 pods in 60s: from 3 to 4",
+        "limits: 6 becomes 4 (bound 4), ScaleUpLimit",
+        "4 replicas wanted, decided by: ScaleUpLimit",
+    ]

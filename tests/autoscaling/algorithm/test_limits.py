@@ -1,0 +1,187 @@
+"""Windows, limits and what is remembered behave as the controller's own tests say."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ocf.autoscaling.algorithm import (
+    Behavior,
+    History,
+    Policy,
+    Recommendation,
+    Rules,
+    ScaleEvent,
+    Settings,
+    hold_down,
+    hold_in_envelope,
+    limited,
+    limited_by_behavior,
+)
+from ocf.autoscaling.algorithm.conditions import MESSAGES
+from ocf.autoscaling.algorithm.history import EARLIEST, changed_within, cutoff, stored
+
+TABLE: Final = Path(__file__).parent / "data" / "upstream.jsonl.gz"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+MINUTE: Final = timedelta(minutes=1)
+
+Case = dict[str, Any]
+
+
+def upstream(kind: str) -> Iterator[Any]:
+    """Yield the cases of Kubernetes' own tests; see `scripts/hpa_oracle/cases.sh`."""
+    with gzip.open(TABLE, "rt", encoding="utf-8") as lines:
+        for position, line in enumerate(lines):
+            row = json.loads(line)
+            if row["kind"] == kind:
+                yield pytest.param(row["in"], row["out"], id=f"{row['test']}-{position}")
+
+
+def instant(milliseconds: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def events(rows: list[list[int]]) -> tuple[ScaleEvent, ...]:
+    return tuple(ScaleEvent(change, instant(at), bool(outdated)) for change, at, outdated in rows)
+
+
+def recommendations(rows: list[list[int]] | None) -> tuple[Recommendation, ...]:
+    return tuple(Recommendation(replicas, instant(at)) for replicas, at in rows or ())
+
+
+def rules(written: Mapping[str, Any] | None) -> Rules:
+    written = written or {}
+    policies = [
+        Policy(each["type"], each["value"], timedelta(seconds=each["periodSeconds"]))
+        for each in written.get("policies") or ()
+    ]
+    window = timedelta(seconds=written.get("stabilizationWindowSeconds") or 0)
+    return Rules(tuple(policies), written.get("selectPolicy") or "Max", window)
+
+
+@pytest.mark.parametrize(("case", "answer"), list(upstream("limited")))
+def test_the_controllers_own_limits(case: list[Any], answer: list[Any]) -> None:
+    current, wanted, minimum, maximum, factor, least = case
+    settings = Settings(scale_up_limit_factor=factor, scale_up_limit_minimum=least)
+    limit = limited(current, wanted, minimum=minimum, maximum=maximum, settings=settings)
+
+    assert [limit.replicas, limit.rule, MESSAGES[limit.rule]] == answer
+
+
+@pytest.mark.parametrize(("case", "answer"), list(upstream("limitedByBehavior")))
+def test_the_controllers_own_limits_of_behavior(case: Case, answer: list[Any]) -> None:
+    args = case["args"]
+    limit = limited_by_behavior(
+        args["CurrentReplicas"],
+        args["DesiredReplicas"],
+        minimum=args["MinReplicas"],
+        maximum=args["MaxReplicas"],
+        behavior=Behavior(rules(args["ScaleUpBehavior"]), rules(args["ScaleDownBehavior"])),
+        history=History((), events(case["ups"]), events(case["downs"])),
+        now=instant(case["now"]),
+    )
+
+    assert [limit.replicas, limit.rule, MESSAGES[limit.rule]] == answer
+
+
+@pytest.mark.parametrize(("case", "answer"), list(upstream("holdDown")))
+def test_the_controllers_own_stabilization(case: Case, answer: Case) -> None:
+    window = timedelta(milliseconds=case["window"])
+    held = hold_down(case["wanted"], recommendations(case["recs"]), window=window, now=instant(case["now"]))
+
+    assert held.replicas == answer["replicas"]
+    assert held.recommendations == recommendations(answer["recs"])
+
+
+@pytest.mark.parametrize(("case", "answer"), list(upstream("holdInEnvelope")))
+def test_the_controllers_own_envelopes(case: Case, answer: Case) -> None:
+    args = case["args"]
+    held = hold_in_envelope(
+        args["DesiredReplicas"],
+        args["CurrentReplicas"],
+        recommendations(case["recs"]),
+        up_window=rules(args["ScaleUpBehavior"]).window or timedelta(),
+        down_window=rules(args["ScaleDownBehavior"]).window or timedelta(),
+        now=instant(case["now"]),
+    )
+
+    assert held.replicas == answer["replicas"]
+    assert held.rule in {None, answer["reason"]}
+    assert held.recommendations == recommendations(answer["recs"])
+
+
+@pytest.mark.parametrize(("case", "answer"), [each for each in upstream("stored") if each.values[0]["behavior"]])
+def test_the_controllers_own_memory(case: Case, answer: Case) -> None:
+    change = case["after"] - case["before"]
+    behavior, side = case["behavior"], "ups" if change > 0 else "downs"
+    longest = rules(behavior["scaleUp" if change > 0 else "scaleDown"]).longest
+    kept = stored(events(case[side]), abs(change), longest=longest, now=instant(case["now"]))
+
+    assert kept == events(answer[side])
+
+
+def test_a_recommendation_on_the_edge_of_the_window_counts_without_behavior_only() -> None:
+    edge = (Recommendation(9, NOON - MINUTE),)
+
+    assert hold_down(3, edge, window=MINUTE, now=NOON).replicas == 9
+    envelope = hold_in_envelope(3, 5, edge, up_window=timedelta(), down_window=MINUTE, now=NOON)
+    assert envelope.replicas == 3
+    assert len(envelope.recommendations) == 2, "the place of an entry on the edge is not free"
+
+
+def test_the_last_old_recommendation_gives_its_place() -> None:
+    old = tuple(Recommendation(n, NOON - 9 * MINUTE) for n in (1, 2))
+
+    assert hold_down(3, old, window=MINUTE, now=NOON).recommendations == (old[0], Recommendation(3, NOON))
+
+
+def test_an_outdated_change_still_counts_by_its_time() -> None:
+    """A policy that was made longer counts changes whose places had been given up already."""
+    outdated = (ScaleEvent(7, NOON - MINUTE, outdated=True),)
+
+    assert changed_within(2 * MINUTE, outdated, NOON) == 7
+    assert stored(outdated, 2, longest=2 * MINUTE, now=NOON) == (ScaleEvent(2, NOON),)
+
+
+def test_a_window_may_reach_back_before_the_beginning_of_time() -> None:
+    assert cutoff(EARLIEST, MINUTE) == EARLIEST
+
+
+@pytest.mark.parametrize(
+    ("rules_up", "expected"),
+    [
+        pytest.param(Rules((Policy("Percent", 10, MINUTE),)), 111, id="10 percent of 100 are 11, in doubles"),
+        pytest.param(Rules((), "Max"), 100, id="no policy, the largest: nothing is allowed"),
+        pytest.param(Rules((), "Min"), 500, id="no policy, the smallest: all is allowed"),
+        pytest.param(Rules((Policy("Pods", 5, MINUTE),), "Disabled"), 100, id="disabled"),
+        pytest.param(Rules((Policy("Pods", 5, MINUTE), Policy("Cows", 9, MINUTE)), "Min"), 105, id="unknown type"),
+        pytest.param(Rules((Policy("Pods", 2**31 - 1, MINUTE),)), 100, id="an overflow allows nothing"),
+    ],
+)
+def test_growth_is_limited(rules_up: Rules, expected: int) -> None:
+    behavior = Behavior(rules_up, Rules())
+    limit = limited_by_behavior(100, 500, minimum=1, maximum=1000, behavior=behavior, history=History(), now=NOON)
+
+    assert limit.replicas == expected
+
+
+@pytest.mark.parametrize(
+    ("rules_down", "expected"),
+    [
+        pytest.param(Rules((Policy("Percent", 90, MINUTE),)), 1, id="90 percent of 20 leave 1, in doubles"),
+        pytest.param(Rules((), "Max"), 20, id="no policy, the largest: nothing is allowed"),
+        pytest.param(Rules((), "Min"), 1, id="no policy, the smallest: all is allowed"),
+        pytest.param(Rules((Policy("Pods", 5, MINUTE),), "Disabled"), 20, id="disabled"),
+        pytest.param(Rules((Policy("Pods", 5, MINUTE), Policy("Cows", 9, MINUTE))), 15, id="unknown type"),
+    ],
+)
+def test_shrinking_is_limited(rules_down: Rules, expected: int) -> None:
+    behavior = Behavior(Rules(), rules_down)
+    limit = limited_by_behavior(20, 0, minimum=1, maximum=1000, behavior=behavior, history=History(), now=NOON)
+
+    assert limit.replicas == expected

@@ -1,0 +1,492 @@
+"""A lint finds what the API server accepts and production regrets, and nothing in an HPA that is well."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kubernetes.client import V2HorizontalPodAutoscaler
+
+from ocf.autoscaling import Code, Finding, Gates, Severity, autoscale, lint, metrics, validate
+from ocf.errors import ManifestError
+from ocf.objects import Manifest, with_field
+
+FULL = {"requests": {"cpu": "500m", "memory": "64Mi"}, "limits": {"cpu": "1", "memory": "128Mi"}}
+TARGET = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+
+
+def workload(
+    *resources: Manifest, name: str = "web", labels: Manifest | None = None, pod: Manifest | None = None, **spec: Any
+) -> Manifest:
+    labels = {"app": name} if labels is None else labels
+    containers = [{"name": f"c{number}", "resources": each} for number, each in enumerate(resources)]
+    template = {"metadata": {"labels": labels}, "spec": {"containers": containers, **(pod or {})}}
+    spec = {"selector": {"matchLabels": labels}, "template": template, **spec}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": name}, "spec": spec}
+
+
+def resource(name: str = "cpu", **target: Any) -> Manifest:
+    target = target or {"averageUtilization": 60}
+    kind = "Utilization" if "averageUtilization" in target else "AverageValue"
+    return {"type": "Resource", "resource": {"name": name, "target": {"type": kind, **target}}}
+
+
+def queue(**more: Any) -> Manifest:
+    target = {"type": "Value", "value": "5"}
+    return {"type": "External", "external": {"metric": {"name": "q", **more}, "target": target}}
+
+
+def hpa(name: str = "web", target: Manifest | None = None, **spec: Any) -> Manifest:
+    spec = {"scaleTargetRef": target or TARGET, "minReplicas": 2, "maxReplicas": 10, "metrics": [resource()], **spec}
+    return {"metadata": {"name": name}, "spec": spec}
+
+
+def policy(kind: str, value: int, period: int = 60) -> Manifest:
+    return {"type": kind, "value": value, "periodSeconds": period}
+
+
+def found(manifest: Manifest, target: Any = None, others: Any = ()) -> list[tuple[str, str, str]]:
+    return [(each.severity.value, each.code.value, each.path) for each in lint(manifest, target, others)]
+
+
+WELL = workload(FULL)
+
+
+def test_what_is_well_is_left_alone() -> None:
+    assert lint(hpa(), WELL) == ()
+    assert lint(hpa(behavior={}), WELL) == ()
+    assert lint(hpa(metrics=[queue()])) == ()
+
+
+TARGETS = [
+    pytest.param(hpa(), workload({}), ("error", "missing-request", "spec.metrics[0].resource"), id="no request"),
+    pytest.param(hpa(), workload(FULL, {}), ("error", "missing-request", "spec.metrics[0].resource"), id="in any"),
+    pytest.param(
+        hpa(metrics=[{"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "x", "target": {
+            "type": "AverageValue", "averageValue": "1"}}}]),
+        WELL,
+        ("error", "unknown-container", "spec.metrics[0].containerResource.container"),
+        id="a container that is not there",
+    ),
+    pytest.param(hpa(), None, ("info", "unknown-requests", "spec.metrics[0]"), id="requests not known"),
+    *(
+        pytest.param(
+            hpa(),
+            workload(FULL, replicas=count),
+            ("warning", "fixed-replicas", "spec.scaleTargetRef"),
+            id=f"{count} replicas",
+        )
+        for count in (3, 0)
+    ),
+    pytest.param(
+        hpa(target={"apiVersion": "apps/v1", "kind": "DaemonSet", "name": "web"}, metrics=[queue()]),
+        None,
+        ("error", "cannot-scale", "spec.scaleTargetRef.kind"),
+        id="no scale",
+    ),
+]  # fmt: skip
+METRICS = [
+    pytest.param(hpa(metrics=[]), WELL, ("info", "default-metric", "spec.metrics"), id="filled in"),
+    pytest.param(
+        hpa(metrics=[resource(), queue(), resource(averageValue="500m")]),
+        WELL,
+        ("warning", "duplicate-metric", "spec.metrics[2]"),
+        id="the same resource",
+    ),
+    pytest.param(
+        hpa(metrics=[queue(selector={"matchLabels": {"a": "b"}}), queue(selector={"matchLabels": {"a": "b"}})]),
+        None,
+        ("warning", "duplicate-metric", "spec.metrics[1]"),
+        id="the same selector",
+    ),
+    pytest.param(
+        hpa(metrics=[queue(selector={"matchLabels": {"-": "b"}})]),
+        None,
+        ("error", "invalid-selector", "spec.metrics[0].external.metric.selector"),
+        id="selector",
+    ),
+    pytest.param(
+        hpa(metrics=[{"type": "Resource", "resource": {"name": "cpu", "target": {
+            "type": "Value", "averageUtilization": 50}}}]),
+        WELL,
+        ("warning", "mismatched-target", "spec.metrics[0].resource.target.type"),
+        id="type and value disagree",
+    ),
+    pytest.param(
+        hpa(metrics=[resource("nvidia.com/gpu", averageValue="1")]),
+        WELL,
+        ("error", "unknown-resource", "spec.metrics[0].resource.name"),
+        id="a resource that is not measured",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=3)]),
+        WELL,
+        ("info", "coarse-utilization", "spec.metrics[0].resource.target.averageUtilization"),
+        id="few percent",
+    ),
+    pytest.param(
+        hpa(metrics=[resource("memory", averageUtilization=60)]),
+        WELL,
+        ("info", "flat-memory", "spec.metrics[0].resource"),
+        id="memory",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=120)]),
+        workload({"requests": {"cpu": "1"}}),
+        ("warning", "unbounded-utilization", "spec.metrics[0].resource.target.averageUtilization"),
+        id="above 100 without limits",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=95)]),
+        workload({"limits": {"cpu": "1"}}),
+        ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
+        id="limits end within the tolerance",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=190)]),
+        WELL,
+        ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
+        id="limits of twice the requests end within the tolerance",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageValue="1900m")]),
+        workload(FULL, FULL),
+        ("error", "never-up", "spec.metrics[0].resource.target.averageValue"),
+        id="limits of all containers end within the tolerance of an amount",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=95)]),
+        workload({}, pod={"resources": {"limits": {"cpu": "1"}}}),
+        ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
+        id="limits of the pod end within the tolerance",
+    ),
+    pytest.param(
+        hpa(metrics=[resource(averageUtilization=80)], behavior={"scaleUp": {"tolerance": "0.3"}}),
+        workload({"limits": {"cpu": "1"}}),
+        ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
+        id="limits end within a tolerance of its own",
+    ),
+]  # fmt: skip
+DOWN = "spec.behavior.scaleDown"
+BEHAVIOR = [
+    pytest.param(hpa(minReplicas=5, maxReplicas=5), WELL, ("warning", "constant-size", "spec.maxReplicas"), id="size"),
+    pytest.param(
+        hpa(behavior={"scaleUp": {"selectPolicy": "Disabled", "policies": [policy("Pods", 1)]}}),
+        WELL,
+        ("info", "idle-rules", "spec.behavior.scaleUp"),
+        id="policies of a direction that is disabled",
+    ),
+    pytest.param(
+        hpa(behavior={"scaleDown": {"selectPolicy": "Disabled"}}),
+        WELL,
+        ("info", "never-down", f"{DOWN}.selectPolicy"),
+        id="down disabled",
+    ),
+    pytest.param(
+        hpa(behavior={"scaleDown": {"tolerance": "10"}}),
+        WELL,
+        ("error", "never-down", f"{DOWN}.tolerance"),
+        id="a tolerance in percent",
+    ),
+    *(
+        pytest.param(
+            hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": window}}),
+            WELL,
+            ("info", "idle-window", "spec.behavior.scaleUp.stabilizationWindowSeconds"),
+            id=f"a window of {window} s: what is as old as the window does not count",
+        )
+        for window in (1, 15)
+    ),
+    pytest.param(
+        hpa(behavior={"scaleDown": {"policies": [policy("Percent", 100), policy("Pods", 1)]}}),
+        WELL,
+        ("info", "idle-policy", f"{DOWN}.policies[1]"),
+        id="beside one without bounds",
+    ),
+    pytest.param(
+        hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 2)]}}),
+        WELL,
+        ("info", "idle-policy", "spec.behavior.scaleUp.policies[0]"),
+        id="beside a larger one",
+    ),
+    pytest.param(
+        hpa(behavior={"scaleUp": {"selectPolicy": "Min", "policies": [policy("Pods", 1), policy("Pods", 2)]}}),
+        WELL,
+        ("info", "idle-policy", "spec.behavior.scaleUp.policies[1]"),
+        id="beside a smaller one that counts",
+    ),
+    pytest.param(
+        hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 1)]}}),
+        WELL,
+        ("info", "idle-policy", "spec.behavior.scaleUp.policies[1]"),
+        id="the same twice",
+    ),
+    pytest.param(
+        hpa(maxReplicas=50, behavior={"scaleDown": {"policies": [policy("Pods", 1, 300)]}}),
+        WELL,
+        ("warning", "slow-drain", f"{DOWN}.policies"),
+        id="hours",
+    ),
+]
+
+
+@pytest.mark.parametrize(("manifest", "target", "expected"), [*TARGETS, *METRICS, *BEHAVIOR])
+def test_it_finds_just_this(manifest: Manifest, target: Any, expected: tuple[str, str, str]) -> None:
+    """The API server takes each of them."""
+    assert validate(manifest) == ()
+    assert found(manifest, target) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("manifest", "target"),
+    [
+        pytest.param(hpa(metrics=[resource(averageUtilization=90)]), workload({"limits": {"cpu": "1"}}), id="90"),
+        pytest.param(hpa(metrics=[resource(averageUtilization=120)]), WELL, id="above 100 with limits"),
+        pytest.param(
+            hpa(
+                metrics=[
+                    {
+                        "type": "Pods",
+                        "pods": {
+                            "metric": {"name": "cpu"},
+                            "target": {"type": "AverageValue", "averageValue": "1", "averageUtilization": 5},
+                        },
+                    }
+                ]
+            ),
+            workload({}),
+            id="a share that does not count, of what is no resource",
+        ),
+        pytest.param(hpa(metrics=[resource(averageUtilization=100)]), workload({"requests": {"cpu": "1"}}), id="100"),
+        pytest.param(hpa(metrics=[resource(averageUtilization=10)]), WELL, id="10 percent"),
+        pytest.param(hpa(metrics=[resource(averageValue="1800m")]), workload(FULL, FULL), id="an amount below limits"),
+        pytest.param(
+            hpa(metrics=[resource(averageValue="9")]), workload(FULL, {}), id="an amount, one without a limit"
+        ),
+        pytest.param(hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": 16}}), WELL, id="a window of two looks"),
+        pytest.param(
+            hpa(maxReplicas=14, behavior={"scaleDown": {"policies": [policy("Pods", 1, 300)]}}), WELL, id="an hour"
+        ),
+        pytest.param(
+            hpa(behavior={"scaleDown": {"policies": [policy("Pods", 1), policy("Percent", 10)]}}), WELL, id="two kinds"
+        ),
+        pytest.param(
+            hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 2, 120)]}}), WELL, id="two periods"
+        ),
+        pytest.param(hpa(maxReplicas=3, behavior={"scaleUp": {}}), WELL, id="the server's own policies"),
+        pytest.param(hpa(behavior={"scaleDown": {"tolerance": "0.9"}}), WELL, id="a wide tolerance"),
+        pytest.param(hpa(metrics=[queue(), queue(selector={})]), None, id="with and without a selector"),
+    ],
+)
+def test_the_neighbour_of_a_mistake_is_none(manifest: Manifest, target: Any) -> None:
+    assert found(manifest, target) == []
+
+
+class TestExplanations:
+    def text(self, manifest: Manifest, target: Any = WELL) -> str:
+        (finding,) = lint(manifest, target)
+        return finding.explanation
+
+    def test_a_drain_says_how_long(self) -> None:
+        manifest = hpa(minReplicas=1, maxReplicas=50, behavior={"scaleDown": {"policies": [policy("Pods", 1, 300)]}})
+
+        assert self.text(manifest) == "From 50 pods to 1 it takes 4 h 5 min after the load has gone."
+
+    def test_a_drain_without_end_says_so(self) -> None:
+        slow = {"scaleDown": {"policies": [policy("Pods", 1, 1800)]}}
+
+        assert "more than three days" in self.text(hpa(maxReplicas=1000, behavior=slow))
+
+    def test_a_missing_request_names_the_containers(self) -> None:
+        assert "c1, c2 requests no cpu" in self.text(hpa(), workload(FULL, {}, {}))
+
+    @pytest.mark.parametrize(
+        ("target", "enough"),
+        [
+            ({"averageUtilization": 60}, "from 3 pods to 2 the average has to fall to 40 percent"),
+            ({"averageValue": "96Mi"}, "to 64Mi"),
+        ],
+    )
+    def test_memory_says_how_far_it_has_to_fall(self, target: Manifest, enough: str) -> None:
+        assert enough in self.text(hpa(metrics=[resource("memory", **target)]))
+
+    def test_an_unreachable_target_shows_the_numbers(self) -> None:
+        text = self.text(hpa(metrics=[resource(averageUtilization=95)]), workload({"limits": {"cpu": "1"}}))
+
+        assert "The limits allow 100 percent of the requests, which never exceeds the target of 95 percent" in text
+        assert "the tolerance of 10 percent" in text
+
+    def test_an_unreachable_amount_shows_the_numbers(self) -> None:
+        text = self.text(hpa(metrics=[resource(averageValue="1")]), workload(FULL))
+
+        assert "The limits allow 1 per pod, which never exceeds the target of 1 by more than" in text
+
+    @pytest.mark.parametrize(("selection", "word"), [("Max", "less"), ("Min", "more")])
+    def test_an_idle_policy_says_which_one_decides(self, selection: str, word: str) -> None:
+        twice = {"selectPolicy": selection, "policies": [policy("Pods", 1), policy("Pods", 1)]}
+
+        assert self.text(hpa(behavior={"scaleUp": twice})) == (
+            f"It never decides: policies[0] never allows {word}, and selectPolicy is {selection}."
+        )
+
+
+class TestNeighbours:
+    def test_two_autoscalers_of_one_target(self) -> None:
+        (finding,) = lint(hpa(), WELL, [kinded(hpa()), kinded(hpa("other", {**TARGET, "apiVersion": "apps/v1beta1"}))])
+
+        assert (finding.code, finding.severity) == (Code.SHARED_TARGET, Severity.ERROR)
+        assert finding.explanation.startswith("HorizontalPodAutoscaler other scales the same target")
+
+    @pytest.mark.parametrize(
+        "target",
+        [{**TARGET, "name": "x"}, {**TARGET, "kind": "StatefulSet"}, {**TARGET, "apiVersion": "example.com/v1"}],
+        ids=["name", "kind", "group"],
+    )
+    def test_another_target_is_fine(self, target: Manifest) -> None:
+        assert found(hpa(), WELL, [kinded(hpa("other", target))]) == []
+
+    def test_another_namespace_is_fine(self) -> None:
+        other = kinded(hpa("other"))
+        other["metadata"]["namespace"] = "elsewhere"
+
+        assert found(hpa(), WELL, [other]) == []
+
+    @pytest.mark.parametrize(
+        ("ours", "theirs"),
+        [
+            pytest.param({"app": "a"}, {"app": "a"}, id="the same"),
+            pytest.param({"app": "a"}, {"app": "a", "tier": "b"}, id="ours matches theirs"),
+            pytest.param({"app": "a", "tier": "b"}, {"app": "a"}, id="theirs matches ours"),
+        ],
+    )
+    def test_selectors_that_match_the_pods_of_the_other(self, ours: Manifest, theirs: Manifest) -> None:
+        neighbour = workload(FULL, name="other", labels=theirs)
+        others = [kinded(hpa("second", {**TARGET, "name": "other"})), neighbour]
+
+        assert found(hpa(), workload(FULL, labels=ours), others) == [
+            ("error", "overlapping-selectors", "spec.scaleTargetRef")
+        ]
+
+    def test_selectors_apart_are_fine(self) -> None:
+        neighbour = workload(FULL, name="other")
+
+        assert (
+            found(hpa(), WELL, [kinded(hpa("second", {**TARGET, "name": "other"})), neighbour, {"kind": "Service"}])
+            == []
+        )
+
+
+def kinded(manifest: Manifest) -> Manifest:
+    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", **manifest}
+
+
+def test_models_are_taken_everywhere() -> None:
+    made = autoscale(WELL, max_replicas=5, metrics=[metrics.cpu(average_utilization=60)]).hpa
+    other = V2HorizontalPodAutoscaler.model_validate(hpa("other"))
+
+    assert [finding.code for finding in lint(made, WELL, [other])] == [Code.SHARED_TARGET]
+
+
+def test_what_the_server_would_refuse_is_left_to_validation() -> None:
+    assert lint(hpa(maxReplicas=0)) == ()
+    assert lint(hpa(minReplicas=0, metrics=[queue()])) == ()
+    assert lint(hpa(minReplicas=0, metrics=[]), gates=Gates.of("1.37")) == ()
+
+
+def test_a_name_that_is_missing_stops_no_lint() -> None:
+    """A template of an HPA gets its name later."""
+    assert [each[1] for each in found({"spec": hpa()["spec"]})] == ["unknown-requests"]
+
+
+def test_what_cannot_be_decoded_is_refused() -> None:
+    with pytest.raises(ManifestError, match="unknown field"):
+        lint(hpa(maxReplica=3))
+
+
+def test_the_input_is_left_alone() -> None:
+    manifest, target = hpa(behavior={}), workload({}, replicas=3)
+    before = copy.deepcopy((manifest, target))
+    lint(manifest, target, [manifest, target])
+
+    assert (manifest, target) == before
+
+
+def test_every_code_has_a_row() -> None:
+    """So that none is there that cannot be found, and none is found that is not told here."""
+    rows: list[Any] = [*TARGETS, *METRICS, *BEHAVIOR]
+    shown = {row.values[2][1] for row in rows} | {"shared-target", "overlapping-selectors"}
+
+    assert shown == {code.value for code in Code}
+
+
+def test_the_json_form_is_stable() -> None:
+    finding = Finding(Code.NEVER_UP, Severity.ERROR, "spec.x", "Because.", "Do.")
+
+    assert finding.to_json() == {
+        "code": "never-up",
+        "severity": "error",
+        "path": "spec.x",
+        "explanation": "Because.",
+        "mend": "Do.",
+    }
+    assert str(finding) == "spec.x: error never-up: Because. Do."
+
+
+rules = st.fixed_dictionaries(
+    {},
+    optional={
+        "stabilizationWindowSeconds": st.integers(0, 3600),
+        "selectPolicy": st.sampled_from(["Max", "Min", "Disabled"]),
+        "tolerance": st.sampled_from(["0", "0.1", "1", "5", "m"]),
+        "policies": st.lists(
+            st.builds(policy, st.sampled_from(["Pods", "Percent"]), st.integers(1, 200), st.integers(1, 1800)),
+            min_size=1,
+            max_size=3,
+        ),
+    },
+)
+
+
+@given(st.integers(1, 5), st.integers(5, 40), rules, rules)
+def test_every_finding_points_into_the_spec_and_says_something(
+    low: int, high: int, up: Manifest, down: Manifest
+) -> None:
+    manifest = hpa(minReplicas=low, maxReplicas=high, behavior={"scaleUp": up, "scaleDown": down})
+    for finding in lint(manifest, WELL):
+        assert finding.path.startswith("spec.")
+        assert finding.explanation.endswith(".")
+        assert finding.mend.endswith(".")
+
+
+anything: st.SearchStrategy[Any] = (
+    st.none() | st.text(max_size=3) | st.integers(0, 3) | st.just([]) | st.just({}) | st.just([None, "x", {}])
+)
+places = st.sampled_from(
+    [
+        ("spec",),
+        ("spec", "template"),
+        ("spec", "template", "spec"),
+        ("spec", "template", "spec", "containers"),
+        ("spec", "template", "spec", "initContainers"),
+        ("spec", "template", "spec", "resources"),
+        ("spec", "template", "metadata"),
+        ("spec", "template", "metadata", "labels"),
+        ("spec", "selector"),
+        ("spec", "replicas"),
+        ("metadata", "namespace"),
+        ("spec", "scaleTargetRef"),
+    ]
+)
+
+
+@given(places, anything)
+def test_a_malformed_target_or_neighbour_stops_no_lint(place: tuple[str, ...], value: Any) -> None:
+    """It is judged by its own validation."""
+    broken = with_field(workload(FULL, name="other"), place, value)
+    others = [
+        broken,
+        kinded(hpa("second", {**TARGET, "name": "other"})),
+        with_field(kinded(hpa("third")), place, value),
+    ]
+    lint(hpa(), with_field(WELL, place, value), others)
