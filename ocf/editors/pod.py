@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Final
 
-from ocf.editors.editor import Editor
 from ocf.editors.keyed import KeyedList, ensure_entry, remove_entry
-from ocf.editors.values import field_type, own_or_none, require
+from ocf.editors.pull_secrets import PullSecretsEditor
+from ocf.editors.values import own_or_none, require
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
-    from kubernetes.client import V1LocalObjectReference, V1PodSecurityContext, V1PodSpec, V1Toleration, V1Volume
+    from kubernetes.client import V1PodSecurityContext, V1PodSpec, V1Toleration, V1Volume
 
 __all__ = ["PodSpecEditor"]
 
@@ -24,12 +24,9 @@ def _whole_toleration(toleration: V1Toleration) -> Hashable:
 
 _VOLUMES: Final[KeyedList[V1PodSpec, V1Volume]] = KeyedList("volumes", key=lambda volume: volume.name)
 _TOLERATIONS: Final[KeyedList[V1PodSpec, V1Toleration]] = KeyedList("tolerations", key=_whole_toleration)
-_PULL_SECRETS: Final[KeyedList[V1PodSpec, V1LocalObjectReference]] = KeyedList(
-    "image_pull_secrets", key=lambda reference: reference.name
-)
 
 
-class PodSpecEditor(Editor["V1PodSpec"]):
+class PodSpecEditor(PullSecretsEditor["V1PodSpec"]):
     """Edits the spec of a pod; its containers have an editor of their own.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#PodSpec.
@@ -169,26 +166,3 @@ class PodSpecEditor(Editor["V1PodSpec"]):
             ConfigError: If it is no text.
         """
         remove_entry(self._raw, "node_selector", key)
-
-    def ensure_image_pull_secret(self, name: str) -> None:
-        """Let images be pulled with a secret.
-
-        Args:
-            name: Name of the secret.
-
-        Raises:
-            ConfigError: If it is no text.
-        """
-        reference = field_type(type(self._raw), "image_pull_secrets")
-        _PULL_SECRETS.ensure(self._raw, reference(name=require("imagePullSecrets", name, str)))
-
-    def remove_image_pull_secret(self, name: str) -> None:
-        """Drop every reference to a pull secret.
-
-        Args:
-            name: Name of the secret.
-
-        Raises:
-            ConfigError: If it is no text.
-        """
-        _PULL_SECRETS.remove(self._raw, require("imagePullSecrets", name, str))

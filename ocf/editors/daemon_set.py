@@ -1,0 +1,60 @@
+"""The spec of a DaemonSet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ocf.editors.editor import Editor
+from ocf.editors.values import own_or_none
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1DaemonSetSpec, V1DaemonSetUpdateStrategy  # noqa: F401 (one is a base's argument)
+
+__all__ = ["DaemonSetSpecEditor"]
+
+
+class DaemonSetSpecEditor(Editor["V1DaemonSetSpec"]):
+    """Edits the spec of a DaemonSet; its pod template has editors of its own.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/daemon-set-v1/.
+
+    Args:
+        raw: The live spec.
+
+    Example:
+        >>> from kubernetes.client import V1DaemonSetSpec, V1LabelSelector, V1PodTemplateSpec
+        >>> spec = V1DaemonSetSpec(selector=V1LabelSelector(), template=V1PodTemplateSpec())
+        >>> DaemonSetSpecEditor(spec).set_min_ready_seconds(5)
+        >>> spec.min_ready_seconds
+        5
+    """
+
+    __slots__ = ()
+
+    def set_update_strategy(self, strategy: V1DaemonSetUpdateStrategy | None) -> None:
+        """Set how pods are replaced when the template changes.
+
+        Args:
+            strategy: Replaces the whole strategy; a copy is stored. None unsets the field, and the API server takes
+                `RollingUpdate`.
+
+        Raises:
+            ConfigError: If it is no such strategy.
+        """
+        self._raw.update_strategy = own_or_none(self._raw, "update_strategy", strategy)
+
+    def set_min_ready_seconds(self, seconds: int | None) -> None:
+        """Set how long a pod must be ready before it counts as available.
+
+        Args:
+            seconds: The time. None unsets the field, and the API server takes 0.
+        """
+        self._raw.min_ready_seconds = seconds
+
+    def set_revision_history_limit(self, limit: int | None) -> None:
+        """Set how many old revisions are kept for a rollback.
+
+        Args:
+            limit: Their number. None unsets the field, and the API server takes 10.
+        """
+        self._raw.revision_history_limit = limit

@@ -1,0 +1,71 @@
+"""The spec of a PodDisruptionBudget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ocf.editors.editor import Editor
+from ocf.editors.values import own_or_none
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1LabelSelector, V1PodDisruptionBudgetSpec  # noqa: F401 (one is a base's argument)
+
+__all__ = ["PodDisruptionBudgetSpecEditor"]
+
+
+class PodDisruptionBudgetSpecEditor(Editor["V1PodDisruptionBudgetSpec"]):
+    """Edits how many pods an eviction must leave.
+
+    The API takes one of the two bounds: who sets the one has to clear the other if the baseline has it.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/pod-disruption-budget-v1/.
+
+    Args:
+        raw: The live spec.
+
+    Example:
+        >>> from kubernetes.client import V1PodDisruptionBudgetSpec
+        >>> spec = PodDisruptionBudgetSpecEditor(V1PodDisruptionBudgetSpec(min_available=1))
+        >>> spec.set_min_available(None)
+        >>> spec.set_max_unavailable("25%")
+        >>> spec.raw.min_available, spec.raw.max_unavailable
+        (None, '25%')
+    """
+
+    __slots__ = ()
+
+    def set_min_available(self, pods: int | str | None) -> None:
+        """Set how many pods must stay.
+
+        Args:
+            pods: Their number, or a percentage, `50%`. None unsets the field.
+        """
+        self._raw.min_available = pods
+
+    def set_max_unavailable(self, pods: int | str | None) -> None:
+        """Set how many pods may be missing.
+
+        Args:
+            pods: Their number, or a percentage, `25%`. None unsets the field.
+        """
+        self._raw.max_unavailable = pods
+
+    def set_selector(self, selector: V1LabelSelector | None) -> None:
+        """Set which pods are protected.
+
+        Args:
+            selector: Replaces the whole selector; a copy is stored. An empty one stands for all pods of the namespace.
+                None unsets the field, which protects none.
+
+        Raises:
+            ConfigError: If it is no selector.
+        """
+        self._raw.selector = own_or_none(self._raw, "selector", selector)
+
+    def set_unhealthy_pod_eviction_policy(self, policy: str | None) -> None:
+        """Set when pods that are not ready may be evicted.
+
+        Args:
+            policy: `IfHealthyBudget` or `AlwaysAllow`. None unsets the field, which means `IfHealthyBudget`.
+        """
+        self._raw.unhealthy_pod_eviction_policy = policy

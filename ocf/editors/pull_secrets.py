@@ -1,0 +1,54 @@
+"""The pull secrets of a pod or of a service account: the same list, with the same edits."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from ocf.editors.editor import Editor
+from ocf.editors.keyed import KeyedList
+from ocf.editors.values import field_type, require
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1LocalObjectReference
+    from pydantic import BaseModel
+
+__all__ = ["PullSecretsEditor"]
+
+ModelT = TypeVar("ModelT", bound="BaseModel")
+
+_PULL_SECRETS: Final[KeyedList[Any, V1LocalObjectReference]] = KeyedList(
+    "image_pull_secrets", key=lambda reference: reference.name
+)
+
+
+class PullSecretsEditor(Editor[ModelT]):
+    """Edits `imagePullSecrets` of whatever has them.
+
+    Args:
+        raw: The live model.
+    """
+
+    __slots__ = ()
+
+    def ensure_image_pull_secret(self, name: str) -> None:
+        """Let images be pulled with a secret.
+
+        Args:
+            name: Name of the secret.
+
+        Raises:
+            ConfigError: If it is no text.
+        """
+        reference = field_type(type(self._raw), "image_pull_secrets")
+        _PULL_SECRETS.ensure(self._raw, reference(name=require("imagePullSecrets", name, str)))
+
+    def remove_image_pull_secret(self, name: str) -> None:
+        """Drop every reference to a pull secret.
+
+        Args:
+            name: Name of the secret.
+
+        Raises:
+            ConfigError: If it is no text.
+        """
+        _PULL_SECRETS.remove(self._raw, require("imagePullSecrets", name, str))

@@ -1,0 +1,110 @@
+"""The spec of a StatefulSet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ocf.editors.editor import Editor
+from ocf.editors.keyed import KeyedList
+from ocf.editors.values import own_or_none
+
+if TYPE_CHECKING:
+    from kubernetes.client import (
+        V1PersistentVolumeClaim,
+        V1StatefulSetPersistentVolumeClaimRetentionPolicy,
+        V1StatefulSetSpec,
+        V1StatefulSetUpdateStrategy,
+    )
+
+__all__ = ["VOLUME_CLAIM_TEMPLATES", "StatefulSetSpecEditor"]
+
+VOLUME_CLAIM_TEMPLATES: Final[KeyedList[V1StatefulSetSpec, V1PersistentVolumeClaim]] = KeyedList(
+    "volume_claim_templates", key=lambda claim: claim.metadata.name if claim.metadata else None
+)
+"""The claims that each pod of a StatefulSet gets, by name."""
+
+
+class StatefulSetSpecEditor(Editor["V1StatefulSetSpec"]):
+    """Edits the spec of a StatefulSet; its pod template and its claims have editors of their own.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/stateful-set-v1/.
+
+    Args:
+        raw: The live spec.
+
+    Example:
+        >>> from kubernetes.client import V1LabelSelector, V1PodTemplateSpec, V1StatefulSetSpec
+        >>> spec = V1StatefulSetSpec(selector=V1LabelSelector(), template=V1PodTemplateSpec())
+        >>> StatefulSetSpecEditor(spec).set_pod_management_policy("Parallel")
+        >>> spec.pod_management_policy
+        'Parallel'
+    """
+
+    __slots__ = ()
+
+    def set_replicas(self, replicas: int | None) -> None:
+        """Set the number of pods.
+
+        Args:
+            replicas: Number of pods. None unsets the field, which leaves it to an autoscaler; without one the API
+                server takes 1.
+        """
+        self._raw.replicas = replicas
+
+    def set_service_name(self, name: str | None) -> None:
+        """Set the Service under which the pods have names; it cannot be changed once the object is there.
+
+        Args:
+            name: Name of a headless Service. None unsets the field.
+        """
+        self._raw.service_name = name
+
+    def set_pod_management_policy(self, policy: str | None) -> None:
+        """Set whether pods come one after the other; it cannot be changed once the object is there.
+
+        Args:
+            policy: `OrderedReady` or `Parallel`. None unsets the field, and the API server takes `OrderedReady`.
+        """
+        self._raw.pod_management_policy = policy
+
+    def set_update_strategy(self, strategy: V1StatefulSetUpdateStrategy | None) -> None:
+        """Set how pods are replaced when the template changes.
+
+        Args:
+            strategy: Replaces the whole strategy; a copy is stored. None unsets the field, and the API server takes
+                `RollingUpdate`.
+
+        Raises:
+            ConfigError: If it is no such strategy.
+        """
+        self._raw.update_strategy = own_or_none(self._raw, "update_strategy", strategy)
+
+    def set_revision_history_limit(self, limit: int | None) -> None:
+        """Set how many old revisions are kept for a rollback.
+
+        Args:
+            limit: Their number. None unsets the field, and the API server takes 10.
+        """
+        self._raw.revision_history_limit = limit
+
+    def set_min_ready_seconds(self, seconds: int | None) -> None:
+        """Set how long a pod must be ready before it counts as available.
+
+        Args:
+            seconds: The time. None unsets the field, and the API server takes 0.
+        """
+        self._raw.min_ready_seconds = seconds
+
+    def set_persistent_volume_claim_retention_policy(
+        self, policy: V1StatefulSetPersistentVolumeClaimRetentionPolicy | None
+    ) -> None:
+        """Set what becomes of the claims when pods go.
+
+        Args:
+            policy: Replaces the whole policy; a copy is stored. None unsets the field, and the claims stay.
+
+        Raises:
+            ConfigError: If it is no such policy.
+        """
+        field = "persistent_volume_claim_retention_policy"
+        self._raw.persistent_volume_claim_retention_policy = own_or_none(self._raw, field, policy)
