@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from ocf.editors import ContainerEditor, ContainerSelector, all_containers
+from ocf.editors import ContainerEditor, ContainerSelector, ObjectMetaEditor, all_containers
 from ocf.objects import copy_model
-from ocf.primitives.mutator import BaseMutator, BoundRecorder, CategoryDescriptor, call_edit, require_callable
+from ocf.primitives.contents import DATA_HASH, combined_hash
+from ocf.primitives.mutator import BaseMutator, BoundRecorder, CategoryDescriptor, Edits, call_edit, require_callable
 from ocf.primitives.parts import Part
+from ocf.primitives.presence import Presence
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["ContainerEdits", "ContainerPresence", "PodTemplateMutator"]
 
 
-class ContainerPresence(CategoryDescriptor["PresenceRecorder"]):
+class ContainerPresence(Presence["V1Container"]):
     """A category that adds and removes containers, in order of recording.
 
     Args:
@@ -33,41 +35,7 @@ class ContainerPresence(CategoryDescriptor["PresenceRecorder"]):
     """
 
     def __init__(self, containers: KeyedList[Any, V1Container], path: str = "spec.template.spec") -> None:
-        super().__init__(PresenceRecorder)
-        self._containers = containers
-        self._part = Part(path)
-
-    def apply(self, target: Any, records: list[_Presence]) -> None:
-        """Add and remove, in order."""
-        pod_spec = self._part.of(target)
-        for record in records:
-            if record.container is not None:
-                self._containers.ensure(pod_spec, record.container)
-            else:
-                self._containers.remove(pod_spec, *record.removed)
-        self._part.keep(target, pod_spec)
-
-
-class _Presence(NamedTuple):
-    """Either a container to be there, or names not to be there."""
-
-    container: V1Container | None
-    removed: tuple[str, ...] = ()
-
-
-class PresenceRecorder(BoundRecorder):
-    """Records which containers are there."""
-
-    __slots__ = ()
-
-    def ensure(self, container: V1Container) -> None:
-        """Record that a container is there."""
-        # Copied now: what the caller does to it after recording is not part of the plan.
-        self._record(_Presence(copy_model(container)))
-
-    def remove(self, *names: str) -> None:
-        """Record that containers of these names are not there."""
-        self._record(_Presence(None, names))
+        super().__init__(containers, path)
 
 
 class ContainerEdits(CategoryDescriptor["ContainerEditsRecorder"]):
@@ -131,9 +99,10 @@ class ContainerEditsRecorder(BoundRecorder):
 class PodTemplateMutator(BaseMutator):
     """The recorders of containers, for kinds with a pod template.
 
-    A kind declares the four categories itself, because their place in its order is the kind's own.
+    A kind declares the categories itself, because their place in its order is the kind's own.
     """
 
+    edit_pod_template_metadata: ClassVar[Edits[ObjectMetaEditor]]
     container_presence: ClassVar[ContainerPresence]
     edit_containers: ClassVar[ContainerEdits]
     init_container_presence: ClassVar[ContainerPresence]
@@ -171,3 +140,23 @@ class PodTemplateMutator(BaseMutator):
     def remove_container_arg(self, *args: str) -> None:
         """Record that no container has these arguments."""
         self.edit_containers(all_containers)(lambda container: container.remove_arg(*args))
+
+    def roll_on_change(self, *hashes: Callable[[], str], annotation: str = DATA_HASH) -> None:
+        """Record an annotation of the pod template that changes with a configuration, so that the pods are replaced.
+
+        Args:
+            hashes: All that the pods are configured by, asked when the edits are applied: `desired_hash` of a
+                ConfigMap or a Secret, or `require` of a data cell with the hash of one that is only read.
+            annotation: Key of the annotation; another call with the same one overwrites it.
+
+        Example:
+            >>> from ocf.primitives import configmap, deployment
+            >>> metadata = {"name": "settings", "namespace": "shop"}
+            >>> settings = configmap.Builder({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}).build()
+            >>> rolling = deployment.Mutation("rolling", lambda m: m.roll_on_change(settings.desired_hash))
+        """
+
+        def annotate(template: ObjectMetaEditor) -> None:
+            template.ensure_annotation(annotation, combined_hash(*(found() for found in hashes)))
+
+        self.edit_pod_template_metadata(annotate)

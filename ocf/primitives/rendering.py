@@ -7,9 +7,10 @@ half-done.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, Generic, NamedTuple
 
+from ocf.concepts import Source, SourceKind
 from ocf.errors import ManifestError, MutationError, OcfError
 from ocf.objects import copy_json, describe_invalid, without_field, write_model
 from ocf.primitives.kind import Kind, ModelT, MutatorT
@@ -86,6 +87,57 @@ class Renderer(Generic[ModelT, MutatorT]):
             return manifest
         return self._written([self._recorded_suspension(suspend)], manifest)
 
+    def steps(
+        self,
+        *,
+        suspend: Callable[[MutatorT], object] | None = None,
+        leaves: Collection[tuple[str, ...]] = (),
+    ) -> Iterator[tuple[Source, Manifest]]:
+        """Yield the object as each step leaves it, and who made the step; the last one is what `manifest` returns.
+
+        A step is one category of edits of one mutation: the edits of a category belong together, because selectors
+        look at the object as it was before the first of them.
+
+        Args:
+            suspend: Records the suspension edit; None renders without one.
+            leaves: Fields that are dropped after the mutations.
+
+        Raises:
+            MutationError: If a gate, a mutation or an edit fails.
+        """
+        manifest = yield from self._steps_of(self._plans(), self._baseline, Source(SourceKind.BASE))
+        if leaves:
+            for path in leaves:
+                manifest = without_field(manifest, path)
+            yield Source(SourceKind.LEAVES), manifest
+        if suspend is not None:
+            plan = self._recorded_suspension(suspend)
+            yield from self._steps_of([plan], manifest, Source(SourceKind.SUSPENSION))
+
+    def _steps_of(
+        self, plans: Sequence[_Plan], start: Manifest, by: Source
+    ) -> Generator[tuple[Source, Manifest], None, Manifest]:
+        """Run plans step by step; the start, as the models write it, is the first step."""
+        manifest = self._written((), start)
+        if not any(plan.mutator.has_edits for plan in plans):
+            yield by, manifest
+            return manifest
+        model = self._read(start)
+        manifest = _writable(model) or manifest
+        yield by, manifest
+        written: Manifest | None = manifest
+        for plan, category in _steps(plans):
+            try:
+                category.apply(model, plan.mutator.recorded(category.name))
+            except Exception as error:
+                raise self._failed(plan, category.name, error) from error
+            written = _writable(model)
+            # What cannot be written may be mended by a later step, which then gets the credit for both.
+            if written is not None:
+                manifest = written
+                yield _source(plan, category.name), manifest
+        return manifest if written is not None else self._written(plans, start)
+
     def _plans(self) -> list[_Plan]:
         return [self._recorded(mutation) for mutation in self._mutations]
 
@@ -133,7 +185,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         except Exception as error:
             problem = f"failed to apply suspension mutations: {_describe(error)}"
             raise MutationError(self._identity, _SUSPENSION, problem) from error
-        return _Plan(_SUSPENSION, "suspension", mutator)
+        return _Plan(_SUSPENSION, _SUSPENSION, mutator)
 
     def _failed(self, plan: _Plan, category: str, cause: BaseException) -> MutationError:
         problem = f'failed to apply {plan.stage} mutations: mutation "{plan.mutation}", {category}: {_describe(cause)}'
@@ -156,6 +208,19 @@ def _steps(plans: Sequence[_Plan]) -> Iterator[tuple[_Plan, Any]]:
         for category in plan.mutator.categories:
             if plan.mutator.recorded(category.name):
                 yield plan, category
+
+
+def _writable(model: Any) -> Manifest | None:
+    try:
+        return write_model(model)
+    except ManifestError:
+        return None
+
+
+def _source(plan: _Plan, category: str) -> Source:
+    if plan.stage == _SUSPENSION:
+        return Source(SourceKind.SUSPENSION, category=category)
+    return Source(SourceKind.MUTATION, plan.mutation, category)
 
 
 def _describe(error: BaseException) -> str:

@@ -24,11 +24,12 @@ from ocf.concepts import (
 from ocf.errors import FeatureGateError, HandlerError
 from ocf.objects import Manifest, ObjectKey, read_live
 from ocf.primitives.answers import ask
+from ocf.primitives.explaining import explanation
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, StatusT
 from ocf.primitives.rendering import Renderer
 
 if TYPE_CHECKING:
-    from ocf.concepts import Data
+    from ocf.concepts import Data, Explanation
     from ocf.feature import Mutation
 
 __all__ = [
@@ -138,6 +139,34 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """
         suspend = self._suspend_edit() if suspended else None
         return self._renderer.manifest(suspend=suspend, leaves=leaves)
+
+    def explain(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Explanation:
+        """Tell who set each field of what `render` returns for the same arguments.
+
+        Found out by looking at the object after each step, so it costs several renderings. What is secret is shown as
+        a digest.
+
+        Args:
+            suspended: Whether the suspension edit is wanted.
+            leaves: Fields that somebody else sets.
+
+        Raises:
+            MutationError: If a gate, a mutation or an edit fails.
+
+        Example:
+            >>> from ocf.primitives import hpa
+            >>> target = {"kind": "Deployment", "name": "web"}
+            >>> base = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler",
+            ...         "metadata": {"name": "web", "namespace": "shop"},
+            ...         "spec": {"scaleTargetRef": target, "maxReplicas": 10}}
+            >>> large = hpa.Mutation("large", lambda m: m.edit_hpa_spec(lambda spec: spec.set_max_replicas(20)))
+            >>> field = hpa.Builder(base).with_mutation(large).build().explain().field("spec.maxReplicas")
+            >>> field.value, str(field.source), field.previous.value, str(field.previous.source)
+            (20, 'mutation large, edit_hpa_spec', 10, 'base')
+        """
+        suspend = self._suspend_edit() if suspended else None
+        steps = self._renderer.steps(suspend=suspend, leaves=leaves)
+        return explanation(self.identity, self._definition.mutations, steps)
 
     @property
     def registered_mutations(self) -> tuple[str, ...]:

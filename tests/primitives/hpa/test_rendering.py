@@ -157,6 +157,7 @@ class TestRecorders:
 
 
 class TestErrors:
+    @pytest.mark.promise("error-names")
     def test_an_edit_that_raises_is_named_in_full(self, hpa_base: Manifest) -> None:
         with pytest.raises(MutationError) as caught:
             resource(hpa_base, hpa.Mutation("broken", failing)).render()
@@ -185,6 +186,7 @@ class TestErrors:
             resource(hpa_base, hpa.Mutation("broken", mutate), after).render()
         assert log == ["meta-1"]
 
+    @pytest.mark.promise("pure")
     def test_a_failed_render_leaves_the_resource_as_it_was(self, hpa_base: Manifest) -> None:
         armed = [True]
 
@@ -200,6 +202,7 @@ class TestErrors:
         armed[0] = False
         assert tried.render()["metadata"]["labels"] == {"half": "done"}
 
+    @pytest.mark.promise("versions")
     def test_a_gate_that_cannot_answer_fails_before_any_edit(self, hpa_base: Manifest) -> None:
         log: list[str] = []
         first = hpa.Mutation("first", logging(log, "meta-1"))
@@ -215,6 +218,7 @@ class TestErrors:
         silent = resource(hpa_base, hpa.Mutation("N", None, feature=BooleanGate(value=False)))
         assert silent.render() == hpa_base
 
+    @pytest.mark.promise("error-names")
     def test_what_an_edit_assigns_is_checked_with_its_field(self, hpa_base: Manifest) -> None:
         mutation = hpa.Mutation("m", lambda m: m.edit_hpa_spec(lambda spec: setattr(spec.raw, "max_replicas", "ten")))
         with pytest.raises(
@@ -253,6 +257,7 @@ class TestErrors:
 
 
 class TestPurity:
+    @pytest.mark.promise("pure")
     def test_rendering_twice_gives_equal_manifests_that_share_nothing(self, hpa_base: Manifest) -> None:
         tried = resource(hpa_base, labelled("m", "x"))
         first, second = tried.render(), tried.render()
@@ -262,6 +267,7 @@ class TestPurity:
         assert tried.render() == second
 
     @given(data=st.data())
+    @pytest.mark.promise("pure")
     def test_never_changes_its_inputs(self, data: st.DataObject) -> None:
         """Whatever the mutations do, the base that was given and the baseline that is kept stay as they were."""
         base = {

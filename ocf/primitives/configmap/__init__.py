@@ -1,0 +1,68 @@
+"""The ConfigMap (`v1`): static, ready by existing.
+
+Pods read some of it only when they start: `desired_hash` and `roll_on_change` of a kind with a pod template replace
+them when it changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.editors import ConfigMapDataEditor, ObjectMetaEditor
+from ocf.primitives.contents import DataBuilder, DataResource
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator, Edits
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1ConfigMap
+
+    from ocf.objects import Manifest
+
+__all__ = ["Builder", "Mutation", "Mutator", "Resource"]
+
+
+class Mutator(BaseMutator):
+    """Records edits of a ConfigMap: first its metadata, then its entries."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_data = Edits(ConfigMapDataEditor, "")
+
+    def ensure_entry(self, key: str, value: str) -> None:
+        """Record an entry; a value already there is overwritten."""
+        self.edit_data(lambda data: data.ensure_entry(key, value))
+
+    def remove_entry(self, key: str) -> None:
+        """Record that an entry is not there."""
+        self.edit_data(lambda data: data.remove_entry(key))
+
+    def merge_yaml(self, key: str, patch: str) -> None:
+        """Record that a YAML text is merged into an entry."""
+        self.edit_data(lambda data: data.merge_yaml(key, patch))
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a ConfigMap."""
+
+Resource: TypeAlias = DataResource["V1ConfigMap", Mutator]
+"""A ConfigMap as a resource of a component."""
+
+_KIND: Kind[V1ConfigMap, Mutator] = Kind("v1", "ConfigMap", "V1ConfigMap", Mutator)
+
+
+class Builder(DataBuilder["V1ConfigMap", Mutator]):
+    """Builds a ConfigMap.
+
+    Args:
+        base: The desired baseline: a `V1ConfigMap`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> metadata = {"name": "settings", "namespace": "shop"}
+        >>> settings = Builder({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"mode": "a"}})
+        >>> fast = Mutation("fast", lambda m: m.ensure_entry("mode", "fast"))
+        >>> settings.with_mutation(fast).build().render()["data"]
+        {'mode': 'fast'}
+    """
+
+    def __init__(self, base: V1ConfigMap | Manifest | str) -> None:
+        super().__init__(base, _KIND, Handlers())

@@ -1,0 +1,76 @@
+"""The DaemonSet (`apps/v1`): alive, graceful, suspendable.
+
+It has no count that could be set to zero, so suspending deletes it, and resuming makes it anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.concepts import AliveStatus
+from ocf.editors import CONTAINERS, INIT_CONTAINERS, DaemonSetSpecEditor, ObjectMetaEditor, PodSpecEditor
+from ocf.primitives.builder import WorkloadBuilder
+from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
+from ocf.primitives.daemonset.status import (
+    default_converging_status_handler,
+    default_grace_status_handler,
+    default_suspension_status_handler,
+)
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import Edits
+from ocf.primitives.resource import WorkloadResource
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1DaemonSet
+
+    from ocf.objects import Manifest
+
+__all__ = [
+    "Builder",
+    "Mutation",
+    "Mutator",
+    "Resource",
+    "default_converging_status_handler",
+    "default_grace_status_handler",
+    "default_suspension_status_handler",
+]
+
+
+class Mutator(PodTemplateMutator):
+    """Records edits of a DaemonSet, in this order: metadata, spec, pod template, containers, init containers."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_daemonset_spec = Edits(DaemonSetSpecEditor, "spec")
+    edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
+    edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
+    container_presence = ContainerPresence(CONTAINERS)
+    edit_containers = ContainerEdits("containers")
+    init_container_presence = ContainerPresence(INIT_CONTAINERS)
+    edit_init_containers = ContainerEdits("init_containers")
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a DaemonSet."""
+
+Resource: TypeAlias = WorkloadResource["V1DaemonSet", Mutator]
+"""A DaemonSet as a resource of a component."""
+
+_KIND: Kind[V1DaemonSet, Mutator] = Kind("apps/v1", "DaemonSet", "V1DaemonSet", Mutator)
+_HANDLERS: Handlers[V1DaemonSet, Mutator, AliveStatus] = Handlers(
+    status=default_converging_status_handler,
+    grace=default_grace_status_handler,
+    suspension=default_suspension_status_handler,
+    delete_on_suspend=lambda _base: True,
+)
+
+
+class Builder(WorkloadBuilder["V1DaemonSet", Mutator]):
+    """Builds a DaemonSet.
+
+    Args:
+        base: The desired baseline: a `V1DaemonSet`, a manifest, or a YAML text with one document.
+    """
+
+    def __init__(self, base: V1DaemonSet | Manifest | str) -> None:
+        super().__init__(base, _KIND, _HANDLERS)

@@ -1,0 +1,72 @@
+"""Which mutation set which field of a rendered object, and what became of the others."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ocf.concepts import Effect, Explanation, MutationEffect, SourceKind, Trace
+from ocf.feature import BooleanGate, VersionGate
+
+if TYPE_CHECKING:
+    from ocf.concepts import Source
+    from ocf.feature import Gate, Mutation
+    from ocf.objects import Manifest
+
+__all__ = ["closed_because", "explanation"]
+
+
+def explanation(
+    identity: str, mutations: Sequence[Mutation[Any]], steps: Iterable[tuple[Source, Manifest]]
+) -> Explanation:
+    """Explain an object from the steps in which it is rendered.
+
+    Args:
+        identity: Identity of the resource.
+        mutations: All mutations, in order of registration.
+        steps: Who made each step, and the object after it.
+    """
+    trace = Trace()
+    changed: dict[str, list[bool]] = defaultdict(list)
+    for source, manifest in steps:
+        did = trace.step(manifest, source)
+        if source.kind is SourceKind.MUTATION:
+            changed[source.mutation].append(did)
+    effects = tuple(_effect(mutation, changed[mutation.name]) for mutation in mutations)
+    return Explanation(identity, trace.fields, trace.removed, effects)
+
+
+def _effect(mutation: Mutation[Any], changed: Sequence[bool]) -> MutationEffect:
+    if not mutation.fires():
+        return MutationEffect(mutation.name, Effect.CLOSED, closed_because(mutation.feature))
+    if any(changed):
+        return MutationEffect(mutation.name, Effect.CHANGED)
+    why = "everything was as it wants it already" if changed else "it recorded no edit"
+    return MutationEffect(mutation.name, Effect.NOTHING, why)
+
+
+def closed_because(gate: Gate | None) -> str:
+    """Say why a gate is closed.
+
+    Args:
+        gate: A gate that answers no.
+
+    Example:
+        >>> closed_because(VersionGate("2.0.9", ">= 2.1", "< 3"))
+        'version 2.0.9 is not ">= 2.1"'
+        >>> closed_because(VersionGate("2.0.9", ">= 2.0").when(False))
+        'switched off'
+    """
+    match gate:
+        case VersionGate():
+            asked = (
+                (one, VersionGate(gate.version, one, ignore_vendor_suffix=gate.ignore_vendor_suffix))
+                for one in gate.constraints
+            )
+            against = [f'version {gate.version} is not "{one}"' for one, alone in asked if not alone.enabled()]
+            return " and ".join([*against, *([] if gate.switched_on else ["switched off"])])
+        case BooleanGate():
+            return "switched off"
+        case _:
+            return f"{type(gate).__name__} says no"

@@ -1,0 +1,54 @@
+"""The NetworkPolicy (`networking.k8s.io/v1`): static, ready by existing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.editors import NetworkPolicySpecEditor, ObjectMetaEditor
+from ocf.primitives.builder import StaticBuilder
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator, Edits
+from ocf.primitives.resource import StaticResource
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1NetworkPolicy
+
+    from ocf.objects import Manifest
+
+__all__ = ["Builder", "Mutation", "Mutator", "Resource"]
+
+
+class Mutator(BaseMutator):
+    """Records edits of a network policy: first its metadata, then its spec."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_network_policy_spec = Edits(NetworkPolicySpecEditor, "spec")
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a network policy."""
+
+Resource: TypeAlias = StaticResource["V1NetworkPolicy", Mutator]
+"""A network policy as a resource of a component."""
+
+_KIND: Kind[V1NetworkPolicy, Mutator] = Kind("networking.k8s.io/v1", "NetworkPolicy", "V1NetworkPolicy", Mutator)
+
+
+class Builder(StaticBuilder["V1NetworkPolicy", Mutator]):
+    """Builds a network policy.
+
+    Args:
+        base: The desired baseline: a `V1NetworkPolicy`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> metadata = {"name": "web", "namespace": "shop"}
+        >>> base = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata,
+        ...         "spec": {"podSelector": {}}}
+        >>> closed = Mutation("closed", lambda m: m.edit_network_policy_spec(lambda s: s.set_policy_types(["Ingress"])))
+        >>> Builder(base).with_mutation(closed).build().render()["spec"]
+        {'podSelector': {}, 'policyTypes': ['Ingress']}
+    """
+
+    def __init__(self, base: V1NetworkPolicy | Manifest | str) -> None:
+        super().__init__(base, _KIND, Handlers())

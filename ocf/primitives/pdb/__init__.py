@@ -1,0 +1,57 @@
+"""The PodDisruptionBudget (`policy/v1`): static, ready by existing.
+
+It is a promise about other objects and has no work of its own, so nothing waits for it, and suspending leaves it as it
+is: without pods it has nothing to protect.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.editors import ObjectMetaEditor, PodDisruptionBudgetSpecEditor
+from ocf.primitives.builder import StaticBuilder
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator, Edits
+from ocf.primitives.resource import StaticResource
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1PodDisruptionBudget
+
+    from ocf.objects import Manifest
+
+__all__ = ["Builder", "Mutation", "Mutator", "Resource"]
+
+
+class Mutator(BaseMutator):
+    """Records edits of a disruption budget: first its metadata, then its spec."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_pdb_spec = Edits(PodDisruptionBudgetSpecEditor, "spec")
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a disruption budget."""
+
+Resource: TypeAlias = StaticResource["V1PodDisruptionBudget", Mutator]
+"""A disruption budget as a resource of a component."""
+
+_KIND: Kind[V1PodDisruptionBudget, Mutator] = Kind("policy/v1", "PodDisruptionBudget", "V1PodDisruptionBudget", Mutator)
+
+
+class Builder(StaticBuilder["V1PodDisruptionBudget", Mutator]):
+    """Builds a disruption budget.
+
+    Args:
+        base: The desired baseline: a `V1PodDisruptionBudget`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> metadata = {"name": "web", "namespace": "shop"}
+        >>> base = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": metadata}
+        >>> strict = Mutation("strict", lambda m: m.edit_pdb_spec(lambda spec: spec.set_min_available(1)))
+        >>> Builder(base).with_mutation(strict).build().render()["spec"]
+        {'minAvailable': 1}
+    """
+
+    def __init__(self, base: V1PodDisruptionBudget | Manifest | str) -> None:
+        super().__init__(base, _KIND, Handlers())

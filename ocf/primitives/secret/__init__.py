@@ -1,0 +1,82 @@
+"""The Secret (`v1`): static, ready by existing; what it holds is never repeated in an error or an explanation.
+
+What is sent has no `stringData`: the API server moves that into `data` and stores no trace of it, so nobody could tell
+from the stored object whether anything has changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ocf import feature
+from ocf.editors import ObjectMetaEditor, SecretDataEditor
+from ocf.primitives.contents import DataBuilder, DataResource, encoded_texts
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator, Edits
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1Secret
+
+    from ocf.objects import Manifest
+
+__all__ = ["Builder", "Mutation", "Mutator", "Resource"]
+
+
+class _DataEdits(Edits[SecretDataEditor]):
+    """Edits of the entries, after which all of them are in `data`."""
+
+    def apply(self, target: Any, records: list[Callable[[SecretDataEditor], object]]) -> None:
+        """Run the edits, in order, and move what they wrote to `stringData`."""
+        super().apply(target, records)
+        texts = target.string_data or {}
+        # What is no text stays where it is: writing the object reports it.
+        if texts and all(isinstance(text, str) for text in texts.values()):
+            target.data = {**(target.data or {}), **encoded_texts(texts)}
+            target.string_data = None
+
+
+class Mutator(BaseMutator):
+    """Records edits of a Secret: first its metadata, then its entries."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_data = _DataEdits(SecretDataEditor, "")
+
+    def ensure_entry(self, key: str, value: str | bytes) -> None:
+        """Record an entry, not encoded; content already there is overwritten."""
+        self.edit_data(lambda data: data.ensure_entry(key, value))
+
+    def remove_entry(self, key: str) -> None:
+        """Record that an entry is not there."""
+        self.edit_data(lambda data: data.remove_entry(key))
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a Secret."""
+
+Resource: TypeAlias = DataResource["V1Secret", Mutator]
+"""A Secret as a resource of a component."""
+
+_KIND: Kind[V1Secret, Mutator] = Kind("v1", "Secret", "V1Secret", Mutator)
+
+
+class Builder(DataBuilder["V1Secret", Mutator]):
+    """Builds a Secret.
+
+    Args:
+        base: The desired baseline: a `V1Secret`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> metadata = {"name": "login", "namespace": "shop"}
+        >>> base = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"user": "shop"}}
+        >>> Builder(base).build().render()["data"]
+        {'user': 'c2hvcA=='}
+    """
+
+    def __init__(self, base: V1Secret | Manifest | str) -> None:
+        super().__init__(base, _KIND, Handlers())
+
+    def _read_base(self, problems: list[str]) -> Manifest:
+        baseline = super()._read_base(problems)
+        texts = baseline.pop("stringData", None)
+        return {**baseline, "data": {**(baseline.get("data") or {}), **encoded_texts(texts)}} if texts else baseline

@@ -1,0 +1,75 @@
+"""The Service (`v1`): operational, graceful, and left alone by suspension.
+
+A Service of type LoadBalancer is operational once it can be reached; every other one as soon as it is there. It costs
+nothing while its pods are away, and a deleted one would lose its addresses, so suspending leaves it as it is.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.concepts import OperationalStatus
+from ocf.editors import ObjectMetaEditor, ServiceSpecEditor
+from ocf.primitives.builder import IntegrationBuilder
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import BaseMutator, Edits
+from ocf.primitives.resource import IntegrationResource
+from ocf.primitives.service.status import (
+    default_grace_status_handler,
+    default_operational_status_handler,
+    default_suspension_status_handler,
+)
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1Service
+
+    from ocf.objects import Manifest
+
+__all__ = [
+    "Builder",
+    "Mutation",
+    "Mutator",
+    "Resource",
+    "default_grace_status_handler",
+    "default_operational_status_handler",
+    "default_suspension_status_handler",
+]
+
+
+class Mutator(BaseMutator):
+    """Records edits of a Service: first its metadata, then its spec."""
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_service_spec = Edits(ServiceSpecEditor, "spec")
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a Service."""
+
+Resource: TypeAlias = IntegrationResource["V1Service", Mutator]
+"""A Service as a resource of a component."""
+
+_KIND: Kind[V1Service, Mutator] = Kind("v1", "Service", "V1Service", Mutator)
+_HANDLERS: Handlers[V1Service, Mutator, OperationalStatus] = Handlers(
+    status=default_operational_status_handler,
+    grace=default_grace_status_handler,
+    suspension=default_suspension_status_handler,
+)
+
+
+class Builder(IntegrationBuilder["V1Service", Mutator]):
+    """Builds a Service.
+
+    Args:
+        base: The desired baseline: a `V1Service`, a manifest, or a YAML text with one document.
+
+    Example:
+        >>> metadata = {"name": "web", "namespace": "shop"}
+        >>> spec = {"selector": {"app": "web"}, "ports": [{"port": 80}]}
+        >>> Builder({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}).build().identity
+        'v1/Service/shop/web'
+    """
+
+    def __init__(self, base: V1Service | Manifest | str) -> None:
+        super().__init__(base, _KIND, _HANDLERS)

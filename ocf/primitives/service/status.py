@@ -1,0 +1,79 @@
+"""What the status of a Service says about it (API reference, `ServiceStatus`).
+
+Only a load balancer has to be waited for: its addresses are reported once somebody outside the cluster has made it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ocf.concepts import GraceStatus, Operation, OperationalStatus, StatusReport, SuspensionStatus
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1Service
+
+__all__ = [
+    "default_grace_status_handler",
+    "default_operational_status_handler",
+    "default_suspension_status_handler",
+]
+
+_ASSIGNED: Final = "Load balancer IP/hostname assigned"
+_AWAITING: Final = "Awaiting load balancer IP/hostname assignment"
+
+
+def default_operational_status_handler(
+    operation: Operation,  # noqa: ARG001 (the signature of every status handler)
+    live: V1Service,
+) -> StatusReport[OperationalStatus]:
+    """Judge a Service.
+
+    Args:
+        operation: What this pass did to it; makes no difference.
+        live: The object as the server returned it.
+
+    Returns:
+        `OperationPending` for a load balancer without an address, else `Operational`.
+    """
+    if not _is_load_balancer(live):
+        return StatusReport(OperationalStatus.OPERATIONAL, "Service is operational")
+    if _has_address(live):
+        return StatusReport(OperationalStatus.OPERATIONAL, _ASSIGNED)
+    return StatusReport(OperationalStatus.PENDING, _AWAITING)
+
+
+def default_grace_status_handler(live: V1Service) -> StatusReport[GraceStatus]:
+    """Judge a Service once the grace period is over.
+
+    Args:
+        live: The object as the server returned it.
+
+    Returns:
+        `Degraded` for a load balancer without an address: inside the cluster it works. Else `Healthy`.
+    """
+    if not _is_load_balancer(live):
+        return StatusReport(GraceStatus.HEALTHY, "Service is healthy")
+    if _has_address(live):
+        return StatusReport(GraceStatus.HEALTHY, _ASSIGNED)
+    return StatusReport(GraceStatus.DEGRADED, _AWAITING)
+
+
+def default_suspension_status_handler(
+    live: V1Service,  # noqa: ARG001 (the signature of every suspension handler)
+) -> StatusReport[SuspensionStatus]:
+    """Report a Service as suspended: there is nothing to wait for.
+
+    Args:
+        live: The object as the server returned it; makes no difference.
+    """
+    return StatusReport(SuspensionStatus.SUSPENDED, "Service unaffected by suspension")
+
+
+def _is_load_balancer(live: V1Service) -> bool:
+    return bool(live.spec and live.spec.type == "LoadBalancer")
+
+
+def _has_address(live: V1Service) -> bool:
+    """Say whether any entry has an address; an empty one, which some providers write first, does not count."""
+    balancer = live.status.load_balancer if live.status else None
+    return any(entry.ip or entry.hostname for entry in (balancer.ingress if balancer else None) or ())

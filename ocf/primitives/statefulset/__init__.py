@@ -1,0 +1,107 @@
+"""The StatefulSet (`apps/v1`): alive, graceful, suspendable.
+
+Suspending scales it to zero, and the claims of its pods stay, so resuming finds what they held.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from ocf import feature
+from ocf.concepts import AliveStatus
+from ocf.editors import (
+    CONTAINERS,
+    INIT_CONTAINERS,
+    VOLUME_CLAIM_TEMPLATES,
+    ObjectMetaEditor,
+    PodSpecEditor,
+    StatefulSetSpecEditor,
+)
+from ocf.primitives.builder import WorkloadBuilder
+from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
+from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.mutator import Edits
+from ocf.primitives.presence import Presence
+from ocf.primitives.resource import WorkloadResource
+from ocf.primitives.statefulset.status import (
+    default_converging_status_handler,
+    default_grace_status_handler,
+    default_suspension_status_handler,
+)
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1PersistentVolumeClaim, V1StatefulSet
+
+    from ocf.objects import Manifest
+
+__all__ = [
+    "Builder",
+    "Mutation",
+    "Mutator",
+    "Resource",
+    "default_converging_status_handler",
+    "default_grace_status_handler",
+    "default_suspension_status_handler",
+]
+
+
+class Mutator(PodTemplateMutator):
+    """Records edits of a StatefulSet, in this order: metadata, spec, pod template, containers, init containers, claims.
+
+    The API server lets nobody change the claims of a StatefulSet that is there: what is recorded of them counts when it
+    is made.
+    """
+
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+    edit_statefulset_spec = Edits(StatefulSetSpecEditor, "spec")
+    edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
+    edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
+    container_presence = ContainerPresence(CONTAINERS)
+    edit_containers = ContainerEdits("containers")
+    init_container_presence = ContainerPresence(INIT_CONTAINERS)
+    edit_init_containers = ContainerEdits("init_containers")
+    volume_claim_template_presence = Presence(VOLUME_CLAIM_TEMPLATES, "spec")
+
+    def ensure_replicas(self, replicas: int) -> None:
+        """Record the wanted number of replicas, as a spec edit."""
+        self.edit_statefulset_spec(lambda spec: spec.set_replicas(replicas))
+
+    def ensure_volume_claim_template(self, claim: V1PersistentVolumeClaim) -> None:
+        """Record a claim of each pod: the one of its name is replaced whole at its place, else it is appended."""
+        self.volume_claim_template_presence.ensure(claim)
+
+    def remove_volume_claim_template(self, *names: str) -> None:
+        """Record that no pod gets a claim of these names."""
+        self.volume_claim_template_presence.remove(*names)
+
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of a StatefulSet."""
+
+Resource: TypeAlias = WorkloadResource["V1StatefulSet", Mutator]
+"""A StatefulSet as a resource of a component."""
+
+
+def _scale_to_zero(mutator: Mutator) -> None:
+    mutator.ensure_replicas(0)
+
+
+_KIND: Kind[V1StatefulSet, Mutator] = Kind("apps/v1", "StatefulSet", "V1StatefulSet", Mutator)
+_HANDLERS: Handlers[V1StatefulSet, Mutator, AliveStatus] = Handlers(
+    status=default_converging_status_handler,
+    grace=default_grace_status_handler,
+    suspend=_scale_to_zero,
+    suspension=default_suspension_status_handler,
+)
+
+
+class Builder(WorkloadBuilder["V1StatefulSet", Mutator]):
+    """Builds a StatefulSet.
+
+    Args:
+        base: The desired baseline: a `V1StatefulSet`, a manifest, or a YAML text with one document. Leave `replicas`
+            out where an autoscaler sets the count.
+    """
+
+    def __init__(self, base: V1StatefulSet | Manifest | str) -> None:
+        super().__init__(base, _KIND, _HANDLERS)

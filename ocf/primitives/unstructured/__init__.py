@@ -1,0 +1,36 @@
+"""Objects of any kind, custom resources among them: a manifest in, fields edited by their path.
+
+There is one builder per category. A static object is ready by existing; for the others the status handler is the
+user's, because only the user knows what the kind reports. Everything else has the defaults of the engine.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from ocf import feature
+from ocf.primitives import resource
+from ocf.primitives.unstructured.building import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
+from ocf.primitives.unstructured.content import Mutator, Unstructured
+
+__all__ = [
+    "IntegrationBuilder",
+    "IntegrationResource",
+    "Mutation",
+    "Mutator",
+    "StaticBuilder",
+    "StaticResource",
+    "TaskBuilder",
+    "TaskResource",
+    "Unstructured",
+    "WorkloadBuilder",
+    "WorkloadResource",
+]
+
+Mutation: TypeAlias = feature.Mutation[Mutator]
+"""A mutation of an object of any kind."""
+
+StaticResource: TypeAlias = resource.StaticResource[Unstructured, Mutator]
+WorkloadResource: TypeAlias = resource.WorkloadResource[Unstructured, Mutator]
+TaskResource: TypeAlias = resource.TaskResource[Unstructured, Mutator]
+IntegrationResource: TypeAlias = resource.IntegrationResource[Unstructured, Mutator]
