@@ -167,6 +167,9 @@ class Table:
             expr["k"] = [[key, item[key]["default"]] if "default" in item[key] else [key] for key in keys or ()]
         elif kind == "set":
             expr["k"] = []
+        if "merge" in strategy.split(","):
+            # What a strategic merge patch goes by is older than the list types, and not always the same.
+            expr["p"] = prop.get("x-kubernetes-patch-merge-key", "")
         return expr
 
     def _map(self, prop: Json) -> Any:
@@ -259,6 +262,8 @@ def _kind_row(
         [name for name in ("status", "scale") if name in subresources],
         sorted(resource["verbs"]),
         table.add(kinds[group, version, kind]),
+        resource.get("shortNames", []),
+        resource.get("categories", []),
     ]
 
 

@@ -1,10 +1,11 @@
-"""Where objects live: the `Cluster` protocol, and what an operator keeps of its own writes.
+"""Where objects live: the `Cluster` protocol, what was asked of one, and what an operator keeps of its own writes.
 
 The implementations are rooms of their own: `ocf.cluster.apiserver` speaks to a real API server,
 `ocf.cluster.embedded` is one inside the process, and `ocf.cluster.cached` reads either from memory.
 """
 
-from ocf.cluster.memory import Rewrites, WriteMemory
+from ocf.cluster.interception import InterceptingCluster
+from ocf.cluster.memory import LastWrite, Rewrites, WriteMemory
 from ocf.cluster.protocol import (
     Cluster,
     EventType,
@@ -15,16 +16,22 @@ from ocf.cluster.protocol import (
     Subresource,
     WatchEvent,
 )
+from ocf.cluster.requests import Request, RequestLog, Verb
 
 __all__ = [
     "Cluster",
     "EventType",
+    "InterceptingCluster",
+    "LastWrite",
     "ObjectList",
     "PatchType",
     "Preconditions",
     "Propagation",
+    "Request",
+    "RequestLog",
     "Rewrites",
     "Subresource",
+    "Verb",
     "WatchEvent",
     "WriteMemory",
 ]

@@ -5,6 +5,9 @@ way we do not know. Whoever compares only what was sent with what is stored writ
 `Cluster` therefore remembers, per object and field manager, which sent value came back as which stored value. The
 table is bounded, and losing it (a restart) costs one write per affected object.
 
+It remembers when an object was last written, with which wish, and how often that was undone since: so that two writers
+that each insist on their value are noticed. Losing that costs a few writes before it is noticed again.
+
 It also remembers, as a few bytes per object, in which version an object was last found to need nothing, and for which
 wish: as long as both stay the same, comparing again would say the same. Losing that costs one comparison.
 """
@@ -12,9 +15,12 @@ wish: as long as both stay the same, comparing again would say the same. Losing 
 from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, Final, TypeAlias
 
-__all__ = ["Rewrites", "WriteMemory"]
+from ocf.objects import ObjectKey
+
+__all__ = ["LastWrite", "Rewrites", "WriteMemory"]
 
 Rewrites: TypeAlias = Mapping[str, tuple[Any, Any]]
 """Field path to (value sent, value stored)."""
@@ -22,9 +28,28 @@ Rewrites: TypeAlias = Mapping[str, tuple[Any, Any]]
 _NOTHING: Final[Rewrites] = {}
 
 
+@dataclass(frozen=True, slots=True)
+class LastWrite:
+    """The last write of an object.
+
+    Args:
+        wish: Digest of what was written.
+        at: When, as `Clock.elapsed` told it.
+        version: The object's `resourceVersion` after it.
+        undone: How often in a row this wish was undone soon after it was written.
+        noticed: Whether it is known already that this very write was undone.
+    """
+
+    wish: bytes
+    at: timedelta
+    version: str = ""
+    undone: int = 0
+    noticed: bool = False
+
+
 @dataclass(slots=True)
 class WriteMemory:
-    """Remembers the values a server stored differently from how they were sent.
+    """Remembers, per object and field manager, what became of our writes.
 
     Args:
         limit: How many objects are remembered; the one used longest ago is forgotten first.
@@ -44,6 +69,7 @@ class WriteMemory:
         default_factory=OrderedDict, init=False, repr=False
     )
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
+    _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
         """Return what is remembered of an object.
@@ -99,3 +125,34 @@ class WriteMemory:
         self._settled.move_to_end((uid, manager))
         while len(self._settled) > self.limit:
             self._settled.popitem(last=False)
+
+    def last_write(self, key: ObjectKey, manager: str) -> LastWrite | None:
+        """Return what is remembered of the last write of an object, whether it is still there or not.
+
+        Args:
+            key: What the object is called.
+            manager: The field manager that wrote.
+        """
+        return self._writes.get((key, manager))
+
+    def note_write(self, key: ObjectKey, manager: str, write: LastWrite) -> None:
+        """Replace what is remembered of the last write of an object.
+
+        Args:
+            key: What the object is called.
+            manager: The field manager that wrote.
+            write: The write.
+        """
+        self._writes[key, manager] = write
+        self._writes.move_to_end((key, manager))
+        while len(self._writes) > self.limit:
+            self._writes.popitem(last=False)
+
+    def forget_write(self, key: ObjectKey, manager: str) -> None:
+        """Forget the last write of an object, because we deleted it ourselves.
+
+        Args:
+            key: What the object is called.
+            manager: The field manager that wrote.
+        """
+        self._writes.pop((key, manager), None)

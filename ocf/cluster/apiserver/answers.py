@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ocf.cluster.protocol import EventType, ObjectList, WatchEvent
+from ocf.cluster.refusals import as_refusal
 from ocf.errors import ApiError, NotFoundError, ServerError, StatusCause, api_error
 from ocf.objects import Manifest
 
@@ -70,13 +71,14 @@ def status_error(
         code = told if isinstance(told, int) else 0
     if retry_after is None:
         retry_after = _seconds(details.get("retryAfterSeconds"))
-    return api_error(
+    error = api_error(
         str(status.get("message") or f"{asked}: HTTP {code}, and no Status that says why"),
         code=code,
         reason=str(status.get("reason") or ""),
         causes=_causes(details.get("causes")),
         retry_after=retry_after,
     )
+    return as_refusal(error)
 
 
 def read_object(body: bytes, *, code: int, asked: str) -> Manifest:

@@ -1,21 +1,27 @@
 """The embedded cluster: the verbs of `ocf.cluster.Cluster` over an in-process API server."""
 
+import copy
 import random
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from ocf.cluster.embedded import lifecycle, subresources, writes
+from ocf.cluster.embedded.accepting import Acceptance
+from ocf.cluster.embedded.admission import Admission, Gate
 from ocf.cluster.embedded.collector import Collector
 from ocf.cluster.embedded.core import Core, kind_of
+from ocf.cluster.embedded.custom import custom_resource
+from ocf.cluster.embedded.demands import demand_manager, demand_subresource
 from ocf.cluster.embedded.failures import expired, method_not_allowed
 from ocf.cluster.embedded.managers import APPLY, UPDATE
+from ocf.cluster.embedded.options import FieldValidation, Options
 from ocf.cluster.embedded.paging import read_token, write_token
-from ocf.cluster.embedded.requests import Request, RequestLog, Verb
-from ocf.cluster.embedded.schema import CustomKind, custom_resource
-from ocf.cluster.embedded.selectors import Predicate, field_predicate, label_predicate
+from ocf.cluster.embedded.reviewing import Write, unreviewed
+from ocf.cluster.embedded.schema import CustomKind
+from ocf.cluster.embedded.selectors import selection
 from ocf.cluster.embedded.store import Store
 from ocf.cluster.embedded.watching import Scope, follow, read_version
 from ocf.cluster.memory import WriteMemory
@@ -27,16 +33,26 @@ from ocf.cluster.protocol import (
     Subresource,
     WatchEvent,
 )
+from ocf.cluster.requests import Request, RequestLog, Verb
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey, copy_json
 
 __all__ = ["EmbeddedCluster"]
+
+Result = TypeVar("Result")
 
 _FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
 
 
 def _system_clock() -> datetime:
     return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What came of a request."""
+
+    changed: bool = False
 
 
 class EmbeddedCluster:
@@ -53,6 +69,7 @@ class EmbeddedCluster:
         bookmark_every: After how many changes that do not concern a watch it gets a bookmark.
         collect: Collect garbage and end namespaces at the end of every write; otherwise only `settle` does.
         seed: Where uids and generated names start; the same seed and the same requests give the same ones.
+        admission: Who asks admission webhooks; None asks them over HTTPS.
 
     Example:
         >>> import asyncio
@@ -76,7 +93,7 @@ class EmbeddedCluster:
         1
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (settings, each with a default)
         self,
         *,
         kinds: Iterable[CustomKind] = (),
@@ -86,11 +103,15 @@ class EmbeddedCluster:
         bookmark_every: int = 100,
         collect: bool = True,
         seed: int = 0,
+        admission: Admission | None = None,
     ) -> None:
         custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
         # Chance is injected as a seed: what a test sees must not depend on when it runs.
         self._core = Core(Store(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
         self._collector = Collector(self._core)
+        self._gate = Gate(self._core, admission)
+        self._checks = Options()
+        self._acceptance = Acceptance(self._core)
         self._bookmark_every = bookmark_every
         self._collects = collect
         self._memory = WriteMemory()
@@ -98,7 +119,7 @@ class EmbeddedCluster:
         """What was asked of the cluster; `requests.clear()` starts anew."""
         for name in (*_FIRST_NAMESPACES, *namespaces):
             manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            writes.create(self._core, manifest, field_manager="kube-apiserver", dry_run=False)
+            unreviewed(writes.create(self._core, manifest, Options(field_manager="kube-apiserver")))
 
     @property
     def memory(self) -> WriteMemory:
@@ -109,6 +130,28 @@ class EmbeddedCluster:
     def resource_version(self) -> str:
         """The version of the cluster as a whole: where a watch of what comes next starts."""
         return str(self._core.store.version)
+
+    def checking(
+        self,
+        validation: FieldValidation,
+        *,
+        warn: Callable[[str], None] | None = None,
+        duplicates: Iterable[str] = (),
+    ) -> "EmbeddedCluster":
+        """Return this cluster as it is for a client that wants its writes checked.
+
+        Args:
+            validation: What becomes of undeclared fields.
+            warn: Called with every warning that a server would send along with its answer.
+            duplicates: Fields that the body of the request has more than once; only its reader can know.
+
+        Returns:
+            The same cluster: same objects, same log.
+        """
+        view = copy.copy(self)
+        checks = Options(validation=validation, duplicates=tuple(duplicates))
+        view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (it is one of us)
+        return view
 
     async def settle(self) -> None:
         """Collect garbage and end namespaces now."""
@@ -133,11 +176,11 @@ class EmbeddedCluster:
         """
         with self._recorded(_about(Verb.GET, key, subresource)):
             resource = self._core.resource(key.api_version, key.kind)
-            writes.demand_subresource(resource, key.name, subresource)
+            demand_subresource(resource, key.name, subresource)
             found = self._core.find(resource, key)
             if subresource is Subresource.SCALE:
                 return subresources.scale_of(found, resource)
-            return self._core.store.copy(kind_of(resource), (key.namespace, key.name), found)
+            return self._core.copy(found)
 
     async def list(
         self,
@@ -157,7 +200,8 @@ class EmbeddedCluster:
             kind: Kind.
             namespace: Of this namespace; empty for all.
             label_selector: As in https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/.
-            field_selector: `metadata.name` and `metadata.namespace`.
+            field_selector: By name, namespace and the other fields that the kind can be selected by, as in
+                https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/.
             limit: At most so many; 0 asks for one page with everything.
             continue_token: The token of the page before; all pages are of the version of the first.
 
@@ -169,7 +213,7 @@ class EmbeddedCluster:
         """
         with self._recorded(Request(Verb.LIST, api_version, kind, namespace)):
             resource = self._core.resource(api_version, kind)
-            selects = _selection(label_selector, field_selector)
+            selects = selection(resource, label_selector, field_selector)
             store = self._core.store
             if continue_token:
                 version, last = read_token(continue_token)
@@ -179,7 +223,9 @@ class EmbeddedCluster:
             else:
                 version = store.version
                 found = store.objects(kind_of(resource), namespace)
-            found = [item for item in found if selects(item[1])]
+            found = [(place, self._core.shown(manifest, resource)) for place, manifest in found]
+            if selects is not None:
+                found = [item for item in found if selects(item[1])]
             page = found[:limit] if limit > 0 else found
             token = write_token(version, page[-1][0]) if len(page) < len(found) else ""
             return ObjectList(tuple(copy_json(manifest) for _, manifest in page), str(version), token)
@@ -216,7 +262,8 @@ class EmbeddedCluster:
             resource = self._core.resource(api_version, kind)
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
-            scope = Scope(resource, namespace, _selection(label_selector, field_selector))
+            selects = selection(resource, label_selector, field_selector)
+            scope = Scope(resource, namespace, selects, lambda stored: self._core.shown(stored, resource))
             version = read_version(resource_version)
         async for event in follow(self._core.store, scope, version, bookmark_every=self._bookmark_every):
             yield event
@@ -246,24 +293,13 @@ class EmbeddedCluster:
         Raises:
             ApiError: By class; `ConflictError` names managers and fields.
         """
-        request = _of(Verb.APPLY, manifest, subresource, field_manager, dry_run=dry_run)
-        with self._recorded(request):
-            writes.demand_manager(field_manager, operation=APPLY)
+        options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
+        with self._recorded(_of(Verb.APPLY, manifest, options)) as outcome:
+            demand_manager(field_manager, operation=APPLY)
             if subresource is Subresource.SCALE:
                 key, scale = subresources.addressed(manifest)
-                return subresources.apply_scale(
-                    self._core, key, scale, field_manager=field_manager, force=force, dry_run=dry_run
-                )
-            stored = writes.apply(
-                self._core,
-                manifest,
-                field_manager=field_manager,
-                force=force,
-                subresource=subresource,
-                dry_run=dry_run,
-            )
-            copied: Manifest = copy_json(stored)
-            return copied
+                return await self._write(lambda: subresources.apply_scale(self._core, key, scale, options), outcome)
+            return self._core.copy(await self._write(lambda: writes.apply(self._core, manifest, options), outcome))
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
         """Create an object.
@@ -279,11 +315,10 @@ class EmbeddedCluster:
         Raises:
             ApiError: By class; `AlreadyExistsError` when the name is taken.
         """
-        with self._recorded(_of(Verb.CREATE, manifest, None, field_manager, dry_run=dry_run)):
-            writes.demand_manager(field_manager, operation=UPDATE)
-            stored = writes.create(self._core, manifest, field_manager=field_manager, dry_run=dry_run)
-            copied: Manifest = copy_json(stored)
-            return copied
+        options = self._options(field_manager, None, dry_run=dry_run)
+        with self._recorded(_of(Verb.CREATE, manifest, options)) as outcome:
+            demand_manager(field_manager, operation=UPDATE)
+            return self._core.copy(await self._write(lambda: writes.create(self._core, manifest, options), outcome))
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
@@ -302,16 +337,13 @@ class EmbeddedCluster:
         Raises:
             ApiError: By class; `ConflictError` when a `resourceVersion` in the manifest is not the live one.
         """
-        with self._recorded(_of(Verb.UPDATE, manifest, subresource, field_manager, dry_run=dry_run)):
-            writes.demand_manager(field_manager, operation=UPDATE)
+        options = self._options(field_manager, subresource, dry_run=dry_run)
+        with self._recorded(_of(Verb.UPDATE, manifest, options)) as outcome:
+            demand_manager(field_manager, operation=UPDATE)
             if subresource is Subresource.SCALE:
                 key, scale = subresources.addressed(manifest)
-                return subresources.update_scale(self._core, key, scale, field_manager=field_manager, dry_run=dry_run)
-            stored = writes.update(
-                self._core, manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run
-            )
-            copied: Manifest = copy_json(stored)
-            return copied
+                return await self._write(lambda: subresources.update_scale(self._core, key, scale, options), outcome)
+            return self._core.copy(await self._write(lambda: writes.update(self._core, manifest, options), outcome))
 
     async def patch(
         self,
@@ -328,7 +360,7 @@ class EmbeddedCluster:
         Args:
             key: The object.
             patch: The patch.
-            patch_type: How it is read; a strategic merge patch is refused.
+            patch_type: How it is read; a custom resource takes no strategic merge patch.
             field_manager: Who owns what changes.
             subresource: The part to write.
             dry_run: Only say what would be stored.
@@ -339,24 +371,17 @@ class EmbeddedCluster:
         Raises:
             ApiError: By class; `InvalidError` when the patch cannot be applied.
         """
+        options = self._options(field_manager, subresource, dry_run=dry_run)
         request = replace(_about(Verb.PATCH, key, subresource), field_manager=field_manager, dry_run=dry_run)
-        with self._recorded(request):
-            writes.demand_manager(field_manager, operation=UPDATE)
+        with self._recorded(request) as outcome:
+            demand_manager(field_manager, operation=UPDATE)
             if subresource is Subresource.SCALE:
-                return subresources.patch_scale(
-                    self._core, key, patch, patch_type=patch_type, field_manager=field_manager, dry_run=dry_run
+                return await self._write(
+                    lambda: subresources.patch_scale(self._core, key, patch, patch_type, options), outcome
                 )
-            stored = writes.patch(
-                self._core,
-                key,
-                patch,
-                patch_type=patch_type,
-                field_manager=field_manager,
-                subresource=subresource,
-                dry_run=dry_run,
+            return self._core.copy(
+                await self._write(lambda: writes.patch(self._core, key, patch, patch_type, options), outcome)
             )
-            copied: Manifest = copy_json(stored)
-            return copied
 
     async def delete(
         self,
@@ -377,25 +402,51 @@ class EmbeddedCluster:
         Raises:
             ApiError: By class; `NotFoundError` when it is not there, `ConflictError` when a precondition does not hold.
         """
-        with self._recorded(replace(_about(Verb.DELETE, key, None), dry_run=dry_run)):
+        options = self._options("", None, dry_run=dry_run)
+
+        def plan() -> Write[Manifest | None]:
             resource = self._core.resource(key.api_version, key.kind)
             live = self._core.find(resource, key)
-            lifecycle.delete(
-                self._core, resource, live, preconditions=preconditions, propagation=propagation, dry_run=dry_run
+            return lifecycle.delete(
+                self._core, resource, live, options, preconditions=preconditions, propagation=propagation
             )
 
-    @contextmanager
-    def _recorded(self, request: Request) -> Iterator[None]:
-        """Write a request to the log, with what came of it, and collect garbage after a write."""
+        with self._recorded(replace(_about(Verb.DELETE, key, None), dry_run=dry_run)) as outcome:
+            await self._write(plan, outcome)
+
+    def _options(
+        self, field_manager: str, subresource: Subresource | None, *, dry_run: bool, force: bool = False
+    ) -> Options:
+        checks = self._checks
+        return Options(field_manager, force, subresource, dry_run, checks.validation, checks.duplicates, checks.warn)
+
+    async def _write(self, plan: Callable[[], Write[Result]], outcome: _Outcome) -> Result:
+        """Do a write, and ask the webhooks if there are any."""
+        if self._core.is_reviewed():
+            result, outcome.changed = await self._gate.admitted(plan)
+            return result
         before = self._core.store.version
+        result = unreviewed(plan())
+        outcome.changed = self._core.store.version != before
+        return result
+
+    @contextmanager
+    def _recorded(self, request: Request) -> Iterator[_Outcome]:
+        """Write a request to the log, with what came of it, and do after a write what follows from it."""
+        outcome = _Outcome()
         try:
-            yield
+            yield outcome
         except ApiError as error:
             self.requests.record(replace(request, code=error.code))
             raise
-        changed = self._core.store.version != before
-        self.requests.record(replace(request, changed=True) if changed else request)
-        if self._collects and not request.verb.is_read:
+        self.requests.record(replace(request, changed=True) if outcome.changed else request)
+        if not request.verb.is_read:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Do what the controllers of a real server would do now."""
+        self._acceptance.run()
+        if self._collects:
             self._collector.run()
 
 
@@ -403,9 +454,7 @@ def _about(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Reque
     return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource)
 
 
-def _of(
-    verb: Verb, manifest: Manifest, subresource: Subresource | None, field_manager: str, *, dry_run: bool
-) -> Request:
+def _of(verb: Verb, manifest: Manifest, options: Options) -> Request:
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     return Request(
@@ -414,12 +463,7 @@ def _of(
         str(manifest.get("kind") or ""),
         str(metadata.get("namespace") or ""),
         str(metadata.get("name") or metadata.get("generateName") or ""),
-        subresource,
-        field_manager,
-        dry_run,
+        options.subresource,
+        options.field_manager,
+        options.dry_run,
     )
-
-
-def _selection(label_selector: str, field_selector: str) -> Predicate:
-    predicates = [found for found in (label_predicate(label_selector), field_predicate(field_selector)) if found]
-    return lambda manifest: all(predicate(manifest) for predicate in predicates)

@@ -7,6 +7,7 @@ moment is the caller's choice and its result is always the same.
   for it.
 * An owner with the finalizer `foregroundDeletion` stays until no dependent that blocks it is left.
 * An owner with the finalizer `orphan` stays until no dependent names it.
+* A definition of a kind that is being deleted takes all objects of the kind along.
 * A namespace that is being deleted takes everything in it along, and goes when it is empty.
 
 An owner that was never in this cluster is not gone: a test may name an owner that it does not create.
@@ -16,7 +17,10 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ocf.cluster.embedded import lifecycle
-from ocf.cluster.embedded.core import Core
+from ocf.cluster.embedded.core import DEFINITION, Core
+from ocf.cluster.embedded.custom.status import CLEANUP
+from ocf.cluster.embedded.options import Options
+from ocf.cluster.embedded.reviewing import unreviewed
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.embedded.store import Kind, Place
 from ocf.cluster.protocol import Propagation
@@ -69,6 +73,8 @@ class Collector:
         if "deletionTimestamp" in metadata:
             if kind == _NAMESPACE:
                 self._end_namespace(place, manifest)
+            elif kind == DEFINITION and CLEANUP in finalizers:
+                self._end_definition(place, manifest)
             elif _ORPHAN in finalizers:
                 self._orphan(kind, place, manifest)
             elif _FOREGROUND in finalizers:
@@ -89,7 +95,7 @@ class Collector:
         waiting = any(self._waits(owner, place[0]) for owner in owners)
         foreground = waiting and bool(self.core.store.dependents(manifest["metadata"]["uid"]))
         propagation = Propagation.FOREGROUND if foreground else Propagation.BACKGROUND
-        lifecycle.delete(self.core, resource, manifest, propagation=propagation)
+        self._delete(resource, manifest, propagation)
 
     def _is_gone(self, owner: dict[str, Any]) -> bool:
         return owner["uid"] in self._gone
@@ -136,10 +142,25 @@ class Collector:
         for kind, _, inside in list(self.core.store.everything(name)):
             if "deletionTimestamp" not in inside["metadata"]:
                 resource = self._resource(kind, inside)
-                lifecycle.delete(self.core, resource, inside, propagation=Propagation.BACKGROUND)
+                self._delete(resource, inside, Propagation.BACKGROUND)
         emptied = next(self.core.store.everything(name), None) is None
         if emptied and not manifest["metadata"].get("finalizers"):
             self.core.store.remove(_NAMESPACE, place)
+
+    def _end_definition(self, place: Place, manifest: Manifest) -> None:
+        """Delete all objects of a kind whose definition goes, then let the definition go."""
+        spec = manifest["spec"]
+        kind = (spec["group"], spec["names"]["kind"])
+        for _, inside in list(self.core.store.objects(kind)):
+            if "deletionTimestamp" not in inside["metadata"]:
+                resource = self._resource(kind, inside)
+                self._delete(resource, inside, Propagation.BACKGROUND)
+        if not self.core.store.objects(kind):
+            self._drop_finalizer(DEFINITION, place, manifest, CLEANUP)
+
+    def _delete(self, resource: Resource, manifest: Manifest, propagation: Propagation) -> None:
+        # What the collector does is not asked for by anybody, so no webhook is asked about it.
+        unreviewed(lifecycle.delete(self.core, resource, manifest, Options(), propagation=propagation))
 
     def _drop_finalizer(self, kind: Kind, place: Place, manifest: Manifest, name: str) -> None:
         left = [finalizer for finalizer in manifest["metadata"]["finalizers"] if finalizer != name]
@@ -154,4 +175,4 @@ class Collector:
         self.core.store.put(kind, place, {**manifest, "metadata": kept})
 
     def _resource(self, kind: Kind, manifest: Manifest) -> Resource:
-        return self.core.resource(manifest["apiVersion"], kind[1])
+        return self.core.stored_as(manifest["apiVersion"], kind[1])

@@ -6,7 +6,7 @@ Whoever writes through update or patch owns what this finds changed, and whoever
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from ocf.cluster.embedded.fieldset import FieldSet, insert, recursive_difference
+from ocf.cluster.embedded.fieldset import FieldSet, insert, recursive_difference, union
 from ocf.cluster.embedded.schema import DEDUCED, MISSING, Anything, ListType, MapType, Scalar, StructType, Type
 from ocf.cluster.embedded.typed import deduce, is_granular, item_element
 
@@ -28,6 +28,11 @@ class Changes:
     removed: FieldSet = field(default_factory=dict)
     modified: FieldSet = field(default_factory=dict)
     added: FieldSet = field(default_factory=dict)
+
+    @property
+    def touched(self) -> FieldSet:
+        """The fields that have a value now, and another one than before."""
+        return union(self.modified, self.added)
 
     def without(self, fields: FieldSet) -> "Changes":
         """Leave out some fields and everything below them.
@@ -64,9 +69,15 @@ def equal_json(left: Any, right: Any) -> bool:
 
 
 def _same_booleans(left: Any, right: Any) -> bool:
-    if isinstance(left, dict):
-        return all(_same_booleans(value, right[key]) for key, value in left.items())
-    if isinstance(left, list):
+    """Say whether what is equal is also equal where it is a boolean; texts need no look."""
+    if left is right or left.__class__ is str:
+        return True
+    if left.__class__ is dict:
+        for key, value in left.items():
+            if value.__class__ is not str and not _same_booleans(value, right[key]):
+                return False
+        return True
+    if left.__class__ is list:
         return all(map(_same_booleans, left, right))
     return isinstance(left, bool) == isinstance(right, bool)
 

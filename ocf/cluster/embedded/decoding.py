@@ -15,7 +15,7 @@ from typing import Any, Final
 from ocf.cluster.embedded.schema import Anything, Field, ListType, MapType, Presence, Scalar, StructType, Type
 from ocf.objects import copy_json
 
-__all__ = ["DecodeError", "decode", "format_time"]
+__all__ = ["DecodeError", "decode", "format_time", "unknown_fields"]
 
 _INT_LIMITS: Final = {Scalar.INT32: 2**31, Scalar.INT64: 2**63}
 _GO_NAMES: Final = {
@@ -26,6 +26,7 @@ _GO_NAMES: Final = {
     Scalar.BOOLEAN: "bool",
     Scalar.BYTES: "[]uint8",
 }
+_GO_NUMBERS: Final = frozenset({"int32", "int64", "float64"})
 
 
 class DecodeError(ValueError):
@@ -33,7 +34,12 @@ class DecodeError(ValueError):
 
     Args:
         message: What a JSON decoder would say.
+        wanted: The Go type that the field has; empty where the shape is right and the text is not.
     """
+
+    def __init__(self, message: str, wanted: str = "") -> None:
+        super().__init__(message)
+        self.wanted = wanted
 
 
 def format_time(instant: datetime) -> str:
@@ -52,15 +58,16 @@ def format_time(instant: datetime) -> str:
     return instant.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
 
 
-def decode(value: Any, kind: StructType) -> dict[str, Any]:
+def decode(value: Any, kind: StructType, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """Return an object as the server's structs would hold it.
 
     Args:
         value: The object; it is not changed.
         kind: Its type.
+        held: An object of the type that is held already; what the value has from it needs no second look.
 
     Returns:
-        A new object that shares nothing with the given one.
+        A new object that shares nothing with the given one, except what that has from `held`.
 
     Raises:
         DecodeError: If a value is of a wrong JSON type.
@@ -70,12 +77,37 @@ def decode(value: Any, kind: StructType) -> dict[str, Any]:
         >>> decode({"metadata": {}, "spec": {"replicas": 0, "colour": "red"}}, struct("autoscaling.v1.Scale"))
         {'metadata': {}, 'spec': {}, 'status': {'replicas': 0}}
     """
-    return _struct(value, kind, kind.name, "")
+    if held is None:
+        return _struct(value, kind, kind.name, "")
+    return _struct_beside(value, kind, held, "")
+
+
+def _struct_beside(value: Any, kind: StructType, held: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Decode an object of which parts may be the very parts of a held one, and of which the rest is new."""
+    shared: dict[str, Any] = {}
+    fresh: dict[str, Any] = {}
+    prefix = f"{path}." if path else ""
+    for name, item in value.items():
+        known, field = held.get(name), kind.fields.get(name)
+        if field is None or item is None or not known:
+            fresh[name] = item
+        # The metadata are the server's to write into, so they are never the very ones that are held.
+        elif item is known and (path or name != "metadata"):
+            shared[name] = item
+        elif item and isinstance(item, dict) and isinstance(known, dict) and isinstance(field.type, StructType):
+            beside = _struct_beside(item, field.type, known, prefix + name)
+            if beside or field.presence in _KEEPING:
+                shared[name] = beside
+        else:
+            fresh[name] = item
+    decoded = _struct(fresh, kind, kind.name, path)
+    return {**decoded, **shared}
 
 
 def _fail(value: Any, owner: str, path: str, wanted: str) -> DecodeError:
-    shape = {str: "string", bool: "bool", list: "array", dict: "object"}.get(type(value), f"number {value}")
-    return DecodeError(f"json: cannot unmarshal {shape} into Go struct field {owner}.{path} of type {wanted}")
+    number = f"number {value}" if wanted in _GO_NUMBERS else "number"
+    shape = {str: "string", bool: "bool", list: "array", dict: "object"}.get(type(value), number)
+    return DecodeError(f"json: cannot unmarshal {shape} into Go struct field {owner}.{path} of type {wanted}", wanted)
 
 
 def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, Any]:
@@ -97,6 +129,44 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
         if name not in out:
             out[name] = _absent(field)
     return out
+
+
+def unknown_fields(value: Any, kind: Type, path: str = "") -> list[str]:
+    """Return the paths of fields that a type does not declare.
+
+    Args:
+        value: A value of the type.
+        kind: Its type.
+        path: Where it is.
+
+    Returns:
+        The paths, `spec.template.spec.containers[0].colour`, in the order in which they stand.
+
+    Example:
+        >>> from ocf.cluster.embedded.schema import struct
+        >>> unknown_fields({"spec": {"colour": "red"}}, struct("apps.v1.Deployment"))
+        ['spec.colour']
+    """
+    if isinstance(kind, ListType) and isinstance(value, list):
+        pairs = ((f"{path}[{index}]", item, kind.item) for index, item in enumerate(value))
+    elif isinstance(kind, MapType) and isinstance(value, dict):
+        pairs = ((f"{path}.{name}", item, kind.value) for name, item in value.items())
+    elif isinstance(kind, StructType) and isinstance(value, dict):
+        return _unknown_in_struct(value, kind, f"{path}." if path else "")
+    else:
+        return []
+    return [found for where, item, below in pairs for found in unknown_fields(item, below, where)]
+
+
+def _unknown_in_struct(value: dict[str, Any], kind: StructType, prefix: str) -> list[str]:
+    found: list[str] = []
+    for name, item in value.items():
+        field = kind.fields.get(name)
+        if field is not None:
+            found.extend(unknown_fields(item, field.type, prefix + name))
+        elif kind.extra is None:
+            found.append(prefix + name)
+    return found
 
 
 def _is_empty(value: Any) -> bool:

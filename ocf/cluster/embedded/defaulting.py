@@ -32,9 +32,15 @@ def set_defaults(manifest: Manifest, group: str) -> Manifest:
 
 
 def _autoscaler(manifest: Manifest) -> Manifest:
+    if manifest["apiVersion"] == "autoscaling/v1":
+        # Its defaults are fewer: what it has no field for is defaulted where it is stored.
+        manifest["spec"].setdefault("minReplicas", 1)
+        return manifest
     from ocf.autoscaling import default
 
-    return default(manifest)
+    # Only the spec has defaults; the rest need not be copied for them.
+    manifest["spec"] = default({"spec": manifest["spec"]})["spec"]
+    return manifest
 
 
 def _deployment(manifest: Manifest) -> Manifest:
@@ -278,6 +284,32 @@ def _network_policy(manifest: Manifest) -> Manifest:
     return manifest
 
 
+def _definition(manifest: Manifest) -> Manifest:
+    spec = manifest["spec"]
+    spec.setdefault("conversion", {"strategy": "None"})
+    names = spec["names"]
+    if names.get("kind"):
+        names.setdefault("singular", names["kind"].lower())
+        names.setdefault("listKind", f"{names['kind']}List")
+    return manifest
+
+
+def _hooks(manifest: Manifest) -> Manifest:
+    for hook in manifest.get("webhooks") or ():
+        hook.setdefault("failurePolicy", "Fail")
+        hook.setdefault("matchPolicy", "Equivalent")
+        hook.setdefault("namespaceSelector", {})
+        hook.setdefault("objectSelector", {})
+        hook.setdefault("timeoutSeconds", 10)
+        if manifest["kind"] == "MutatingWebhookConfiguration":
+            hook.setdefault("reinvocationPolicy", "Never")
+        for rule in hook.get("rules") or ():
+            rule.setdefault("scope", "*")
+        if "service" in hook["clientConfig"]:
+            hook["clientConfig"]["service"].setdefault("port", 443)
+    return manifest
+
+
 _RBAC: Final = "rbac.authorization.k8s.io"
 
 
@@ -297,6 +329,9 @@ _FILLERS: Final[Mapping[tuple[str, str], Callable[[Manifest], Manifest]]] = {
     ("", "PodTemplate"): _pod_template,
     ("", "Secret"): _secret,
     ("", "Service"): _service,
+    ("admissionregistration.k8s.io", "MutatingWebhookConfiguration"): _hooks,
+    ("admissionregistration.k8s.io", "ValidatingWebhookConfiguration"): _hooks,
+    ("apiextensions.k8s.io", "CustomResourceDefinition"): _definition,
     ("apps", "DaemonSet"): _daemon_set,
     ("apps", "Deployment"): _deployment,
     ("apps", "ReplicaSet"): _replica_set,

@@ -16,18 +16,31 @@ __all__ = [
     "expired",
     "forbidden",
     "go_json",
+    "go_text",
     "invalid",
     "method_not_allowed",
     "no_such_resource",
     "not_found",
     "stale",
     "unsupported",
+    "unsupported_patch",
 ]
 
 
 def go_json(value: Any) -> str:
     """Write a value as error messages do."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def go_text(value: Any) -> str:
+    """Write a value as messages do that print it without thinking of JSON."""
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{name}:{go_text(value[name])}" for name in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(map(go_text, value)) + "]"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return "<nil>" if value is None else str(value)
 
 
 def no_such_resource() -> ApiError:
@@ -76,6 +89,13 @@ def forbidden(group_resource: str, name: str, problem: str, causes: Sequence[Sta
     return api_error(message, code=403, reason="Forbidden", causes=causes)
 
 
+def unsupported_patch() -> ApiError:
+    """The resource takes patches, but none of that type."""
+    listed = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
+    message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
+    return api_error(message, code=415, reason="UnsupportedMediaType")
+
+
 def unsupported(what: str, instead: str) -> ApiError:
     """A real server could do that, the embedded one cannot."""
     return bad_request(f"the embedded cluster cannot {what}; {instead}")
@@ -85,6 +105,9 @@ _REASONS: Final = {
     "Required value": "FieldValueRequired",
     "Forbidden": "FieldValueForbidden",
     "Too long": "FieldValueTooLong",
+    "Too many": "FieldValueTooMany",
+    "Unsupported value": "FieldValueNotSupported",
+    "Duplicate value": "FieldValueDuplicate",
 }
 
 

@@ -8,7 +8,7 @@ apply names no longer is removed if nobody else owns it.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple, TypeAlias
 
@@ -29,7 +29,18 @@ from ocf.cluster.embedded.typed import field_set
 from ocf.errors import ConflictError, StatusCause
 from ocf.objects import Manifest
 
-__all__ = ["APPLY", "UPDATE", "Entry", "Managed", "Manager", "applied", "read_entries", "updated", "write_entries"]
+__all__ = [
+    "APPLY",
+    "UPDATE",
+    "Entry",
+    "InVersion",
+    "Managed",
+    "Manager",
+    "applied",
+    "read_entries",
+    "updated",
+    "write_entries",
+]
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
@@ -112,6 +123,13 @@ class Entry:
 Managed: TypeAlias = dict[Manager, Entry]
 """Every manager of an object."""
 
+InVersion: TypeAlias = Callable[[Manifest, str], tuple[Manifest, StructType] | None]
+"""Shows an object in another version, with its type there; None for a version that is not served any more."""
+
+
+def _nowhere(_manifest: Manifest, _api_version: str) -> None:
+    """Know no other version."""
+
 
 def read_entries(entries: list[Any] | None) -> Managed:
     """Read `metadata.managedFields`.
@@ -174,6 +192,7 @@ def updated(  # noqa: PLR0913 (the facts of one request)
     api_version: str,
     ignored: FieldSet,
     now: str,
+    in_version: InVersion = _nowhere,
 ) -> Managed:
     """Record a create, an update or a patch.
 
@@ -186,12 +205,14 @@ def updated(  # noqa: PLR0913 (the facts of one request)
         api_version: The version of the objects.
         ignored: Fields that this request cannot write.
         now: The time to record.
+        in_version: Shows the objects in the versions that other managers write.
 
     Returns:
         The managers after: whoever owned a changed field has lost it to the writer.
     """
-    others, changes = _losses(live, new, kind, managed, None, force=True, ignored=ignored, api_version=api_version)
-    mine = difference(union(changes.modified, changes.added), _NEVER_OWNED)
+    step = _Step(live, new, kind, api_version, ignored, in_version)
+    others, changes = _losses(step, managed, None, force=True)
+    mine = difference(changes.touched, _NEVER_OWNED)
     if not mine:
         return others
     known = others.get(who)
@@ -211,6 +232,7 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     ignored: FieldSet,
     now: str,
     empty: Manifest,
+    in_version: InVersion = _nowhere,
 ) -> tuple[Manifest | None, Managed]:
     """Apply a manifest.
 
@@ -225,6 +247,7 @@ def applied(  # noqa: PLR0913 (the facts of one request)
         ignored: Fields that this request cannot write.
         now: The time to record.
         empty: What an object of the kind is before anything is written.
+        in_version: Shows the objects in the versions that other managers write.
 
     Returns:
         The new object, not yet defaulted, or None if the apply changes nothing; and the managers after.
@@ -239,51 +262,71 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     fields = recursive_difference(field_set(config, kind), ignored)
     managed = {**managed, who: Entry(fields, api_version, last.time if last else "")}
     new = merge(live, config, kind)
-    if last and last.api_version == api_version and last.fields != fields:
-        new = _pruned(new, kind, managed, last, api_version)
-    after, _ = _losses(live, new, kind, managed, who, force=force, ignored=ignored, api_version=api_version)
+    # What nobody owns is in the applied set, and not in the stored one.
+    if last and (last.api_version != api_version or last.fields != difference(fields, _NEVER_OWNED)):
+        new = _pruned_in_version(new, kind, managed, last, api_version, in_version)
+    after, _ = _losses(_Step(live, new, kind, api_version, ignored, in_version), managed, who, force=force)
     own = after.get(who)
     if own:
         kept = difference(own.fields, _NEVER_OWNED)
-        after[who] = replace(own, fields=kept)
+        after[who] = Entry(kept, own.api_version, own.time)
         if not kept:
             del after[who]
     if new is live or equal_json(new, live):
         return None, after
     if who in after:
-        after[who] = replace(after[who], time=now)
+        after[who] = Entry(after[who].fields, after[who].api_version, now)
     return new, after
 
 
-def _losses(  # noqa: PLR0913 (the facts of one request)
-    live: Manifest,
-    new: Manifest,
-    kind: StructType,
-    managed: Managed,
-    who: Manager | None,
-    *,
-    force: bool,
-    ignored: FieldSet,
-    api_version: str,
-) -> tuple[Managed, Changes]:
+@dataclass(slots=True)
+class _Step:
+    """An object before and after a write, to be compared in every version that its managers write."""
+
+    live: Manifest
+    new: Manifest
+    kind: StructType
+    api_version: str
+    ignored: FieldSet
+    in_version: InVersion
+
+    def changes(self) -> Changes:
+        return compare(self.live, self.new, self.kind).without(self.ignored)
+
+    def changes_in(self, api_version: str) -> Changes | None:
+        before, after = self.in_version(self.live, api_version), self.in_version(self.new, api_version)
+        if before is None or after is None:
+            return None
+        return compare(before[0], after[0], after[1]).without(self.ignored)
+
+
+def _losses(step: _Step, managed: Managed, who: Manager | None, *, force: bool) -> tuple[Managed, Changes]:
     """Take changed fields from everybody but `who`, or refuse to."""
-    changes = compare(live, new, kind).without(ignored)
-    touched = union(changes.modified, changes.added)
+    own = step.changes()
+    by_version: dict[str, tuple[Changes, FieldSet] | None] = {step.api_version: (own, own.touched)}
     conflicts: dict[Manager, FieldSet] = {}
     after: Managed = {}
     for manager, entry in managed.items():
         if manager == who:
             after[manager] = entry
-        elif entry.api_version == api_version:
-            lost = intersection(entry.fields, touched)
-            if lost:
-                conflicts[manager] = lost
-            left = difference(difference(entry.fields, lost), changes.removed)
-            if left:
-                after[manager] = entry if left is entry.fields else replace(entry, fields=left)
+            continue
+        if entry.api_version not in by_version:
+            there = step.changes_in(entry.api_version)
+            by_version[entry.api_version] = None if there is None else (there, there.touched)
+        found = by_version[entry.api_version]
+        if found is None:
+            # What a manager owns in a version that is gone cannot be said any more.
+            continue
+        changes, touched = found
+        lost = intersection(entry.fields, touched)
+        if lost:
+            conflicts[manager] = lost
+        left = difference(difference(entry.fields, lost), changes.removed)
+        if left:
+            after[manager] = entry if left is entry.fields else replace(entry, fields=left)
     if conflicts and not force:
         raise _conflict(conflicts)
-    return {manager: entry for manager, entry in after.items() if entry.fields}, changes
+    return {manager: entry for manager, entry in after.items() if entry.fields}, own
 
 
 def _conflict(conflicts: Mapping[Manager, FieldSet]) -> ConflictError:
@@ -301,24 +344,56 @@ def _conflict(conflicts: Mapping[Manager, FieldSet]) -> ConflictError:
     return ConflictError(message, code=409, reason="Conflict", causes=causes)
 
 
-def _pruned(new: Manifest, kind: StructType, managed: Managed, last: Entry, api_version: str) -> Manifest:
-    """Remove what the manager applied last time, does not apply now, and nobody owns."""
-    owned: FieldSet = {}
-    for entry in managed.values():
-        if entry.api_version == api_version:
-            owned = union(owned, entry.fields)
-    before, owned = with_named_fields(last.fields, kind), with_named_fields(owned, kind)
-    if not difference(before, owned):
+def _pruned_in_version(  # noqa: PLR0917 (the facts of one request)
+    new: Manifest, kind: StructType, managed: Managed, last: Entry, api_version: str, in_version: InVersion
+) -> Manifest:
+    """Prune in the version of the last apply: its fields are of that version."""
+    if last.api_version == api_version:
+        return _pruned(new, kind, managed, last, in_version)
+    then = in_version(new, last.api_version)
+    if then is None:
         return new
-    everything = with_named_fields(field_set(new, kind), kind)
-    pruned = remove(new, before, kind)
-    # A removed list item or map takes with it what others own below it, and that brings it back.
-    gone = difference(everything, union(with_named_fields(field_set(pruned, kind), kind), owned))
-    pruned = remove(new, gone, kind)
+    now = in_version(_pruned(then[0], then[1], managed, last, in_version), api_version)
+    return new if now is None else now[0]
+
+
+def _pruned(new: Manifest, kind: StructType, managed: Managed, last: Entry, in_version: InVersion) -> Manifest:
+    """Remove what the manager applied last time, does not apply now, and nobody owns in any version."""
+    owned: dict[str, FieldSet] = {}
+    for entry in managed.values():
+        owned[entry.api_version] = union(owned.get(entry.api_version, {}), entry.fields)
+    before, here = with_named_fields(last.fields, kind), owned.pop(last.api_version, {})
+    if not difference(before, with_named_fields(here, kind)):
+        return new
+    pruned = _kept(new, remove(new, before, kind), kind, here)
+    for api_version, fields in owned.items():
+        pruned = _kept_in_version(new, pruned, api_version, fields, last.api_version, in_version)
     # What the manager never owned must not go either, for example a list item that only updates have touched.
-    gone = intersection(difference(everything, with_named_fields(field_set(pruned, kind), kind)), before)
+    gone = intersection(difference(_named(new, kind), _named(pruned, kind)), before)
     result: Manifest = remove(new, gone, kind)
     return result
+
+
+def _named(manifest: Manifest, kind: StructType) -> FieldSet:
+    return with_named_fields(field_set(manifest, kind), kind)
+
+
+def _kept(new: Manifest, pruned: Manifest, kind: StructType, owned: FieldSet) -> Manifest:
+    """Bring back what somebody owns: a removed list item or map takes with it what others own below it."""
+    left = union(_named(pruned, kind), with_named_fields(owned, kind))
+    result: Manifest = remove(new, difference(_named(new, kind), left), kind)
+    return result
+
+
+def _kept_in_version(  # noqa: PLR0917 (the facts of one request)
+    new: Manifest, pruned: Manifest, api_version: str, owned: FieldSet, back: str, in_version: InVersion
+) -> Manifest:
+    """Bring back what somebody owns in another version; nothing of a version that is not served any more."""
+    whole, part = in_version(new, api_version), in_version(pruned, api_version)
+    if whole is None or part is None:
+        return pruned
+    kept = in_version(_kept(whole[0], part[0], whole[1], owned), back)
+    return pruned if kept is None else kept[0]
 
 
 def _without_ancients(managed: Managed) -> Managed:

@@ -144,8 +144,11 @@ def _remove(root: Any, operation: Mapping[str, Any]) -> None:
 
 def _replace(root: Any, operation: Mapping[str, Any]) -> None:
     parent, last = _parent(root, operation.get("path"))
-    _child(parent, last)
-    parent[int(last) if isinstance(parent, list) else last] = _value(operation)
+    # Stricter is the RFC: a server also replaces a member that is not there.
+    if isinstance(parent, list):
+        parent[_index(last, last=len(parent) - 1)] = _value(operation)
+    else:
+        parent[last] = _value(operation)
 
 
 def _move(root: Any, operation: Mapping[str, Any]) -> None:

@@ -19,6 +19,7 @@ from typing import Any, Final, TypeAlias
 
 __all__ = [
     "ANYTHING",
+    "CUSTOM_VERBS",
     "DEDUCED",
     "MISSING",
     "Anything",
@@ -30,11 +31,12 @@ __all__ = [
     "Presence",
     "Resource",
     "Scalar",
+    "ScalePaths",
     "StructType",
     "Table",
     "Type",
     "builtin_resource",
-    "custom_resource",
+    "builtin_versions",
     "struct",
 ]
 
@@ -95,10 +97,13 @@ class ListType:
         item: Type of its items.
         keys: Of a list of structs that merge by key: the key fields, sorted, each with its default. Empty for a set of
             scalars, None for an atomic list.
+        patch_key: How a strategic merge patch merges it: by this field of its items, empty as a set of scalars, None
+            not at all.
     """
 
     item: "Type"
     keys: tuple[tuple[str, Any], ...] | None
+    patch_key: str | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -192,6 +197,21 @@ class CustomKind:
 
 
 @dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a kind keeps what its Scale shows, as paths from the object, `.spec.replicas`.
+
+    Args:
+        spec: The wanted count.
+        status: The observed count.
+        selector: The selector, as a text; empty where there is none.
+    """
+
+    spec: str = ".spec.replicas"
+    status: str = ".status.replicas"
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Resource:
     """A kind as the server serves it.
 
@@ -206,6 +226,15 @@ class Resource:
         verbs: What it can do.
         type: Type of its objects.
         custom: Whether it is a user's kind.
+        selectable: Of a user's kind, the fields besides name and namespace that a field selector may name.
+        short_names: What it is called for short, `deploy`.
+        categories: The groups of kinds it is asked for with, `all`.
+        home: Group, version and kind under which its objects are stored; None for its own.
+        schema: Of a user's kind: the schema of this version.
+        scale: Of a user's kind: where it keeps what its Scale shows.
+        columns: Of a user's kind: what it is printed with, as its definition says it.
+        list_kind: Kind of a list; empty for the kind with `List`.
+        warning: What whoever uses this version is told; empty for nothing.
     """
 
     group: str
@@ -218,6 +247,15 @@ class Resource:
     verbs: frozenset[str]
     type: StructType
     custom: bool = False
+    selectable: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    home: tuple[str, str, str] | None = None
+    schema: Mapping[str, Any] | None = None
+    scale: ScalePaths | None = None
+    columns: tuple[Mapping[str, Any], ...] = ()
+    list_kind: str = ""
+    warning: str = ""
 
     @property
     def api_version(self) -> str:
@@ -235,7 +273,7 @@ class Resource:
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
-_CUSTOM_VERBS: Final = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
+CUSTOM_VERBS: Final = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
 
 
 @dataclass(slots=True)
@@ -274,7 +312,7 @@ class Table:
         if isinstance(expression, str):
             return self._named(expression)
         if "l" in expression:
-            return ListType(self.type(expression["l"]), _keys(expression.get("k")))
+            return ListType(self.type(expression["l"]), _keys(expression.get("k")), expression.get("p"))
         if "o" in expression:
             return MapType(self.type(expression["o"]), atomic="m" in expression)
         named = self.struct(expression["r"][1:])
@@ -304,15 +342,32 @@ def _rows() -> Mapping[tuple[str, str, str], list[Any]]:
     return {(row[0], row[1], row[2]): row for row in _document()[0]["kinds"]}
 
 
+_HOMES: Final[Mapping[tuple[str, str, str], tuple[str, str, str]]] = {
+    ("autoscaling", "v1", "HorizontalPodAutoscaler"): ("autoscaling", "v2", "HorizontalPodAutoscaler"),
+    ("events.k8s.io", "v1", "Event"): ("", "v1", "Event"),
+}
+"""Under which version the kinds are stored that are served in a second one."""
+
+
 @cache
 def _builtin(group: str, version: str, kind: str) -> Resource | None:
     row = _rows().get((group, version, kind))
     if row is None:
         return None
-    _, _, _, plural, singular, namespaced, subresources, verbs, name = row
-    struct = _document()[1].struct(name)
+    _, _, _, plural, singular, namespaced, subresources, verbs, name, short_names, categories = row
     return Resource(
-        group, version, kind, plural, singular, bool(namespaced), frozenset(subresources), frozenset(verbs), struct
+        group=group,
+        version=version,
+        kind=kind,
+        plural=plural,
+        singular=singular,
+        namespaced=bool(namespaced),
+        subresources=frozenset(subresources),
+        verbs=frozenset(verbs),
+        type=_document()[1].struct(name),
+        short_names=tuple(short_names),
+        categories=tuple(categories),
+        home=_HOMES.get((group, version, kind)),
     )
 
 
@@ -330,37 +385,12 @@ def builtin_resource(group: str, version: str, kind: str) -> Resource | None:
     return _builtin(group, version, kind)
 
 
+def builtin_versions(resource: Resource) -> list[Resource]:
+    """Return the built-in kinds of the name of one, in all groups and versions."""
+    found = (_builtin(*key) for key in _rows() if key[2] == resource.kind)
+    return [other for other in found if other is not None]
+
+
 def struct(name: str) -> StructType:
     """Return a built-in struct by its short name, for example `autoscaling.v1.Scale`."""
     return _document()[1].struct(name)
-
-
-def custom_resource(kind: CustomKind) -> Resource:
-    """Describe a user's kind as the server serves it.
-
-    Args:
-        kind: The kind.
-
-    Returns:
-        Its resource; objects of it keep every field.
-    """
-    body = StructType(kind.kind, extra=DEDUCED)
-    body.fields = {
-        "apiVersion": Field(Scalar.TEXT, Presence.AS_SENT),
-        "kind": Field(Scalar.TEXT, Presence.AS_SENT),
-        "metadata": Field(struct("meta.v1.ObjectMeta"), Presence.ALWAYS),
-        "spec": Field(DEDUCED, Presence.AS_SENT),
-        "status": Field(DEDUCED, Presence.AS_SENT),
-    }
-    return Resource(
-        group=kind.group,
-        version=kind.version,
-        kind=kind.kind,
-        plural=kind.resource_name,
-        singular=kind.kind.lower(),
-        namespaced=kind.namespaced,
-        subresources=frozenset({"status"} if kind.status else ()),
-        verbs=_CUSTOM_VERBS,
-        type=body,
-        custom=True,
-    )

@@ -1,182 +1,64 @@
-"""Label and field selectors as they stand in a request.
+"""Which objects a request asks for: its label selector and its field selector, as one predicate.
 
-Parsed here and not with the label selectors of objects, because a request's selector is a text with a grammar of its
-own (https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#api), and a bad one is the caller's bad
-request.
+A selector that cannot be read is the caller's bad request.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from ocf.cluster.embedded.failures import bad_request
-from ocf.objects import Manifest
+from ocf.cluster.embedded.schema import Resource
+from ocf.cluster.embedded.selectable import selectable
+from ocf.errors import ManifestError
+from ocf.objects import LabelSelector, Manifest, parse_field_selector
 
-__all__ = ["Predicate", "field_predicate", "label_predicate", "selector_text"]
+__all__ = ["Predicate", "selection", "selector_text"]
 
 Predicate: TypeAlias = Callable[[Manifest], bool]
 """Says whether an object is selected."""
 
-_Labels: TypeAlias = Mapping[str, str]
-_TOKEN: Final = re.compile(r"\s*(!=|==|=|!|\(|\)|,|<|>|[^\s!=(),<>]+)")
-_SETS: Final = ("in", "notin")
 
-
-def _tokens(text: str) -> list[str]:
-    text = text.strip()
-    found = _TOKEN.findall(text)
-    return [*found, ""]
-
-
-def _unexpected(token: str, wanted: str) -> Exception:
-    return bad_request(f"unable to parse requirement: found '{token}', expected: {wanted}")
-
-
-class _Parser:
-    """Reads one selector from left to right."""
-
-    def __init__(self, text: str) -> None:
-        self._tokens = _tokens(text)
-        self._next = 0
-
-    def peek(self) -> str:
-        return self._tokens[self._next]
-
-    def take(self) -> str:
-        token = self._tokens[self._next]
-        self._next += 1
-        return token
-
-    def name(self, wanted: str) -> str:
-        token = self.take()
-        if not token or token in ("!", "=", "==", "!=", "(", ")", ",", "<", ">"):
-            raise _unexpected(token, wanted)
-        return token
-
-    def requirements(self) -> list[Callable[[_Labels], bool]]:
-        found = [] if self.peek() == "" else [self._requirement()]
-        while self.peek() == ",":
-            self.take()
-            found.append(self._requirement())
-        if self.peek():
-            raise _unexpected(self.peek(), "',' or 'end of string'")
-        return found
-
-    def _requirement(self) -> Callable[[_Labels], bool]:
-        if self.peek() == "!":
-            self.take()
-            key = self.name("identifier")
-            return lambda labels: key not in labels
-        key = self.name("identifier")
-        operator = self.peek()
-        if operator in (",", ""):
-            return lambda labels: key in labels
-        self.take()
-        if operator in _SETS:
-            values = self._set()
-            if operator == "in":
-                return lambda labels: labels.get(key) in values
-            return lambda labels: labels.get(key) not in values
-        return self._comparison(key, operator)
-
-    def _comparison(self, key: str, operator: str) -> Callable[[_Labels], bool]:
-        if operator not in ("=", "==", "!=", "<", ">"):
-            raise _unexpected(operator, "in, notin, =, ==, !=, gt, lt")
-        value = "" if self.peek() in (",", "") else self.name("identifier")
-        if operator in ("=", "=="):
-            return lambda labels: labels.get(key) == value
-        if operator == "!=":
-            return lambda labels: labels.get(key) != value
-        if not _is_integer(value):
-            raise bad_request(
-                f"values[0][{key}]: Invalid value: \"{value}\": for 'Gt', 'Lt' operators, the value must be an integer"
-            )
-        bound, above = int(value), operator == ">"
-        return lambda labels: (
-            _is_integer(labels.get(key, "")) and (int(labels[key]) > bound if above else int(labels[key]) < bound)
-        )
-
-    def _set(self) -> frozenset[str]:
-        if self.take() != "(":
-            self._next -= 1
-            raise bad_request(f"unable to parse requirement: found '{self.peek()}' expected: '('")
-        values = []
-        while True:
-            values.append("" if self.peek() in (",", ")") else self.name("identifier"))
-            mark = self.take()
-            if mark == ")":
-                return frozenset(values)
-            if mark != ",":
-                raise _unexpected(mark, "',' or ')'")
-
-
-def _is_integer(text: str) -> bool:
-    return re.fullmatch(r"[+-]?[0-9]+", text) is not None
-
-
-def label_predicate(selector: str) -> Predicate | None:
-    """Read a label selector.
+def selection(resource: Resource, label_selector: str, field_selector: str) -> Predicate | None:
+    """Read the selectors of a request.
 
     Args:
-        selector: The text, `app=web,tier in (front,back),!canary`; empty selects everything.
+        resource: The kind that is asked for.
+        label_selector: The text, `app=web,tier in (front,back),!canary`; empty selects everything.
+        field_selector: The text, `metadata.name=web`; empty selects everything.
 
     Returns:
-        What it selects, or None for everything.
+        What they select together, or None for everything.
 
     Raises:
-        BadRequestError: If it is malformed.
-
-    Example:
-        >>> select = label_predicate("app=web,!canary")
-        >>> select({"metadata": {"labels": {"app": "web"}}})
-        True
+        BadRequestError: If one is malformed, or asks for a field that the kind cannot be selected by.
     """
-    requirements = _Parser(selector).requirements()
-    if not requirements:
+    predicates = [found for found in (_by_labels(label_selector), _by_fields(resource, field_selector)) if found]
+    if len(predicates) <= 1:
+        return predicates[0] if predicates else None
+    return lambda manifest: all(predicate(manifest) for predicate in predicates)
+
+
+def _by_labels(text: str) -> Predicate | None:
+    try:
+        selector = LabelSelector.parse(text)
+    except ManifestError as error:
+        problem = "; ".join(map(str, error.problems))
+        raise bad_request(f"unable to parse requirement: {problem}") from error
+    if not selector.requirements:
         return None
-
-    def selected(manifest: Manifest) -> bool:
-        labels = manifest["metadata"].get("labels") or {}
-        return all(requirement(labels) for requirement in requirements)
-
-    return selected
+    return lambda manifest: selector.matches(manifest["metadata"].get("labels") or {})
 
 
-_FIELDS: Final = ("metadata.name", "metadata.namespace")
-
-
-def field_predicate(selector: str) -> Predicate | None:
-    """Read a field selector.
-
-    Args:
-        selector: The text, `metadata.name=web`; empty selects everything.
-
-    Returns:
-        What it selects, or None for everything.
-
-    Raises:
-        BadRequestError: If it is malformed or asks for a field other than name and namespace.
-    """
-    terms = [_field_term(term) for term in selector.split(",") if term]
-    if not terms:
+def _by_fields(resource: Resource, text: str) -> Predicate | None:
+    try:
+        terms = parse_field_selector(text)
+    except ManifestError as error:
+        problem = "; ".join(map(str, error.problems))
+        raise bad_request(f"invalid field selector: {problem}") from error
+    reads = [(selectable(resource, term.path), term.value, term.operator == "=") for term in terms]
+    if not reads:
         return None
-
-    def selected(manifest: Manifest) -> bool:
-        metadata = manifest["metadata"]
-        return all((metadata.get(name, "") == value) is wanted for name, value, wanted in terms)
-
-    return selected
-
-
-def _field_term(term: str) -> tuple[str, str, bool]:
-    for operator, wanted in (("!=", False), ("==", True), ("=", True)):
-        path, found, value = term.partition(operator)
-        if found:
-            if path not in _FIELDS:
-                known = ", ".join(f'"{name}"' for name in _FIELDS)
-                raise bad_request(f'"{path}" is not a known field selector: only {known}')
-            return path.removeprefix("metadata."), value, wanted
-    raise bad_request(f"invalid selector: '{term}'; can't understand '{term}'")
+    return lambda manifest: all((read(manifest) == value) is wanted for read, value, wanted in reads)
 
 
 _OPERATORS: Final = {"In": "in", "NotIn": "notin"}
@@ -184,6 +66,8 @@ _OPERATORS: Final = {"In": "in", "NotIn": "notin"}
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
     """Write an object's label selector as a text.
+
+    Unlike `LabelSelector`, it writes what is stored as it is: a Scale is reported of whatever selector there is.
 
     Args:
         selector: A label selector with `matchLabels` and `matchExpressions`.

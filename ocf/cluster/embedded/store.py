@@ -59,6 +59,7 @@ class Store:
     _dependents: defaultdict[str, set[tuple[Kind, Place]]] = field(
         default_factory=lambda: defaultdict(set), init=False, repr=False
     )
+    _changed: dict[Kind, int] = field(default_factory=dict, init=False, repr=False)
     _packed: dict[tuple[Kind, Place], bytes] = field(default_factory=dict, init=False, repr=False)
     _log: deque[Change] = field(default_factory=deque, init=False, repr=False)
     _waiting: set[asyncio.Future[None]] = field(default_factory=set, init=False, repr=False)
@@ -81,6 +82,18 @@ class Store:
             self._packed[kind, place] = packed
         unpacked: Manifest = marshal.loads(packed)  # noqa: S302 (our own bytes; it copies twice as fast as Python does)
         return unpacked
+
+    def has(self, kind: Kind) -> bool:
+        """Say whether there is an object of a kind."""
+        return bool(self._objects.get(kind))
+
+    def changed_at(self, kind: Kind) -> int:
+        """Return the version at which an object of a kind last changed; 0 if none ever did."""
+        return self._changed.get(kind, 0)
+
+    def unpack(self) -> None:
+        """Forget the prepared copies: objects are shown differently from now on."""
+        self._packed.clear()
 
     def objects(self, kind: Kind, namespace: str = "") -> list[tuple[Place, Manifest]]:
         """Return the objects of a kind, of one namespace or of all, ordered by namespace and name."""
@@ -132,6 +145,7 @@ class Store:
 
     def _record(self, change: Change) -> None:
         self._packed.pop((change.kind, change.place), None)
+        self._changed[change.kind] = change.version
         self._log.append(change)
         while len(self._log) > self.history:
             self.forgotten = self._log.popleft().version

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.cluster.embedded.compare import equal_json
+from ocf.cluster.embedded.custom.status import remember_stored, start_status
 from ocf.cluster.embedded.fieldset import FieldSet
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.protocol import Propagation, Subresource
@@ -36,6 +37,7 @@ _GENERATION: Final = frozenset(
         (_ADMISSION, "ValidatingAdmissionPolicy"),
         (_ADMISSION, "ValidatingAdmissionPolicyBinding"),
         (_ADMISSION, "ValidatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
         ("apps", "DaemonSet"),
         ("apps", "Deployment"),
         ("apps", "ReplicaSet"),
@@ -81,6 +83,7 @@ _CREATED_BY_UPDATE: Final = frozenset(
         ("", "LimitRange"),
         ("", "Service"),
         ("coordination.k8s.io", "Lease"),
+        ("events.k8s.io", "Event"),
         ("node.k8s.io", "RuntimeClass"),
         (_RBAC, "ClusterRole"),
         (_RBAC, "ClusterRoleBinding"),
@@ -88,6 +91,7 @@ _CREATED_BY_UPDATE: Final = frozenset(
         (_RBAC, "RoleBinding"),
     }
 )
+_DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _ORPHANS: Final = frozenset({("", "ReplicationController"), ("batch", "Job")})
 
 # What a status write leaves alone besides the spec; of all other kinds it may change the metadata.
@@ -173,6 +177,8 @@ def prepare_create(new: Manifest, resource: Resource, empty: Manifest) -> None:
         new["metadata"]["generation"] = 1
     else:
         new["metadata"].pop("generation", None)
+    if _key(resource) == _DEFINITION:
+        start_status(new)
     if _key(resource) == ("", "Namespace"):
         finalizers = new["spec"].setdefault("finalizers", [])
         if "kubernetes" not in finalizers:
@@ -195,6 +201,8 @@ def prepare_update(new: Manifest, live: Manifest, resource: Resource, subresourc
         return _status_update(new, live, resource)
     if "status" in resource.subresources:
         _copy(new, live, "status")
+    if _key(resource) == _DEFINITION:
+        remember_stored(new)
     if (resource.custom or _key(resource) in _GENERATION) and _key(resource) not in _FIXED_GENERATION:
         changed = not equal_json(_without(new, resource), _without(live, resource))
         new["metadata"]["generation"] = live["metadata"].get("generation", 0) + changed

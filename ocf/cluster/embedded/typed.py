@@ -7,6 +7,7 @@ types and duplicate list items are refused), and the fields it names are the one
 import json
 from typing import Any
 
+from ocf.cluster.embedded.failures import go_text
 from ocf.cluster.embedded.fieldset import FieldSet, key_element, path_text, value_element
 from ocf.cluster.embedded.schema import (
     ANYTHING,
@@ -163,7 +164,8 @@ def _check_list(value: Any, kind: ListType, path: tuple[str, ...], problems: lis
 
 def _scalar_problem(value: Any, kind: Scalar) -> str:
     if kind in _TEXTS:
-        return "" if isinstance(value, str) else f"expected string, got {_go_value(value)}"
+        shown = f"&value.valueUnstructured{{Value:{_go_syntax(value)}}}"
+        return "" if isinstance(value, str) else f"expected string, got {shown}"
     if kind in _NUMBERS:
         number = isinstance(value, int | float) and not isinstance(value, bool)
         return "" if number else f"expected numeric (int or float), got {_go_type(value)}"
@@ -173,8 +175,18 @@ def _scalar_problem(value: Any, kind: Scalar) -> str:
 
 
 def _go_value(value: Any) -> str:
-    """Show a value in a message."""
-    return json.dumps(value, ensure_ascii=False)
+    """Show a value in a message, in the wrapping that a server has it in."""
+    return f"&{{{go_text(value)}}}"
+
+
+def _go_syntax(value: Any) -> str:
+    """Show a value in a message that prints it as source code."""
+    if isinstance(value, dict):
+        inside = ", ".join(f"{json.dumps(name)}:{_go_syntax(value[name])}" for name in sorted(value))
+        return f"map[string]interface {{}}{{{inside}}}"
+    if isinstance(value, list):
+        return f"[]interface {{}}{{{', '.join(map(_go_syntax, value))}}}"
+    return "interface {}(nil)" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def _go_type(value: Any) -> str:

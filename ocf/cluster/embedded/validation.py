@@ -6,15 +6,22 @@ checked is refused with the code, the reason and the text of the real one.
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
+from ocf.cluster.embedded.compare import equal_json
+from ocf.cluster.embedded.configurations import configuration_problems
+from ocf.cluster.embedded.custom import count_problems, custom_update_problems, definition_problems, schema_faults
 from ocf.cluster.embedded.failures import go_json
 from ocf.cluster.embedded.schema import Resource
+from ocf.cluster.protocol import Subresource
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
 
 __all__ = ["create_problems", "update_problems"]
 
+_AUTOSCALER: Final = "HorizontalPodAutoscaler.autoscaling"
+_DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _NAME_PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
@@ -64,7 +71,12 @@ def _name_faults(name: str, resource: Resource) -> Iterator[str]:
         yield "must not contain dots" if pattern == _LABEL and _matches(_SUBDOMAIN, name) else text
 
 
-def _qualified_name_faults(name: str) -> Iterator[str]:
+@lru_cache(maxsize=4096)
+def _qualified_name_faults(name: str) -> tuple[str, ...]:
+    return tuple(_faults_of_qualified_name(name))
+
+
+def _faults_of_qualified_name(name: str) -> Iterator[str]:
     prefix, slash, part = name.rpartition("/")
     if slash and not _matches(_SUBDOMAIN, prefix):
         yield f"prefix part {_SUBDOMAIN_TEXT}" if prefix else "prefix part must be non-empty"
@@ -96,14 +108,18 @@ def _metadata_problems(metadata: Mapping[str, Any], resource: Resource) -> Itera
     yield from _finalizer_problems(metadata.get("finalizers") or [])
 
 
+@lru_cache(maxsize=4096)
+def _label_value_faults(value: str) -> tuple[str, ...]:
+    long = ("must be no more than 63 bytes",) if len(value) > _LONGEST_LABEL else ()
+    return (*long, _LABEL_VALUE_TEXT) if value and not _matches(_NAME_PART, value) else long
+
+
 def _label_problems(metadata: Mapping[str, Any]) -> Iterator[FieldProblem]:
     for key, value in (metadata.get("labels") or {}).items():
         for fault in _qualified_name_faults(key):
             yield _invalid("metadata.labels", key, fault)
-        if len(value) > _LONGEST_LABEL:
-            yield _invalid("metadata.labels", value, "must be no more than 63 bytes")
-        if value and not _matches(_NAME_PART, value):
-            yield _invalid("metadata.labels", value, _LABEL_VALUE_TEXT)
+        for fault in _label_value_faults(value):
+            yield _invalid("metadata.labels", value, fault)
     for key in metadata.get("annotations") or {}:
         for fault in _qualified_name_faults(key.lower()):
             yield _invalid("metadata.annotations", key, fault)
@@ -153,23 +169,35 @@ def create_problems(manifest: Manifest, resource: Resource) -> list[FieldProblem
     return [*_metadata_problems(manifest["metadata"], resource), *_body_problems(manifest, resource)]
 
 
-def update_problems(manifest: Manifest, live: Manifest, resource: Resource) -> list[FieldProblem]:
+def update_problems(
+    manifest: Manifest, live: Manifest, resource: Resource, subresource: Subresource | None
+) -> list[FieldProblem]:
     """Check an object that is about to replace another.
 
     Args:
         manifest: The new object.
         live: The one it replaces.
         resource: Its kind.
+        subresource: What the request goes through.
 
     Returns:
         What is wrong with it.
     """
-    return [
+    problems = [
         *_metadata_problems(manifest["metadata"], resource),
         *_new_finalizer_problems(manifest["metadata"], live["metadata"]),
-        *_body_problems(manifest, resource),
-        *_immutable_problems(manifest, live, resource),
+        *_deletion_problems(manifest["metadata"], live["metadata"]),
     ]
+    if resource.schema is not None:
+        problems += custom_update_problems(manifest, live, resource.schema, subresource)
+        return [*problems, *_count_problems(manifest, resource, spec=subresource is None)]
+    if resource.group_kind == _DEFINITION:
+        return problems if subresource else [*problems, *definition_problems(manifest, live)]
+    if resource.group_kind == _AUTOSCALER:
+        return problems if subresource else [*problems, *_autoscaler_problems(manifest, live)]
+    if resource.group_kind == "Service" and subresource is Subresource.STATUS:
+        return [*problems, *_balancer_problems(manifest)]
+    return [*problems, *_body_problems(manifest, resource), *_immutable_problems(manifest, live, resource)]
 
 
 def _new_finalizer_problems(new: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[FieldProblem]:
@@ -185,24 +213,64 @@ def _new_finalizer_problems(new: Mapping[str, Any], live: Mapping[str, Any]) -> 
         yield FieldProblem("metadata.finalizers", f"Forbidden: {detail}")
 
 
+def _deletion_problems(new: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[FieldProblem]:
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if new.get(name) != live.get(name):
+            yield _invalid(f"metadata.{name}", new.get(name), "field is immutable")
+
+
+def _balancer_problems(service: Manifest) -> Iterator[FieldProblem]:
+    if service["status"].get("loadBalancer", {}).get("ingress") and service["spec"].get("type") != "LoadBalancer":
+        detail = "Forbidden: may only be used when `spec.type` is 'LoadBalancer'"
+        yield FieldProblem("status.loadBalancer.ingress", detail)
+
+
 _SELECTED: Final = frozenset(
     {("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet")}
 )
 
 
 def _body_problems(manifest: Manifest, resource: Resource) -> Iterator[FieldProblem]:
-    if resource.custom:
-        for name in ("spec", "status"):
-            if name in manifest and not isinstance(manifest[name], dict):
-                value = go_json(manifest[name])
-                # A server that has just decoded JSON says "null" where it means nothing at all.
-                shown = f'"{value}"' if manifest[name] is None else value
-                yield FieldProblem(name, f"Invalid value: {shown}: {name} in body must be of type object: {shown}")
+    if resource.schema is not None:
+        yield from (fault.problem for fault in schema_faults(manifest, resource.schema))
+        yield from _count_problems(manifest, resource)
+    elif resource.group_kind == _DEFINITION:
+        yield from definition_problems(manifest, None)
+    elif resource.group == "admissionregistration.k8s.io" and "webhooks" in manifest:
+        yield from configuration_problems(manifest)
+    elif resource.group_kind == _AUTOSCALER:
+        yield from _autoscaler_problems(manifest, None)
     elif (resource.group, resource.kind) in _SELECTED:
         yield from _selector_problems(manifest["spec"])
         replicas = manifest["spec"].get("replicas", 0)
         if replicas < 0:
             yield _invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+
+
+def _count_problems(manifest: Manifest, resource: Resource, *, spec: bool = True) -> Iterator[FieldProblem]:
+    if resource.scale is not None:
+        yield from count_problems(manifest, resource.scale, spec=spec)
+
+
+def _autoscaler_problems(manifest: Manifest, live: Manifest | None) -> Iterator[FieldProblem]:
+    if live is not None and equal_json(manifest["spec"], live["spec"]):
+        # It was judged when it was stored.
+        return
+    from ocf.autoscaling import validate_spec
+
+    for error in validate_spec(_autoscaler_spec(manifest), None if live is None else _autoscaler_spec(live)):
+        yield FieldProblem(error.path, error.message)
+
+
+def _autoscaler_spec(manifest: Manifest) -> Manifest:
+    """Return the spec as the rules know it: in the second version, whatever version the request is in."""
+    from ocf.autoscaling import default
+    from ocf.autoscaling.v1 import to_v2
+
+    spec: Manifest = manifest["spec"]
+    if manifest["apiVersion"] == "autoscaling/v1":
+        spec = default(to_v2(manifest))["spec"]
+    return spec
 
 
 def _selector_problems(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:

@@ -1,14 +1,15 @@
 """Following the changes of a store as one watch sees them."""
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 
 from ocf.cluster.embedded.core import kind_of
-from ocf.cluster.embedded.failures import bad_request, expired
+from ocf.cluster.embedded.failures import expired
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.embedded.selectors import Predicate
 from ocf.cluster.embedded.store import Change, Store
 from ocf.cluster.protocol import EventType, WatchEvent
+from ocf.errors import api_error
 from ocf.objects import Manifest, copy_json
 
 __all__ = ["Scope", "follow", "read_version"]
@@ -21,19 +22,20 @@ class Scope:
     Args:
         resource: The kind.
         namespace: The namespace; empty for all.
-        selects: Which objects.
+        selects: Which objects; None for all.
+        shown: Shows a stored object in the version that is asked for.
     """
 
     resource: Resource
     namespace: str
-    selects: Predicate
+    selects: Predicate | None
+    shown: Callable[[Manifest], Manifest]
 
     def event(self, change: Change) -> WatchEvent | None:
         """Return what a change is to this watch: what begins to match is added, what ceases to is deleted."""
         if change.kind != kind_of(self.resource) or (self.namespace and change.place[0] != self.namespace):
             return None
-        before = change.before if change.before is not None and self.selects(change.before) else None
-        after = change.after if change.after is not None and self.selects(change.after) else None
+        before, after = self.selected(change.before), self.selected(change.after)
         if after is not None:
             return WatchEvent(EventType.MODIFIED if before is not None else EventType.ADDED, copy_json(after))
         if before is None:
@@ -41,6 +43,13 @@ class Scope:
         last: Manifest = copy_json(before)
         last["metadata"]["resourceVersion"] = str(change.version)
         return WatchEvent(EventType.DELETED, last)
+
+    def selected(self, manifest: Manifest | None) -> Manifest | None:
+        """Return a stored object as this watch sees it; None if it does not."""
+        if manifest is None:
+            return None
+        manifest = self.shown(manifest)
+        return manifest if self.selects is None or self.selects(manifest) else None
 
     def bookmark(self, version: int) -> WatchEvent:
         """Return the bookmark of a version."""
@@ -59,11 +68,12 @@ def read_version(text: str) -> int:
         The number.
 
     Raises:
-        BadRequestError: If it is none.
+        ServerError: If it is none.
     """
     if text and not text.isdecimal():
         problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        raise bad_request(f'resourceVersion: Invalid value: "{text}": {problem}')
+        # A server answers with an internal error, although the fault is the caller's.
+        raise api_error(f'resourceVersion: Invalid value: "{text}": {problem}', code=500)
     return int(text or 0)
 
 
@@ -84,8 +94,9 @@ async def follow(store: Store, scope: Scope, version: int, *, bookmark_every: in
     """
     if version == 0:
         version = store.version
-        for _, manifest in store.objects(kind_of(scope.resource), scope.namespace):
-            if scope.selects(manifest):
+        for _, stored in store.objects(kind_of(scope.resource), scope.namespace):
+            manifest = scope.selected(stored)
+            if manifest is not None:
                 yield WatchEvent(EventType.ADDED, copy_json(manifest))
     told = version
     while True:

@@ -4,84 +4,75 @@ Each makes the object the caller wants out of the request, says who owns which f
 `lifecycle`.
 """
 
-from typing import Any
+from typing import Any, Final
 
 from ocf.cluster.embedded import lifecycle
-from ocf.cluster.embedded.core import Core, bare, decoded, kind_of
+from ocf.cluster.embedded.compare import equal_json
+from ocf.cluster.embedded.conversion import convert
+from ocf.cluster.embedded.core import Core, bare
 from ocf.cluster.embedded.decoding import DecodeError
-from ocf.cluster.embedded.defaulting import set_defaults
-from ocf.cluster.embedded.failures import (
-    bad_request,
-    invalid,
-    method_not_allowed,
-    no_such_resource,
-    not_found,
-    stale,
-    unsupported,
+from ocf.cluster.embedded.demands import (
+    apply_error,
+    demand_known,
+    demand_same,
+    demand_subresource,
+    demand_typed,
+    demand_verb,
+    held,
+    metadata_of,
 )
+from ocf.cluster.embedded.failures import bad_request, go_json, go_text, invalid, not_found, stale, unsupported_patch
 from ocf.cluster.embedded.managers import APPLY, UPDATE, Managed, Manager, applied, read_entries, updated, write_entries
-from ocf.cluster.embedded.patching import PatchError, json_patch, merge_patch
+from ocf.cluster.embedded.options import Options
+from ocf.cluster.embedded.patches import patched
+from ocf.cluster.embedded.reviewing import Write
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.embedded.strategy import allows_create_on_update, ignored_fields
-from ocf.cluster.embedded.typed import ElementError, type_problems
-from ocf.cluster.protocol import PatchType, Subresource
-from ocf.errors import ApiError, FieldProblem, InvalidError, api_error
-from ocf.objects import Manifest, ObjectKey
+from ocf.cluster.embedded.typed import ElementError
+from ocf.cluster.protocol import PatchType
+from ocf.errors import ApiError, FieldProblem
+from ocf.objects import Manifest, ObjectKey, split_api_version
 
-__all__ = [
-    "apply",
-    "create",
-    "demand_manager",
-    "demand_same",
-    "demand_subresource",
-    "demand_typed",
-    "patch",
-    "patched",
-    "update",
-]
+__all__ = ["apply", "create", "patch", "update"]
 
-_LONGEST_MANAGER = 128
+_TWICE: Final = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
 
 
-def demand_manager(field_manager: str, *, operation: str) -> None:
-    """Refuse a field manager that a server would refuse.
+def _body(manifest: Manifest, resource: Resource, options: Options) -> Manifest:
+    def unreadable(problem: str) -> ApiError:
+        kind = resource.kind
+        return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {problem}')
 
-    Args:
-        field_manager: Its name.
-        operation: `Apply` demands one.
-
-    Raises:
-        InvalidError: If it is too long, or missing.
-    """
-    kind = "PatchOptions.meta.k8s.io"
-    if operation == APPLY and not field_manager:
-        raise invalid(kind, "", [FieldProblem("fieldManager", "Required value: is required for apply patch")])
-    if len(field_manager.encode()) > _LONGEST_MANAGER:
-        raise invalid(kind, "", [FieldProblem("fieldManager", "Too long: may not be more than 128 bytes")])
-
-
-def demand_subresource(resource: Resource, name: str, subresource: Subresource | None) -> None:
-    """Refuse a subresource that the kind does not have."""
-    if subresource is not None and subresource not in resource.subresources:
-        raise not_found(resource.group_resource, name) if resource.custom else no_such_resource()
-
-
-def _held(manifest: Manifest, resource: Resource) -> Manifest:
-    """Return a manifest as the server's structs hold it, with defaults."""
-    return set_defaults(decoded(manifest, resource), resource.group)
-
-
-def _body(manifest: Manifest, resource: Resource) -> Manifest:
     try:
-        return _held(manifest, resource)
+        new = held(manifest, resource)
     except DecodeError as error:
-        message = f'{resource.kind} in version "{resource.version}" cannot be handled as a {resource.kind}: {error}'
-        raise bad_request(message) from error
+        raise unreadable(str(error)) from error
+    demand_known(manifest, resource, options, refused=unreadable)
+    _name_owners_once(new, options)
+    return new
 
 
-def _metadata(manifest: Manifest) -> dict[str, Any]:
-    metadata = manifest.get("metadata")
-    return metadata if isinstance(metadata, dict) else {}
+def _name_owners_once(manifest: Manifest, options: Options) -> None:
+    """Drop references to owners that stand there twice, and warn of them."""
+    owners = manifest["metadata"].get("ownerReferences") or []
+    kept: list[Any] = []
+    twice: list[str] = []
+    for owner in owners:
+        if any(equal_json(owner, other) for other in kept):
+            twice.append(owner["uid"])
+        else:
+            kept.append(owner)
+    if twice:
+        manifest["metadata"]["ownerReferences"] = kept
+        options.warn(f"{_TWICE}{go_text(twice)}")
+
+
+def _round(core: Core, manifest: Manifest, resource: Resource) -> Manifest:
+    """Return a manifest of a second version as it comes back from where it is stored."""
+    return manifest if resource.home is None or resource.custom else core.rounded(manifest, resource)
 
 
 def _set_managed(manifest: Manifest, managed: Managed) -> Manifest:
@@ -93,7 +84,7 @@ def _set_managed(manifest: Manifest, managed: Managed) -> Manifest:
 
 def _managed_of_request(live: Manifest | None, sent: Manifest) -> Managed:
     """Return the managers a write starts from: a caller may send managed fields, or an empty list to drop them."""
-    entries = _metadata(sent).get("managedFields")
+    entries = metadata_of(sent).get("managedFields")
     if entries in ([], [{}]):
         return {}
     try:
@@ -104,13 +95,7 @@ def _managed_of_request(live: Manifest | None, sent: Manifest) -> Managed:
 
 
 def _tracked(  # noqa: PLR0917 (the facts of one request)
-    core: Core,
-    resource: Resource,
-    before: Manifest,
-    new: Manifest,
-    managed: Managed,
-    field_manager: str,
-    subresource: Subresource | None,
+    core: Core, resource: Resource, before: Manifest, new: Manifest, managed: Managed, options: Options
 ) -> Managed:
     """Return the managers after a create, an update or a patch."""
     try:
@@ -119,24 +104,24 @@ def _tracked(  # noqa: PLR0917 (the facts of one request)
             bare(new),
             resource.type,
             managed,
-            who=Manager.of(field_manager, UPDATE, resource.api_version, subresource or ""),
+            who=Manager.of(options.field_manager, UPDATE, resource.api_version, options.subresource or ""),
             api_version=resource.api_version,
-            ignored=ignored_fields(resource, subresource),
+            ignored=ignored_fields(resource, options.subresource),
             now=core.timestamp(),
+            in_version=core.in_version(resource),
         )
     except ElementError:
         # A list item that has no name cannot be owned. A server then stores the object and forgets all its managers.
         return {}
 
 
-def create(core: Core, manifest: Manifest, *, field_manager: str, dry_run: bool) -> Manifest:
+def create(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
     """Create an object.
 
     Args:
         core: The server.
         manifest: The object; it is not changed.
-        field_manager: Who writes.
-        dry_run: Only say what would be stored.
+        options: How the request wants to be treated.
 
     Returns:
         The object as stored; it must not be changed.
@@ -145,31 +130,22 @@ def create(core: Core, manifest: Manifest, *, field_manager: str, dry_run: bool)
         ApiError: As a server refuses it.
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
-    _demand_verb(resource, "create")
-    new = _body(manifest, resource)
+    demand_verb(resource, "create")
+    new = _body(manifest, resource, options)
     core.demand_namespace(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
-    managed = _tracked(
-        core, resource, core.empty(resource), new, _managed_of_request(None, manifest), field_manager, None
-    )
-    return lifecycle.create(core, resource, _set_managed(new, managed), dry_run=dry_run)
+    new = _round(core, new, resource)
+    managed = _tracked(core, resource, core.empty(resource), new, _managed_of_request(None, manifest), options)
+    stored = yield from lifecycle.create(core, resource, _set_managed(new, managed), options)
+    return stored
 
 
-def _demand_verb(resource: Resource, verb: str) -> None:
-    if verb not in resource.verbs:
-        raise method_not_allowed()
-
-
-def update(
-    core: Core, manifest: Manifest, *, field_manager: str, subresource: Subresource | None, dry_run: bool
-) -> Manifest:
+def update(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
     """Replace an object, or its status.
 
     Args:
         core: The server.
         manifest: The object; it is not changed.
-        field_manager: Who writes.
-        subresource: None or the status.
-        dry_run: Only say what would be stored.
+        options: How the request wants to be treated; its subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
@@ -178,26 +154,24 @@ def update(
         ApiError: As a server refuses it.
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
-    _demand_verb(resource, "update")
+    demand_verb(resource, "update")
     key = _key(manifest, resource)
-    demand_subresource(resource, key.name, subresource)
-    live = core.store.get(kind_of(resource), (key.namespace, key.name))
+    demand_subresource(resource, key.name, options.subresource)
+    live = core.read(resource, (key.namespace, key.name))
     if live is None:
-        if subresource is None and allows_create_on_update(resource):
-            return create(core, manifest, field_manager=field_manager, dry_run=dry_run)
+        if options.subresource is None and allows_create_on_update(resource):
+            return (yield from create(core, manifest, options))
         raise not_found(resource.group_resource, key.name)
-    new = _body(manifest, resource)
+    new = _body(manifest, resource, options)
     uid = new["metadata"].get("uid")
     if uid and uid != live["metadata"]["uid"]:
         problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
         raise stale(resource.group_resource, key.name, problem)
-    return _replace(
-        core, resource, live, new, manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run
-    )
+    return (yield from _replace(core, resource, live, new, manifest, options))
 
 
 def _key(manifest: Manifest, resource: Resource) -> ObjectKey:
-    metadata = _metadata(manifest)
+    metadata = metadata_of(manifest)
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         raise bad_request("the name of the object was undeterminable: name must be provided")
@@ -207,69 +181,21 @@ def _key(manifest: Manifest, resource: Resource) -> ObjectKey:
     return ObjectKey(resource.api_version, resource.kind, name, namespace)
 
 
-def _replace(  # noqa: PLR0913 (the facts of one request)
-    core: Core,
-    resource: Resource,
-    live: Manifest,
-    new: Manifest,
-    sent: Manifest,
-    *,
-    field_manager: str,
-    subresource: Subresource | None,
-    dry_run: bool,
-) -> Manifest:
+def _replace(  # noqa: PLR0917 (the facts of one request)
+    core: Core, resource: Resource, live: Manifest, new: Manifest, sent: Manifest, options: Options
+) -> Write[Manifest]:
     """Put a new state in the place of the live one, for an update or a patch."""
-    managed = _managed_of_request(live, {} if subresource else sent)
+    new = _round(core, new, resource)
+    managed = _managed_of_request(live, {} if options.subresource else sent)
     if managed:
         # Without managers the object was last written by somebody who dropped them, and stays untracked until an apply.
-        managed = _tracked(core, resource, bare(live), new, managed, field_manager, subresource)
+        managed = _tracked(core, resource, bare(live), new, managed, options)
     new = _set_managed(new, managed)
-    return lifecycle.update(core, resource, live, new, subresource=subresource, dry_run=dry_run)
+    stored = yield from lifecycle.update(core, resource, live, new, options)
+    return stored
 
 
-def patched(document: Manifest, change: Any, patch_type: PatchType) -> Manifest:
-    """Apply a patch to a document.
-
-    Args:
-        document: The document; it is not changed.
-        change: The patch.
-        patch_type: How it is read.
-
-    Returns:
-        The patched document.
-
-    Raises:
-        BadRequestError: If the patch is no patch of that type, or the type is not supported.
-        InvalidError: If it cannot be applied.
-    """
-    if patch_type is PatchType.STRATEGIC_MERGE:
-        raise unsupported("apply strategic merge patches", "use server-side apply, a merge patch or a JSON patch")
-    shape, name = (
-        (list, "[]handlers.jsonPatchOp") if patch_type is PatchType.JSON else (dict, "map[string]interface {}")
-    )
-    if not isinstance(change, shape):
-        found = "array" if isinstance(change, list) else "object" if isinstance(change, dict) else type(change).__name__
-        raise bad_request(f"error decoding patch: json: cannot unmarshal {found} into Go value of type {name}")
-    try:
-        out = json_patch(document, change) if isinstance(change, list) else merge_patch(document, change)
-    except PatchError as error:
-        message = "the server rejected our request due to an error in our request"
-        raise InvalidError(message, code=422, reason="Invalid") from error
-    if not isinstance(out, dict):
-        raise bad_request("a patch must leave an object")
-    return out
-
-
-def patch(
-    core: Core,
-    key: ObjectKey,
-    change: Any,
-    *,
-    patch_type: PatchType,
-    field_manager: str,
-    subresource: Subresource | None,
-    dry_run: bool,
-) -> Manifest:
+def patch(core: Core, key: ObjectKey, change: Any, patch_type: PatchType, options: Options) -> Write[Manifest]:
     """Change parts of an object, or of its status.
 
     Args:
@@ -277,9 +203,7 @@ def patch(
         key: The object.
         change: The patch; it is not changed.
         patch_type: How it is read.
-        field_manager: Who writes.
-        subresource: None or the status.
-        dry_run: Only say what would be stored.
+        options: How the request wants to be treated; its subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
@@ -288,50 +212,90 @@ def patch(
         ApiError: As a server refuses it.
     """
     resource = core.resource(key.api_version, key.kind)
-    _demand_verb(resource, "patch")
-    demand_subresource(resource, key.name, subresource)
+    demand_verb(resource, "patch")
+    demand_subresource(resource, key.name, options.subresource)
     live = core.find(resource, key)
-    sent = patched(live, change, patch_type)
+    if patch_type is PatchType.STRATEGIC_MERGE and resource.custom:
+        raise unsupported_patch()
+    sent = patched(live, change, patch_type, resource.type)
     demand_same(sent, key)
-    try:
-        new = _held(sent, resource)
-    except DecodeError as error:
-        problem = FieldProblem("patch", f"Invalid value: {error}")
-        raise invalid("", "", [problem]) from error
-    return _replace(
-        core, resource, live, new, sent, field_manager=field_manager, subresource=subresource, dry_run=dry_run
+    sent = _of_kind(core, sent, resource, change, patch_type)
+    demand_known(
+        sent,
+        resource,
+        options,
+        refused=lambda text: _refused_patch(change, sent, patch_type, text),
+        by_name=True,
     )
+    try:
+        new = held(sent, resource)
+    except DecodeError as error:
+        raise _unfitting(change, patch_type, error) from error
+    _name_owners_once(new, options)
+    return (yield from _replace(core, resource, live, new, sent, options))
 
 
-def demand_same(sent: Manifest, key: ObjectKey) -> None:
-    """Refuse a patch that renames the object."""
-    metadata = _metadata(sent)
-    if metadata.get("name") != key.name:
-        raise bad_request(
-            f"the name of the object ({metadata.get('name') or ''}) does not match the name on the URL ({key.name})"
-        )
-    if (metadata.get("namespace") or "") != key.namespace:
-        raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
+def _of_kind(core: Core, sent: Manifest, resource: Resource, change: Any, patch_type: PatchType) -> Manifest:
+    """Return an outcome in the version of the object; one that is of another kind is refused.
+
+    A strategic patch is not read for kind and version, so it changes neither.
+    """
+    api_version, kind = str(sent.get("apiVersion")), str(sent.get("kind"))
+    if (api_version, kind) == (resource.api_version, resource.kind):
+        return sent
+    if resource.custom:
+        wanted = (("kind", kind, resource.kind), ("apiVersion", api_version, resource.api_version))
+        problems = [
+            FieldProblem(field, f"Invalid value: {go_json(found)}: must be {right}")
+            for field, found, right in wanted
+            if found != right
+        ]
+        group = split_api_version(api_version)[0]
+        raise invalid(f"{kind}.{group}" if group else kind, str(sent["metadata"]["name"]), problems)
+    if patch_type is PatchType.STRATEGIC_MERGE:
+        return {**sent, "apiVersion": resource.api_version, "kind": resource.kind}
+    other = next((each for each in core.versions(resource) if each.api_version == api_version), None)
+    if other is not None and other.kind == kind:
+        try:
+            return convert(held(sent, other), other, resource)
+        except DecodeError as error:
+            raise _unfitting(change, patch_type, error) from error
+    raise _refused_patch(change, sent, patch_type, _kind_problem(core, api_version, kind, resource))
 
 
-def apply(
-    core: Core,
-    manifest: Manifest,
-    *,
-    field_manager: str,
-    force: bool,
-    subresource: Subresource | None,
-    dry_run: bool,
-) -> Manifest:
+def _kind_problem(core: Core, api_version: str, kind: str, resource: Resource) -> str:
+    try:
+        known = not core.stored_as(api_version, kind).custom
+    except ApiError:
+        known = False
+    if not known:
+        return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+    internal = resource.group.partition(".")[0] or "core"
+    version = split_api_version(api_version)[1]
+    return f"converting ({version}.{kind}) to ({internal}.{resource.kind}): unknown conversion"
+
+
+def _refused_patch(change: Any, sent: Manifest, patch_type: PatchType, text: str) -> ApiError:
+    shown = go_text(change) if patch_type is PatchType.STRATEGIC_MERGE else go_json(sent)
+    return invalid("", "", [FieldProblem("patch", f"Invalid value: {go_json(shown)}: {text}")])
+
+
+def _unfitting(change: Any, patch_type: PatchType, error: DecodeError) -> ApiError:
+    """Return the refusal of a patch whose outcome does not fit the type."""
+    detail = f"Invalid value: {error}"
+    if patch_type is PatchType.STRATEGIC_MERGE:
+        text = f"unrecognized type: {error.wanted}" if error.wanted else str(error)
+        detail = f"Invalid value: {go_json(go_text(change))}: {text}"
+    return invalid("", "", [FieldProblem("patch", detail)])
+
+
+def apply(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
     """Apply an object, or its status.
 
     Args:
         core: The server.
         manifest: What the manager wants to own; it is not changed.
-        field_manager: Who applies.
-        force: Take fields from their owners.
-        subresource: None or the status.
-        dry_run: Only say what would be stored.
+        options: How the request wants to be treated; its subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
@@ -340,15 +304,31 @@ def apply(
         ApiError: As a server refuses it.
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
-    _demand_verb(resource, "patch")
+    demand_verb(resource, "patch")
     key = _key(manifest, resource)
-    demand_subresource(resource, key.name, subresource)
-    live = core.store.get(kind_of(resource), (key.namespace, key.name))
-    if live is None and subresource is not None:
+    demand_subresource(resource, key.name, options.subresource)
+    live = core.read(resource, (key.namespace, key.name))
+    if live is None and options.subresource is not None:
         raise not_found(resource.group_resource, key.name)
     if live is None:
         core.demand_namespace(resource, key.namespace, key.name)
     demand_typed(manifest, resource)
+    new, managed, same = _applied(core, resource, live, manifest, options)
+    if same and live is not None and not core.is_reviewed():
+        return live
+    base = live or core.empty(resource)
+    held_now = _converted(base if new is None else new, resource, live)
+    final = _set_managed(_round(core, held_now, resource), managed)
+    if live is None:
+        final["metadata"].pop("resourceVersion", None)
+        return (yield from lifecycle.create(core, resource, final, options))
+    return (yield from lifecycle.update(core, resource, live, final, options))
+
+
+def _applied(
+    core: Core, resource: Resource, live: Manifest | None, manifest: Manifest, options: Options
+) -> tuple[Manifest | None, Managed, bool]:
+    """Return the merged object (None where it is the live one), its managers, and whether nothing changes at all."""
     base = live or core.empty(resource)
     before = read_entries(base.get("metadata", {}).get("managedFields"))
     try:
@@ -357,46 +337,22 @@ def apply(
             manifest,
             resource.type,
             before,
-            who=Manager.of(field_manager, APPLY, resource.api_version, subresource or ""),
+            who=Manager.of(options.field_manager, APPLY, resource.api_version, options.subresource or ""),
             api_version=resource.api_version,
-            force=force,
-            ignored=ignored_fields(resource, subresource),
+            force=options.force,
+            ignored=ignored_fields(resource, options.subresource),
             now=core.timestamp(),
             empty=core.empty(resource),
+            in_version=core.in_version(resource),
         )
     except ElementError as error:
-        raise _apply_error("failed to create typed live object", _metadata(manifest), resource, str(error)) from error
-    if new is None and live is not None and managed == before:
-        return live
-    final = _set_managed(_converted(base if new is None else new, resource), managed)
-    if live is None:
-        final["metadata"].pop("resourceVersion", None)
-        return lifecycle.create(core, resource, final, dry_run=dry_run)
-    return lifecycle.update(core, resource, live, final, subresource=subresource, dry_run=dry_run)
+        raise apply_error("failed to create typed live object", metadata_of(manifest), resource, str(error)) from error
+    return new, managed, new is None and managed == before
 
 
-def demand_typed(config: Manifest, resource: Resource) -> None:
-    """Refuse an applied manifest that does not fit the kind's type."""
-    metadata = _metadata(config)
-    if metadata.get("managedFields") is not None:
-        raise bad_request("metadata.managedFields must be nil")
-    problems = type_problems(config, resource.type)
-    if problems:
-        text = problems[0] if len(problems) == 1 else "\n  ".join(["errors:", *problems])
-        raise _apply_error("failed to create typed patch object", metadata, resource, text)
-
-
-def _apply_error(what: str, metadata: dict[str, Any], resource: Resource, problem: str) -> ApiError:
-    place = f"{metadata.get('namespace') or ''}/{metadata.get('name')}"
-    # A server answers with an internal error, although the fault is the caller's.
-    return api_error(
-        f"{what} ({place}; {resource.group}/{resource.version}, Kind={resource.kind}): {problem}", code=500
-    )
-
-
-def _converted(manifest: Manifest, resource: Resource) -> Manifest:
+def _converted(manifest: Manifest, resource: Resource, live: Manifest | None) -> Manifest:
     try:
-        return _held(manifest, resource)
+        return held(manifest, resource, drop_nulls=False, live=live)
     except DecodeError as error:
         what = "failed to convert new object"
-        raise _apply_error(what, _metadata(manifest), resource, f"to proper version: {error}") from error
+        raise apply_error(what, metadata_of(manifest), resource, str(error), after=" to proper version") from error

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import Cluster, ObjectList, PatchType, Preconditions, Subresource
-from ocf.cluster.embedded import Verb
+from ocf.cluster import Cluster, ObjectList, PatchType, Preconditions, Subresource, Verb
 from ocf.errors import (
     AlreadyExistsError,
     ApiError,

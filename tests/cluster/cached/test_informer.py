@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import EventType, WatchEvent
+from ocf.cluster import EventType, Verb, WatchEvent
 from ocf.cluster.cached import CachedCluster
 from ocf.cluster.cached.store import Store
-from ocf.cluster.embedded import EmbeddedCluster, Verb
+from ocf.cluster.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, ExpiredError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
 
 if TYPE_CHECKING:
@@ -142,6 +142,7 @@ class TestWatch:
 
         assert setting.wire.watched_from[1] == setting.far.resource_version
 
+    @pytest.mark.promise("cache-lost-events")
     async def test_an_expired_watch_is_followed_by_a_list(self, setting: Setting) -> None:
         await setting.theirs("gone")
         await setting.sync()
@@ -223,6 +224,7 @@ class TestWatch:
         assert len(setting.wire.watched_from) == 3
 
     @pytest.mark.parametrize("lost", [False, True])
+    @pytest.mark.promise("cache-lost-events")
     async def test_a_silent_watch_is_replaced(self, setting: Setting, *, lost: bool) -> None:
         """Fault: the connection is gone and nobody noticed; 20 times."""
         await setting.sync()
@@ -237,6 +239,7 @@ class TestWatch:
         assert len(setting.wire.watched_from) >= 21
         assert setting.wire.watches == 1
 
+    @pytest.mark.promise("cache-lost-events")
     async def test_everything_is_listed_anew_from_time_to_time(self, setting: Setting) -> None:
         """Fault: the cluster did not tell of a change, and nothing else happens."""
         await setting.theirs()

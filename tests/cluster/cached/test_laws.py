@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -295,6 +296,7 @@ SCHEDULES = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES))
 
 @settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(schedule=SCHEDULES)
+@pytest.mark.promise("cache-laws")
 def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_the_cluster(
     setting_type: type[Setting], schedule: list[tuple[Callable[[Run, str], Awaitable[None]], str]]
 ) -> None:

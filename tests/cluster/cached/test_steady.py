@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pytest
+
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.cluster import Cluster, PatchType, Request, Subresource
 from ocf.cluster.cached import CachedCluster
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster, Request
+from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, reconciling
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
+from ocf.testing import VirtualClock
 
 if TYPE_CHECKING:
     from tests.cluster.cached.conftest import Setting
 
 SHOP = ObjectKey("example.com/v1", "Shop", "demo", "shop")
 WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
-
-
-class StandingClock:
-    def now(self) -> datetime:
-        return datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 
 
 def web_component(*, suspended: bool = False, image: str = "web:1") -> Component:
@@ -76,7 +73,7 @@ def web_component(*, suspended: bool = False, image: str = "web:1") -> Component
 
 async def owned_cluster() -> EmbeddedCluster:
     cluster = EmbeddedCluster(
-        kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=("shop",), now=StandingClock().now
+        kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=("shop",), now=VirtualClock().now
     )
     owner = {
         "apiVersion": SHOP.api_version,
@@ -90,7 +87,7 @@ async def owned_cluster() -> EmbeddedCluster:
 
 async def reconcile(cluster: Cluster, built: Component) -> None:
     """One pass, as an operator does it: the owner is read from the same cluster."""
-    async with reconciling(await cluster.get(SHOP), cluster, clock=StandingClock()) as context:
+    async with reconciling(await cluster.get(SHOP), cluster, clock=VirtualClock()) as context:
         await built.reconcile(context)
 
 
@@ -101,6 +98,7 @@ async def asked(cluster: EmbeddedCluster, passes: Callable[[], Component], cache
     return list(cluster.requests)
 
 
+@pytest.mark.promise("no-read")
 async def test_a_hundred_passes_ask_nothing_and_write_nothing(setting: Setting) -> None:
     cluster = await owned_cluster()
     async with CachedCluster(cluster, pace=setting.pace) as cached:

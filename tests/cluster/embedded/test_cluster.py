@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import Cluster, PatchType, Propagation, Subresource
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster, Verb
+from ocf.cluster import Cluster, PatchType, Propagation, Subresource, Verb
+from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import (
     ApiError,
     BadRequestError,
@@ -194,7 +194,7 @@ class TestLists:
         ("selector", "message"),
         [
             pytest.param("data.a=b", '"data.a" is not a known field selector: only "metadata.name"', id="other field"),
-            pytest.param("name", "invalid selector: 'name'; can't understand 'name'", id="no operator"),
+            pytest.param("name", "invalid field selector: ", id="no operator"),
         ],
     )
     async def test_other_field_selectors_are_refused(
@@ -282,9 +282,6 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("api_version", "kind", "hint"),
         [
-            pytest.param("autoscaling/v1", "HorizontalPodAutoscaler", "autoscaling/v2", id="second version of HPA"),
-            pytest.param("events.k8s.io/v1", "Event", "Event of v1", id="second version of Event"),
-            pytest.param("apiextensions.k8s.io/v1", "CustomResourceDefinition", "CustomKind", id="definition"),
             pytest.param("apiregistration.k8s.io/v1", "APIService", "CustomKind", id="aggregation"),
         ],
     )
@@ -302,10 +299,19 @@ class TestRefusals:
             assert "the embedded cluster cannot" in caught.value.message
             assert hint in caught.value.message
 
-    async def test_a_strategic_merge_patch(self, cluster: EmbeddedCluster, deployment: Build) -> None:
-        await cluster.apply(deployment(), field_manager="ours")
-        with pytest.raises(BadRequestError, match="server-side apply"):
-            await cluster.patch(WEB, {}, patch_type=PatchType.STRATEGIC_MERGE, field_manager="test")
+    async def test_a_strategic_merge_patch_of_a_custom_kind(self, cluster: EmbeddedCluster) -> None:
+        """Such a patch needs Go types, which a custom kind has not."""
+        manifest: Manifest = {
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"name": "w", "namespace": "shop"},
+        }
+        await cluster.create(manifest, field_manager="test")
+        key = ObjectKey.of(manifest)
+        with pytest.raises(BadRequestError, match="unknown format") as caught:
+            await cluster.patch(key, {}, patch_type=PatchType.STRATEGIC_MERGE, field_manager="test")
+
+        assert (caught.value.code, caught.value.reason) == (415, "UnsupportedMediaType")
 
     @pytest.mark.parametrize("kind", ["Nothing", "TokenReview", "Binding"])
     async def test_a_kind_that_is_not_served(self, cluster: EmbeddedCluster, kind: str) -> None:

@@ -83,7 +83,7 @@ def test_json_patch(document: Any, operations: list[Any], patched: Any) -> None:
         pytest.param({"op": "add", "path": "/a/01", "value": 1}, id="leading zero"),
         pytest.param({"op": "remove", "path": "/x"}, id="remove nothing"),
         pytest.param({"op": "remove", "path": "/a/-"}, id="remove the item after the last"),
-        pytest.param({"op": "replace", "path": "/x", "value": 1}, id="replace nothing"),
+        pytest.param({"op": "replace", "path": "/x/y", "value": 1}, id="replace in nothing"),
         pytest.param({"op": "move", "from": "/x", "path": "/y"}, id="move nothing"),
         pytest.param({"op": "move", "from": "/o", "path": "/o/p"}, id="move into itself"),
         pytest.param({"op": "copy", "from": "/x", "path": "/y"}, id="copy nothing"),

@@ -1,6 +1,7 @@
 """Whatever is sent, the answer is an object or an `ApiError`."""
 
 import random
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -103,10 +104,24 @@ async def send(cluster: EmbeddedCluster, writer: Writer, resource: Resource) -> 
             change = chance.choice(
                 [manifest, [{"op": "add", "path": "/spec", "value": copy_json(chance.choice(JUNK))}]]
             )
-            kind = chance.choice([PatchType.JSON, PatchType.MERGE])
+            kind = chance.choice(list(PatchType))
             await cluster.patch(key, change, patch_type=kind, field_manager="d", subresource=part)
         case _:
             await cluster.delete(key)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_what_is_stored_is_never_changed_in_place(cluster: EmbeddedCluster, seed: int) -> None:
+    """Stored objects share parts with each other and with the history; a write makes new ones."""
+    writer = Writer(100 + seed)
+    for _ in range(150):
+        stored = [(manifest, copy_json(manifest)) for _, _, manifest in cluster._core.store.everything()]
+        resource = builtin_resource(*writer.random.choice(KINDS))
+        assert resource is not None
+        with suppress(ApiError):
+            await send(cluster, writer, resource)
+
+        assert all(manifest == before for manifest, before in stored)
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -4,6 +4,7 @@ from importlib import resources
 
 import pytest
 
+from ocf.cluster.embedded.custom import custom_resource
 from ocf.cluster.embedded.schema import (
     CustomKind,
     ListType,
@@ -12,7 +13,6 @@ from ocf.cluster.embedded.schema import (
     Scalar,
     StructType,
     builtin_resource,
-    custom_resource,
     struct,
 )
 

@@ -10,7 +10,7 @@ import pytest
 
 from ocf.cluster import EventType, PatchType, WatchEvent
 from ocf.cluster.embedded import EmbeddedCluster
-from ocf.errors import ApiError, BadRequestError, ExpiredError
+from ocf.errors import ApiError, ExpiredError, ServerError
 from ocf.objects import Manifest, ObjectKey
 
 Build = Callable[..., Manifest]
@@ -174,7 +174,7 @@ async def test_a_watch_from_a_bookmark_goes_on(config_map: Build) -> None:
 
 @pytest.mark.parametrize("version", ["abc", "-1", "1.5"])
 async def test_a_version_that_is_no_number_is_refused(cluster: EmbeddedCluster, version: str) -> None:
-    with pytest.raises(BadRequestError, match="resourceVersion"):
+    with pytest.raises(ServerError, match="resourceVersion"):
         await take(maps(cluster, resource_version=version), 1)
 
 

@@ -1,4 +1,4 @@
-"""What was asked of an embedded cluster, so that a test can say: this reconcile sent no write."""
+"""What was asked of a cluster, so that a test can say: this reconcile sent no write."""
 
 from collections import deque
 from collections.abc import Iterator

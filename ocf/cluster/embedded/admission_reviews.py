@@ -1,0 +1,193 @@
+"""What an admission webhook is asked, and what its answer means.
+
+Pure: AdmissionReviews in and out, as
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
+has them. What a webhook says wrong is told in the words of a real server.
+"""
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ocf.cluster.embedded.conversion import convert
+from ocf.cluster.embedded.patching import PatchError, json_patch
+from ocf.cluster.embedded.reviewing import Operation, Review
+from ocf.cluster.embedded.schema import Resource
+from ocf.cluster.embedded.webhooks import Call
+from ocf.cluster.protocol import Subresource
+from ocf.errors import ApiError, StatusCause, api_error
+from ocf.objects import Manifest
+
+__all__ = [
+    "denial",
+    "failure",
+    "patched_object",
+    "question",
+    "refuses_dry_run",
+    "response_of",
+    "warnings_of",
+]
+
+_USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
+_OPTIONS: Final = {
+    Operation.CREATE: "CreateOptions",
+    Operation.UPDATE: "UpdateOptions",
+    Operation.DELETE: "DeleteOptions",
+}
+_LEAST_REFUSAL: Final = 400
+
+
+def question(call: Call, review: Review, uid: str) -> Manifest:
+    """Write the AdmissionReview that a webhook is sent.
+
+    Args:
+        call: The webhook.
+        review: What is about to happen.
+        uid: What the answer must repeat.
+
+    Returns:
+        The AdmissionReview.
+    """
+    resource, asked = call.resource, review.resource
+    part = review.options.subresource or ""
+    request: dict[str, Any] = {
+        "uid": uid,
+        "kind": _kind(resource, part),
+        "resource": _resource(resource),
+        **({"subResource": str(part)} if part else {}),
+        "requestKind": _kind(asked, part),
+        "requestResource": _resource(asked),
+        **({"requestSubResource": str(part)} if part else {}),
+        **({"name": review.name} if review.name else {}),
+        **({"namespace": review.namespace} if review.namespace else {}),
+        "operation": str(review.operation),
+        "userInfo": dict(_USER),
+        "object": _seen(review.object, call, review),
+        "oldObject": _seen(review.old, call, review),
+        "dryRun": review.options.dry_run,
+        "options": _request_options(review),
+    }
+    return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
+
+
+def _kind(resource: Resource, part: str) -> dict[str, str]:
+    if part == Subresource.SCALE:
+        return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
+    return {"group": resource.group, "version": resource.version, "kind": resource.kind}
+
+
+def _resource(resource: Resource) -> dict[str, str]:
+    return {"group": resource.group, "version": resource.version, "resource": resource.plural}
+
+
+def _seen(manifest: Manifest | None, call: Call, review: Review) -> Manifest | None:
+    if manifest is None or review.options.subresource is Subresource.SCALE:
+        return manifest
+    return convert(manifest, review.resource, call.resource)
+
+
+def _request_options(review: Review) -> dict[str, Any]:
+    options: dict[str, Any] = {"kind": _OPTIONS[review.operation], "apiVersion": "meta.k8s.io/v1"}
+    if review.options.dry_run:
+        options["dryRun"] = ["All"]
+    if review.options.field_manager:
+        options["fieldManager"] = review.options.field_manager
+    return options
+
+
+def refuses_dry_run(call: Call) -> ApiError | None:
+    """Return the refusal of a dry run that a webhook with side effects would spoil, if it would."""
+    if call.webhook.get("sideEffects") in ("None", "NoneOnDryRun"):
+        return None
+    message = f'admission webhook "{call.name}" does not support dry run'
+    return api_error(message, code=400, reason="BadRequest")
+
+
+def failure(call: Call, problem: str) -> ApiError:
+    """Return the refusal of a request whose webhook could not be asked."""
+    message = f'Internal error occurred: failed calling webhook "{call.name}": {problem}'
+    return api_error(message, code=500, reason="InternalError", causes=[StatusCause("", message.partition(": ")[2])])
+
+
+def response_of(answer: Any, uid: str) -> tuple[Mapping[str, Any], str]:
+    """Return the response in an answer, and what is wrong with the answer; empty if nothing is."""
+    if not isinstance(answer, dict) or not isinstance(answer.get("response"), dict):
+        return {}, "received invalid webhook response: webhook response was absent"
+    found = f"{answer.get('apiVersion') or ''}, Kind={answer.get('kind') or ''}"
+    if found != "admission.k8s.io/v1, Kind=AdmissionReview":
+        expected = "admission.k8s.io/v1, Kind=AdmissionReview"
+        return {}, f"received invalid webhook response: expected webhook response of {expected}, got {found}"
+    response = answer["response"]
+    has_patch, has_type = bool(response.get("patch")), bool(response.get("patchType"))
+    if has_patch is not has_type:
+        given, missing = ("patch", "patchType") if has_patch else ("patchType", "patch")
+        text = f"webhook returned response.{given} but not response.{missing}"
+        return {}, f"received invalid webhook response: {text}"
+    if response.get("uid") != uid:
+        text = f'expected response.uid="{uid}", got "{response.get("uid") or ""}"'
+        return {}, f"received invalid webhook response: {text}"
+    return response, ""
+
+
+def warnings_of(response: Mapping[str, Any]) -> list[str]:
+    """Return the warnings in a response."""
+    return [str(text) for text in response.get("warnings") or () if text]
+
+
+def denial(call: Call, response: Mapping[str, Any]) -> ApiError | None:
+    """Return the refusal that a response asks for; None if it allows the request.
+
+    Args:
+        call: The webhook.
+        response: Its response.
+
+    Returns:
+        An error to be raised, with the webhook's code, reason and causes.
+    """
+    if response.get("allowed"):
+        return None
+    status = response.get("status")
+    status = status if isinstance(status, dict) else {}
+    code = status.get("code")
+    explanation = status.get("message") or status.get("reason")
+    message = f'admission webhook "{call.name}" denied the request'
+    details = status.get("details")
+    causes = (details.get("causes") if isinstance(details, dict) else None) or ()
+    return api_error(
+        f"{message}: {explanation}" if explanation else f"{message} without explanation",
+        code=code if isinstance(code, int) and code >= _LEAST_REFUSAL else _LEAST_REFUSAL,
+        reason=str(status.get("reason") or ""),
+        causes=[
+            StatusCause(str(cause.get("reason") or ""), str(cause.get("message") or ""), str(cause.get("field") or ""))
+            for cause in causes
+        ],
+    )
+
+
+def patched_object(manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
+    """Apply the patch in a response.
+
+    Args:
+        manifest: The object as the webhook saw it; it is not changed.
+        response: The response of a mutating webhook.
+
+    Returns:
+        The object as the webhook wants it; the given one if it wants nothing.
+
+    Raises:
+        ValueError: If the patch is none, or cannot be applied.
+    """
+    if not response.get("patch"):
+        return manifest
+    if response.get("patchType") != "JSONPatch":
+        raise ValueError(f'webhook response.patchType is "{response.get("patchType") or ""}", expected "JSONPatch"')
+    try:
+        operations = json.loads(base64.b64decode(response["patch"]))
+        out = json_patch(manifest, operations if isinstance(operations, list) else [operations])
+    except (binascii.Error, ValueError, TypeError, PatchError) as error:
+        raise ValueError(str(error)) from error
+    if not isinstance(out, dict):
+        raise ValueError("the patch does not leave an object")  # noqa: TRY004 (it is the webhook's data)
+    return out

@@ -1,0 +1,55 @@
+"""Filling in what a schema gives defaults for.
+
+A null where the schema allows none counts as absent: the default takes its place, or it is dropped.
+Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from ocf.objects import copy_json
+
+__all__ = ["set_schema_defaults"]
+
+
+def set_schema_defaults(value: Any, schema: Mapping[str, Any], *, drop_nulls: bool = True) -> Any:
+    """Fill in the defaults of a value.
+
+    Args:
+        value: The value; it is not changed.
+        schema: Its schema.
+        drop_nulls: Whether a null that may not be and has no default is dropped: it is where it was sent, and is not
+            where an apply left it behind.
+
+    Returns:
+        The value with defaults; what needs none is shared.
+
+    Example:
+        >>> schema = {"properties": {"mode": {"default": "fast"}, "note": {"type": "string"}}}
+        >>> set_schema_defaults({"note": None}, schema)
+        {'mode': 'fast'}
+    """
+    if isinstance(value, list):
+        items = schema.get("items")
+        return [_item(item, items, drop_nulls=drop_nulls) for item in value] if isinstance(items, dict) else value
+    if not isinstance(value, dict):
+        return value
+    known = schema.get("properties") or {}
+    extra = schema.get("additionalProperties")
+    out: dict[str, Any] = {}
+    for name, item in value.items():
+        below = known.get(name, extra if isinstance(extra, dict) else None)
+        if below is None:
+            out[name] = item
+        elif item is not None or below.get("nullable") or not (drop_nulls or below.get("default") is not None):
+            out[name] = set_schema_defaults(item, below, drop_nulls=drop_nulls)
+    for name, below in known.items():
+        if name not in out and below.get("default") is not None:
+            out[name] = set_schema_defaults(copy_json(below["default"]), below)
+    return out
+
+
+def _item(item: Any, schema: Mapping[str, Any], *, drop_nulls: bool) -> Any:
+    if item is None and not schema.get("nullable") and schema.get("default") is not None:
+        item = copy_json(schema["default"])
+    return set_schema_defaults(item, schema, drop_nulls=drop_nulls)

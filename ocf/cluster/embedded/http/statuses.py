@@ -1,0 +1,161 @@
+"""Refusals as clients get them: a `Status` for every error, in the words of a real server.
+
+What the cluster refuses arrives as an `ApiError`; here it becomes a document, and the refusals that only HTTP knows
+(media types, methods, sizes) are made.
+"""
+
+import re
+from typing import Final
+
+from ocf.errors import ApiError, FieldProblem, InvalidError, StatusCause, api_error
+from ocf.objects import Manifest
+
+__all__ = [
+    "bad_body",
+    "bad_option",
+    "not_acceptable",
+    "refused_patch",
+    "status_of",
+    "too_large",
+    "unknown_body",
+]
+
+_BODY_TYPES: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
+_SHOWN_BYTES: Final = 30
+_REASONS: Final = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    403: "Forbidden",
+    404: "NotFound",
+    405: "MethodNotAllowed",
+    406: "NotAcceptable",
+    409: "Conflict",
+    410: "Expired",
+    413: "RequestEntityTooLarge",
+    415: "UnsupportedMediaType",
+    422: "Invalid",
+    429: "TooManyRequests",
+    503: "ServiceUnavailable",
+    504: "Timeout",
+}
+
+
+def status_of(error: ApiError) -> Manifest:
+    """Write an error as a client gets it.
+
+    Args:
+        error: The error.
+
+    Returns:
+        The `Status`.
+
+    Example:
+        >>> status_of(api_error('pods "web" not found', code=404, reason="NotFound"))["details"]
+        {'name': 'web', 'kind': 'pods'}
+    """
+    status: Manifest = {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure",
+        "message": error.message,
+    }
+    reason = error.reason or _REASONS.get(error.code, "")
+    if reason:
+        status["reason"] = reason
+    details = {**_named(error), **_causes(error)}
+    if error.retry_after is not None:
+        details["retryAfterSeconds"] = max(1, round(error.retry_after))
+    if details or error.code in _WITH_DETAILS or error.message in _GENERIC:
+        status["details"] = details
+    return {**status, "code": error.code}
+
+
+_WITH_DETAILS: Final = (404, 405, 406)
+_UNKNOWN_PATCH: Final = "415: Unsupported Media Type"
+_GENERIC: Final = (_UNKNOWN_PATCH, "the server rejected our request due to an error in our request")
+_NAMED: Final = (
+    re.compile(r'(?:object is being deleted: )?(?P<kind>[a-z0-9.-]+) "(?P<name>[^"]*)" (?:not found|already exists)'),
+    re.compile(r'Operation cannot be fulfilled on (?P<kind>[A-Za-z0-9.-]+) "(?P<name>[^"]*)":'),
+    re.compile(r'(?P<kind>[A-Za-z0-9.-]+) "(?P<name>[^"]*)" is (?:invalid|forbidden):'),
+)
+
+
+def _named(error: ApiError) -> Manifest:
+    """Return which object an error is about; its message begins with it."""
+    for pattern in _NAMED:
+        found = pattern.match(error.message)
+        if found:
+            kind, _, group = found["kind"].partition(".")
+            named = {"name": found["name"], "group": group, "kind": kind}
+            return {key: value for key, value in named.items() if value}
+    return {}
+
+
+def _causes(error: ApiError) -> Manifest:
+    causes = [
+        {key: value for key, value in (("reason", one.reason), ("message", one.message), ("field", one.field)) if value}
+        for one in error.causes
+    ]
+    return {"causes": causes} if causes else {}
+
+
+def _refusal(message: str, code: int) -> ApiError:
+    return api_error(message, code=code, reason=_REASONS[code])
+
+
+def not_acceptable(offered: tuple[str, ...]) -> ApiError:
+    """The client wants a form that this server cannot write."""
+    return _refusal(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}", 406)
+
+
+def unknown_body() -> ApiError:
+    """The body is in a form that this server cannot read."""
+    types = ", ".join(_BODY_TYPES)
+    return _refusal(f"the body of the request was in an unknown format - accepted media types include: {types}", 415)
+
+
+def refused_patch() -> ApiError:
+    """The patch is of no type that this server knows."""
+    return _refusal(_UNKNOWN_PATCH, 415)
+
+
+def too_large(limit: int) -> ApiError:
+    """The body is longer than a server reads."""
+    return _refusal(f"Request entity too large: limit is {limit}", 413)
+
+
+def bad_body(kind: str, problem: str, body: bytes) -> ApiError:
+    """The body is no object.
+
+    Args:
+        kind: What it should be.
+        problem: What is wrong with it.
+        body: The body; its beginning is shown.
+    """
+    shown = _summary(body)
+    return _refusal(f"the object provided is unrecognized (must be of type {kind}): {problem} ({shown})", 400)
+
+
+def _summary(body: bytes) -> str:
+    if not body:
+        return "<empty>"
+    start = body[:_SHOWN_BYTES]
+    text = start.decode(errors="replace") if body[:1] == b"{" else start.hex()
+    return f"{text} ..." if len(body) > _SHOWN_BYTES else text
+
+
+def bad_option(options: str, name: str, seen: str, allowed: tuple[str, ...]) -> ApiError:
+    """An option of the request has a value that it cannot have.
+
+    Args:
+        options: The kind of the options, `CreateOptions`.
+        name: The option.
+        seen: Its value.
+        allowed: What it could be.
+    """
+    detail = f"Unsupported value: {seen}: supported values: " + ", ".join(f'"{value}"' for value in allowed)
+    problem = FieldProblem(name, detail)
+    cause = StatusCause("FieldValueNotSupported", detail, name)
+    message = f'{options}.meta.k8s.io "" is invalid: {problem}'
+    return InvalidError(message, code=422, reason="Invalid", causes=[cause])

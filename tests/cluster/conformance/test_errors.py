@@ -1,0 +1,297 @@
+"""What is refused, and in which words: code, reason, message and causes."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeAlias
+
+import pytest
+
+from ocf.cluster import Subresource
+from ocf.errors import InvalidError
+
+if TYPE_CHECKING:
+    from tests.cluster.conformance.conftest import Place
+
+Ask: TypeAlias = Callable[["Place"], Awaitable[object]]
+
+NAME = (
+    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'example.com', regex used for validation is "
+    "'[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')"
+)
+LABEL_VALUE = (
+    "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and "
+    "end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is "
+    "'(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')"
+)
+KEY = (
+    "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric "
+    "character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is "
+    "'([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')"
+)
+OWNER = "{apiVersion: v1, kind: ConfigMap, name: other, uid: 8a2c7a5e-0000-4000-8000-000000000000, controller: true}"
+RIVAL = OWNER.replace("other", "rival").replace("-4000-", "-4001-")
+
+
+def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid") -> tuple[str, str]:
+    """Return message and cause of what is invalid for one reason."""
+    return f'{kind} "demo" is invalid: {field}: {detail}', f"{reason} {field}: {detail}"
+
+
+@pytest.mark.parametrize(
+    ("ask", "expected"),
+    [
+        pytest.param(
+            lambda place: place.create("ConfigMap", "metadata: {labels: {a: 'b c'}}"),
+            invalid("ConfigMap", "metadata.labels", f'Invalid value: "b c": {LABEL_VALUE}'),
+            id="a label's value",
+        ),
+        pytest.param(
+            lambda place: place.create("ConfigMap", "metadata: {labels: {'a b': c}}"),
+            invalid("ConfigMap", "metadata.labels", f'Invalid value: "a b": {KEY}'),
+            id="a label's key",
+        ),
+        pytest.param(
+            lambda place: place.create("ConfigMap", "metadata: {annotations: {'a b': c}}"),
+            invalid("ConfigMap", "metadata.annotations", f'Invalid value: "a b": {KEY}'),
+            id="an annotation's key",
+        ),
+        pytest.param(
+            lambda place: place.create("Widget", "{metadata: {labels: {a: 'b c'}}, spec: {}}"),
+            invalid("Widget.conformance.example.com", "metadata.labels", f'Invalid value: "b c": {LABEL_VALUE}'),
+            id="a label's value of a custom resource",
+        ),
+        pytest.param(
+            lambda place: place.create(
+                "ConfigMap",
+                f"metadata: {{ownerReferences: [{OWNER}, {RIVAL}]}}",
+            ),
+            invalid(
+                "ConfigMap",
+                "metadata.ownerReferences",
+                "Invalid value: "
+                '[{"apiVersion":"v1","kind":"ConfigMap","name":"other","uid":"<uid>","controller":true},'
+                '{"apiVersion":"v1","kind":"ConfigMap","name":"rival","uid":"<uid>","controller":true}]: '
+                'Only one reference can have Controller set to true. Found "true" in references for '
+                "ConfigMap/other and ConfigMap/rival",
+            ),
+            id="two controllers",
+        ),
+    ],
+)
+async def test_what_is_invalid_is_told_by_field(place: Place, ask: Ask, expected: tuple[str, str]) -> None:
+    with place.error(422, "Invalid", *expected):
+        await ask(place)
+
+
+async def test_a_selector_must_not_change(place: Place) -> None:
+    await place.create("Deployment")
+
+    with place.error(
+        422,
+        "Invalid",
+        None,
+        'FieldValueInvalid spec.template.metadata.labels: Invalid value: {"app":"demo"}: '
+        "`selector` does not match template `labels`",
+        'FieldValueInvalid spec.selector: Invalid value: {"matchLabels":{"app":"demo","b":"c"}}: field is immutable',
+    ):
+        await place.merge("Deployment", "spec: {selector: {matchLabels: {app: demo, b: c}}}")
+
+
+@pytest.mark.parametrize(
+    ("kind", "patch", "cause"),
+    [
+        pytest.param(
+            "ConfigMap",
+            "data: {a: '2'}",
+            "FieldValueForbidden data: Forbidden: field is immutable when `immutable` is set",
+            id="an immutable ConfigMap",
+        ),
+        pytest.param(
+            "Secret",
+            "stringData: {a: '2'}",
+            "FieldValueForbidden data: Forbidden: field is immutable when `immutable` is set",
+            id="an immutable Secret",
+        ),
+    ],
+)
+async def test_what_is_immutable_stays(place: Place, kind: str, patch: str, cause: str) -> None:
+    await place.create(kind, "immutable: true")
+    told = cause.partition(" ")[2]
+
+    with place.error(422, "Invalid", f'{kind} "demo" is invalid: {told}', cause):
+        await place.merge(kind, patch)
+
+
+@pytest.mark.parametrize(
+    ("ask", "subject"),
+    [
+        pytest.param(lambda place: place.get("ConfigMap"), 'configmaps "demo"', id="get"),
+        pytest.param(lambda place: place.get("Deployment"), 'deployments.apps "demo"', id="get, of a group"),
+        pytest.param(
+            lambda place: place.get("Widget"), 'widgets.conformance.example.com "demo"', id="get, of a custom resource"
+        ),
+        pytest.param(
+            lambda place: place.get("Deployment", part=Subresource.SCALE), 'deployments.apps "demo"', id="get a scale"
+        ),
+        pytest.param(lambda place: place.merge("ConfigMap", "data: {}"), 'configmaps "demo"', id="patch"),
+        pytest.param(
+            lambda place: place.merge("Deployment", "status: {}", part=Subresource.STATUS),
+            'deployments.apps "demo"',
+            id="patch a status",
+        ),
+        pytest.param(lambda place: place.delete("ConfigMap"), 'configmaps "demo"', id="delete"),
+        pytest.param(lambda place: place.get("Gadget"), 'gadgets.conformance.example.com "<place>-demo"', id="cluster"),
+    ],
+)
+async def test_what_is_not_there_is_named(place: Place, ask: Ask, subject: str) -> None:
+    with place.error(404, "NotFound", f"{subject} not found"):
+        await ask(place)
+
+
+@pytest.mark.parametrize(
+    ("kind", "subject"),
+    [
+        pytest.param("ConfigMap", "configmaps", id="ConfigMap"),
+        pytest.param("Deployment", "deployments.apps", id="Deployment"),
+        pytest.param("HorizontalPodAutoscaler", "horizontalpodautoscalers.autoscaling", id="autoscaler"),
+        pytest.param("Widget", "widgets.conformance.example.com", id="custom resource"),
+    ],
+)
+async def test_a_name_that_is_taken_is_named(place: Place, kind: str, subject: str) -> None:
+    await place.create(kind)
+
+    with place.error(409, "AlreadyExists", f'{subject} "demo" already exists'):
+        await place.create(kind)
+
+
+async def test_a_name_has_its_letters(place: Place) -> None:
+    detail = f'Invalid value: "No_Name": {NAME}'
+
+    with place.error(
+        422,
+        "Invalid",
+        f'ConfigMap "No_Name" is invalid: metadata.name: {detail}',
+        f"FieldValueInvalid metadata.name: {detail}",
+    ):
+        await place.create("ConfigMap", name="No_Name")
+
+
+async def test_an_object_has_a_name(place: Place) -> None:
+    detail = "Required value: name or generateName is required"
+
+    with place.error(
+        422,
+        "Invalid",
+        f'ConfigMap "" is invalid: metadata.name: {detail}',
+        f"FieldValueRequired metadata.name: {detail}",
+    ):
+        await place.create("ConfigMap", "metadata: {name: ''}")
+
+
+async def test_an_undeclared_field_is_dropped_unless_it_is_applied(place: Place) -> None:
+    made = await place.create("ConfigMap", "{data: {a: '1'}, colour: red}")
+
+    assert "colour" not in made
+
+
+@pytest.mark.parametrize(
+    ("kind", "body", "problem"),
+    [
+        pytest.param(
+            "ConfigMap", "data: {a: 1}", "number into Go struct field ConfigMap.data of type string", id="text"
+        ),
+        pytest.param(
+            "Deployment",
+            "spec: {replicas: 1.5}",
+            "number 1.5 into Go struct field DeploymentSpec.spec.replicas of type int32",
+            id="integer",
+        ),
+        pytest.param(
+            "Deployment",
+            "spec: {paused: 1}",
+            "number into Go struct field DeploymentSpec.spec.paused of type bool",
+            id="truth",
+        ),
+        pytest.param(
+            "Service",
+            "spec: {ports: 1}",
+            "number into Go struct field ServiceSpec.spec.ports of type []v1.ServicePort",
+            id="list",
+        ),
+    ],
+)
+async def test_a_value_of_a_wrong_type_is_a_bad_request(place: Place, kind: str, body: str, problem: str) -> None:
+    version = place.key(kind).api_version.rpartition("/")[2]
+    with place.error(
+        400,
+        "BadRequest",
+        f'{kind} in version "{version}" cannot be handled as a {kind}: json: cannot unmarshal {problem}',
+    ):
+        await place.create(kind, body)
+
+
+INGRESS = "status: {loadBalancer: {ingress: [{ip: 10.0.0.1}]}}"
+
+
+async def test_an_ingress_needs_a_load_balancer(place: Place) -> None:
+    await place.create("Service")
+    detail = "Forbidden: may only be used when `spec.type` is 'LoadBalancer'"
+
+    with place.error(422, "Invalid", None, f"FieldValueForbidden status.loadBalancer.ingress: {detail}"):
+        await place.merge("Service", INGRESS, part=Subresource.STATUS)
+
+
+async def test_a_load_balancer_has_an_ingress(place: Place) -> None:
+    await place.create("Service", "spec: {type: LoadBalancer, selector: {app: demo}, ports: [{port: 80}]}")
+    live = await place.merge("Service", INGRESS, part=Subresource.STATUS)
+
+    assert live["status"]["loadBalancer"]["ingress"][0]["ip"] == "10.0.0.1"
+
+
+TARGET = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %s}"
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        pytest.param(
+            f"spec: {{minReplicas: 5, maxReplicas: 4, {TARGET % 'demo'}}}",
+            ("spec.maxReplicas", "Invalid value: 4: must be greater than or equal to `minReplicas`"),
+            id="bounds",
+        ),
+        pytest.param(
+            f"spec: {{maxReplicas: 4, {TARGET % repr('')}}}",
+            ("spec.scaleTargetRef.name", "Required value", "FieldValueRequired"),
+            id="target",
+        ),
+    ],
+)
+async def test_an_autoscaler_is_checked(place: Place, body: str, expected: tuple[str, ...]) -> None:
+    with place.error(422, "Invalid", *invalid("HorizontalPodAutoscaler.autoscaling", *expected)):
+        await place.create("HorizontalPodAutoscaler", body)
+
+
+async def test_an_owner_that_is_named_twice_is_named_once(place: Place) -> None:
+    owners = f"metadata: {{ownerReferences: [{OWNER}, {OWNER}]}}"
+    made = await place.create("ConfigMap", owners)
+    live = await place.merge("ConfigMap", owners)
+
+    assert len(made["metadata"]["ownerReferences"]) == 1
+    assert len(live["metadata"]["ownerReferences"]) == 1
+
+
+async def test_an_owner_that_is_named_in_two_ways_is_named_twice(place: Place) -> None:
+    made = await place.create(
+        "ConfigMap", f"metadata: {{ownerReferences: [{OWNER}, {OWNER.replace('true', 'false')}]}}"
+    )
+
+    assert len(made["metadata"]["ownerReferences"]) == 2
+
+
+async def test_an_owner_that_is_applied_twice_is_refused(place: Place) -> None:
+    problem = '.metadata.ownerReferences: duplicate entries for key [uid="<uid>"]'
+    message = f"failed to create typed patch object (<place>/demo; /v1, Kind=ConfigMap): {problem}"
+    with place.error(500, "", message, kind=InvalidError):
+        await place.apply("us", "ConfigMap", f"metadata: {{ownerReferences: [{OWNER}, {OWNER}]}}")

@@ -1,0 +1,144 @@
+"""What the garbage collector and the end of a namespace take along."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.cluster import Propagation
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+    from tests.cluster.conformance.conftest import Place
+
+
+def owned_by(*owners: Manifest, blocking: bool = False, finalizers: str = "") -> str:
+    """Return the metadata of a dependent."""
+    references = ", ".join(
+        f"{{apiVersion: {owner['apiVersion']}, kind: {owner['kind']}, name: {owner['metadata']['name']}, "
+        f"uid: {owner['metadata']['uid']}{', blockOwnerDeletion: true' if blocking else ''}}}"
+        for owner in owners
+    )
+    return f"metadata: {{ownerReferences: [{references}], finalizers: [{finalizers}]}}"
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "Widget"])
+async def test_dependents_go_with_their_owner(collecting: Place, kind: str) -> None:
+    owner = await collecting.create(kind, name="owner")
+    await collecting.create("ConfigMap", owned_by(owner))
+    await collecting.delete(kind, "owner")
+
+    await collecting.gone("ConfigMap")
+
+
+async def test_dependents_of_dependents_go_too(collecting: Place) -> None:
+    first = await collecting.create("Widget", name="first")
+    second = await collecting.create("ConfigMap", owned_by(first), "second")
+    await collecting.create("Secret", owned_by(second), "third")
+    await collecting.delete("Widget", "first")
+
+    await collecting.gone("ConfigMap", "second")
+    await collecting.gone("Secret", "third")
+
+
+async def test_an_owner_of_the_whole_cluster_takes_dependents_along(collecting: Place) -> None:
+    owner = await collecting.create("Gadget")
+    await collecting.create("ConfigMap", owned_by(owner))
+    await collecting.delete("Gadget")
+
+    await collecting.gone("ConfigMap")
+
+
+async def test_a_dependent_stays_while_one_owner_does(collecting: Place) -> None:
+    """It loses the reference to the one that is gone."""
+    going, staying = await collecting.create("Widget", name="going"), await collecting.create("Widget", name="staying")
+    await collecting.create("ConfigMap", owned_by(going, staying))
+    await collecting.delete("Widget", "going")
+    left = [staying["metadata"]["uid"]]
+
+    def judged(live: Manifest | None) -> bool:
+        assert live is not None
+        return [each["uid"] for each in live["metadata"]["ownerReferences"]] == left
+
+    await collecting.until("ConfigMap", judged)
+
+
+async def test_a_dependent_with_a_finalizer_waits_for_it(collecting: Place) -> None:
+    owner = await collecting.create("Widget", name="owner")
+    await collecting.create("ConfigMap", owned_by(owner, finalizers="a.io/x"))
+    await collecting.delete("Widget", "owner")
+    await collecting.until("ConfigMap", lambda live: live is not None and "deletionTimestamp" in live["metadata"])
+    await collecting.merge("ConfigMap", "metadata: {finalizers: null}")
+
+    assert not await collecting.exists("ConfigMap")
+
+
+async def test_orphans_stay_without_the_reference(collecting: Place) -> None:
+    owner = await collecting.create("Widget", name="owner")
+    await collecting.create("ConfigMap", owned_by(owner))
+    await collecting.delete("Widget", "owner", propagation=Propagation.ORPHAN)
+    await collecting.gone("Widget", "owner")
+
+    assert "ownerReferences" not in (await collecting.get("ConfigMap"))["metadata"]
+
+
+async def test_in_the_foreground_dependents_go_first(collecting: Place) -> None:
+    owner = await collecting.create("Widget", name="owner")
+    await collecting.create("ConfigMap", owned_by(owner, blocking=True, finalizers="a.io/x"))
+    await collecting.delete("Widget", "owner", propagation=Propagation.FOREGROUND)
+    await collecting.until("ConfigMap", lambda live: live is not None and "deletionTimestamp" in live["metadata"])
+    assert (await collecting.get("Widget", "owner"))["metadata"]["finalizers"] == ["foregroundDeletion"]
+
+    await collecting.merge("ConfigMap", "metadata: {finalizers: null}")
+    await collecting.gone("Widget", "owner")
+
+
+async def test_in_the_foreground_only_who_blocks_is_waited_for(collecting: Place) -> None:
+    owner = await collecting.create("Widget", name="owner")
+    await collecting.create("ConfigMap", owned_by(owner, finalizers="a.io/x"))
+    await collecting.delete("Widget", "owner", propagation=Propagation.FOREGROUND)
+    await collecting.gone("Widget", "owner")
+
+    await collecting.until("ConfigMap", lambda live: live is not None and "deletionTimestamp" in live["metadata"])
+
+
+async def test_an_owner_is_told_by_its_uid(collecting: Place) -> None:
+    """A new object of the same name is no owner."""
+    old = await collecting.create("Widget", name="owner")
+    await collecting.delete("Widget", "owner")
+    await collecting.create("Widget", name="owner")
+    await collecting.create("ConfigMap", owned_by(old))
+
+    await collecting.gone("ConfigMap")
+
+
+class TestNamespaces:
+    async def test_all_in_it_goes_and_it_goes_then(self, collecting: Place) -> None:
+        home = (await collecting.create("Namespace"))["metadata"]["name"]
+        inside = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo", "namespace": home}}
+        await collecting.cluster.create(inside, field_manager="author")
+        await collecting.delete("Namespace")
+        await collecting.gone("Namespace")
+
+        assert (await collecting.cluster.list("v1", "ConfigMap", namespace=home)).items == ()
+
+    async def test_it_waits_for_finalizers_inside(self, collecting: Place) -> None:
+        home = await collecting.create("Namespace")
+        metadata = {"name": "demo", "namespace": home["metadata"]["name"], "finalizers": ["a.io/x"]}
+        held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+        await collecting.cluster.create(held, field_manager="author")
+        await collecting.delete("Namespace")
+
+        assert (await collecting.get("Namespace"))["status"]["phase"] == "Terminating"
+        with collecting.error(403, "Forbidden", None, *_ENDING):
+            await collecting.cluster.create({**held, "metadata": {**metadata, "name": "late"}}, field_manager="author")
+
+    async def test_nothing_is_created_in_one_that_is_not_there(self, collecting: Place) -> None:
+        nowhere = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo", "namespace": "nowhere"}}
+
+        with collecting.error(404, "NotFound", 'namespaces "nowhere" not found'):
+            await collecting.cluster.create(nowhere, field_manager="author")
+
+
+_ENDING = ("NamespaceTerminating metadata.namespace: namespace <place>-demo is being terminated",)

@@ -1,0 +1,196 @@
+"""Lists: order, selectors, and pages."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.cluster.conformance.conftest import Place
+
+LABELS = {
+    "a": "{app: web, tier: front}",
+    "b": "{app: web, tier: back}",
+    "c": "{app: db, tier: back}",
+    "d": "{app: '', new: x}",
+    "e": "{}",
+}
+
+
+async def filled(place: Place) -> None:
+    made = (place.create("ConfigMap", f"metadata: {{labels: {labels}}}", name) for name, labels in LABELS.items())
+    await asyncio.gather(*made)
+
+
+@pytest.mark.parametrize(
+    ("selector", "expected"),
+    [
+        pytest.param("", "abcde", id="none"),
+        pytest.param("app=web", "ab", id="equal"),
+        pytest.param("app==web", "ab", id="doubly equal"),
+        pytest.param("app!=web", "cde", id="not equal holds without the label"),
+        pytest.param("app=web,tier=back", "b", id="both"),
+        pytest.param("app in (web, db)", "abc", id="in"),
+        pytest.param("app notin (web)", "cde", id="not in holds without the label"),
+        pytest.param("app notin (web),app", "cd", id="not in and there"),
+        pytest.param("app", "abcd", id="there"),
+        pytest.param("!app", "e", id="not there"),
+        pytest.param("app=", "d", id="empty"),
+        pytest.param("app in (web,)", "abd", id="in, with the empty one"),
+        pytest.param(" app = web , tier = front ", "a", id="with blanks"),
+        pytest.param("nothing=x", "", id="nothing matches"),
+    ],
+)
+async def test_labels_select(place: Place, selector: str, expected: str) -> None:
+    await filled(place)
+
+    assert await place.names("ConfigMap", label_selector=selector) == list(expected)
+
+
+@pytest.mark.parametrize("labels", ["weight: '5'", "weight: '50'"])
+async def test_numbers_are_compared(place: Place, labels: str) -> None:
+    await place.create("ConfigMap", f"metadata: {{labels: {{{labels}}}}}")
+    heavy = labels.endswith("'50'")
+
+    assert await place.names("ConfigMap", label_selector="weight>10") == (["demo"] if heavy else [])
+    assert await place.names("ConfigMap", label_selector="weight<10") == ([] if heavy else ["demo"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "selector", "expected"),
+    [
+        pytest.param("ConfigMap", "metadata.name=a", ["a"], id="name"),
+        pytest.param("ConfigMap", "metadata.name!=a", ["b"], id="not that name"),
+        pytest.param("ConfigMap", "metadata.name=a,metadata.name=b", [], id="two names at once"),
+        pytest.param("ConfigMap", "metadata.namespace=elsewhere", [], id="namespace"),
+        pytest.param("Secret", "type=Opaque", ["a", "b"], id="type of a Secret"),
+        pytest.param("Service", "spec.type=ClusterIP", ["a", "b"], id="type of a Service"),
+        pytest.param("Widget", "spec.colour=red", ["a"], id="field of a custom resource"),
+        pytest.param("Widget", "spec.colour!=red", ["b"], id="field of a custom resource, not"),
+    ],
+)
+async def test_fields_select(place: Place, kind: str, selector: str, expected: list[str]) -> None:
+    for name, colour in (("a", "red"), ("b", "green")):
+        await place.create(kind, f"spec: {{colour: {colour}}}" if kind == "Widget" else None, name)
+
+    assert await place.names(kind, field_selector=selector) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        pytest.param(
+            "ConfigMap",
+            {"field_selector": "data.a=1"},
+            '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"',
+            id="a field that cannot be selected by",
+        ),
+        pytest.param(
+            "Widget",
+            {"field_selector": "spec.size=1"},
+            "field label not supported: spec.size",
+            id="a field of a custom resource that is not declared so",
+        ),
+        pytest.param(
+            "Secret",
+            {"field_selector": "data.a=1"},
+            "field label not supported: data.a",
+            id="a field of a kind with fields of its own",
+        ),
+        pytest.param("ConfigMap", {"label_selector": "a in b"}, None, id="no selector of labels"),
+        pytest.param("ConfigMap", {"label_selector": "-a=b"}, None, id="no name of a label"),
+        pytest.param("ConfigMap", {"label_selector": "a>b"}, None, id="no number to compare with"),
+        pytest.param("ConfigMap", {"field_selector": "metadata.name"}, None, id="no selector of fields"),
+        pytest.param(
+            "ConfigMap",
+            {"limit": 1, "continue_token": "abc"},
+            None,
+            id="no token",
+        ),
+    ],
+)
+async def test_what_is_no_selector_is_refused(
+    place: Place, kind: str, options: dict[str, str], message: str | None
+) -> None:
+    with place.error(400, "BadRequest", message):
+        await place.page(kind, **options)
+
+
+class TestPages:
+    @pytest.mark.parametrize("kind", ["ConfigMap", "Widget"])
+    @pytest.mark.parametrize(
+        ("limit", "sizes"),
+        [
+            pytest.param(1, [1, 1, 1, 1, 1], id="one by one"),
+            pytest.param(2, [2, 2, 1], id="two and a rest"),
+            pytest.param(5, [5], id="exactly all"),
+            pytest.param(9, [5], id="more than there are"),
+        ],
+    )
+    async def test_pages_hold_each_object_once(self, place: Place, kind: str, limit: int, sizes: list[int]) -> None:
+        await asyncio.gather(*(place.create(kind, name=name) for name in LABELS))
+        pages = [await place.page(kind, limit=limit)]
+        while pages[-1].continue_token:
+            pages.append(await place.page(kind, limit=limit, continue_token=pages[-1].continue_token))
+
+        assert [len(page.items) for page in pages] == sizes
+        assert [item["metadata"]["name"] for page in pages for item in page.items] == list(LABELS)
+
+    async def test_all_pages_are_of_one_version(self, place: Place) -> None:
+        """What happens in between is not seen; it is what a watch from that version tells."""
+        await filled(place)
+        first = await place.page("ConfigMap", limit=2)
+        await place.delete("ConfigMap", "d")
+        await place.create("ConfigMap", name="f")
+        second = await place.page("ConfigMap", limit=9, continue_token=first.continue_token)
+
+        assert [item["metadata"]["name"] for item in second.items] == ["c", "d", "e"]
+        assert second.resource_version == first.resource_version
+        events = await place.events("ConfigMap", after=first.resource_version, count=2)
+        assert [each.object["metadata"]["name"] for each in events] == ["d", "f"]
+
+    async def test_a_selector_holds_for_all_pages(self, place: Place) -> None:
+        await filled(place)
+        first = await place.page("ConfigMap", limit=1, label_selector="tier=back")
+        second = await place.page("ConfigMap", limit=9, label_selector="tier=back", continue_token=first.continue_token)
+
+        assert [item["metadata"]["name"] for page in (first, second) for item in page.items] == ["b", "c"]
+        assert second.continue_token == ""
+
+
+async def test_items_carry_their_kind(place: Place) -> None:
+    await place.create("ConfigMap")
+    (item,) = (await place.page("ConfigMap")).items
+
+    assert (item["apiVersion"], item["kind"]) == ("v1", "ConfigMap")
+
+
+async def test_a_list_of_all_namespaces_is_in_order_of_namespace_and_name(place: Place) -> None:
+    for name in ("b", "a"):
+        await place.create("Lease", name=name)
+    elsewhere = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+    await place.cluster.create(
+        {**elsewhere, "metadata": {"generateName": "z-", "namespace": "default"}}, field_manager="author"
+    )
+    found = (await place.cluster.list("coordination.k8s.io/v1", "Lease")).items
+    places = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found]
+
+    assert places == sorted(places)
+    assert {(place.namespace, "a"), (place.namespace, "b")} < set(places)
+
+
+async def test_a_list_of_nothing_has_a_version(place: Place) -> None:
+    page = await place.page("ConfigMap")
+
+    assert page.items == ()
+    assert int(page.resource_version) > 0
+    assert page.continue_token == ""
+
+
+async def test_a_list_in_another_version_shows_that_version(place: Place) -> None:
+    await place.create("Widget")
+    (item,) = (await place.cluster.list("conformance.example.com/v2", "Widget", namespace=place.namespace)).items
+
+    assert item["apiVersion"] == "conformance.example.com/v2"

@@ -1,0 +1,287 @@
+"""Every verb, on kinds of every sort: with and without namespace, status and scale, built in and the user's own."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf.cluster import PatchType, Subresource
+from ocf.errors import NotFoundError
+from ocf.objects import ObjectKey
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+    from tests.cluster.conformance.conftest import Place
+
+KINDS: Final = [
+    "ClusterRole",
+    "ConfigMap",
+    "Deployment",
+    "Gadget",
+    "HorizontalPodAutoscaler",
+    "Lease",
+    "Secret",
+    "Service",
+    "Widget",
+]
+PATCHES: Final = [
+    pytest.param(PatchType.MERGE, {"metadata": {"labels": {"tier": "one"}}}, id="merge patch"),
+    pytest.param(
+        PatchType.JSON, [{"op": "add", "path": "/metadata/labels", "value": {"tier": "one"}}], id="JSON patch"
+    ),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+class TestLife:
+    """From creation to deletion."""
+
+    async def test_what_is_created_is_got(self, place: Place, kind: str) -> None:
+        made = await place.create(kind)
+
+        assert (made["apiVersion"], made["kind"]) == (place.key(kind).api_version, kind)
+        assert {"name", "uid", "resourceVersion", "creationTimestamp"} <= made["metadata"].keys()
+        assert await place.get(kind) == made
+
+    async def test_what_is_created_is_listed(self, place: Place, kind: str) -> None:
+        made = await place.create(kind)
+        key = place.key(kind)
+        selector = f"metadata.name={key.name}"
+        page = await place.cluster.list(key.api_version, kind, namespace=key.namespace, field_selector=selector)
+
+        assert page.items == (made,)
+
+    async def test_it_is_created_once(self, place: Place, kind: str) -> None:
+        await place.create(kind)
+
+        with place.error(409, "AlreadyExists"):
+            await place.create(kind)
+
+    async def test_it_is_updated(self, place: Place, kind: str) -> None:
+        made = await place.create(kind)
+        made["metadata"]["labels"] = {"tier": "one"}
+        changed = await place.update(made, by="editor")
+
+        assert changed["metadata"]["labels"] == {"tier": "one"}
+        assert await place.get(kind) == changed
+
+    @pytest.mark.parametrize(("patch_type", "patch"), PATCHES)
+    async def test_it_is_patched(self, place: Place, kind: str, patch_type: PatchType, patch: Any) -> None:
+        await place.create(kind)
+        changed = await place.patch(kind, patch, patch_type=patch_type)
+
+        assert changed["metadata"]["labels"] == {"tier": "one"}
+        assert await place.get(kind) == changed
+
+    async def test_it_is_created_and_changed_by_apply(self, place: Place, kind: str) -> None:
+        made = await place.apply("us", kind)
+        changed = await place.apply("them", kind, "metadata: {labels: {tier: one}}")
+
+        assert changed["metadata"]["uid"] == made["metadata"]["uid"]
+        assert changed["metadata"]["labels"] == {"tier": "one"}
+        assert await place.get(kind) == changed
+
+    async def test_it_is_deleted(self, place: Place, kind: str) -> None:
+        await place.create(kind)
+        await place.delete(kind)
+
+        assert not await place.exists(kind)
+
+    async def test_what_is_not_there_is_not_found(self, place: Place, kind: str) -> None:
+        for asked in (place.get(kind), place.merge(kind, "{}"), place.delete(kind)):
+            with pytest.raises(NotFoundError, match=r'"[a-z0-9-]+" not found$'):
+                await asked
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        pytest.param("Deployment", {"replicas": 2, "readyReplicas": 1}, id="Deployment"),
+        pytest.param("StatefulSet", {"replicas": 2}, id="StatefulSet"),
+        pytest.param("HorizontalPodAutoscaler", {"currentReplicas": 2, "desiredReplicas": 3}, id="autoscaler"),
+        pytest.param("Widget", {"replicas": 2, "phase": "New"}, id="custom resource"),
+    ],
+)
+class TestStatus:
+    """The status has a door of its own."""
+
+    async def test_it_is_read_with_its_object(self, place: Place, kind: str, status: Manifest) -> None:
+        made = await place.create(kind)
+        await place.update({**made, "status": status}, part=Subresource.STATUS)
+
+        assert await place.get(kind, part=Subresource.STATUS) == await place.get(kind)
+
+    async def test_a_status_write_leaves_the_spec(self, place: Place, kind: str, status: Manifest) -> None:
+        made = await place.create(kind)
+        sent = {**made, "spec": {**made["spec"], "replicas": 9}, "status": status}
+        changed = await place.update(sent, part=Subresource.STATUS)
+
+        assert changed["spec"] == made["spec"]
+        assert status.items() <= changed["status"].items()
+
+    async def test_a_patch_of_the_status_leaves_the_spec(self, place: Place, kind: str, status: Manifest) -> None:
+        made = await place.create(kind)
+        patch = {"spec": {"replicas": 9}, "status": status}
+        changed = await place.patch(kind, patch, part=Subresource.STATUS)
+
+        assert changed["spec"] == made["spec"]
+        assert status.items() <= changed["status"].items()
+
+    async def test_a_write_of_the_object_leaves_the_status(self, place: Place, kind: str, status: Manifest) -> None:
+        made = await place.create(kind)
+        held = await place.update({**made, "status": status}, part=Subresource.STATUS)
+
+        assert await place.update({**held, "status": {}}) == held
+
+    async def test_a_create_drops_the_status(self, place: Place, kind: str, status: Manifest) -> None:
+        made = await place.cluster.create({**place.manifest(kind, None), "status": status}, field_manager="author")
+
+        assert not status.items() <= made.get("status", {}).items()
+
+    async def test_it_is_applied(self, place: Place, kind: str, status: Manifest) -> None:
+        made = await place.create(kind)
+        sent = {**place.manifest(kind), "status": status}
+        changed = await place.cluster.apply(sent, field_manager="reporter", subresource=Subresource.STATUS)
+
+        assert changed["spec"] == made["spec"]
+        assert status.items() <= changed["status"].items()
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "Role", "Gadget"])
+async def test_a_kind_may_have_no_status_of_its_own(place: Place, kind: str) -> None:
+    await place.create(kind)
+
+    with pytest.raises(NotFoundError):
+        await place.merge(kind, "{status: {a: b}}", part=Subresource.STATUS)
+
+
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        pytest.param("Deployment", "replicas", id="Deployment"),
+        pytest.param("ReplicaSet", "replicas", id="ReplicaSet"),
+        pytest.param("StatefulSet", "replicas", id="StatefulSet"),
+        pytest.param("Widget", "size", id="custom resource"),
+    ],
+)
+class TestScale:
+    """The Scale is another look at a count."""
+
+    async def test_it_is_read(self, place: Place, kind: str, count: str) -> None:
+        await place.create(kind)
+        live = await place.merge(kind, "status: {replicas: 2, selector: app=demo}", part=Subresource.STATUS)
+        scale = await place.get(kind, part=Subresource.SCALE)
+        shared = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+        assert (scale["apiVersion"], scale["kind"]) == ("autoscaling/v1", "Scale")
+        assert scale["metadata"] == {name: live["metadata"][name] for name in shared}
+        assert scale["spec"] == {"replicas": live["spec"][count]}
+        assert scale["status"] == {"replicas": 2, "selector": "app=demo"}
+
+    async def test_it_is_updated(self, place: Place, kind: str, count: str) -> None:
+        await place.create(kind)
+        scale = place.manifest(kind, "spec: {replicas: 6}")
+        answer = await place.update(scale, by="scaler", part=Subresource.SCALE)
+
+        assert (answer["kind"], answer["spec"]) == ("Scale", {"replicas": 6})
+        assert (await place.get(kind))["spec"][count] == 6
+
+    @pytest.mark.parametrize(
+        ("patch_type", "patch"),
+        [
+            pytest.param(PatchType.MERGE, {"spec": {"replicas": 6}}, id="merge patch"),
+            pytest.param(PatchType.JSON, [{"op": "replace", "path": "/spec/replicas", "value": 6}], id="JSON patch"),
+        ],
+    )
+    async def test_it_is_patched(
+        self, place: Place, kind: str, count: str, *, patch_type: PatchType, patch: Any
+    ) -> None:
+        await place.create(kind)
+        answer = await place.patch(kind, patch, patch_type=patch_type, part=Subresource.SCALE)
+
+        assert (answer["kind"], answer["spec"]) == ("Scale", {"replicas": 6})
+        assert (await place.get(kind))["spec"][count] == 6
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+async def test_a_scale_is_applied(place: Place, kind: str) -> None:
+    await place.create(kind)
+    await place.apply("scaler", kind, "spec: {replicas: 6}", part=Subresource.SCALE, force=True)
+
+    assert (await place.get(kind))["spec"]["replicas"] == 6
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Service", "HorizontalPodAutoscaler", "CronJob", "Gadget"])
+async def test_a_kind_may_have_no_scale(place: Place, kind: str) -> None:
+    await place.create(kind)
+
+    with pytest.raises(NotFoundError):
+        await place.get(kind, part=Subresource.SCALE)
+
+
+@pytest.mark.parametrize("kind", ["Role", "Service", "Lease"])
+async def test_some_kinds_are_created_by_an_update(place: Place, kind: str) -> None:
+    await place.update(place.manifest(kind, None))
+
+    assert await place.exists(kind)
+
+
+@pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "Widget"])
+async def test_an_update_of_what_is_not_there_is_not_found(place: Place, kind: str) -> None:
+    with pytest.raises(NotFoundError, match=r'"demo" not found$'):
+        await place.update(place.manifest(kind, None))
+
+
+async def test_a_name_is_made_up(place: Place) -> None:
+    manifest = place.manifest("ConfigMap", "metadata: {generateName: demo-}")
+    del manifest["metadata"]["name"]
+    first = await place.cluster.create(manifest, field_manager="author")
+    second = await place.cluster.create(manifest, field_manager="author")
+    names = [each["metadata"]["name"] for each in (first, second)]
+
+    assert len(set(names)) == 2
+    assert all(name.startswith("demo-") and len(name) == len("demo-") + 5 for name in names)
+
+
+async def test_an_object_is_shown_in_each_version_of_its_kind(place: Place) -> None:
+    made = await place.create("Widget", "spec: {size: 2}")
+    shown = await place.cluster.get(place.key("Widget", api_version="conformance.example.com/v2"))
+
+    assert shown["apiVersion"] == "conformance.example.com/v2"
+    assert {**shown, "apiVersion": made["apiVersion"]} == made
+
+
+async def test_an_autoscaler_is_shown_in_its_old_version(place: Place) -> None:
+    body = (
+        "spec: {maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: demo}, metrics: "
+        "[{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 70}}}]}"
+    )
+    await place.create("HorizontalPodAutoscaler", body)
+    old = await place.cluster.get(place.key("HorizontalPodAutoscaler", api_version="autoscaling/v1"))
+
+    assert old["apiVersion"] == "autoscaling/v1"
+    assert old["spec"]["targetCPUUtilizationPercentage"] == 70
+
+
+@pytest.mark.parametrize(
+    ("api_version", "kind"),
+    [
+        pytest.param("v1", "Gizmo", id="kind"),
+        pytest.param("apps/v7", "Deployment", id="version"),
+        pytest.param("nowhere.example.com/v1", "Deployment", id="group"),
+    ],
+)
+async def test_what_is_not_served_is_not_found(place: Place, api_version: str, kind: str) -> None:
+    key = ObjectKey(api_version, kind, "demo", place.namespace)
+    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "demo", "namespace": place.namespace}}
+
+    for asked in (
+        place.cluster.get(key),
+        place.cluster.list(api_version, kind, namespace=place.namespace),
+        place.cluster.apply(manifest, field_manager="us"),
+        place.cluster.create(manifest, field_manager="us"),
+        place.cluster.delete(key),
+    ):
+        with pytest.raises(NotFoundError):
+            await asked
