@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self, Unpack
 from ocf.component.component import Component
 from ocf.component.entries import Entry, is_resource
 from ocf.component.options import Fate, Options, ResourceOptions
-from ocf.component.topology import data_problems
+from ocf.component.topology import data_problems, independence_problems
 from ocf.concepts import Resource
 from ocf.errors import BuildError, ConfigError
 
@@ -47,6 +47,7 @@ class Builder:
         self._prunes = False
         self._grace_period = timedelta(0)
         self._poll_interval = _POLL_INTERVAL
+        self._handler_limit: timedelta | None = None
 
     def with_resource(self, resource: Resource, **options: Unpack[ResourceOptions]) -> Self:
         """Register a resource: unless an option says otherwise it is applied, owned, and counts for the condition.
@@ -153,6 +154,20 @@ class Builder:
         self._poll_interval = interval
         return self
 
+    def with_handler_limit(self, limit: timedelta | None) -> Self:
+        """Set how long one call of a handler may take: a mutation, a guard, a status, a prerequisite.
+
+        Without a limit handlers are called in the thread of the loop, which costs least, and one that hangs holds up
+        everything. With one, each call gets a thread: worth it for handlers that do more than compare values. A thread
+        cannot be stopped, so what hangs goes on hanging until the process ends; the pass fails with an error that
+        names the resource.
+
+        Args:
+            limit: Longer than nothing; None, the default, for ever.
+        """
+        self._handler_limit = limit
+        return self
+
     def build(self) -> Component:
         """Return the component.
 
@@ -173,6 +188,7 @@ class Builder:
             prunes=self._prunes,
             grace_period=self._grace_period,
             poll_interval=self._poll_interval,
+            handler_limit=self._handler_limit,
         )
 
     def _found(self) -> Iterator[str]:
@@ -186,11 +202,14 @@ class Builder:
             yield "an unpublished component has no grace period: nothing tells since when it is not ready"
         if self._poll_interval <= timedelta(0):
             yield f"poll interval must be positive, got {self._poll_interval}"
+        if self._handler_limit is not None and self._handler_limit <= timedelta(0):
+            yield f"handler limit must be positive, got {self._handler_limit}"
         for prerequisite in self._prerequisites:
             if not callable(getattr(prerequisite, "check", None)):
                 yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"
         yield from self._duplicates()
         yield from data_problems(self._name, self._entries)
+        yield from independence_problems(self._name, self._entries)
 
     def _duplicates(self) -> Iterator[str]:
         seen: dict[str, Entry] = {}

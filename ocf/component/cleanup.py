@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ocf.component.passes import Pass, raise_all
 from ocf.component.removal import Removal
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ocf.component.entries import Entry
 
 __all__ = ["CleanUp"]
+
+_UNREGISTERED: Final = "because the component does not register it any more"
 
 
 class CleanUp:
@@ -47,15 +49,16 @@ class CleanUp:
         raise_all(self._current.component, self._errors)
         return self._outcomes
 
-    async def delete(self, entries: Iterable[Entry], reason: str) -> None:
+    async def delete(self, entries: Iterable[Entry], reason: str, told: str) -> None:
         """Delete the objects of resources, scalers first, else in order of registration.
 
         Args:
             entries: The resources.
-            reason: Why, for people.
+            reason: Why, in a word or two.
+            told: The same, as it follows "deleted".
         """
         for entry in _scalers_first(entries):
-            await self._try(entry, partial(self._delete, entry.identity, reason))
+            await self._try(entry, partial(self._delete, entry.identity, reason, told))
 
     async def release(self, entries: Iterable[Entry]) -> None:
         """Take our owner reference off the objects of resources, and keep them.
@@ -89,7 +92,33 @@ class CleanUp:
             for live in found:
                 key = ObjectKey.of(live)
                 if _object(key) not in registered:
-                    await self._gather(self._delete(str(key), "no longer registered", live))
+                    await self._gather(self._delete(str(key), "no longer registered", _UNREGISTERED, live))
+
+    async def delete_applied(self, entries: Iterable[Entry]) -> tuple[ObjectKey, ...]:
+        """Delete all objects of some kinds that this component applied for its owner, in any namespace or none.
+
+        Args:
+            entries: Resources of these kinds.
+
+        Returns:
+            The objects that are not gone yet, because a finalizer holds them.
+        """
+        remaining: list[ObjectKey] = []
+        keys = [entry.resource.key for entry in _scalers_first(entries)]
+        for api_version, kind in dict.fromkeys((key.api_version, key.kind) for key in keys):
+            try:
+                found = await self._current.context.cluster.list(api_version, kind)
+            except NotFoundError:
+                continue
+            except OcfError as error:
+                self._errors.append(self._unlisted(f"{api_version}/{kind}", error))
+                continue
+            for live in filter(self._removal.is_applied_by_us, found.items):
+                key = ObjectKey.of(live)
+                if get_field(live, ("metadata", "finalizers")):
+                    remaining.append(key)
+                await self._gather(self._delete(str(key), "owner deleted", "because its owner is", live))
+        return tuple(remaining)
 
     async def _applied(self, api_version: str, kind: str, namespace: str) -> list[Manifest]:
         """Find what this component applied for its owner; a kind that is not served has no objects."""
@@ -102,7 +131,9 @@ class CleanUp:
         return [live for live in found.items if context.owned_by.references(live) and ours(live)]
 
     def _unlisted(self, kind: str, cause: OcfError) -> ReconcileError:
-        error = ReconcileError(self._current.component, f"failed to list {kind} for pruning: {cause}")
+        error = ReconcileError(
+            self._current.component, f"failed to list {kind} to find what is no longer wanted: {cause}"
+        )
         error.__cause__ = cause
         return error
 
@@ -119,19 +150,22 @@ class CleanUp:
         except ReconcileError as error:
             self._errors.append(error)
 
-    async def _delete(self, identity: str, reason: str, live: Manifest) -> Outcome:
+    async def _delete(self, identity: str, reason: str, told: str, live: Manifest) -> Outcome:
         if get_field(live, ("metadata", "deletionTimestamp")) is not None:
             return Outcome(resource=identity, action=Action.UNCHANGED)
         if not self._removal.is_ours(live):
             controller = self._current.context.owned_by.foreign_controller(live)
             why = f"controlled by {controller}" if controller else "not ours"
+            self._current.journal.kept(ObjectKey.of(live), why)
             return Outcome(resource=identity, action=Action.KEPT, reasons=(why,))
         await self._removal.delete(live)
+        self._current.journal.deleted(ObjectKey.of(live), told)
         return Outcome(resource=identity, action=Action.DELETED, writes=1, reasons=(reason,))
 
     async def _release(self, identity: str, live: Manifest) -> Outcome:
         if not await self._removal.release(live):
             return Outcome(resource=identity, action=Action.UNCHANGED)
+        self._current.journal.orphaned(ObjectKey.of(live))
         return Outcome(resource=identity, action=Action.ORPHANED, writes=1, reasons=("owner reference removed",))
 
 

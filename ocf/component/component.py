@@ -13,25 +13,28 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from ocf.component import inspection
+from ocf.component import diffing, inspection
 from ocf.component.cleanup import CleanUp
 from ocf.component.conditions import Condition, failed, told
 from ocf.component.context import ReconcileContext
 from ocf.component.convergence import converge
+from ocf.component.diffing import ComponentDiff
 from ocf.component.entries import Entry, Scaling, find_scaling, scalers_first
 from ocf.component.gates import is_open
-from ocf.component.judging import converging, grace_remaining, suspending
+from ocf.component.journal import Journal
+from ocf.component.judging import converging, grace_is_over, grace_remaining, suspending
+from ocf.component.limits import call
 from ocf.component.options import Fate
 from ocf.component.passes import Pass, failing
-from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, ask
+from ocf.component.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, ask
 from ocf.component.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.results import Action, Outcome, Result
 from ocf.component.suspension import suspend
 from ocf.component.topology import DataFlow, data_flows
-from ocf.concepts import Resource, data_scope
+from ocf.concepts import Explanation, Resource, data_scope
 from ocf.errors import OcfError, ReconcileError
 from ocf.feature import Gate
-from ocf.objects import Manifest
+from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["Component"]
 
@@ -60,6 +63,7 @@ class Component:
         prunes: Whether objects that it made and does not register any more are deleted.
         grace_period: How long it may take to become ready before it is called degraded or down; zero means for ever.
         poll_interval: When to look again while it waits for something that may come without an event.
+        handler_limit: How long one handler may take; None for ever.
     """
 
     name: str
@@ -72,9 +76,13 @@ class Component:
     prunes: bool
     grace_period: timedelta
     poll_interval: timedelta
+    handler_limit: timedelta | None = None
 
     async def reconcile(self, context: ReconcileContext) -> Result:
         """Bring the component to its desired state, and stage its condition in the context.
+
+        Where the owner is being deleted nothing is done: what refers to it goes with it, and what was made anew now
+        would only be in the way. See `finalize` for what does not refer to it.
 
         Args:
             context: The pass, from `reconciling`.
@@ -87,6 +95,8 @@ class Component:
                 precise word where there is one, and says the same.
         """
         previous = context.condition(self.condition_type)
+        if context.is_ending:
+            return Result(condition=previous, outcomes=())
         with data_scope():
             try:
                 condition, outcomes = await self._work(context, previous)
@@ -94,7 +104,7 @@ class Component:
                 self._fail(context, previous, error)
                 raise
         self._stage(context, condition)
-        requeue = self._requeue(condition, context.now)
+        requeue = self._requeue(condition, outcomes, context.now)
         return Result(condition=condition, outcomes=tuple(outcomes), requeue_after=requeue)
 
     def resource(self, identity: str) -> Resource | None:
@@ -129,6 +139,55 @@ class Component:
         """
         return inspection.firing_set(self.entries)
 
+    def explain(self) -> tuple[Explanation, ...]:
+        """Tell who set each field of what `preview` returns: one explanation per managed resource, in the same order.
+
+        Raises:
+            ConfigError: Naming the resource that cannot be rendered.
+        """
+        return inspection.explain(self.entries)
+
+    async def diff(self, context: ReconcileContext) -> ComponentDiff:
+        """Rehearse the next pass, and tell what it would change. Nothing is written, and nothing is staged.
+
+        Args:
+            context: The pass; its conditions are taken as they stand.
+
+        Returns:
+            What would become of each object; also why the pass would fail, if it would.
+        """
+        return await diffing.rehearse(self, context)
+
+    @property
+    def awaits(self) -> frozenset[str]:
+        """Types of the conditions that it waits for, as far as its prerequisites tell (`depends_on`)."""
+        return frozenset(one.condition_type for one in self.prerequisites if isinstance(one, DependsOn))
+
+    def uncollected(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
+        """Return the objects that the garbage collector would leave behind after the owner.
+
+        Args:
+            context: The pass.
+        """
+        return tuple(entry.resource.key for entry in self._left_behind(context))
+
+    async def delete_uncollected(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
+        """Delete every object that it made for the owner, and that the garbage collector would leave behind.
+
+        Args:
+            context: The pass.
+
+        Returns:
+            Those that are on their way out, but not gone yet.
+
+        Raises:
+            ReconcileError: With every error, after every object was tried.
+        """
+        work = CleanUp(self._pass(context, Scaling({}, {})))
+        remaining = await work.delete_applied(self._left_behind(context))
+        work.done()
+        return remaining
+
     def data_topology(self) -> tuple[DataFlow, ...]:
         """Describe how data flows between the resources, one entry per cell."""
         return data_flows(self.entries)
@@ -139,9 +198,7 @@ class Component:
         unmet = await self._unmet(context, previous)
         if unmet is not None:
             return self._told(Reason.PREREQUISITE_NOT_MET, unmet, context, previous), []
-        current = Pass(
-            self.name, context, find_scaling(self.entries, partial(failing, self.name, "find scale target of"))
-        )
+        current = self._pass(context, await self._scaling())
         if self.suspended:
             condition, outcomes = await self._suspend(current, previous)
         else:
@@ -149,6 +206,14 @@ class Component:
         blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
         outcomes += await self._clean_up(current, prune=not (self.suspended or blocked))
         return condition, outcomes
+
+    def _pass(self, context: ReconcileContext, scaling: Scaling) -> Pass:
+        journal = Journal(self.name, self.condition_type, context)
+        return Pass(self.name, context, scaling, self.handler_limit, journal)
+
+    async def _scaling(self) -> Scaling:
+        naming = partial(failing, self.name, "find scale target of")
+        return await call(self.handler_limit, find_scaling, self.entries, naming)
 
     def _is_enabled(self) -> bool:
         try:
@@ -158,15 +223,15 @@ class Component:
 
     async def _disable(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[Outcome]]:
         """Delete what the component made and let go of what is to stay; what it only reads is left alone."""
-        outcomes = await self._clean_up(Pass(self.name, context, Scaling({}, {})), disabled=True)
+        outcomes = await self._clean_up(self._pass(context, Scaling({}, {})), disabled=True)
         return self._told(Reason.DISABLED, "Component is disabled.", context, previous, ready=True), outcomes
 
     async def _clean_up(self, current: Pass, *, disabled: bool = False, prune: bool = True) -> list[Outcome]:
         work = CleanUp(current)
         if disabled:
-            await work.delete(self._with(Fate.MANAGED, Fate.DELETED), "disabled")
+            await work.delete(self._with(Fate.MANAGED, Fate.DELETED), "disabled", "due to disabled feature gate")
         else:
-            await work.delete(self._with(Fate.DELETED), "not wanted")
+            await work.delete(self._with(Fate.DELETED), "not wanted", "due to resource deletion flag")
         await work.release(self._with(Fate.ORPHANED))
         if self.prunes and prune:
             await work.prune(self.entries)
@@ -178,7 +243,7 @@ class Component:
             return None
         for prerequisite in self.prerequisites:
             try:
-                answer = await ask(prerequisite, context)
+                answer = await ask(prerequisite, context, self.handler_limit)
             except OcfError as error:
                 raise _PreciseError(self.name, str(error), Reason.PREREQUISITE_NOT_MET) from error
             if answer.status is PrerequisiteStatus.NOT_MET:
@@ -189,13 +254,11 @@ class Component:
         entries = self._with(Fate.MANAGED, Fate.READ_ONLY)
         if previous.reason in SUSPENSION_REASONS:
             entries = scalers_first(entries, current.scaling.targets)
-        outcomes, observations = await converge(entries, current)
+        now, grace_period = current.context.now, self.grace_period
+        outcomes, observations = await converge(entries, current, grading=grace_is_over(previous, grace_period, now))
+        generation = current.context.owned_by.generation
         condition = converging(
-            observations,
-            previous=previous,
-            generation=current.context.owned_by.generation,
-            now=current.context.now,
-            grace_period=self.grace_period,
+            observations, previous=previous, generation=generation, now=now, grace_period=grace_period
         )
         return condition, outcomes
 
@@ -206,6 +269,12 @@ class Component:
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
         generation = current.context.owned_by.generation
         return suspending(reports, previous=previous, generation=generation, now=current.context.now), outcomes
+
+    def _left_behind(self, context: ReconcileContext) -> Sequence[Entry]:
+        if not context.owned_by.key.namespace:
+            return []
+        made = self._with(Fate.MANAGED, Fate.DELETED)
+        return [entry for entry in made if not (entry.resource.key.namespace or entry.options.unowned)]
 
     def _with(self, *fates: Fate) -> Sequence[Entry]:
         return [entry for entry in self.entries if entry.fate in fates]
@@ -226,10 +295,11 @@ class Component:
     def _stage(self, context: ReconcileContext, condition: Condition) -> None:
         context.set_condition(condition, published=self.published)
 
-    def _requeue(self, condition: Condition, now: datetime) -> timedelta | None:
+    def _requeue(self, condition: Condition, outcomes: Sequence[Outcome], now: datetime) -> timedelta | None:
         poll = self.poll_interval if condition.reason in _WAITING else None
         grace = grace_remaining(condition, self.grace_period, now)
-        return min((delay for delay in (poll, grace) if delay is not None), default=None)
+        delays = [poll, grace, *(outcome.retry_after for outcome in outcomes)]
+        return min((delay for delay in delays if delay is not None), default=None)
 
 
 class _PreciseError(ReconcileError):

@@ -8,16 +8,16 @@ pass was cancelled.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ocf.cluster import Cluster, Subresource
 from ocf.component.conditions import Condition, aggregate, stored_condition
 from ocf.component.ownership import Owner, field_manager
-from ocf.concepts import Clock, SystemClock
+from ocf.concepts import Clock, Recorder, Silence, SystemClock
 from ocf.errors import ApiError, ConflictError, NotFoundError
-from ocf.objects import Manifest, copy_json, write_model
+from ocf.objects import Manifest, copy_json, get_field, write_model
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["Conditioned", "ReconcileContext", "reconciling"]
 
 # How often a status is written anew after somebody else was faster; each try starts from what is stored then.
-_STATUS_TRIES: Final = 5
+_STATUS_TRIES: Final = 6
 
 
 class Conditioned(Protocol):
@@ -50,21 +50,32 @@ class ReconcileContext:
         owner: The owner as read from the cluster; kept as it is.
         cluster: Where the objects live.
         clock: Tells the instant of the pass.
+        recorder: Is told what the pass does; None tells nobody.
 
     Attributes:
         owner: The owner as it was read.
         status: A copy of its status, to be changed; it is written on the way out of `reconciling`.
         cluster: Where the objects live.
+        recorder: Is told what the pass does.
+        now: The instant of the pass.
+        elapsed: The same on the clock that nobody sets.
     """
 
-    def __init__(self, owner: Manifest, cluster: Cluster, clock: Clock) -> None:
-        self.owner: Final = owner
+    def __init__(self, owner: Manifest, cluster: Cluster, clock: Clock, recorder: Recorder | None = None) -> None:
+        self.owner = owner
         self.status: Final[dict[str, Any]] = copy_json(owner.get("status") or {})
         self.cluster: Final = cluster
         self.owned_by: Final = Owner.of(owner)
+        self.recorder: Final[Recorder] = recorder or Silence()
         self.now: Final = clock.now()
+        self.elapsed: Final = clock.elapsed()
         self._ours: set[str] = set()
         self._unpublished: dict[str, Condition] = {}
+
+    @property
+    def is_ending(self) -> bool:
+        """Whether the owner is being deleted."""
+        return get_field(self.owner, ("metadata", "deletionTimestamp")) is not None
 
     def condition(self, name: str) -> Condition:
         """Return a condition of the owner as it stands now.
@@ -110,6 +121,26 @@ class ReconcileContext:
         self.set_condition(condition)
         return condition
 
+    def arrange(self, types: Iterable[str]) -> None:
+        """Put conditions that are new in this pass in a given order, after those that were there.
+
+        Args:
+            types: Types of conditions, in order.
+        """
+        there = [condition["type"] for condition in self.owner.get("status", {}).get("conditions") or []]
+        rank = {name: at for at, name in enumerate(dict.fromkeys([*there, *types]))}
+        if "conditions" in self.status:
+            self.status["conditions"].sort(key=lambda condition: rank.get(condition["type"], len(rank)))
+
+    def owner_changed(self, live: Manifest) -> None:
+        """Take note of a change that we made to the owner ourselves, so that its status can be written at once.
+
+        Args:
+            live: The owner as the cluster returned it.
+        """
+        if live.get("status") == self.owner.get("status"):
+            self.owner = live
+
     def _standing(self, name: str) -> Condition:
         return self._unpublished.get(name) or self.condition(name)
 
@@ -122,28 +153,33 @@ class ReconcileContext:
         Raises:
             ApiError: If the cluster refuses the write for another reason, or conflicts do not end.
         """
-        live = self.owner
+        status = await self._store()
+        if status is not None:
+            self.recorder.observed(self.owned_by.key, status.get("conditions") or [])
+
+    async def _store(self) -> Manifest | None:
+        """Write the status, and return it as it is stored; None where the owner is gone."""
+        live, status = self.owner, self.status
         for tries_left in reversed(range(_STATUS_TRIES)):
-            status = self.status if live is self.owner else self._rebased(live)
             if status == (live.get("status") or {}):
-                return
+                break
+            wanted = {**live, "status": status}
             try:
-                await self.cluster.update(
-                    {**live, "status": status}, field_manager=self._manager, subresource=Subresource.STATUS
-                )
+                await self.cluster.update(wanted, field_manager=self._manager, subresource=Subresource.STATUS)
+                break
             except NotFoundError:
-                return
+                return None
             except ConflictError:
                 if not tries_left:
                     raise
-            else:
-                return
             try:
                 live = await self.cluster.get(self.owned_by.key)
             except NotFoundError:
-                return
+                return None
             if live["metadata"].get("uid") != self.owned_by.uid:
-                return
+                return None
+            status = self._rebased(live)
+        return status
 
     @property
     def _manager(self) -> str:
@@ -168,7 +204,7 @@ class ReconcileContext:
 
 @asynccontextmanager
 async def reconciling(
-    owner: Manifest | BaseModel, cluster: Cluster, *, clock: Clock | None = None
+    owner: Manifest | BaseModel, cluster: Cluster, *, clock: Clock | None = None, recorder: Recorder | None = None
 ) -> AsyncIterator[ReconcileContext]:
     """Reconcile the components of one owner, and write its status once.
 
@@ -176,6 +212,7 @@ async def reconciling(
         owner: The owner as read from the cluster: its manifest, or a model of it that keeps every field.
         cluster: Where the objects live.
         clock: Tells the instant of the pass; the machine's clock by default.
+        recorder: Is told what the pass does: attempts, events, conditions; nobody by default.
 
     Yields:
         The context for `Component.reconcile`; the user's own status fields are set in its `status`.
@@ -185,7 +222,7 @@ async def reconciling(
         ApiError: If the status cannot be written; after an error inside the block that one is raised, with a note.
     """
     manifest = owner if isinstance(owner, dict) else write_model(owner)
-    context = ReconcileContext(manifest, cluster, clock or SystemClock())
+    context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder)
     try:
         yield context
     except (asyncio.CancelledError, GeneratorExit):

@@ -90,6 +90,12 @@ class Entry:
         return self.resource.identity
 
     @property
+    def label(self) -> str:
+        """What the resource is called in metrics: what its author chose, or its kind in lower case."""
+        chosen: str = getattr(self.resource, "metrics_identifier", "")
+        return chosen.strip() or self.resource.key.kind.lower()
+
+    @property
     def cells_read(self) -> frozenset[Data[Any]]:
         """The data that it reads, needed or not."""
         return frozenset(read.cell for read in self.consumer.consumed_data) if self.consumer else frozenset()

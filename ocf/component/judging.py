@@ -6,7 +6,7 @@ component may take.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -16,7 +16,7 @@ from ocf.component.conditions import Condition, told
 from ocf.component.reasons import CONVERGING, OUTSIDE_CONVERGENCE, PROGRESSING, READY, STICKY, Reason
 from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus, parse_time
 
-__all__ = ["Observation", "converging", "grace_remaining", "suspending"]
+__all__ = ["Observation", "converging", "grace_is_over", "grace_remaining", "suspending"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,22 @@ class Observation:
     Args:
         resource: Identity of the resource.
         report: Its report.
-        grade: Judges it once the grace period is over; None for a resource that cannot be judged.
+        grade: How it is judged once the grace period is over; None before, and for a resource that cannot be judged.
     """
 
     resource: str
     report: StatusReport[Any]
-    grade: Callable[[], StatusReport[GraceStatus]] | None = None
+    grade: StatusReport[GraceStatus] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether nothing is left to wait for."""
+        return Reason(self.report.status) in READY
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether it waits for something else than itself; then nobody has to judge it."""
+        return bool(self.report.status == Reason.BLOCKED)
 
 
 def converging(
@@ -58,7 +68,7 @@ def converging(
     reports = [observation.report for observation in observations]
     reasons = [Reason(report.status) for report in reports]
     move = partial(told, generation=generation, now=now)
-    if READY.issuperset(reasons):
+    if all(observation.is_ready for observation in observations):
         return move(Reason.HEALTHY, "Component is healthy.", ready=True, previous=previous)
     winner = max(reasons, key=lambda reason: reason.priority)
     message = _joined(
@@ -69,7 +79,7 @@ def converging(
         previous = replace(previous, last_transition_time="")
     elif _sticks(previous.reason, winner):
         winner = previous.reason
-    verdict = _graded(observations) if _grace_is_over(previous, grace_period, now) else None
+    verdict = _graded(observations) if grace_is_over(previous, grace_period, now) else None
     reason, message = verdict or (winner, message)
     return move(reason, message, ready=False, previous=previous)
 
@@ -105,11 +115,17 @@ def _deadline(condition: Condition, grace_period: timedelta) -> datetime:
     return parse_time(condition.last_transition_time) + grace_period
 
 
-def _grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -> bool:
-    """Tell whether a component has been converging for longer than its grace period."""
+def grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -> bool:
+    """Tell whether a component has been converging for longer than its grace period.
+
+    Args:
+        previous: The stored condition.
+        grace_period: The grace period.
+        now: The instant of this pass.
+    """
     if not grace_period or previous.status or not previous.last_transition_time:
         return False
-    return now > _deadline(previous, grace_period)
+    return previous.reason not in OUTSIDE_CONVERGENCE and now > _deadline(previous, grace_period)
 
 
 def _graded(observations: Sequence[Observation]) -> tuple[Reason, str] | None:
@@ -125,9 +141,9 @@ def _graded(observations: Sequence[Observation]) -> tuple[Reason, str] | None:
 
 
 def _grade(observation: Observation) -> StatusReport[GraceStatus] | None:
-    if observation.report.status == Reason.BLOCKED:
+    if observation.is_blocked:
         return StatusReport(GraceStatus.DOWN, observation.report.reason or f"{observation.resource} is blocked")
-    return observation.grade() if observation.grade is not None else None
+    return observation.grade
 
 
 def suspending(

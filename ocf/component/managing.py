@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import marshal
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.cluster import LastWrite
+from ocf.component.contention import found_undone, is_contended, is_older, next_write, written
 from ocf.component.leaving import hand_over, remembering
+from ocf.component.limits import call
 from ocf.component.options import Conflicts
 from ocf.component.ownership import field_manager, sendable
 from ocf.component.quiet import Difference, differences
-from ocf.concepts import Operation
-from ocf.errors import ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
-from ocf.objects import Manifest, format_path, is_quantity_field
+from ocf.concepts import Operation, Why
+from ocf.errors import ConfigError, ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
+from ocf.objects import Manifest, ObjectKey, format_path, is_quantity_field
 
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
@@ -36,14 +40,20 @@ class Applied:
     Args:
         live: The object as it is now.
         operation: What changed.
+        why: Why it was written, or why not.
         writes: How many write requests were sent.
-        reasons: Why.
+        reasons: What was different, field by field; also where the write is held back.
+        contest: Who undoes what we write, for people; empty while nobody does.
+        retry_after: How long the write is still held back; None where it is not.
     """
 
     live: Manifest
     operation: Operation
+    why: Why
     writes: int = 0
     reasons: tuple[str, ...] = ()
+    contest: str = ""
+    retry_after: timedelta | None = None
 
 
 class ManagedObject:
@@ -55,6 +65,7 @@ class ManagedObject:
         context: The pass.
         leaves: Fields of it that somebody else sets.
         rendered: The object as it was rendered before in this pass; None where it was not.
+        limit: How long rendering may take; None for ever.
     """
 
     def __init__(
@@ -63,8 +74,11 @@ class ManagedObject:
         component: str,
         context: ReconcileContext,
         leaves: Collection[tuple[str, ...]] = (),
+        *,
         rendered: Manifest | None = None,
+        limit: timedelta | None = None,
     ) -> None:
+        self._limit = limit
         self._rendered = rendered
         self._resource = entry.resource
         self._options = entry.options
@@ -95,7 +109,7 @@ class ManagedObject:
         Raises:
             ReconcileError: Naming the resource and what was tried.
         """
-        wanted = self._wanted(suspended=suspended)
+        wanted = await self._wanted(suspended=suspended)
         try:
             if suspended:
                 return await self._settle(remembering(wanted, live, self._manager, self._leaves), live)
@@ -105,7 +119,13 @@ class ManagedObject:
             raise self._failed("apply", error) from error
         if not handed:
             return applied
-        return Applied(applied.live, Operation.UPDATED, applied.writes + 1, (*handed, *applied.reasons))
+        return replace(
+            applied,
+            operation=Operation.UPDATED,
+            why=Why.HANDED_OVER,
+            writes=applied.writes + 1,
+            reasons=(*handed, *applied.reasons),
+        )
 
     def _failed(self, what: str, error: OcfError) -> ReconcileError:
         """Name the resource and what was tried, once."""
@@ -113,11 +133,14 @@ class ManagedObject:
         problem = error.problem if isinstance(error, MutationError | ReconcileError) else str(error)
         return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
 
-    def _wanted(self, *, suspended: bool) -> Manifest:
+    async def _wanted(self, *, suspended: bool) -> Manifest:
         try:
             rendered = self._rendered
             if rendered is None or suspended or self._leaves:
-                rendered = self._resource.render(suspended=suspended, leaves=self._leaves)
+                rendered = await call(self._limit, self._resource.render, suspended=suspended, leaves=self._leaves)
+            key = ObjectKey.of(rendered)
+            if key != self._resource.key:
+                raise ConfigError(f"rendered {key}, which is another object")
             owner = self._context.owned_by
             wanted = sendable(rendered)
             return owner.disowned(wanted) if self._options.unowned else owner.owned(wanted)
@@ -141,26 +164,44 @@ class ManagedObject:
         return live, ()
 
     async def _settle(self, wanted: Manifest, live: Manifest | None) -> Applied:
-        if live is None:
-            reasons: tuple[str, ...] = ("absent",)
-        else:
-            reasons = self._reasons(wanted, live)
-            if not reasons:
-                return Applied(live, Operation.NONE)
+        digest = _digest(wanted)
+        why, reasons = (Why.ABSENT, (str(Why.ABSENT),)) if live is None else self._compared(wanted, live, digest)
+        if live is not None and not reasons:
+            return Applied(live, Operation.NONE, why)
+        # An object that somebody deletes is made again at once: there is nothing of theirs to fight over.
+        last = self._last_write(live, digest) if live is not None else None
+        contest = ""
+        if live is not None and last is not None and is_contended(last):
+            contest = _contest(live, self._manager)
+            rest = next_write(last) - self._context.elapsed
+            if rest > timedelta(0):
+                return Applied(live, Operation.NONE, Why.BACKING_OFF, 0, reasons, contest, rest)
         answer = await self._send(wanted)
-        self._remember_rewrites(wanted, answer)
-        return Applied(answer, _classified(live, answer), 1, reasons)
+        version = str(answer["metadata"].get("resourceVersion", ""))
+        self._remember(wanted, answer, written(last, digest, self._context.elapsed, version))
+        return Applied(answer, _classified(live, answer), why, 1, reasons, contest)
 
-    def _reasons(self, wanted: Manifest, live: Manifest) -> tuple[str, ...]:
-        """Say why the object has to be written; empty if it has not."""
+    def _compared(self, wanted: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[str, ...]]:
+        """Say why the object has to be written; no reasons if it has not."""
         memory, uid, version = self._cluster.memory, _uid(live), live["metadata"].get("resourceVersion")
-        digest = _digest(wanted) if uid and version else b""
-        if digest and memory.is_settled(uid, self._manager, version, digest):
-            return ()
-        reasons = tuple(_shown(difference) for difference in self._differences(wanted, live))
-        if digest and not reasons:
+        known = bool(digest and uid and version)
+        if known and memory.is_settled(uid, self._manager, version, digest):
+            return Why.SETTLED, ()
+        found = self._differences(wanted, live)
+        if known and not found:
             memory.settle(uid, self._manager, version, digest)
-        return reasons
+        return (found[0].why if found else Why.EQUAL), tuple(_shown(difference) for difference in found)
+
+    def _last_write(self, live: Manifest, digest: bytes) -> LastWrite | None:
+        """Return what is known of our last write of this wish, now that the object is not as it was written."""
+        memory, key = self._cluster.memory, self._resource.key
+        last = memory.last_write(key, self._manager)
+        if last is not None and is_older(str(live["metadata"].get("resourceVersion", "")), last):
+            return last
+        last = found_undone(last, digest, self._context.elapsed)
+        if last is not None:
+            memory.note_write(key, self._manager, last)
+        return last
 
     async def _send(self, wanted: Manifest) -> Manifest:
         force = self._options.on_conflict is Conflicts.TAKE
@@ -182,11 +223,13 @@ class ManagedObject:
         known = {} if fresh else self._cluster.memory.rewrites(_uid(live), self._manager)
         return differences(wanted, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
 
-    def _remember_rewrites(self, wanted: Manifest, answer: Manifest) -> None:
-        """Note which values came back different from how they were sent."""
+    def _remember(self, wanted: Manifest, answer: Manifest, write: LastWrite) -> None:
+        """Note the write, and which values came back different from how they were sent."""
         found = self._differences(wanted, answer, fresh=True)
         rewrites = {difference.path: (difference.sent, difference.stored) for difference in found}
         self._cluster.memory.remember(_uid(answer), self._manager, rewrites)
+        if write.wish:
+            self._cluster.memory.note_write(self._resource.key, self._manager, write)
 
 
 def _uid(live: Manifest) -> str:
@@ -200,6 +243,15 @@ def _digest(wanted: Manifest) -> bytes:
         return blake2b(marshal.dumps(wanted, 2), digest_size=16).digest()
     except ValueError:
         return b""
+
+
+def _contest(live: Manifest, manager: str) -> str:
+    """Say who undoes what we write, as far as the object tells."""
+    entries = live["metadata"].get("managedFields", [])
+    others = [entry for entry in entries if entry.get("manager") != manager and entry.get("subresource") != "status"]
+    latest = max(others, key=lambda entry: str(entry.get("time", "")), default=None)
+    by = f', last changed by "{latest.get("manager")}"' if latest is not None else ""
+    return f"what was applied is undone again and again{by}"
 
 
 def _shown(difference: Difference) -> str:

@@ -67,6 +67,10 @@ class ResourceOptions(TypedDict, total=False):
         unowned: The object gets no owner reference, and so outlives its owner.
         block_on_foreign_controller: An object that another owner controls is left alone: it blocks this resource and
             all later ones.
+        independent: The resource waits for no other and no other waits for it: it is worked on together with the
+            rest, even where an earlier one is blocked or fails.
+        suppress_grace_warning: A grace handler that calls the resource healthy while it is not ready is no line in the
+            log.
     """
 
     participation: Participation
@@ -80,6 +84,8 @@ class ResourceOptions(TypedDict, total=False):
     orphan_when: bool
     unowned: bool
     block_on_foreign_controller: bool
+    independent: bool
+    suppress_grace_warning: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +101,8 @@ class Options:
         ignore_if_absent: Whether a missing read-only object is passed over.
         unowned: Whether the object gets no owner reference.
         block_on_foreign_controller: Whether an object that another owner controls blocks.
+        independent: Whether it waits for no other resource, and no other for it.
+        suppress_grace_warning: Whether a grace handler that disagrees with the status is not worth a line in the log.
     """
 
     fate: Fate = Fate.MANAGED
@@ -105,6 +113,8 @@ class Options:
     ignore_if_absent: bool = False
     unowned: bool = False
     block_on_foreign_controller: bool = False
+    independent: bool = False
+    suppress_grace_warning: bool = False
 
     @classmethod
     def of(cls, given: ResourceOptions) -> Options:
@@ -134,6 +144,8 @@ class Options:
             ignore_if_absent=said.get("ignore_if_absent", False),
             unowned=said.get("unowned", False),
             block_on_foreign_controller=said.get("block_on_foreign_controller", False),
+            independent=said.get("independent", False),
+            suppress_grace_warning=said.get("suppress_grace_warning", False),
         )
 
 
@@ -203,7 +215,15 @@ def _clashes(given: Mapping[str, Any]) -> Iterator[str]:
             yield problem
 
 
-_ONE_WAY: Final = ("read_only", "block_on_absence", "ignore_if_absent", "unowned", "block_on_foreign_controller")
+_ONE_WAY: Final = (
+    "read_only",
+    "block_on_absence",
+    "ignore_if_absent",
+    "unowned",
+    "block_on_foreign_controller",
+    "independent",
+    "suppress_grace_warning",
+)
 _TWO_WAY: Final = ("delete_when", "orphan_when")
 _EXCLUSIONS: Final = (
     ("read_only", "delete_when", "ReadOnly is mutually exclusive with Delete and DeleteWhen"),

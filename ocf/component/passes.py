@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from ocf.component.entries import Entry, Scaling, fields_left
+from ocf.component.journal import Journal
+from ocf.component.limits import call
 from ocf.component.managing import Applied, ManagedObject
 from ocf.component.results import Action, Outcome
 from ocf.concepts import Operation, StatusReport
@@ -18,6 +21,9 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
 
 __all__ = ["Pass", "failing", "outcome_of", "raise_all"]
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _ACTIONS = {
     Operation.CREATED: Action.CREATED,
@@ -34,27 +40,42 @@ class Pass:
         component: Name of the component.
         context: The pass over its owner.
         scaling: What the component's scalers scale.
+        limit: How long a handler may take; None for ever.
+        journal: Is told what the pass does.
     """
 
     component: str
     context: ReconcileContext
     scaling: Scaling
+    limit: timedelta | None
+    journal: Journal
 
     def object_of(self, entry: Entry) -> ManagedObject:
         """Return the object of a resource."""
         leaves = fields_left(entry, self.scaling.targets)
-        return ManagedObject(entry, self.component, self.context, leaves, self.scaling.rendered.get(entry.identity))
+        rendered = self.scaling.rendered.get(entry.identity)
+        return ManagedObject(entry, self.component, self.context, leaves, rendered=rendered, limit=self.limit)
 
-    def failing(self, what: str, entry: Entry) -> AbstractContextManager[None]:
-        """Name the resource and the step in whatever is raised.
+    async def ask(self, what: str, entry: Entry, handler: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a handler of a resource, and name the resource and the step in whatever is raised.
 
         Args:
             what: The step, as it follows "failed to".
             entry: The resource.
-        """
-        return failing(self.component, what, entry)
+            handler: A plain function.
+            args: What it takes.
+            kwargs: What it takes by name.
 
-    def extract(self, entry: Entry, live: Manifest) -> None:
+        Raises:
+            ReconcileError: If it fails, or takes longer than the limit.
+        """
+        try:
+            # Most handlers have no limit, and are asked many times a second.
+            return handler(*args, **kwargs) if self.limit is None else await call(self.limit, handler, *args, **kwargs)
+        except OcfError as error:
+            raise _named(self.component, what, entry, error) from error
+
+    async def extract(self, entry: Entry, live: Manifest) -> None:
         """Fill the data cells that a resource produces.
 
         Args:
@@ -62,8 +83,7 @@ class Pass:
             live: Its live object.
         """
         if entry.producer is not None:
-            with self.failing("extract data from", entry):
-                entry.producer.extract_data(live)
+            await self.ask("extract data from", entry, entry.producer.extract_data, live)
 
 
 @contextmanager
@@ -81,19 +101,26 @@ def failing(component: str, what: str, entry: Entry) -> Iterator[None]:
     try:
         yield
     except OcfError as error:
-        detail = str(error).removeprefix(f"{entry.identity}: ")
-        problem = f"failed to {what} resource {entry.identity}: {detail}"
-        raise ReconcileError(component, problem, resource=entry.identity) from error
+        raise _named(component, what, entry, error) from error
+
+
+def _named(component: str, what: str, entry: Entry, error: OcfError) -> ReconcileError:
+    detail = str(error).removeprefix(f"{entry.identity}: ")
+    problem = f"failed to {what} resource {entry.identity}: {detail}"
+    return ReconcileError(component, problem, resource=entry.identity)
 
 
 def outcome_of(entry: Entry, applied: Applied, report: StatusReport[Any] | None) -> Outcome:
     """Say what applying a resource did."""
+    held_back = applied.retry_after is not None
     return Outcome(
         resource=entry.identity,
-        action=_ACTIONS[applied.operation],
+        action=Action.HELD_BACK if held_back else _ACTIONS[applied.operation],
         report=report,
         writes=applied.writes,
         reasons=applied.reasons,
+        why=applied.why,
+        retry_after=applied.retry_after,
     )
 
 

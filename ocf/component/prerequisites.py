@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import inspect
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
+from ocf.component.limits import call, wait
 from ocf.concepts import StatusReport
 from ocf.errors import HandlerError
 
 if TYPE_CHECKING:
     from ocf.component.context import ReconcileContext
 
-__all__ = ["Prerequisite", "PrerequisiteStatus", "ask", "depends_on"]
+__all__ = ["DependsOn", "Prerequisite", "PrerequisiteStatus", "ask", "depends_on"]
 
 
 class PrerequisiteStatus(StrEnum):
@@ -35,19 +37,25 @@ class Prerequisite(Protocol):
         ...
 
 
-async def ask(prerequisite: Prerequisite, context: ReconcileContext) -> StatusReport[PrerequisiteStatus]:
+async def ask(
+    prerequisite: Prerequisite, context: ReconcileContext, limit: timedelta | None = None
+) -> StatusReport[PrerequisiteStatus]:
     """Ask a prerequisite, and refuse an answer outside its vocabulary.
 
     Args:
         prerequisite: The prerequisite.
         context: The pass.
+        limit: How long it may take; None for ever.
 
     Raises:
-        HandlerError: If it raises or answers with something else than a prerequisite status.
+        HandlerError: If it raises, takes longer than the limit, or answers with something else than a prerequisite
+            status.
     """
     try:
-        answer: object = prerequisite.check(context)
-        answer = await answer if inspect.isawaitable(answer) else answer
+        answer: object = await call(limit, prerequisite.check, context)
+        answer = await wait(limit, answer) if inspect.isawaitable(answer) else answer
+    except HandlerError as error:
+        raise HandlerError(f"prerequisite failed: {error}") from error
     except Exception as error:
         raise HandlerError(f"prerequisite failed: {type(error).__name__}: {error}") from error
     if not isinstance(answer, StatusReport):
@@ -59,8 +67,12 @@ async def ask(prerequisite: Prerequisite, context: ReconcileContext) -> StatusRe
 
 
 @dataclass(frozen=True, slots=True)
-class _DependsOn:
-    """Met while a condition of the owner is True."""
+class DependsOn:
+    """Met while a condition of the owner is True.
+
+    Args:
+        condition_type: Type of the condition.
+    """
 
     condition_type: str
 
@@ -85,4 +97,4 @@ def depends_on(condition_type: str) -> Prerequisite:
     Args:
         condition_type: Type of the condition, most often that of another component of the same owner.
     """
-    return _DependsOn(condition_type)
+    return DependsOn(condition_type)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.concepts import Why
 from ocf.errors import QuantityError
 from ocf.objects import FieldPath, Manifest, Quantity, format_path, get_field
 
@@ -38,13 +39,13 @@ class Difference:
 
     Args:
         path: The field, in API spelling; empty for the object as a whole.
-        why: What is different, for logs and metrics: `changed`, `not owned`, `no longer declared`.
+        why: What is different, for logs and metrics.
         sent: The value we want, where there is one.
         stored: The live value, where there is one.
     """
 
     path: str
-    why: str
+    why: Why
     sent: Any = None
     stored: Any = None
 
@@ -108,7 +109,7 @@ def differences(
     declared = _declared(wanted)
     if fields is None:
         # The server keeps no entry for a manager that owns nothing, so it is not missed where nothing is declared.
-        return [Difference("", "not owned")] if declared else []
+        return [Difference("", Why.NOT_OWNED)] if declared else []
     comparison = _Comparison(rewrites, is_quantity)
     comparison.compare(declared, live, fields, ())
     return comparison.found
@@ -138,19 +139,19 @@ class _Comparison:
                 self._set(wanted, live, fields, path)
             case _:
                 if not self._equal(wanted, live, path):
-                    self._report(path, "changed", wanted, live)
+                    self._report(path, Why.CHANGED, wanted, live)
 
     def _map(self, wanted: Manifest, live: Any, fields: Manifest, path: FieldPath) -> None:
         for key, value in wanted.items():
             owned = fields.get("f:" + key)
             there = live.get(key, _ABSENT) if isinstance(live, dict) else _ABSENT
             if owned is None or there is _ABSENT:
-                self._report((*path, key), "not owned", value, None if there is _ABSENT else there)
+                self._report((*path, key), Why.NOT_OWNED, value, None if there is _ABSENT else there)
             elif owned or value != there or type(value) is not type(there):
                 self.compare(value, there, owned, (*path, key))
         for field in fields:
             if field[2:] not in wanted and field != ".":
-                self._report((*path, field[2:]), "no longer declared")
+                self._report((*path, field[2:]), Why.NO_LONGER_DECLARED)
 
     def _keyed_list(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
         unmatched = {field: _entry_key(field) for field in fields if field != "."}
@@ -159,26 +160,26 @@ class _Comparison:
             field = _matching(item, unmatched)
             place = _place_of(unmatched[field], live) if field is not None else None
             if field is None or place is None:
-                self._report((*path, position), "not owned", item)
+                self._report((*path, position), Why.NOT_OWNED, item)
                 continue
             del unmatched[field]
             places.append(place)
             self.compare(item, live[place], fields[field], (*path, position))
         for key in unmatched.values():
-            self._report((*path, _shown_key(key)), "no longer declared")
+            self._report((*path, _shown_key(key)), Why.NO_LONGER_DECLARED)
         if places != sorted(places):
-            self._report(path, "in another order", list(range(len(places))), places)
+            self._report(path, Why.REORDERED, list(range(len(places))), places)
 
     def _set(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
         owned = [_entry_key(field) for field in fields if field != "."]
         for value in wanted:
             if value not in owned or value not in (live or []):
-                self._report((*path, str(value)), "not owned", value)
+                self._report((*path, str(value)), Why.NOT_OWNED, value)
         for value in owned:
             if value not in wanted:
-                self._report((*path, str(value)), "no longer declared")
+                self._report((*path, str(value)), Why.NO_LONGER_DECLARED)
 
-    def _report(self, path: FieldPath, why: str, sent: Any = None, stored: Any = None) -> None:
+    def _report(self, path: FieldPath, why: Why, sent: Any = None, stored: Any = None) -> None:
         """Note a difference, unless it is how the server is known to answer what we send."""
         name = format_path(path)
         if self._rewrites.get(name) != (sent, stored):

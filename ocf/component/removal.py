@@ -67,6 +67,7 @@ class Removal:
             ReconcileError: Naming the resource; an object that is gone already is fine.
         """
         key, metadata = ObjectKey.of(live), live["metadata"]
+        self._cluster.memory.forget_write(key, self._manager)
         as_read = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
         try:
             await self._cluster.delete(key, preconditions=as_read)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ocf.component.conditions import Condition
-    from ocf.concepts import StatusReport
+    from ocf.concepts import StatusReport, Why
 
 __all__ = ["Action", "Outcome", "Result"]
 
@@ -24,6 +24,7 @@ class Action(StrEnum):
     ABSENT = "Absent"
     ORPHANED = "Orphaned"
     KEPT = "Kept"
+    HELD_BACK = "HeldBack"
     BLOCKED = "Blocked"
 
 
@@ -36,7 +37,9 @@ class Outcome:
         action: What was done to its object.
         report: What it reported; None for a static resource.
         writes: How many write requests were sent for it.
-        reasons: Why they were sent, one text per field: `spec.maxReplicas: changed`; empty when nothing was sent.
+        reasons: Why they were sent, one text per field: `spec.maxReplicas: changed`; empty when nothing was to be sent.
+        why: The same in one word, also of a write that was left out; None where nothing was compared.
+        retry_after: When to look again at an object whose write is held back; None otherwise.
     """
 
     resource: str
@@ -44,6 +47,8 @@ class Outcome:
     report: StatusReport[Any] | None = None
     writes: int = 0
     reasons: tuple[str, ...] = ()
+    why: Why | None = None
+    retry_after: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

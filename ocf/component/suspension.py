@@ -19,6 +19,7 @@ from ocf.objects import get_field
 
 if TYPE_CHECKING:
     from ocf.component.entries import Entry
+    from ocf.component.managing import Applied, ManagedObject
     from ocf.concepts import Suspendable
     from ocf.objects import Manifest
 
@@ -61,30 +62,29 @@ async def _read(entry: Entry, current: Pass) -> None:
     """Get the data of a resource that stays as it is."""
     live = await current.object_of(entry).get()
     if live is not None:
-        current.extract(entry, live)
+        await current.extract(entry, live)
 
 
 async def _one(entry: Entry, suspendable: Suspendable, current: Pass) -> Outcome:
     """Bring one resource into its suspended form, and delete it where that is what suspending means."""
     managed = current.object_of(entry)
-    with current.failing("suspend", entry):
-        deletes = suspendable.delete_on_suspend
-    live = await managed.get()
-    already = _needs_nothing(entry, live, current, deletes=deletes)
-    if already is not None:
-        return already
-    try:
-        applied = await managed.apply(live, suspended=True)
-    except ReconcileError as error:
-        if live is None and _lacks_data(error):
+    deletes = await current.ask("suspend", entry, lambda: suspendable.delete_on_suspend)
+    with current.journal.attempt(entry) as trial:
+        live = await managed.get()
+        already = _needs_nothing(entry, live, current, deletes=deletes)
+        if already is not None:
+            return already
+        applied = await _applied(managed, live)
+        if applied is None:
             return _absent(entry, f"Resource {entry.identity} does not exist.")
-        raise
-    with current.failing("determine suspension status of", entry):
-        report = suspendable.suspension_status(applied.live)
-    current.extract(entry, applied.live)
+        current.journal.applied(entry, trial, applied)
+        asked = "determine suspension status of"
+        report = await current.ask(asked, entry, suspendable.suspension_status, applied.live)
+    await current.extract(entry, applied.live)
     if not deletes or report.status is not SuspensionStatus.SUSPENDED:
         return outcome_of(entry, applied, report)
     await Removal(current.component, current.context).delete(applied.live)
+    current.journal.deleted(entry.resource.key, "on suspension")
     if get_field(applied.live, ("metadata", "finalizers")):
         report = _waiting_for_end(entry)
     return Outcome(
@@ -94,6 +94,16 @@ async def _one(entry: Entry, suspendable: Suspendable, current: Pass) -> Outcome
         writes=applied.writes + 1,
         reasons=(*applied.reasons, "suspended"),
     )
+
+
+async def _applied(managed: ManagedObject, live: Manifest | None) -> Applied | None:
+    """Apply the suspended form; None where it cannot be rendered yet, and so there is nothing to put to sleep."""
+    try:
+        return await managed.apply(live, suspended=True)
+    except ReconcileError as error:
+        if live is None and _lacks_data(error):
+            return None
+        raise
 
 
 def _needs_nothing(entry: Entry, live: Manifest | None, current: Pass, *, deletes: bool) -> Outcome | None:
@@ -119,7 +129,7 @@ def _absent(entry: Entry, reason: str) -> Outcome:
 
 
 def _lacks_data(error: BaseException | None) -> bool:
-    """Tell whether an object cannot be rendered yet: it never was, so there is nothing to put to sleep."""
+    """Tell whether an object cannot be rendered yet."""
     while error is not None and not isinstance(error, NotReadyError):
         error = error.__cause__
     return error is not None

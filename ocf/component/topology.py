@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from ocf.component.entries import Entry
     from ocf.concepts import Data
 
-__all__ = ["DataFlow", "data_flows", "data_problems"]
+__all__ = ["DataFlow", "data_flows", "data_problems", "independence_problems"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +78,30 @@ def data_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
             if by_name.setdefault(cell.name, cell) is not cell:
                 rule = "a distinct cell already uses that name; data names must be unique within a component"
                 yield f'resource "{entry.identity}" in component "{component}" declares data "{cell.name}", but {rule}'
+
+
+def independence_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
+    """Find resources that are to be independent, and are not, because data passes from or to them.
+
+    Args:
+        component: Name of the component.
+        entries: Its resources, in order of registration.
+
+    Yields:
+        One sentence per problem.
+    """
+    reached = list(_reached(entries))
+    read = {cell for entry in reached for cell in _reads(entry)}
+    for entry in reached:
+        if not entry.options.independent:
+            continue
+        # A cell that is None was reported before.
+        for cell in filter(None, _reads(entry)):
+            waits = f'reads data "{cell.name}", and so waits for the resource that produces it'
+            yield f'resource "{entry.identity}" in component "{component}" is independent, but {waits}'
+        for cell in read.intersection(filter(None, _writes(entry))):
+            waits = f'produces data "{cell.name}", for which others wait'
+            yield f'resource "{entry.identity}" in component "{component}" is independent, but {waits}'
 
 
 def _reached(entries: Sequence[Entry]) -> Iterator[Entry]:

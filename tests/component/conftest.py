@@ -1,20 +1,30 @@
-"""An embedded cluster with an owner in it, and the two resources that most tests are about."""
+"""A cluster with an owner in it, and the two resources that most tests are about.
 
-from collections.abc import Awaitable, Callable
+Every test that takes `world` runs twice: on the embedded cluster, and on a real API server where there is one. What
+only one of them can show is marked `embedded_only`, with the reason.
+"""
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, Final, TypeAlias
 
 import pytest
+import pytest_asyncio
 
 from ocf import component
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import Cluster, PatchType, Subresource, WriteMemory
 from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, ReconcileContext, Result, reconciling
+from ocf.errors import ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import StaticBuilder, deployment, hpa
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator
-from ocf.testing import VirtualClock
+from ocf.testing import RecordingCluster, VirtualClock
+from ocf.testing.envtest import ControlPlane
 
 StaticKind: TypeAlias = StaticBuilder[Any, BaseMutator]
 _CONFIG_MAP: Kind[Any, BaseMutator] = Kind("v1", "ConfigMap", "V1ConfigMap", BaseMutator)
@@ -23,13 +33,67 @@ _CLUSTER_ROLE: Kind[Any, BaseMutator] = Kind(
 )
 
 
+WorldCluster: TypeAlias = EmbeddedCluster | RecordingCluster
+
+SHOP: Final = {
+    "apiVersion": "example.com/v1",
+    "kind": "Shop",
+    "metadata": {"name": "demo", "namespace": "shop"},
+    "spec": {"size": 3},
+}
+DEFINITION: Final = """
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: shops.example.com}
+spec:
+  group: example.com
+  names: {kind: Shop, plural: shops}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+"""
+_TRIES: Final = 50
+# What tests leave behind on a server that they share.
+USED: Final = (
+    ("example.com/v1", "Shop"),
+    ("apps/v1", "Deployment"),
+    ("autoscaling/v2", "HorizontalPodAutoscaler"),
+    ("v1", "ConfigMap"),
+    ("v1", "Secret"),
+    ("rbac.authorization.k8s.io/v1", "ClusterRole"),
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave out, on a real server, what is about the embedded one, and let all share the loop of its client."""
+    for item in items:
+        if pytest_asyncio.is_async_test(item) and Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
+    items[:] = [item for item in items if not (_is_on_a_real_server(item) and item.get_closest_marker("embedded_only"))]
+
+
+def _is_on_a_real_server(item: pytest.Item) -> bool:
+    return isinstance(item, pytest.Function) and "envtest" in getattr(item, "callspec", _NO_ROW).params.values()
+
+
+class _NoRow:
+    params: Final[dict[str, object]] = {}
+
+
+_NO_ROW: Final = _NoRow()
+
+
 class World:
     """A cluster, an owner in it, and what happens to both."""
 
     web = ObjectKey("apps/v1", "Deployment", "web", "shop")
     hpa = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
 
-    def __init__(self, cluster: EmbeddedCluster, owner: ObjectKey, clock: VirtualClock) -> None:
+    def __init__(self, cluster: WorldCluster, owner: ObjectKey, clock: VirtualClock) -> None:
         self.cluster = cluster
         self.owner = owner
         self.clock = clock
@@ -109,27 +173,81 @@ def clock() -> VirtualClock:
     return VirtualClock(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
 
 
-@pytest.fixture
-def new_world() -> Callable[[], Awaitable[World]]:
+@pytest.fixture(scope="session")
+def shop_plane(envtest_plane: ControlPlane) -> ControlPlane:
+    """Give a real API server that knows shops, and the namespace in which they are."""
+    envtest_plane.kubectl("apply", "-f", "-", stdin=DEFINITION)
+    envtest_plane.kubectl("wait", "--for=condition=Established", "crd/shops.example.com")
+    envtest_plane.kubectl("create", "namespace", "shop")
+    for _ in range(_TRIES):
+        # Established is not yet ready to serve: for a moment every request is answered with 429.
+        with suppress(ConfigError):
+            envtest_plane.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(SHOP))
+            envtest_plane.kubectl("get", "shops", "--namespace", "shop")
+            break
+    return envtest_plane
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def shop_server(shop_plane: ControlPlane) -> AsyncIterator[Cluster]:
+    """Give one client for all tests: a new one each would mean handshakes each."""
+    async with await shop_plane.cluster() as server:
+        yield server
+
+
+@pytest.fixture(params=["embedded", "envtest"])
+def new_world(request: pytest.FixtureRequest) -> Callable[[], Awaitable[World]]:
     """Make a cluster with an owner, `Shop shop/demo`."""
+    if request.param == "embedded":
+        return _embedded_world
+    server: Cluster = request.getfixturevalue("shop_server")
 
     async def make() -> World:
-        clock = VirtualClock(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
-        cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=("shop",), now=clock.now)
-        shop = {
-            "apiVersion": "example.com/v1",
-            "kind": "Shop",
-            "metadata": {"name": "demo", "namespace": "shop"},
-            "spec": {"size": 3},
-        }
-        await cluster.create(shop, field_manager="user")
-        cluster.requests.clear()
-        return World(cluster, ObjectKey.of(shop), clock)
+        await _emptied(server)
+        return await _world(RecordingCluster(server, memory=WriteMemory()), _clock())
 
     return make
 
 
-@pytest.fixture
+def _clock() -> VirtualClock:
+    return VirtualClock(datetime(2026, 1, 31, 12, 0, tzinfo=UTC))
+
+
+async def _embedded_world() -> World:
+    clock = _clock()
+    kinds = [CustomKind("example.com", "v1", "Shop")]
+    return await _world(EmbeddedCluster(kinds=kinds, namespaces=("shop",), now=clock.now), clock)
+
+
+async def _world(cluster: WorldCluster, clock: VirtualClock) -> World:
+    await cluster.create(SHOP, field_manager="user")
+    cluster.requests.clear()
+    return World(cluster, ObjectKey.of(SHOP), clock)
+
+
+async def _emptied(server: Cluster) -> None:
+    """Delete what the test before has left."""
+    for api_version, kind in USED:
+        namespace = "" if kind == "ClusterRole" else "shop"
+        for live in (await server.list(api_version, kind, namespace=namespace)).items:
+            name = live["metadata"]["name"]
+            if name.startswith(("system:", "kube-", "extension-")) or name in {
+                "admin",
+                "edit",
+                "view",
+                "cluster-admin",
+            }:
+                continue
+            with suppress(NotFoundError):
+                if live["metadata"].get("finalizers"):
+                    released = {"metadata": {"finalizers": None}}
+                    await server.patch(
+                        ObjectKey.of(live), released, patch_type=PatchType.MERGE, field_manager="cleaner"
+                    )
+                await server.delete(ObjectKey.of(live))
+
+
+@pytest_asyncio.fixture(loop_scope="session")
 async def world(new_world: Callable[[], Awaitable[World]]) -> World:
     return await new_world()
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster, Verb
+from ocf.cluster import Cluster, Verb
+from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Action, Component, reconciling
 from ocf.concepts import GuardStatus, StatusReport
 from ocf.errors import ConflictError, ReconcileError, ServerError
@@ -37,7 +38,7 @@ def of(*resources: Any, name: str = "web", suspended: bool = False, **options: A
 class Interfering:
     """A cluster in which something happens before chosen requests; raising fails them."""
 
-    def __init__(self, cluster: EmbeddedCluster, **before: Any) -> None:
+    def __init__(self, cluster: Cluster, **before: Any) -> None:
         self._cluster = cluster
         self._before = before
 
@@ -142,6 +143,7 @@ class TestDeleting:
         assert await world.exists(SETTINGS)
         assert (await world.condition())["reason"] == "Error"
 
+    @pytest.mark.promise("delete-ours")
     async def test_nothing_that_was_made_anew_under_the_name(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
@@ -237,6 +239,7 @@ class TestClusterScoped:
         assert (await world.reconcile(of(bare_role.build()))).writes == 0
         assert (await world.reconcile(of(bare_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
+    @pytest.mark.promise("delete-ours")
     async def test_of_somebody_else_is_kept(self, world: World, cluster_role: StaticKind) -> None:
         await world.create(VIEWER)
         assert (await world.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
@@ -443,7 +446,9 @@ class TestPruning:
         async def refuse_list(*_: Any) -> None:
             raise ServerError("no list today")
 
-        with pytest.raises(ReconcileError, match="failed to list v1/ConfigMap for pruning: no list today") as caught:
+        with pytest.raises(
+            ReconcileError, match="failed to list v1/ConfigMap to find what is no longer wanted: no list today"
+        ) as caught:
             await one_pass(world, pruning(*pair), list=refuse_list)
         assert isinstance(caught.value.__cause__, ServerError)
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchType, Subresource
-from ocf.cluster.embedded import Verb
+from ocf.cluster import PatchType, Subresource, Verb
 from ocf.component import Component, reconciling
 from ocf.errors import ApiError, ConflictError, ManifestError, ReconcileError
 from ocf.primitives import deployment
@@ -55,6 +54,7 @@ async def pass_that_ends_in(world: World, web: deployment.Resource, error: BaseE
 
 
 class TestWriting:
+    @pytest.mark.promise("status-once")
     async def test_once_for_all_components_and_not_again(self, world: World, web: deployment.Resource) -> None:
         other = component.Builder("other", condition_type="OtherReady").build()
         await world.reconcile(of(web), other)
@@ -68,6 +68,7 @@ class TestWriting:
             assert status_writes(world) == 0
         assert status_writes(world) == 1
 
+    @pytest.mark.promise("status-once")
     async def test_not_at_all_where_nothing_was_changed(self, world: World) -> None:
         await patch_status(world, {"conditions": [foreign()]})
         async with reconciling(await world.owner_manifest(), world.cluster) as context:
@@ -114,11 +115,13 @@ class TestWriting:
 
 
 class TestErrors:
+    @pytest.mark.promise("condition-error")
     async def test_an_error_is_written_and_raised(self, world: World, web: deployment.Resource) -> None:
         with pytest.raises(RuntimeError, match="of the user's own"):
             await pass_that_ends_in(world, web, RuntimeError("of the user's own"))
         assert (await world.condition())["reason"] == "Creating"
 
+    @pytest.mark.promise("cancelled")
     async def test_cancelled_nothing_is_written(self, world: World, web: deployment.Resource) -> None:
         with pytest.raises(asyncio.CancelledError):
             await pass_that_ends_in(world, web, asyncio.CancelledError())
@@ -181,7 +184,7 @@ class TestConflicts:
         with pytest.raises(ConflictError):
             async with reconciling(await world.owner_manifest(), racing) as context:
                 await of(web).reconcile(context)
-        assert status_writes(world) == 5
+        assert status_writes(world) == 6
 
     async def test_an_owner_that_is_gone_has_no_status(self, world: World, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster) as context:

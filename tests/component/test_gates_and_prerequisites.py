@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster.embedded import Verb
+from ocf.cluster import Verb
 from ocf.component import Action, Component, PrerequisiteStatus, Reason, ReconcileContext, depends_on
 from ocf.concepts import StatusReport
 from ocf.errors import FeatureGateError, HandlerError, ReconcileError

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
+from ocf.component import inspection
 from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.errors import ConfigError, MutationError
 from ocf.feature import BooleanGate, VersionGate
@@ -183,3 +184,41 @@ class TestResource:
 
     def test_is_none_where_there_is_none(self, web: deployment.Resource) -> None:
         assert of(web).resource("apps/v1/Deployment/shop/other") is None
+
+
+class TestExplain:
+    """Who set each field of what a component applies."""
+
+    def test_it_explains_what_the_preview_shows(self, web: deployment.Resource, web_hpa: hpa.Resource) -> None:
+        built = of(web, web_hpa)
+        found = inspection.explain(built.entries)
+        assert [each.resource for each in found] == [web.identity, web_hpa.identity]
+        assert [each.field("metadata.name").value for each in found] == ["web", "web"]
+
+    def test_the_count_that_a_scaler_sets_is_left_to_it(
+        self, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        built = of(fixed_web, web_hpa)
+        count = inspection.explain(built.entries)[0].field("spec.replicas")
+        assert [(str(each.source), each.value) for each in count.settings] == [("base", 4), ("left to others", None)]
+
+    def test_what_only_the_server_sets_is_never_sent(self, web_base: Manifest) -> None:
+        web_base["status"] = {"replicas": 1}
+        web_base["metadata"]["generation"] = 3
+        resource = deployment.Builder(web_base).build()
+        [found] = inspection.explain(of(resource).entries)
+        assert {each.path for each in found.removed} == {"status.replicas", "metadata.generation"}
+        assert {str(each.source) for each in found.removed} == {"never sent"}
+
+    def test_a_resource_that_cannot_explain_itself_is_told_as_a_whole(self) -> None:
+        metadata = {"name": "plain", "namespace": "shop"}
+        [found] = inspection.explain(of(Plain({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).entries)
+        assert {str(each.source) for each in found.fields} == {"resource"}
+
+    def test_a_resource_that_cannot_be_rendered_is_named(self, web_base: Manifest) -> None:
+        broken = deployment.Mutation("broken", None)
+        resource = deployment.Builder(web_base).with_mutation(broken).build()
+        with pytest.raises(
+            ConfigError, match='preview resource "apps/v1/Deployment/shop/web": failed to apply mutation'
+        ):
+            inspection.explain(of(resource).entries)

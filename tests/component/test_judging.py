@@ -180,7 +180,7 @@ def graded(
 
     def observe(word: Any, reason: str, grade: tuple[str, str] | None) -> Observation:
         answer = StatusReport(GraceStatus(grade[0]), grade[1]) if grade else None
-        return Observation("the resource", StatusReport(word, reason), (lambda: answer) if answer else None)
+        return Observation("the resource", StatusReport(word, reason), answer)
 
     return converging(
         [observe(*row) for row in rows],

@@ -18,7 +18,7 @@ from ocf.primitives import deployment, hpa
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.cluster import Cluster
     from ocf.objects import Manifest
     from tests.component.conftest import World
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Writes:
     """A cluster that keeps every body that is applied, and fails a chosen write: before it, or after it was done."""
 
-    def __init__(self, cluster: EmbeddedCluster, *, fail_at: int = -1, done: bool = False) -> None:
+    def __init__(self, cluster: Cluster, *, fail_at: int = -1, done: bool = False) -> None:
         self._cluster = cluster
         self._fail_at = fail_at
         self._done = done
@@ -94,12 +94,13 @@ class TestAutoscaled:
         await one_pass(world, writes, builder.build())
         assert "replicas" not in writes.applied[1]["spec"]
 
+    @pytest.mark.promise("hand-over")
     async def test_a_fixed_count_is_handed_over_without_a_jump(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """Dropping a field that only we own would reset it to 1."""
         await world.reconcile(without_hpa(fixed_web))
-        version = world.cluster.resource_version
+        version = (await world.cluster.list("apps/v1", "Deployment", namespace="shop")).resource_version
         await world.reconcile(with_hpa(fixed_web, web_hpa))
         assert await world.replicas() == 4
         watch = world.cluster.watch("apps/v1", "Deployment", resource_version=version, namespace="shop")
@@ -117,6 +118,7 @@ class TestAutoscaled:
         assert (await world.reconcile(with_hpa(fixed_web, web_hpa))).writes == 0
         assert await world.replicas() == 7
 
+    @pytest.mark.promise("hand-over")
     async def test_the_count_is_taken_back_when_the_autoscaler_is_gone(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
@@ -210,6 +212,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.embedded_only("many passes in loops of their own; its cases run on both above")
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_no_interleaving_resets_the_count(

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchType
-from ocf.cluster.embedded import Verb
+from ocf.cluster import PatchType, Verb
 from ocf.component import Action, Component, Reason, ReconcileContext, reconciling
 from ocf.concepts import AliveStatus, Data, GuardStatus, Operation, StatusReport
 from ocf.errors import HandlerError, InvalidError, MutationError, ReconcileError
@@ -99,6 +98,7 @@ class TestOperations:
         await world.run(1)
         assert (await world.reconcile(only(web))).outcomes[0].action is Action.UNCHANGED
 
+    @pytest.mark.promise("server-answer")
     async def test_status_handlers_see_the_servers_answer(self, world: World, web_base: Manifest) -> None:
         seen: list[tuple[Operation, int | None]] = []
 
@@ -152,6 +152,7 @@ class TestQuiet:
 
 
 class TestOrder:
+    @pytest.mark.promise("order")
     async def test_resources_are_applied_in_order_of_registration(self, world: World, web_base: Manifest) -> None:
         names = ["c", "a", "b"]
         await world.reconcile(only(*(deployment.Builder(named(web_base, name)).build() for name in names)))
@@ -173,6 +174,7 @@ class TestOrder:
             ("apply", "web"),
         ]
 
+    @pytest.mark.promise("condition-error")
     async def test_an_error_stops_the_pass_and_is_said_in_the_condition(self, world: World, web_base: Manifest) -> None:
         broken = deployment.Mutation("breaks", broken_mutation)
         resources = [deployment.Builder(named(web_base, name)) for name in ("a", "b", "c")]
@@ -211,6 +213,7 @@ class TestOrder:
         )
         assert isinstance(caught.value.__cause__, HandlerError)
 
+    @pytest.mark.promise("secrets")
     async def test_an_error_nobody_foresaw_is_named_by_its_type_alone(
         self, world: World, web: deployment.Resource
     ) -> None:
@@ -238,6 +241,7 @@ class TestGuardsAndData:
         assert [outcome.action for outcome in result.outcomes] == [Action.CREATED, Action.BLOCKED]
         assert [request.name for request in world.cluster.requests.of(Verb.GET, Verb.APPLY)].count("second") == 0
 
+    @pytest.mark.promise("order")
     async def test_data_flows_to_later_resources_of_the_same_pass_only(self, world: World, web_base: Manifest) -> None:
         pulled = Data[str]("uid")
 
@@ -313,6 +317,7 @@ class TestIndependence:
         assert (await world.condition())["reason"] == "Creating"
         assert (await world.condition("ScalingReady"))["reason"] == "OperationPending"
 
+    @pytest.mark.promise("reusable")
     async def test_a_component_may_be_kept_and_used_again(self, world: World, scaled: Callable[..., Component]) -> None:
         kept = scaled()
         await world.reconcile(kept)

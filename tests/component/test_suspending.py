@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchType
-from ocf.cluster.embedded import Verb
+from ocf.cluster import PatchType, Verb
 from ocf.component import BEFORE_SUSPENSION, Action, Component, Reason
 from ocf.concepts import StatusReport, SuspensionStatus
 from ocf.errors import ReconcileError
@@ -35,6 +34,7 @@ def written(world: World) -> list[tuple[str, str]]:
 
 
 class TestFlow:
+    @pytest.mark.promise("sleep-order")
     async def test_the_autoscaler_goes_first_then_the_target_to_zero(
         self, world: World, scaled: Callable[..., Component]
     ) -> None:
@@ -61,6 +61,7 @@ class TestFlow:
         assert world.cluster.requests.writes == 0
         assert not await world.exists(world.hpa)
 
+    @pytest.mark.promise("sleep-order")
     async def test_waking_restores_the_autoscaler_before_its_target(
         self, world: World, scaled: Callable[..., Component]
     ) -> None:

@@ -1,0 +1,156 @@
+"""A component beside the real controllers: quiet for a hundred passes, and the autoscaler's count is never touched.
+
+There are no nodes, so pods stay pending and no metric exists. The autoscaler then still lifts a count that is below
+its minimum and lowers one above its maximum; everything else it leaves, which is all these tests need.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.component import BEFORE_SUSPENSION, Reason
+from ocf.concepts import StatusReport, SuspensionStatus
+from ocf.primitives import deployment, hpa
+from ocf.testing.envtest import Controller
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
+
+    from ocf.component import Component, Result
+    from ocf.objects import Manifest, ObjectKey
+    from tests.component.conftest import World
+
+CONTROLLERS = (
+    Controller.DEPLOYMENT,
+    Controller.REPLICA_SET,
+    Controller.GARBAGE_COLLECTOR,
+    Controller.HORIZONTAL_POD_AUTOSCALER,
+)
+
+pytestmark = pytest.mark.parametrize("new_world", ["envtest"], indirect=True)
+
+
+async def until(world: World, key: ObjectKey, reached: Callable[[Manifest], bool]) -> Manifest:
+    """Follow an object until its controller has brought it somewhere."""
+    async with asyncio.timeout(60):
+        while True:
+            found = await world.cluster.list(key.api_version, key.kind, namespace=key.namespace)
+            for live in found.items:
+                if live["metadata"]["name"] == key.name and reached(live):
+                    return live
+            watch = world.cluster.watch(
+                key.api_version, key.kind, namespace=key.namespace, resource_version=found.resource_version
+            )
+            await anext(watch)
+            await watch.aclose()
+
+
+def is_active(live: Manifest) -> bool:
+    """Tell whether the autoscaler has looked at its target, whatever it concluded."""
+    return any(one["type"] == "ScalingActive" for one in live.get("status", {}).get("conditions", []))
+
+
+def is_disabled(live: Manifest) -> bool:
+    conditions = live.get("status", {}).get("conditions", [])
+    return any(one["type"] == "ScalingActive" and one["reason"] == "ScalingDisabled" for one in conditions)
+
+
+def counts(number: int) -> Callable[[Manifest], bool]:
+    return lambda live: bool(live["spec"].get("replicas") == number)
+
+
+def observed(live: Manifest) -> bool:
+    return bool(live.get("status", {}).get("observedGeneration") == live["metadata"]["generation"])
+
+
+def is_empty(live: Manifest) -> bool:
+    return observed(live) and not live["status"].get("replicas")
+
+
+async def passes(world: World, subject: Component, number: int, *, count: int) -> list[Result]:
+    """Run passes of which none may write an object, and between which the count stays."""
+    results = []
+    for _ in range(number):
+        result = await world.reconcile(subject)
+        assert (result.writes, await world.replicas()) == (0, count)
+        results.append(result)
+    return results
+
+
+@pytest.mark.promise("real-controllers", runs="100 passes")
+async def test_a_hundred_passes_write_nothing_and_leave_the_count(
+    world: World,
+    scaled: Callable[..., Component],
+    envtest_controllers: Callable[..., AbstractContextManager[None]],
+) -> None:
+    with envtest_controllers(*CONTROLLERS):
+        await world.reconcile(scaled())
+        await until(world, world.web, counts(2))  # the autoscaler's minimum: a new Deployment begins with 1
+        await until(world, world.hpa, is_active)
+        await until(world, world.web, observed)
+        await world.reconcile(scaled())
+        world.cluster.requests.clear()
+        await passes(world, scaled(), 40, count=2)
+        await world.scale(7)
+        await until(world, world.web, lambda live: counts(7)(live) and observed(live))
+        await passes(world, scaled(), 30, count=7)
+        await world.reconcile(scaled(suspended=True))
+        await until(world, world.web, is_empty)
+        asleep = await world.reconcile(scaled(suspended=True))
+        assert asleep.condition.reason is Reason.SUSPENDED
+        for result in await passes(world, scaled(suspended=True), 10, count=0):
+            assert result.condition.reason is Reason.SUSPENDED
+        await world.reconcile(scaled())
+        assert await world.replicas() == 7
+        await until(world, world.hpa, is_active)
+        await passes(world, scaled(), 20, count=7)
+    statuses = [request for request in world.cluster.requests if request.kind == "Shop" and not request.verb.is_read]
+    assert len(statuses) <= 10  # one per change of the condition, none for a pass that changed nothing
+
+
+async def test_an_autoscaler_that_is_kept_leaves_a_target_at_zero_alone(
+    world: World,
+    web_base: Manifest,
+    hpa_base: Manifest,
+    envtest_controllers: Callable[..., AbstractContextManager[None]],
+) -> None:
+    """It reports `ScalingDisabled`, scales nothing up, and goes on by itself once the target is back."""
+    fine = StatusReport(SuspensionStatus.SUSPENDED, "kept")
+    kept = (
+        hpa.Builder(hpa_base)
+        .with_custom_suspend_deletion_decision(lambda _base: False)
+        .with_custom_suspend_status(lambda _live: fine)
+        .build()
+    )
+
+    def subject(*, suspended: bool = False) -> Component:
+        builder = component.Builder("web", condition_type="WebReady").with_resource(
+            deployment.Builder(web_base).build()
+        )
+        return builder.with_resource(kept).suspend(suspended).build()
+
+    with envtest_controllers(*CONTROLLERS):
+        await world.reconcile(subject())
+        await until(world, world.web, counts(2))
+        await until(world, world.hpa, is_active)
+        await world.reconcile(subject(suspended=True))
+        disabled = await until(world, world.hpa, is_disabled)
+        assert message(disabled) == "scaling is disabled since the replica count of the target is zero"
+        await until(world, world.web, is_empty)
+        await world.reconcile(subject(suspended=True))
+        await passes(world, subject(suspended=True), 10, count=0)
+        annotations = (await world.cluster.get(world.web))["metadata"]["annotations"]
+        assert annotations[BEFORE_SUSPENSION] == '{"spec.replicas":2}'
+        await world.reconcile(subject())
+        assert await world.replicas() == 2
+        await until(world, world.hpa, lambda live: not is_disabled(live))
+        assert await world.replicas() == 2
+
+
+def message(live: Manifest) -> Any:
+    return next(one["message"] for one in live["status"]["conditions"] if one["type"] == "ScalingActive")

@@ -1,0 +1,180 @@
+"""What the garbage collector must not know about is cleaned up before its owner goes."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.component import FINALIZER, Component, Departure, ReconcileContext, finalize, reconciling
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing import FaultyCluster, InterceptingCluster, VirtualClock, faults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.cluster import Cluster
+    from tests.component.conftest import StaticKind, World
+
+ROLE = ObjectKey("rbac.authorization.k8s.io/v1", "ClusterRole", "viewer")
+CONFIG = ObjectKey("v1", "ConfigMap", "settings", "shop")
+
+
+@pytest.fixture
+def subject(cluster_role: StaticKind, config_map: Callable[..., StaticKind]) -> Component:
+    builder = component.Builder("web", condition_type="WebReady").with_resource(config_map().build())
+    return builder.with_resource(cluster_role.build()).build()
+
+
+async def run(world: World, *subjects: Component, cluster: Cluster | None = None) -> Departure | None:
+    """Run one pass as an operator does that cleans up after itself."""
+    owner = await world.owner_manifest()
+    async with reconciling(owner, cluster or world.cluster, clock=world.clock) as context:
+        departure = await finalize(context, *subjects)
+        if departure is None:
+            for one in subjects:
+                await one.reconcile(context)
+    return departure
+
+
+async def finalizers(world: World) -> list[str]:
+    found: list[str] = (await world.owner_manifest())["metadata"].get("finalizers", [])
+    return found
+
+
+async def test_an_owner_with_nothing_to_clean_up_gets_no_finalizer(
+    world: World, config_map: Callable[..., StaticKind]
+) -> None:
+    plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
+    await run(world, plain)
+    assert await finalizers(world) == []
+
+
+async def test_an_owner_is_held_before_the_first_such_object_is_made(world: World, subject: Component) -> None:
+    """A crash between the two leaves a finalizer and nothing to clean up, never the other way round."""
+    broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", times=None)])
+    with pytest.raises(Exception, match="unable to handle"):
+        await run(world, subject, cluster=broken)
+    assert not await world.exists(ROLE)
+    await run(world, subject)
+    assert await finalizers(world) == [FINALIZER]
+    assert await world.exists(ROLE)
+
+
+async def test_holding_the_owner_costs_one_write_and_no_conflict(world: World, subject: Component) -> None:
+    await run(world, subject)
+    codes = [request.code for request in world.cluster.requests if request.kind == "Shop"]
+    assert codes == [200] * len(codes)
+    world.cluster.requests.clear()
+    await run(world, subject)
+    assert world.cluster.requests.writes == 0
+
+
+async def test_deleting_the_owner_deletes_what_nobody_else_would(world: World, subject: Component) -> None:
+    await run(world, subject)
+    await world.cluster.delete(world.owner)
+    assert await run(world, subject) == Departure()
+    assert not await world.exists(ROLE)
+    assert not await world.exists(world.owner)
+
+
+@pytest.mark.embedded_only("collecting garbage takes a controller")
+async def test_the_rest_is_left_to_the_garbage_collector(world: World, subject: Component) -> None:
+    await run(world, subject)
+    await world.cluster.delete(world.owner)
+    await run(world, subject)
+    assert not await world.exists(CONFIG)
+
+
+async def test_what_belongs_to_others_stays(world: World, subject: Component) -> None:
+    await world.create(ObjectKey(ROLE.api_version, ROLE.kind, "theirs"), rules=[])
+    await run(world, subject)
+    await world.cluster.delete(world.owner)
+    await run(world, subject)
+    assert await world.exists(ObjectKey(ROLE.api_version, ROLE.kind, "theirs"))
+    assert not await world.exists(ROLE)
+
+
+async def test_an_owner_waits_for_what_is_held_itself(world: World, subject: Component) -> None:
+    await run(world, subject)
+    await world.change(ROLE, metadata={"finalizers": ["example.com/hold"]})
+    await world.cluster.delete(world.owner)
+    for _ in range(2):
+        waiting = await run(world, subject)
+        assert waiting == Departure(remaining=(ROLE,), requeue_after=timedelta(seconds=10))
+        assert await finalizers(world) == [FINALIZER]
+    await world.change(ROLE, metadata={"finalizers": None})
+    assert await run(world, subject) == Departure()
+    assert not await world.exists(world.owner)
+
+
+async def test_finalizers_of_others_stay(world: World, subject: Component) -> None:
+    await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
+    await run(world, subject)
+    assert await finalizers(world) == ["example.com/hold", FINALIZER]
+    await world.cluster.delete(world.owner)
+    await run(world, subject)
+    assert await finalizers(world) == ["example.com/hold"]
+
+
+async def test_an_owner_that_is_going_is_not_reconciled(world: World, config_map: Callable[..., StaticKind]) -> None:
+    plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
+    await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
+    await world.cluster.delete(world.owner)
+    assert await run(world, plain) == Departure()
+    assert not await world.exists(CONFIG)
+
+
+async def test_without_the_finalizer_an_owner_that_is_going_is_left_alone_too(
+    world: World, config_map: Callable[..., StaticKind]
+) -> None:
+    """Whatever was made anew now would be in the way of the garbage collector."""
+    plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
+    await world.reconcile(plain)
+    await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
+    await world.cluster.delete(world.owner)
+    await world.cluster.delete(CONFIG)
+    result = await world.reconcile(plain)
+    assert (result.outcomes, result.condition.reason) == ((), "Healthy")
+    assert not await world.exists(CONFIG)
+
+
+async def test_an_owner_that_needs_it_no_more_is_let_go_of(
+    world: World, subject: Component, config_map: Callable[..., StaticKind]
+) -> None:
+    await run(world, subject)
+    plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
+    await run(world, plain)
+    assert await finalizers(world) == []
+
+
+async def test_somebody_who_is_faster_is_no_error(world: World, subject: Component) -> None:
+    async def touch() -> None:
+        await world.change(world.owner, metadata={"annotations": {"touched": "yes"}})
+
+    hit = faults.meanwhile(touch, kind="Shop")
+    await run(world, subject, cluster=FaultyCluster(world.cluster, [hit]))
+    assert await finalizers(world) == [FINALIZER]
+    assert (await world.owner_manifest())["metadata"]["annotations"] == {"touched": "yes"}
+
+
+async def test_an_owner_that_goes_meanwhile_is_not_brought_back(world: World, subject: Component) -> None:
+    class Late(InterceptingCluster):
+        async def around(self, request: Any, send: Any) -> Any:
+            if request.kind == "Shop":
+                owner = await self._inner.list("example.com/v1", "Shop")
+                if owner.items:
+                    await self._inner.delete(world.owner)
+            return await super().around(request, send)
+
+    await run(world, subject, cluster=Late(world.cluster))
+    assert not await world.exists(world.owner)
+
+
+async def test_an_owner_without_namespace_needs_none(subject: Component) -> None:
+    """It may be named by objects of any scope, so the garbage collector does all of it."""
+    owner: Manifest = {"apiVersion": "example.com/v1", "kind": "Mall", "metadata": {"name": "demo", "uid": "u"}}
+    assert subject.uncollected(ReconcileContext(owner, EmbeddedCluster(), VirtualClock())) == ()

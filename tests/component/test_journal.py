@@ -1,0 +1,283 @@
+"""What passes tell: every attempt once, every real change once, and nothing that was in a field."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.component import Component, reconciling
+from ocf.concepts import AliveStatus, GraceStatus, GuardStatus, Operation, StatusReport, Why
+from ocf.errors import ReconcileError
+from ocf.feature import BooleanGate
+from ocf.objects import ObjectKey
+from ocf.primitives import deployment
+from ocf.testing import FaultyCluster, faults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ocf.concepts import Attempt, Event
+    from ocf.objects import Manifest
+    from tests.component.conftest import StaticKind, World
+
+CONFIG = ObjectKey("v1", "ConfigMap", "settings", "shop")
+
+
+class Notes:
+    """A recorder that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.attempts: list[Attempt] = []
+        self.events: list[Event] = []
+        self.conditions: list[list[Manifest]] = []
+
+    def attempted(self, attempt: Attempt) -> None:
+        self.attempts.append(attempt)
+
+    def happened(self, event: Event) -> None:
+        self.events.append(event)
+
+    def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
+        assert owner.name == "demo"
+        self.conditions.append(list(conditions))
+
+    @property
+    def tried(self) -> list[tuple[str, Operation | None, Why]]:
+        return [(attempt.label, attempt.operation, attempt.why) for attempt in self.attempts]
+
+    @property
+    def told(self) -> list[tuple[str, str, str]]:
+        return [(event.reason, event.action, event.note) for event in self.events]
+
+
+@pytest.fixture
+def notes() -> Notes:
+    return Notes()
+
+
+def of(*resources: Any, **options: Any) -> component.Builder:
+    builder = component.Builder("web", condition_type="WebReady")
+    for resource in resources:
+        builder.with_resource(resource, **options)
+    return builder
+
+
+async def run(world: World, notes: Notes, subject: Component, cluster: Any = None) -> None:
+    owner = await world.owner_manifest()
+    async with reconciling(owner, cluster or world.cluster, clock=world.clock, recorder=notes) as context:
+        await subject.reconcile(context)
+
+
+class TestAttempts:
+    async def test_every_attempt_is_told_once_with_its_reason(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await run(world, notes, of(config_map().build()).build())
+        await run(world, notes, of(config_map().build()).build())
+        await run(world, notes, of(config_map().build()).build())
+        await run(world, notes, of(config_map(a="2").build()).build())
+        assert notes.tried == [
+            ("configmap", Operation.CREATED, Why.ABSENT),
+            ("configmap", Operation.NONE, Why.EQUAL),
+            ("configmap", Operation.NONE, Why.SETTLED),
+            ("configmap", Operation.UPDATED, Why.CHANGED),
+        ]
+        assert (notes.attempts[0].component, notes.attempts[0].resource) == ("web", CONFIG)
+
+    async def test_the_label_is_what_the_author_chose(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await run(world, notes, of(config_map().with_metrics_identifier("settings").build()).build())
+        assert [attempt.label for attempt in notes.attempts] == ["settings"]
+
+    async def test_what_is_only_read_is_no_attempt(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.create(CONFIG, data={"a": "1"})
+        await run(world, notes, of(config_map().build(), read_only=True).build())
+        assert (notes.tried, notes.told) == ([], [])
+
+    async def test_what_is_blocked_is_no_attempt(self, world: World, notes: Notes, web_base: Manifest) -> None:
+        blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
+        await run(world, notes, of(deployment.Builder(web_base).with_guard(lambda _base: blocked).build()).build())
+        assert notes.tried == []
+
+    @pytest.mark.parametrize("verb", ["get", "apply"])
+    async def test_a_failed_attempt_is_told_once(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind], verb: Any
+    ) -> None:
+        broken = FaultyCluster(world.cluster, [faults.server_error(verbs=[verb], kind="ConfigMap", times=None)])
+        with pytest.raises(ReconcileError):
+            await run(world, notes, of(config_map().build()).build(), broken)
+        assert (notes.tried, notes.told) == ([("configmap", None, Why.FAILED)], [])
+
+    async def test_a_status_that_cannot_be_told_fails_the_attempt_but_not_the_event(
+        self, world: World, notes: Notes, web_base: Manifest
+    ) -> None:
+        def broken(_operation: Operation, _live: Any) -> StatusReport[AliveStatus]:
+            raise RuntimeError("no idea")
+
+        with pytest.raises(ReconcileError):
+            await run(
+                world, notes, of(deployment.Builder(web_base).with_custom_converge_status(broken).build()).build()
+            )
+        assert notes.tried == [("deployment", None, Why.FAILED)]
+        assert [reason for reason, _, _ in notes.told] == ["CreatedDeployment"]
+
+    async def test_a_suspension_attempts_too(self, world: World, notes: Notes, web: deployment.Resource) -> None:
+        await run(world, notes, of(web).suspend().build())
+        assert notes.tried == [("deployment", Operation.CREATED, Why.ABSENT)]
+
+
+class TestEvents:
+    async def test_real_changes_are_told_once(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        for value in "1122":
+            await run(world, notes, of(config_map(a=value).build()).build())
+        assert notes.told == [
+            ("CreatedConfigMap", "Create", "Created ConfigMap 'settings'"),
+            ("UpdatedConfigMap", "Update", "Updated ConfigMap 'settings'"),
+        ]
+        owner = await world.owner_manifest()
+        assert (notes.events[0].owner, notes.events[0].owner_uid) == (world.owner, owner["metadata"]["uid"])
+        assert notes.events[0].resource == CONFIG
+
+    async def test_a_real_delete_is_told_and_an_absent_object_is_not(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()).build())
+        for _ in range(2):
+            await run(world, notes, of(config_map().build(), delete_when=True).build())
+        assert notes.told == [
+            ("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted due to resource deletion flag"),
+        ]
+
+    async def test_a_component_that_is_switched_off_says_so(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()).build())
+        await run(world, notes, of(config_map().build()).with_feature_gate(BooleanGate(False)).build())
+        assert notes.told == [("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted due to disabled feature gate")]
+
+    async def test_letting_go_is_told_once(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.reconcile(of(config_map().build()).build())
+        for _ in range(2):
+            await run(world, notes, of(config_map().build(), orphan_when=True).build())
+        assert notes.told == [
+            ("ResourceOrphaned", "Orphan", f"Resource {CONFIG} orphaned: owner reference removed"),
+        ]
+
+    async def test_an_autoscaler_that_is_deleted_on_suspension_is_told(
+        self, world: World, notes: Notes, scaled: Callable[..., Component]
+    ) -> None:
+        await world.reconcile(scaled())
+        await run(world, notes, scaled(suspended=True))
+        assert ("ResourceDeleted", "Delete", f"Resource {world.hpa} deleted on suspension") in notes.told
+
+
+class TestConditions:
+    async def test_all_conditions_are_told_once_they_are_stored(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        foreign = {"type": "Foreign", "status": "True", "reason": "x", "message": "", "lastTransitionTime": "t"}
+        owner = await world.owner_manifest()
+        await world.report(ObjectKey.of(owner), {"conditions": [foreign]})
+        subject = of(config_map().build()).build()
+        await run(world, notes, subject)
+        await run(world, notes, subject)
+        assert [[one["type"] for one in told] for told in notes.conditions] == [["Foreign", "WebReady"]] * 2
+
+    async def test_what_could_not_be_stored_is_not_told(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
+    ) -> None:
+        broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", subresource="status", times=None)])
+        with pytest.raises(Exception, match="unable to handle"):
+            await run(world, notes, of(config_map().build()).build(), broken)
+        assert notes.conditions == []
+
+
+class TestLog:
+    async def test_a_write_is_a_line_with_fields_and_without_values(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.INFO, logger="ocf"):
+            for value in ("hidden-1", "hidden-2", "hidden-2"):
+                await run(world, notes, of(config_map(a=value).build()).build())
+        assert [record.getMessage() for record in caplog.records] == [
+            f"created {CONFIG}: absent",
+            f"updated {CONFIG}: data.a: changed",
+        ]
+        fields = vars(caplog.records[0])
+        assert (fields["component"], fields["condition"], fields["resource"]) == ("web", "WebReady", str(CONFIG))
+        assert "hidden" not in caplog.text + repr(notes.attempts) + repr(notes.events)
+
+    async def test_an_object_without_owner_reference_says_what_follows(
+        self, world: World, notes: Notes, cluster_role: StaticKind, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.INFO, logger="ocf"):
+            for _ in range(2):
+                await run(world, notes, of(cluster_role.build()).build())
+        lines = [record.getMessage() for record in caplog.records if "owner reference" in record.getMessage()]
+        role = "rbac.authorization.k8s.io/v1/ClusterRole/viewer"
+        why = "it has no namespace, so it is not collected when example.com/v1/Shop/shop/demo is deleted"
+        assert lines == [f"no owner reference on {role}: {why}"]
+
+    async def test_a_foreign_object_that_is_not_deleted_is_a_line(
+        self, world: World, notes: Notes, config_map: Callable[..., StaticKind], caplog: pytest.LogCaptureFixture
+    ) -> None:
+        reference = await world.other_owner()
+        await world.create(CONFIG, metadata={"ownerReferences": [reference]}, data={"a": "1"})
+        with caplog.at_level(logging.INFO, logger="ocf"):
+            await run(world, notes, of(config_map().build(), delete_when=True).build())
+        assert [record.getMessage() for record in caplog.records] == [
+            f"{CONFIG} is not deleted: controlled by Shop other"
+        ]
+        assert vars(caplog.records[0])["controller"] == "controlled by Shop other"
+
+    @pytest.mark.parametrize("suppressed", [False, True])
+    async def test_a_grace_handler_that_disagrees_is_a_line_unless_suppressed(
+        self,
+        world: World,
+        notes: Notes,
+        web_base: Manifest,
+        caplog: pytest.LogCaptureFixture,
+        *,
+        suppressed: bool,
+    ) -> None:
+        fine = StatusReport(GraceStatus.HEALTHY)
+        web = deployment.Builder(web_base).with_custom_grace_status(lambda _live: fine).build()
+        subject = of(web, suppress_grace_warning=suppressed).with_grace_period(timedelta(minutes=1)).build()
+        with caplog.at_level(logging.INFO, logger="ocf"):
+            await run(world, notes, subject)
+            world.clock.advance(timedelta(minutes=2))
+            caplog.clear()
+            await run(world, notes, subject)
+        lines = [vars(record) for record in caplog.records]
+        assert [(line["resource"], line["graceStatus"]) for line in lines] == (
+            [] if suppressed else [("apps/v1/Deployment/shop/web", "Healthy")]
+        )
+
+    async def test_a_grace_handler_that_fails_is_an_error_line(
+        self,
+        world: World,
+        notes: Notes,
+        web_base: Manifest,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        def broken(_live: Any) -> StatusReport[GraceStatus]:
+            raise RuntimeError("no idea")
+
+        web = deployment.Builder(web_base).with_custom_grace_status(broken).build()
+        subject = of(web).with_grace_period(timedelta(minutes=1)).build()
+        await run(world, notes, subject)
+        world.clock.advance(timedelta(minutes=2))
+        with caplog.at_level(logging.ERROR, logger="ocf"), pytest.raises(ReconcileError):
+            await run(world, notes, subject)
+        assert [record.levelname for record in caplog.records] == ["ERROR"]

@@ -1,0 +1,212 @@
+"""What is independent is worked on together: resources inside a component, and components of one owner."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster import Verb
+from ocf.component import Action, Component, Reason, depends_on, reconcile_all, reconciling
+from ocf.concepts import Data, GuardStatus, StatusReport
+from ocf.errors import BuildError, InvalidError, ReconcileError
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import deployment
+from ocf.testing import FaultyCluster, InterceptingCluster, faults
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.cluster import Request
+    from tests.component.conftest import StaticKind, World
+
+
+class Meeting(InterceptingCluster):
+    """Lets an apply go on only when a number of them are under way."""
+
+    def __init__(self, world: World, number: int) -> None:
+        super().__init__(world.cluster)
+        self._barrier = asyncio.Barrier(number)
+
+    async def around(self, request: Request, send: Any) -> Any:
+        if request.verb is Verb.APPLY:
+            await self._barrier.wait()
+        return await super().around(request, send)
+
+
+def settings(name: str, resource: Any, *prerequisites: Any) -> Component:
+    builder = component.Builder(name, condition_type=f"{name.title()}Ready").with_resource(resource)
+    return builder.with_prerequisite(*prerequisites).build()
+
+
+def refusing(**when: Any) -> faults.Fault:
+    return faults.refused(InvalidError("no"), kind="ConfigMap", verbs=[Verb.APPLY], times=None, **when)
+
+
+async def names(world: World) -> set[str]:
+    return {
+        found["metadata"]["name"] for found in (await world.cluster.list("v1", "ConfigMap", namespace="shop")).items
+    }
+
+
+class TestResources:
+    async def test_they_are_applied_together(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        """Three applies that each wait for the other two; in order none of them would end."""
+        builder = component.Builder("web", condition_type="WebReady")
+        for name in ("a", "b", "c"):
+            builder.with_resource(config_map(name).build(), independent=True)
+        async with reconciling(await world.owner_manifest(), Meeting(world, 3), clock=world.clock) as context:
+            result = await builder.build().reconcile(context)
+        assert [outcome.resource[-1] for outcome in result.outcomes] == ["a", "b", "c"]
+
+    @pytest.mark.parametrize("refused", range(6))
+    async def test_a_refused_one_stops_none_that_is_independent(
+        self, world: World, config_map: Callable[..., StaticKind], refused: int
+    ) -> None:
+        builder = component.Builder("web", condition_type="WebReady")
+        for at in range(6):
+            builder.with_resource(config_map(f"c{at}").build(), independent=True)
+        fault = refusing(name=f"c{refused}")
+        with pytest.raises(ReconcileError, match=f"v1/ConfigMap/shop/c{refused}"):
+            async with reconciling(
+                await world.owner_manifest(), FaultyCluster(world.cluster, [fault]), clock=world.clock
+            ) as context:
+                await builder.build().reconcile(context)
+        assert await names(world) == {f"c{at}" for at in range(6) if at != refused}
+        condition = await world.condition()
+        assert condition["reason"] == "Error"
+        assert f"v1/ConfigMap/shop/c{refused}" in condition["message"]
+
+    async def test_a_blocked_one_stops_none_that_is_independent(
+        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+    ) -> None:
+        blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
+        result = await world.reconcile(
+            component.Builder("web", condition_type="WebReady")
+            .with_resource(deployment.Builder(web_base).with_guard(lambda _base: blocked).build())
+            .with_resource(config_map("in-order").build())
+            .with_resource(config_map("beside").build(), independent=True)
+            .build()
+        )
+        assert [outcome.action for outcome in result.outcomes] == [Action.BLOCKED, Action.CREATED]
+        assert (result.condition.reason, await names(world)) == (Reason.BLOCKED, {"beside"})
+
+    async def test_several_errors_are_one(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        builder = component.Builder("web", condition_type="WebReady")
+        for name in ("a", "b"):
+            builder.with_resource(config_map(name).build(), independent=True)
+        broken = FaultyCluster(world.cluster, [refusing()])
+        with pytest.raises(ReconcileError) as caught:
+            async with reconciling(await world.owner_manifest(), broken, clock=world.clock) as context:
+                await builder.build().reconcile(context)
+        assert "v1/ConfigMap/shop/a" in caught.value.problem
+        assert "v1/ConfigMap/shop/b" in caught.value.problem
+
+    def test_what_passes_data_on_is_not_independent(
+        self, web_base: Manifest, config_map: Callable[..., StaticKind]
+    ) -> None:
+        cell = Data[str]("a")
+        source = config_map().extract_into(cell, lambda live: str(live.data["a"])).build()
+        reader = deployment.Builder(web_base).with_data_guard(cell).build()
+        builder = component.Builder("web", condition_type="WebReady").with_resource(source, independent=True)
+        with pytest.raises(BuildError) as caught:
+            builder.with_resource(reader, independent=True).build()
+        first, second = caught.value.problems
+        assert 'ConfigMap/shop/settings" in component "web" is independent, but produces data "a", for which' in first
+        assert 'Deployment/shop/web" in component "web" is independent, but reads data "a", and so waits' in second
+
+
+class TestComponents:
+    async def test_they_run_side_by_side(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        subjects = [settings(name, config_map(name).build()) for name in ("c", "a", "b")]
+        async with reconciling(await world.owner_manifest(), Meeting(world, 3), clock=world.clock) as context:
+            results = await reconcile_all(context, *subjects)
+        assert [result.condition.type for result in results] == ["CReady", "AReady", "BReady"]
+
+    @pytest.mark.parametrize("first", [0, 1, 2])
+    async def test_conditions_are_in_the_order_given_whoever_ends_first(
+        self, world: World, config_map: Callable[..., StaticKind], first: int
+    ) -> None:
+        order = ["c", "a", "b"]
+
+        class Late(InterceptingCluster):
+            async def around(self, request: Request, send: Any) -> Any:
+                for _ in range(0 if request.name == order[first] else 50):
+                    await asyncio.sleep(0)
+                return await super().around(request, send)
+
+        subjects = [settings(name, config_map(name).build()) for name in order]
+        async with reconciling(await world.owner_manifest(), Late(world.cluster), clock=world.clock) as context:
+            await reconcile_all(context, *subjects)
+        written = (await world.owner_manifest())["status"]["conditions"]
+        assert [condition["type"] for condition in written] == ["CReady", "AReady", "BReady"]
+
+    async def test_one_that_depends_on_an_earlier_one_sees_it_as_of_this_pass(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        database = settings("database", config_map("database").build())
+        app = settings("app", config_map("app").build(), depends_on("DatabaseReady"))
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            results = await reconcile_all(context, database, app)
+        assert [result.condition.reason for result in results] == [Reason.HEALTHY, Reason.HEALTHY]
+
+    async def test_two_that_wait_for_each_other_do_not_hang(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        one = settings("one", config_map("one").build(), depends_on("TwoReady"))
+        two = settings("two", config_map("two").build(), depends_on("OneReady"))
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            results = await reconcile_all(context, one, two)
+        assert {result.condition.reason for result in results} == {Reason.PREREQUISITE_NOT_MET}
+
+    @pytest.mark.promise("side-by-side")
+    async def test_one_that_fails_leaves_the_others_as_they_are(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        subjects = [settings(name, config_map(name).build()) for name in ("a", "b", "c")]
+        broken = FaultyCluster(world.cluster, [refusing(name="b")])
+        with pytest.raises(ExceptionGroup) as caught:
+            async with reconciling(await world.owner_manifest(), broken, clock=world.clock) as context:
+                await reconcile_all(context, *subjects)
+        assert caught.value.message == "1 of 3 components of example.com/v1/Shop/shop/demo failed"
+        reasons = [(await world.condition(f"{name}Ready"))["reason"] for name in "ABC"]
+        assert reasons == ["Healthy", "Error", "Healthy"]
+
+    async def test_data_of_one_is_not_seen_by_another(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        cells = [Data[str]("a"), Data[str]("a")]
+        seen: list[tuple[str | None, ...]] = []
+
+        def extract(live: Any) -> str:
+            seen.append(tuple(one.get() for one in cells))
+            return str(live.data["a"])
+
+        subjects = [
+            settings(f"c{at}", config_map(f"c{at}", a=str(at)).extract_into(cell, extract).build())
+            for at, cell in enumerate(cells)
+        ]
+        async with reconciling(await world.owner_manifest(), Meeting(world, 2), clock=world.clock) as context:
+            await reconcile_all(context, *subjects)
+        assert seen == [(None, None), (None, None)]
+
+    @pytest.mark.promise("cancelled")
+    async def test_a_cancelled_pass_leaves_no_task(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        """The second component never gets its turn at the barrier, so both wait until they are cancelled."""
+        subjects = [settings(name, config_map(name).build()) for name in ("a", "b")]
+        before = asyncio.all_tasks()
+
+        async def run() -> None:
+            async with reconciling(await world.owner_manifest(), Meeting(world, 3), clock=world.clock) as context:
+                await reconcile_all(context, *subjects)
+
+        task = asyncio.create_task(run())
+        for _ in range(50):
+            await asyncio.sleep(0)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert asyncio.all_tasks() == before
+        assert not await world.exists(ObjectKey("v1", "ConfigMap", "a", "shop"))

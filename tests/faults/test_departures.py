@@ -1,0 +1,106 @@
+"""The owner is deleted while a pass is on its way."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf.cluster import Verb
+from ocf.errors import NotFoundError, OcfError
+from ocf.testing import FaultyCluster, RecordingCluster, faults
+from ocf.testing.processes import Process, World
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.cluster.embedded import EmbeddedCluster
+    from tests.faults.conftest import Operator
+
+WRITES: Final = [verb for verb in Verb if not verb.is_read]
+# How many requests a first pass sends: with the finalizer one more.
+CREATING: Final = 8
+# And one that upgrades, at rest before.
+UPGRADING: Final = 3
+
+
+@pytest.fixture
+def beginning() -> Callable[..., Any]:
+    async def make(operator: Operator, step: str) -> EmbeddedCluster:
+        if step == "creation":
+            return await operator.new_cluster()
+        cluster = await operator.at_rest()
+        await operator.change(cluster, spec={"version": "2.0.0"})
+        return cluster
+
+    return make
+
+
+def steps(creating: int, upgrading: int) -> list[Any]:
+    counts = {"creation": creating, "upgrade": upgrading}
+    return [
+        pytest.param(step, number, id=f"before write {number} of the {step}")
+        for step, count in counts.items()
+        for number in range(1, count + 1)
+    ]
+
+
+@pytest.mark.promise("owner-deleted", runs="before each of 11 writes of a creation and an upgrade")
+@pytest.mark.parametrize(("step", "number"), steps(CREATING, UPGRADING))
+async def test_nothing_outlives_an_owner_and_nothing_comes_back(
+    new_operator: Callable[..., Operator], beginning: Callable[..., Any], step: str, number: int
+) -> None:
+    """With the finalizer the cluster-scoped role goes, too, and no pass after the deletion creates anything."""
+    operator = new_operator(finalizes=True)
+    cluster = await beginning(operator, step)
+
+    async def delete_owner() -> None:
+        await cluster.delete(operator.owner)
+
+    faulty = FaultyCluster(cluster, [faults.meanwhile(delete_owner, verbs=WRITES, first=number)])
+    with suppress(OcfError):
+        await operator.reconcile(faulty)
+    faulty.assert_all_injected()
+    world = World(cluster)
+    for _ in range(5):
+        await operator.controllers(cluster)
+        await operator.reconcile(Process(world))
+    assert not await operator.state(cluster)
+    assert not world.creates
+    with pytest.raises(NotFoundError):
+        await cluster.get(operator.owner)
+
+
+@pytest.mark.promise("owner-gone", runs="before each of 10 writes of a creation and an upgrade")
+@pytest.mark.parametrize(("step", "number"), steps(CREATING - 1, UPGRADING))
+async def test_without_a_finalizer_only_what_has_no_namespace_is_left(
+    operator: Operator, beginning: Callable[..., Any], step: str, number: int
+) -> None:
+    """The owner is gone at once, the pass goes on: what it still makes is collected, and no pass makes it again."""
+    cluster = await beginning(operator, step)
+
+    async def delete_owner() -> None:
+        await cluster.delete(operator.owner)
+
+    faulty = FaultyCluster(cluster, [faults.meanwhile(delete_owner, verbs=WRITES, first=number)])
+    with suppress(OcfError):
+        await operator.reconcile(faulty)
+    faulty.assert_all_injected()
+    seen = RecordingCluster(cluster)
+    for _ in range(3):
+        await operator.reconcile(seen)
+    assert not seen.writes
+    assert set(await operator.state(cluster)) <= {str(operator.role)}
+
+
+async def test_an_owner_that_goes_before_it_is_held_leaves_nothing(new_operator: Callable[..., Operator]) -> None:
+    """Somebody deletes the owner between our read and the first write of all, the finalizer: nothing may be made."""
+    operator = new_operator(finalizes=True)
+    cluster = await operator.new_cluster()
+
+    async def delete_owner() -> None:
+        await cluster.delete(operator.owner)
+
+    await operator.reconcile(FaultyCluster(cluster, [faults.meanwhile(delete_owner, verbs=WRITES)]))
+    assert not await operator.state(cluster)

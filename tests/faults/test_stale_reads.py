@@ -1,0 +1,138 @@
+"""What is read is old: by some versions of others, or because events of the cluster have not arrived yet."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf.cluster import Verb
+from ocf.cluster.cached import CachedCluster
+from ocf.objects import copy_json
+from ocf.testing import InterceptingCluster, assert_quiet
+from ocf.testing.processes import Process, World
+from ocf.testing.snapshots import differences
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+
+    from ocf.cluster import Cluster, Request, WatchEvent
+    from ocf.objects import Manifest
+    from tests.faults.conftest import Operator
+
+# One change that applies two objects and deletes two others.
+CHANGE: Final[Manifest] = {"version": "2.0.0", "mode": "fancy", "scaled": False, "protected": False}
+PASSES: Final = 3
+
+
+class Late(InterceptingCluster):
+    """A cluster whose first reads of some objects show what they once were.
+
+    Args:
+        cluster: The cluster.
+        once: What they were.
+        times: How many reads of each are old.
+    """
+
+    def __init__(self, cluster: Cluster, once: Sequence[Manifest], times: int) -> None:
+        super().__init__(cluster)
+        self._once = {manifest["kind"]: manifest for manifest in once}
+        self.left = dict.fromkeys(self._once, times)
+
+    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        if request.verb is Verb.GET and self.left.get(request.kind):
+            self.left[request.kind] -= 1
+            return copy_json(self._once[request.kind])
+        return await send()
+
+
+async def others(operator: Operator, cluster: Cluster, versions: int) -> None:
+    """Write so many versions of an object that is going to change, and one of an object that is going to be deleted."""
+    for key, count in ((operator.web, versions), (operator.scaler, 1)):
+        for left in range(count, 0, -1):
+            await operator.change(cluster, key, metadata={"annotations": {"example.com/seen": str(left)}})
+
+
+@pytest.mark.promise("stale-read", runs="reads that are 1, 2, 3 … 50 versions old")
+async def test_what_is_read_some_versions_too_late_costs_no_create_and_no_delete(operator: Operator) -> None:
+    """All reads of the first passes after a change are old; the end is that of an operator that sees everything."""
+    twin = World(await operator.at_rest())
+    await others(operator, twin.cluster, 1)
+    await operator.change(twin.cluster, spec=CHANGE)
+    await operator.settle(twin.cluster, Process(twin))
+    wanted = await ungenerated(operator, twin.cluster)
+    for versions in range(1, 51):
+        world = World(await operator.at_rest())
+        once = [await world.cluster.get(key) for key in (operator.web, operator.scaler)]
+        await others(operator, world.cluster, versions)
+        await operator.change(world.cluster, spec=CHANGE)
+        late = Late(Process(world), once, PASSES)
+        await operator.settle(world.cluster, late)
+
+        assert late.left == {operator.web.kind: 0, operator.scaler.kind: 0}
+        found = await ungenerated(operator, world.cluster)
+        assert not differences(wanted, found, before_name="undisturbed", after_name=f"{versions} versions late")
+        assert (world.creates, world.deletes) == (twin.creates, twin.deletes)
+        await assert_quiet(world.cluster, operator.reconcile, resyncs=2)
+
+
+async def ungenerated(operator: Operator, cluster: Cluster) -> dict[str, Manifest]:
+    """Return everything but generations: while a delete is late, the autoscaler goes on scaling, and we with it."""
+    found = await operator.state(cluster)
+    for manifest in found.values():
+        manifest["metadata"].pop("generation", None)
+        manifest.get("status", {}).pop("observedGeneration", None)
+    return found
+
+
+class Held(InterceptingCluster):
+    """A cluster whose watches stand still after some events, until they are let go."""
+
+    def __init__(self, cluster: Cluster, events: int) -> None:
+        super().__init__(cluster)
+        self._left = events
+        self._released = asyncio.Event()
+        self.held = 0
+
+    def release(self) -> None:
+        self._released.set()
+
+    async def watch(self, api_version: str, kind: str, **options: Any) -> AsyncGenerator[WatchEvent, None]:
+        events = super().watch(api_version, kind, **options)
+        try:
+            async for event in events:
+                if self._left <= 0 and not self._released.is_set():
+                    self.held += 1
+                    await self._released.wait()
+                self._left -= 1
+                yield event
+        finally:
+            await events.aclose()
+
+
+@pytest.mark.promise("own-writes", runs="watches that stand still after 0, 1, 2 … 7 events")
+@pytest.mark.parametrize("events", range(8))
+async def test_what_we_wrote_is_seen_at_once_however_late_its_event_is(operator: Operator, events: int) -> None:
+    """The cache stands still, the operator goes on: it repeats no write, and ends where it would have ended."""
+    twin, world = World(await operator.new_cluster()), World(await operator.new_cluster())
+    await operator.settle(twin.cluster, Process(twin))
+    held = Held(Process(world), events)
+    async with CachedCluster(held) as cached:
+        for _ in range(PASSES):
+            await operator.reconcile(cached)
+            for _ in range(30):
+                await asyncio.sleep(0)
+        assert sorted(write.kind for write in world.writes if write.kind != "Shop") == sorted(
+            key.kind for key in operator.keys
+        )
+        held.release()
+        await operator.settle(world.cluster, cached)
+        for each, through in ((twin, Process(twin)), (world, cached)):
+            await operator.change(each.cluster, spec=CHANGE)
+            await operator.settle(each.cluster, through)
+
+    assert held.held
+    before, after = await operator.state(twin.cluster), await operator.state(world.cluster)
+    assert not differences(before, after, before_name="undisturbed", after_name="held")
+    assert (world.creates, world.deletes) == (twin.creates, twin.deletes)
