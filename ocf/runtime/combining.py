@@ -1,0 +1,54 @@
+"""One recorder in front of several, so that a pass is counted and told of at once."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from ocf.concepts import Attempt, Event, Recorder
+from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["combined"]
+
+_log: Final = logging.getLogger(__name__)
+
+
+class _Combined:
+    """Hands everything on to several recorders."""
+
+    def __init__(self, recorders: tuple[Recorder, ...]) -> None:
+        self._recorders = recorders
+
+    def attempted(self, attempt: Attempt) -> None:
+        self._each(lambda recorder: recorder.attempted(attempt))
+
+    def happened(self, event: Event) -> None:
+        self._each(lambda recorder: recorder.happened(event))
+
+    def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
+        self._each(lambda recorder: recorder.observed(owner, conditions))
+
+    def _each(self, tell: Callable[[Recorder], None]) -> None:
+        for recorder in self._recorders:
+            try:
+                tell(recorder)
+            except Exception:  # noqa: BLE001 (whatever it is, it is no reason to fail a pass)
+                _log.exception("%s failed; the pass goes on", type(recorder).__name__)
+
+
+def combined(*recorders: Recorder) -> Recorder:
+    """Put several recorders behind one.
+
+    Each is told everything, in the given order. What one of them raises is logged, and reaches neither the others nor
+    the pass: an operator does not fail because it cannot be watched.
+
+    Args:
+        recorders: Any number; none is a recorder that keeps nothing.
+
+    Returns:
+        The one to hand to `reconciling`.
+
+    Example:
+        >>> from ocf.concepts import Silence
+        >>> combined(Silence(), Silence()).observed(ObjectKey("example.com/v1", "Shop", "corner", "town"), [])
+    """
+    return _Combined(recorders)

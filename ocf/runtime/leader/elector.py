@@ -1,0 +1,153 @@
+"""One attempt at a lease: take it if it is free, renew it if it is ours.
+
+The rules are those of client-go's `tools/leaderelection`. Clocks of different machines are never compared: how long
+somebody else's lease still lasts is counted on our own clock, from the moment at which we saw it change. The times in
+the lease are for people.
+
+A renewal counts from before it was sent. So whatever became of the answer, nobody who saw the renewal waits for a
+shorter time than we believe.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+from ocf.cluster import Cluster
+from ocf.concepts import Clock
+from ocf.errors import AlreadyExistsError, ConflictError, NotFoundError
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.runtime.leader.timing import Timing
+from ocf.runtime.series import format_micro_time
+
+__all__ = ["Elector"]
+
+_MANAGER: Final = "leader-election"
+_NEVER: Final = timedelta(0)  # no clock that measures what has elapsed is ever before that
+
+
+@dataclass(slots=True)
+class Elector:
+    """Who tries to hold a lease.
+
+    Args:
+        cluster: Where the lease is.
+        key: Which lease.
+        identity: Who we are; nobody else is called so.
+        clock: Measures how long others have not renewed.
+        timing: How long things last.
+
+    Attributes:
+        valid_until: On the clock's `elapsed`, until when we hold the lease; in the past if we do not.
+    """
+
+    cluster: Cluster
+    key: ObjectKey
+    identity: str
+    clock: Clock
+    timing: Timing
+    valid_until: timedelta = _NEVER
+    _seen: Manifest | None = field(default=None, init=False)
+    _seen_at: timedelta = field(default=_NEVER, init=False)
+
+    @property
+    def holds(self) -> bool:
+        """Whether we hold the lease now."""
+        return self.clock.elapsed() < self.valid_until
+
+    @property
+    def holder(self) -> str:
+        """Who held the lease when it was last looked at; empty for nobody."""
+        return _holder(self._seen) if self._seen else ""
+
+    async def attempt(self) -> bool:
+        """Take the lease, or renew it.
+
+        Returns:
+            Whether it is ours; False where it is somebody else's, or somebody was faster.
+
+        Raises:
+            ApiError: If the cluster cannot be asked.
+        """
+        started = self.clock.elapsed()
+        if self._seen is not None and self.holds and await self._written(self._seen):
+            self.valid_until = started + self.timing.renew_deadline
+            return True
+        try:
+            live = await self.cluster.get(self.key)
+        except NotFoundError:
+            taken = await self._created()
+        else:
+            self._observe(live)
+            if not self._is_free(live):
+                self.valid_until = _NEVER
+                return False
+            taken = await self._written(live)
+        if taken:
+            self.valid_until = started + self.timing.renew_deadline
+        return taken
+
+    async def release(self) -> None:
+        """Give the lease back, if we hold it: others need not wait.
+
+        Raises:
+            ApiError: If the cluster cannot be asked, or refuses.
+        """
+        if not self.holds:
+            return
+        live = await self.cluster.get(self.key)
+        if _holder(live) == self.identity and self.holds:
+            self.valid_until = _NEVER
+            now = format_micro_time(self.clock.now())
+            spec = {**live["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now}
+            await self.cluster.update({**live, "spec": spec | {"acquireTime": now}}, field_manager=_MANAGER)
+
+    def _observe(self, live: Manifest) -> None:
+        if self._seen is None or live.get("spec") != self._seen.get("spec"):
+            self._seen_at = self.clock.elapsed()
+        self._seen = live
+
+    def _is_free(self, live: Manifest) -> bool:
+        holder = _holder(live)
+        if holder in ("", self.identity):
+            return True
+        lasts = timedelta(seconds=live["spec"].get("leaseDurationSeconds") or self.timing.lease.total_seconds())
+        return self.clock.elapsed() >= self._seen_at + lasts
+
+    async def _created(self) -> bool:
+        metadata = {"name": self.key.name, "namespace": self.key.namespace}
+        lease = {"apiVersion": self.key.api_version, "kind": self.key.kind, "metadata": metadata}
+        try:
+            live = await self.cluster.create({**lease, "spec": self._spec({})}, field_manager=_MANAGER)
+        except AlreadyExistsError:
+            return False
+        self._observe(live)
+        return True
+
+    async def _written(self, seen: Manifest) -> bool:
+        """Write us into the lease as it was seen; tell whether nobody was faster."""
+        wanted = {**copy_json(seen), "spec": self._spec(seen.get("spec") or {})}
+        try:
+            live = await self.cluster.update(wanted, field_manager=_MANAGER)
+        except (ConflictError, NotFoundError):
+            return False
+        self._observe(live)
+        return True
+
+    def _spec(self, before: dict[str, Any]) -> dict[str, Any]:
+        now = format_micro_time(self.clock.now())
+        ours = before.get("holderIdentity") == self.identity
+        transitions = before.get("leaseTransitions") or 0
+        return {
+            **before,
+            "holderIdentity": self.identity,
+            "leaseDurationSeconds": int(self.timing.lease.total_seconds()),
+            "acquireTime": before.get("acquireTime", now) if ours else now,
+            "renewTime": now,
+            "leaseTransitions": transitions if ours or not before else transitions + 1,
+        }
+
+
+def _holder(lease: Manifest) -> str:
+    return (lease.get("spec") or {}).get("holderIdentity") or ""

@@ -1,0 +1,283 @@
+"""What an operator counts about its passes, for Prometheus.
+
+The counters name what the operator's code names, and never an owner: three owners or three thousand are the same few
+series. Owners are told apart by the conditions alone, one series each, which go when the owner goes.
+
+Everything is kept in one place that a registry collects from when it is scraped, so there is no state of the process,
+and two operators may live in one test.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Final, TypeAlias
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.exposition import choose_encoder
+
+from ocf.concepts import Attempt, Event, parse_time
+from ocf.errors import ConfigError
+from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["Exposition", "PrometheusRecorder", "condition_metric", "exposition"]
+
+_APPLIES: Final = "ocf_resource_apply_total"
+_FAILURES: Final = "ocf_resource_apply_errors_total"
+_RESOURCE_LABELS: Final = ("controller", "owner_kind", "component", "resource", "kind")
+_APPLY_LABELS: Final = (*_RESOURCE_LABELS, "operation", "why")
+_OWNER_LABELS: Final = ("controller", "kind", "name", "namespace")
+_CONDITION_LABELS: Final = (*_OWNER_LABELS, "condition", "status", "reason", "id")
+# What stands for component and resource once a counter has as many series as it may have.
+_OTHER: Final = "other"
+_NAMESPACE: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+# As long as the longest name of an object; the API allows 1024 characters for the reason of a condition.
+_LONGEST_VALUE: Final = 253
+
+_Labels: TypeAlias = tuple[str, ...]
+_Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily
+
+
+@dataclass(eq=False, slots=True)
+class _Series:
+    """The series of one registry, and the collector that hands them out."""
+
+    condition: str
+    limit: int
+    applies: Counter[_Labels] = field(default_factory=Counter)
+    failures: Counter[_Labels] = field(default_factory=Counter)
+    conditions: dict[_Labels, dict[_Labels, float]] = field(default_factory=dict)
+    lock: Lock = field(default_factory=Lock)
+
+    def count(self, counter: Counter[_Labels], labels: _Labels) -> None:
+        """Count one up; past the limit a new series joins those of the same kinds."""
+        bounded = tuple(map(_bounded, labels))
+        with self.lock:
+            if bounded not in counter and len(counter) >= self.limit:
+                controller, owner_kind, _, _, *rest = bounded
+                bounded = (controller, owner_kind, _OTHER, _OTHER, *rest)
+            counter[bounded] += 1
+
+    def replace(self, owner: _Labels, series: dict[_Labels, float]) -> int:
+        """Replace all conditions of an owner; return how many there were."""
+        with self.lock:
+            before = self.conditions.pop(owner, {})
+            if series:
+                self.conditions[owner] = series
+            return len(before)
+
+    def describe(self) -> Iterator[_Family]:
+        """Yield the families without samples, so that a registry refuses a second set of them."""
+        yield CounterMetricFamily(
+            _APPLIES, "Managed resources brought to their desired state, by what it took.", labels=_APPLY_LABELS
+        )
+        yield CounterMetricFamily(
+            _FAILURES, "Managed resources that could not be brought to their desired state.", labels=_RESOURCE_LABELS
+        )
+        yield GaugeMetricFamily(
+            self.condition,
+            "Conditions of custom resources, one series for each; the value is when its status changed last.",
+            labels=_CONDITION_LABELS,
+        )
+
+    def collect(self) -> Iterator[_Family]:
+        """Yield the families as they are now."""
+        with self.lock:
+            conditions = {labels: value for series in self.conditions.values() for labels, value in series.items()}
+            found: tuple[dict[_Labels, float], ...] = ({**self.applies}, {**self.failures}, conditions)
+        for family, values in zip(self.describe(), found, strict=True):
+            for labels, value in values.items():
+                family.add_metric(labels, value)
+            yield family
+
+
+class PrometheusRecorder:
+    """A recorder that counts attempts and keeps conditions, for Prometheus to scrape.
+
+    Args:
+        namespace: What the name of the condition metric starts with; one word for the operator, `[a-zA-Z0-9_]`. The
+            counters have the same names in every operator.
+        controller: What the label `controller` says.
+        registry: Where the metrics are registered; one of its own by default. Controllers of one process that share
+            a registry come from one recorder, by `for_controller`.
+        limit: How many series each counter may have; what comes later is counted
+            as component and resource `other`.
+
+    Raises:
+        ConfigError: If the namespace cannot start the name of a metric, or the registry has these metrics already.
+
+    Attributes:
+        registry: Where the metrics are registered.
+        controller: What the label `controller` says.
+
+    Example:
+        >>> from ocf.concepts import Operation, Why
+        >>> recorder = PrometheusRecorder("shops", controller="shop")
+        >>> recorder.attempted(Attempt(
+        ...     owner=ObjectKey("example.com/v1", "Shop", "corner", "town"), component="web",
+        ...     resource=ObjectKey("apps/v1", "Deployment", "backend", "town"), label="backend",
+        ...     operation=Operation.NONE, why=Why.EQUAL))
+        >>> print([line for line in recorder.exposition().body.decode().splitlines() if "#" not in line][0])
+        ocf_resource_apply_total{component="web",controller="shop",kind="Deployment",operation="none",owner_kind="Shop",resource="backend",why="equal"} 1.0
+    """  # noqa: E501 (a line of the exposition cannot be broken)
+
+    def __init__(
+        self, namespace: str = "ocf", *, controller: str, registry: CollectorRegistry | None = None, limit: int = 5_000
+    ) -> None:
+        self.registry: Final = CollectorRegistry() if registry is None else registry
+        self.controller = controller
+        self._series = _Series(condition_metric(namespace), limit)
+        try:
+            self.registry.register(self._series)
+        except ValueError as error:
+            raise ConfigError(
+                f'metrics of controller "{controller}": the registry has them already; take a recorder for another'
+                " controller from the first one, with for_controller(...)"
+            ) from error
+
+    def for_controller(self, controller: str) -> PrometheusRecorder:
+        """Return a recorder for another controller of this process, into the same metrics.
+
+        Args:
+            controller: What the label `controller` says.
+        """
+        other = copy(self)
+        other.controller = controller
+        return other
+
+    def attempted(self, attempt: Attempt) -> None:
+        """Count an attempt: one apply or one failure.
+
+        Args:
+            attempt: What was tried.
+        """
+        labels = (
+            self.controller,
+            attempt.owner.kind,
+            attempt.component,
+            attempt.label.strip() or attempt.resource.kind.lower(),
+            attempt.resource.kind,
+        )
+        if attempt.operation is None:
+            self._series.count(self._series.failures, labels)
+        else:
+            self._series.count(self._series.applies, (*labels, attempt.operation.lower(), str(attempt.why)))
+
+    def happened(self, event: Event) -> None:
+        """Take an event, which is counted as an attempt already.
+
+        Args:
+            event: What was done.
+        """
+
+    def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
+        """Keep the conditions of an owner in place of those that were kept before.
+
+        A condition that does not say since when it holds is left out: there is no value for it.
+
+        Args:
+            owner: The owner.
+            conditions: All of them, those of others included.
+        """
+        found = {}
+        for condition in conditions:
+            since = _since(condition)
+            if since is not None:
+                words = (_bounded(str(condition.get(name) or "")) for name in ("type", "status", "reason"))
+                labels = (
+                    self.controller,
+                    owner.kind,
+                    owner.name,
+                    owner.namespace,
+                    *words,
+                    f"{owner.namespace}/{owner.name}",
+                )
+                found[labels] = since
+        self._series.replace(self._of(owner), found)
+
+    def remove_conditions_for(self, owner: ObjectKey) -> int:
+        """Forget the conditions of an owner that is gone.
+
+        Args:
+            owner: The owner.
+
+        Returns:
+            How many series went with it.
+        """
+        return self._series.replace(self._of(owner), {})
+
+    def exposition(self, accept: str = "") -> Exposition:
+        """Write the registry as text.
+
+        Args:
+            accept: The `Accept` header of the request.
+        """
+        return exposition(self.registry, accept)
+
+    def _of(self, owner: ObjectKey) -> _Labels:
+        return (self.controller, owner.api_version.partition("/")[0], owner.kind, owner.namespace, owner.name)
+
+
+def condition_metric(namespace: str) -> str:
+    """Return the name of the metric that holds the conditions.
+
+    Args:
+        namespace: What it starts with.
+
+    Raises:
+        ConfigError: If the namespace cannot start the name of a metric.
+
+    Example:
+        >>> condition_metric("shops")
+        'shops_controller_condition'
+    """
+    if not _NAMESPACE.fullmatch(namespace):
+        raise ConfigError(f"namespace of the metrics must match {_NAMESPACE.pattern}, got {namespace!r}")
+    return f"{namespace}_controller_condition"
+
+
+@dataclass(frozen=True, slots=True)
+class Exposition:
+    """What a scrape is answered with.
+
+    Args:
+        body: The metrics.
+        content_type: The header `Content-Type` that goes with them.
+    """
+
+    body: bytes
+    content_type: str
+
+
+def exposition(registry: CollectorRegistry, accept: str = "") -> Exposition:
+    """Write the metrics of a registry as text, in the format that is asked for.
+
+    Args:
+        registry: The registry.
+        accept: The `Accept` header of the request; empty asks for the plain text format.
+
+    Returns:
+        Body and content type.
+
+    Example:
+        >>> exposition(CollectorRegistry())
+        Exposition(body=b'', content_type='text/plain; version=0.0.4; charset=utf-8')
+    """
+    encode, content_type = choose_encoder(accept)
+    return Exposition(encode(registry), content_type)
+
+
+def _bounded(value: str) -> str:
+    return value if len(value) <= _LONGEST_VALUE else f"{value[: _LONGEST_VALUE - 1]}…"
+
+
+def _since(condition: Manifest) -> float | None:
+    try:
+        return parse_time(str(condition["lastTransitionTime"])).timestamp()
+    except (KeyError, ValueError):
+        return None

@@ -1,0 +1,97 @@
+"""Privileges as roles: few rules, no wildcards, and bindings to the operator's account."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ocf.objects import Manifest
+from ocf.runtime.rbac.privileges import Privilege
+
+__all__ = ["Account", "roles"]
+
+_API: Final = "rbac.authorization.k8s.io"
+_VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """The service account that the operator runs as.
+
+    Args:
+        name: Its name.
+        namespace: Its namespace.
+    """
+
+    name: str
+    namespace: str
+
+
+def roles(
+    privileges: Iterable[Privilege], *, name: str, account: Account, namespaces: Sequence[str] = ()
+) -> list[Manifest]:
+    """Write roles that grant privileges, and bindings that give them to an account.
+
+    Args:
+        privileges: The privileges.
+        name: What the roles and bindings are called.
+        account: Who gets them.
+        namespaces: Where the operator works; empty for everywhere, which takes a ClusterRole.
+
+    Returns:
+        The objects: at most one ClusterRole, and one Role per namespace, each followed by its binding.
+
+    Example:
+        >>> secrets = {Privilege("", "secrets", "get", "ca"), Privilege("", "secrets", "patch", "ca")}
+        >>> role, binding = roles(secrets, name="op", account=Account("op", "ops"), namespaces=["shop"])
+        >>> role["rules"]
+        [{'apiGroups': [''], 'resources': ['secrets'], 'resourceNames': ['ca'], 'verbs': ['get', 'patch']}]
+    """
+    placed: dict[str, set[Privilege]] = defaultdict(set)
+    for one in privileges:
+        where = [one.namespace] if one.namespace else namespaces if one.namespaced else ()
+        for namespace in where or [""]:
+            placed[namespace].add(one)
+    return [manifest for namespace in sorted(placed) for manifest in _role(name, namespace, placed[namespace], account)]
+
+
+def _role(name: str, namespace: str, privileges: set[Privilege], account: Account) -> list[Manifest]:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    kind = "Role" if namespace else "ClusterRole"
+    subject = {"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}
+    return [
+        {"apiVersion": f"{_API}/v1", "kind": kind, "metadata": metadata, "rules": _rules(privileges)},
+        {
+            "apiVersion": f"{_API}/v1",
+            "kind": f"{kind}Binding",
+            "metadata": dict(metadata),
+            "roleRef": {"apiGroup": _API, "kind": kind, "name": name},
+            "subjects": [subject],
+        },
+    ]
+
+
+def _rules(privileges: Iterable[Privilege]) -> list[dict[str, Any]]:
+    """Put together what differs in one respect only: first names, then verbs, then resources."""
+    names: dict[tuple[str, str, str], set[str]] = defaultdict(set)
+    for one in privileges:
+        names[one.group, one.resource, one.verb].add(one.name)
+    verbs: dict[tuple[str, str, tuple[str, ...]], set[str]] = defaultdict(set)
+    for (group, resource, verb), given in names.items():
+        verbs[group, resource, () if "" in given else tuple(sorted(given))].add(verb)
+    resources: dict[tuple[str, tuple[str, ...], tuple[str, ...]], set[str]] = defaultdict(set)
+    for (group, resource, objects), done in verbs.items():
+        resources[group, objects, tuple(sorted(done, key=_VERBS.index))].add(resource)
+    return [
+        {
+            "apiGroups": [group],
+            "resources": sorted(found),
+            **({"resourceNames": list(objects)} if objects else {}),
+            "verbs": list(in_order),
+        }
+        for (group, objects, in_order), found in sorted(
+            resources.items(), key=lambda item: (item[0][0], sorted(item[1]), item[0])
+        )
+    ]

@@ -1,0 +1,156 @@
+"""`privileges`: what components do to a cluster, one privilege per verb.
+
+What is counted is what the framework sends. A managed object is read, and applied, which is a patch; an apply that
+makes the object needs `create` besides. Deleting is a privilege only where something may be deleted: of a component
+with a gate or one that prunes, of a resource that is to be gone, or that suspending deletes.
+
+A resource does not remember that it has a gate while that gate is open. So give components in every state they may
+have: privileges of a set of components are the union of those of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from ocf.component.options import Fate
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.rbac.plurals import Named, named
+
+if TYPE_CHECKING:
+    from ocf.component import Component
+    from ocf.component.entries import Entry
+
+__all__ = ["EVENTS", "Privilege", "lease_privileges", "privileges"]
+
+_UNNAMEABLE: Final = frozenset({"list", "watch"})
+_OF_FATE: Final = {
+    Fate.MANAGED: ("get", "create", "patch"),
+    Fate.READ_ONLY: ("get",),
+    Fate.DELETED: ("get", "delete"),
+    Fate.ORPHANED: ("get", "patch"),
+}
+_REFERRING: Final = frozenset({Fate.MANAGED, Fate.ORPHANED})
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Privilege:
+    """One verb on one resource.
+
+    Args:
+        group: Group of the resource; empty for the core group.
+        resource: Its name, with its subresource: `shops/status`.
+        verb: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`.
+        name: The only object that is meant; empty for all.
+        namespaced: Whether its objects live in namespaces.
+        namespace: The only namespace that is meant; empty for wherever the operator works.
+    """
+
+    group: str
+    resource: str
+    verb: str
+    name: str = ""
+    namespaced: bool = True
+    namespace: str = ""
+
+
+EVENTS: Final = frozenset({Privilege("events.k8s.io", "events", verb) for verb in ("create", "patch")})
+"""What posting events (`ocf.runtime.posting`) needs."""
+
+
+def lease_privileges(name: str, namespace: str) -> frozenset[Privilege]:
+    """Return what leader election needs.
+
+    Args:
+        name: Name of the lease.
+        namespace: Where it is.
+    """
+    one = partial(Privilege, "coordination.k8s.io", "leases", namespace=namespace)
+    return frozenset({one("create"), one("get", name=name), one("update", name=name)})
+
+
+def privileges(
+    components: Iterable[Component],
+    *,
+    owner: ObjectKey,
+    watches: Iterable[tuple[str, str]] = (),
+    definitions: Iterable[Manifest] = (),
+    cached: bool = False,
+    fixed: bool = False,
+    enforced: bool = False,
+) -> frozenset[Privilege]:
+    """Return what an operator of some components needs.
+
+    Args:
+        components: The components, in every state they may have: gates open and closed.
+        owner: An owner; of a kind, not of one object.
+        watches: Kinds that the operator watches besides, as `("v1", "Secret")`.
+        definitions: The CustomResourceDefinitions of the kinds that are not built in, that of the owner among them.
+        cached: Whether reads go through a cache, which lists and watches every kind that it reads.
+        fixed: Whether the objects have the same names whoever their owner is; then no others are allowed for.
+        enforced: Whether the cluster runs the admission plugin `OwnerReferencesPermissionEnforcement`, as OpenShift
+            does. It asks for more: for `delete` too, where an owner reference is set or taken off.
+
+    Returns:
+        The privileges; add `EVENTS` and `lease_privileges` with `|`.
+
+    Raises:
+        ConfigError: If a kind is neither built in nor defined.
+    """
+    definitions = tuple(definitions)
+    find = partial(named, definitions=definitions)
+    found: set[Privilege] = set()
+    holds = False
+    for component in components:
+        for entry in component.entries:
+            resource = find(entry.resource.key.api_version, entry.resource.key.kind)
+            uncollected = bool(owner.namespace) and not resource.namespaced and not entry.options.unowned
+            uncollected = uncollected and entry.fate in {Fate.MANAGED, Fate.DELETED}
+            holds |= uncollected
+            name = entry.resource.key.name if fixed else ""
+            given = set(_verbs(component, entry, resource, cached=cached, uncollected=uncollected))
+            if enforced and entry.fate in _REFERRING and not entry.options.unowned:
+                given.add("delete")  # the plugin: who changes the owners of an object can get it deleted
+            for verb in given:
+                # What is found by a list may have any name.
+                loose = verb in _UNNAMEABLE or (verb == "delete" and (component.prunes or uncollected))
+                found.add(_on(resource, verb, "" if loose else name))
+    found |= set(_of_owner(find(owner.api_version, owner.kind), holds=holds, enforced=enforced))
+    found |= {_on(find(*watched), verb) for watched in watches for verb in ("list", "watch")}
+    return frozenset(_without_covered(found))
+
+
+def _on(resource: Named, verb: str, name: str = "", part: str = "") -> Privilege:
+    return Privilege(resource.group, resource.plural + part, verb, name, resource.namespaced)
+
+
+def _verbs(component: Component, entry: Entry, resource: Named, *, cached: bool, uncollected: bool) -> Iterator[str]:
+    yield from _OF_FATE[entry.fate]
+    prunes = component.prunes and resource.namespaced
+    if cached:
+        yield from ("list", "watch")
+    if prunes or uncollected:
+        yield "list"
+    asleep = entry.suspendable is not None and entry.suspendable.delete_on_suspend
+    if prunes or uncollected or (entry.fate is Fate.MANAGED and (component.gate is not None or asleep)):
+        yield "delete"
+
+
+def _of_owner(resource: Named, *, holds: bool, enforced: bool) -> Iterator[Privilege]:
+    for verb in ("get", "list", "watch"):
+        yield _on(resource, verb)
+    yield _on(resource, "update", part="/status")
+    if holds:  # the finalizer, which is a patch of the owner itself
+        yield _on(resource, "patch")
+    if enforced:
+        yield _on(resource, "update", part="/finalizers")
+
+
+def _without_covered(found: set[Privilege]) -> Iterator[Privilege]:
+    """Leave out privileges for one name where there is one for all."""
+    for one in found:
+        whole = Privilege(one.group, one.resource, one.verb, "", one.namespaced, one.namespace)
+        if one == whole or whole not in found:
+            yield one

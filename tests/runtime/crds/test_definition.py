@@ -1,0 +1,266 @@
+"""What `crd` writes, and what it refuses."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from decimal import Decimal
+from typing import Annotated, Any, Literal
+
+import pytest
+from kubernetes.client import V1JSONSchemaProps
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model
+
+from ocf.errors import ManifestError
+from ocf.objects import Manifest
+from ocf.runtime.crds import Column, ListMap, ListSet, Preserve, Rule, Scale, Scope, Version, crd, rules
+
+
+class Named(BaseModel):
+    name: str
+    size: int = 1
+
+
+class Maybe(BaseModel):
+    name: str | None = None
+    inner: Named | None = None
+
+
+class Tree(BaseModel):
+    children: list[Tree] = []
+
+
+class One(BaseModel):
+    kind: str
+
+
+def kind_with(**fields: Any) -> type[BaseModel]:
+    spec = create_model("Spec", **fields)
+    return create_model("Shop", spec=(spec, ...))
+
+
+def schema_of(annotation: Any, default: Any = ...) -> Manifest:
+    """Return the schema of one field of a spec."""
+    written = crd("example.com", Version("v1", kind_with(field=(annotation, default))))
+    schema = written["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    found: Manifest = schema["properties"]["spec"]["properties"]["field"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("annotation", "wanted"),
+    [
+        pytest.param(int, {"type": "integer"}, id="integer"),
+        pytest.param(float, {"type": "number"}, id="number"),
+        pytest.param(bool, {"type": "boolean"}, id="boolean"),
+        pytest.param(int | str, {"x-kubernetes-int-or-string": True}, id="integer or text"),
+        pytest.param(int | float, {"type": "number"}, id="integer or number"),
+        pytest.param(list[str], {"type": "array", "items": {"type": "string"}}, id="list"),
+        pytest.param(dict[str, int], {"type": "object", "additionalProperties": {"type": "integer"}}, id="map"),
+        pytest.param(AwareDatetime, {"type": "string", "format": "date-time"}, id="instant"),
+        pytest.param(
+            Annotated[int, Field(gt=1, ge=3, lt=9)],
+            {"type": "integer", "minimum": 3, "maximum": 9, "exclusiveMaximum": True},
+            id="the tighter of two bounds",
+        ),
+        pytest.param(
+            Annotated[list[str], ListSet()],
+            {"type": "array", "items": {"type": "string"}, "x-kubernetes-list-type": "set"},
+            id="set",
+        ),
+        pytest.param(
+            Annotated[dict[str, Any], Preserve()],
+            {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
+            id="open object",
+        ),
+        pytest.param(Annotated[Any, Preserve(kind="")], {"x-kubernetes-preserve-unknown-fields": True}, id="anything"),
+        pytest.param(
+            Annotated[int, Rule("self > 1"), Rule("self < 5", message="too much")],
+            {
+                "type": "integer",
+                "x-kubernetes-validations": [{"rule": "self > 1"}, {"rule": "self < 5", "message": "too much"}],
+            },
+            id="rules add up",
+        ),
+    ],
+)
+def test_a_type_has_a_schema(annotation: Any, wanted: Manifest) -> None:
+    assert schema_of(annotation) == wanted
+
+
+@pytest.mark.parametrize(
+    ("annotation", "path", "reason"),
+    [
+        pytest.param(Any, "spec.field", "anything at all", id="anything"),
+        pytest.param(Any | None, "spec.field", "anything at all", id="anything or null"),
+        pytest.param(dict[str, Any], "spec.field", "a map of anything", id="map of anything"),
+        pytest.param(list[dict[str, Any]], "spec.field[]", "a map of anything", id="inside a list"),
+        pytest.param(dict[str, list[Any]], "spec.field.*[]", "anything at all", id="inside a map"),
+        pytest.param(set[str], "spec.field", "ListSet", id="set"),
+        pytest.param(tuple[int, str], "spec.field", "tuples", id="tuple"),
+        pytest.param(Named | One, "spec.field", "no alternatives", id="alternatives"),
+        pytest.param(str | list[str], "spec.field", "no alternatives", id="text or list"),
+        pytest.param(Decimal, "spec.field", "no alternatives", id="decimal"),
+        pytest.param(Tree, "spec.field.children[]", "Tree contains itself", id="recursive model"),
+        pytest.param(V1JSONSchemaProps, "spec.field.*", "contains itself", id="recursive model of the client"),
+        pytest.param(timedelta, "spec.field", "durations", id="duration"),
+        pytest.param(bytes, "spec.field", 'the format "binary"', id="bytes"),
+        pytest.param(list[Literal["a"] | None], "spec.field[]", "no null for a value", id="enum or null"),
+        pytest.param(Callable[[], int], "spec.field", "no schema can say this type", id="function"),
+        pytest.param(Annotated[list[Maybe], ListMap("name")], "spec.field", "must be required", id="optional key"),
+        pytest.param(Annotated[list[Named], ListMap("nam")], "spec.field", "no field", id="misspelt key"),
+        pytest.param(Annotated[list[Maybe], ListMap("inner")], "spec.field", "no scalar", id="key that is an object"),
+        pytest.param(Annotated[list[Named], ListSet()], "spec.field", "scalars only", id="set of objects"),
+        pytest.param(dict[Annotated[str, Field(pattern="^a")], int], "spec.field", "keys of a map", id="keys"),
+    ],
+)
+def test_what_no_structural_schema_says_is_refused_with_its_path(annotation: Any, path: str, reason: str) -> None:
+    with pytest.raises(ManifestError, match=re.escape(reason)) as caught:
+        schema_of(annotation)
+
+    assert any(re.fullmatch(re.escape(path).replace(r"\*", ".*"), problem.path) for problem in caught.value.problems)
+
+
+def test_a_pattern_that_only_python_knows_is_refused() -> None:
+    class Spec(BaseModel):
+        model_config = ConfigDict(regex_engine="python-re")
+
+        field: str = Field(pattern="^(?!kube-)")
+
+    with pytest.raises(ManifestError, match="look-around"):
+        crd("example.com", Version("v1", create_model("Shop", spec=(Spec, ...))))
+
+
+def test_a_field_that_is_not_written_as_it_is_read_is_refused() -> None:
+    class Spec(BaseModel):
+        size: int = Field(validation_alias="size", serialization_alias="theSize")
+
+    with pytest.raises(ManifestError, match=r'spec\.size: it is read as "size" but written as "theSize"'):
+        crd("example.com", Version("v1", create_model("Shop", spec=(Spec, ...))))
+
+
+def test_every_problem_is_told_at_once() -> None:
+    with pytest.raises(ManifestError) as caught:
+        crd("example.com", Version("v1", kind_with(one=(Any, ...), two=(set[int], ...), three=(int, ...))))
+
+    assert [problem.path for problem in caught.value.problems] == ["spec.one", "spec.two"]
+
+
+@pytest.mark.parametrize(
+    ("default", "reason"),
+    [
+        pytest.param(Field(default_factory=lambda: str(uuid.uuid4())), "another one each time", id="chance"),
+        pytest.param(Field(default_factory=lambda data: f"{data}"), "depends on other fields", id="other fields"),
+        pytest.param(object(), "is no JSON", id="no JSON"),
+    ],
+)
+def test_a_default_that_no_server_can_know_is_refused(default: Any, reason: str) -> None:
+    with pytest.raises(ManifestError, match=reason):
+        schema_of(str, default)
+
+
+@pytest.mark.parametrize(
+    ("annotation", "default", "wanted"),
+    [
+        pytest.param(int | None, None, {"type": "integer"}, id="null means absent"),
+        pytest.param(int | None, 5, {"type": "integer", "default": 5, "nullable": True}, id="null is a value"),
+        pytest.param(int | None, ..., {"type": "integer", "nullable": True}, id="null must be said"),
+    ],
+)
+def test_null_is_a_value_only_where_it_differs_from_absence(annotation: Any, default: Any, wanted: Manifest) -> None:
+    assert schema_of(annotation, default) == wanted
+
+
+def test_rules_of_a_base_class_hold_too() -> None:
+    @rules(Rule("one"))
+    class Base(BaseModel):
+        name: str
+
+    @rules(Rule("two"))
+    class Derived(Base):
+        pass
+
+    both = [{"rule": "one"}, {"rule": "two"}]
+    assert schema_of(Derived)["x-kubernetes-validations"] == both
+    assert schema_of(Derived | None, None)["x-kubernetes-validations"] == both
+    assert schema_of(Base)["x-kubernetes-validations"] == both[:1]
+    on_field = Annotated[Derived, Rule("three")]
+    assert schema_of(on_field)["x-kubernetes-validations"] == [*both, {"rule": "three"}]
+
+
+@pytest.mark.parametrize(
+    ("kind", "plural"), [("Shop", "shops"), ("Proxy", "proxies"), ("Class", "classes"), ("Memcached", "memcacheds")]
+)
+def test_a_plural_is_guessed_as_kubernetes_does(kind: str, plural: str) -> None:
+    written = crd("example.com", Version("v1", create_model(kind, spec=(Named, ...))))
+
+    assert written["metadata"]["name"] == f"{plural}.example.com"
+    assert written["spec"]["names"] == {
+        "kind": kind,
+        "listKind": f"{kind}List",
+        "plural": plural,
+        "singular": kind.lower(),
+    }
+
+
+def test_what_every_object_has_is_left_to_the_server() -> None:
+    class Shop(BaseModel):
+        api_version: str = Field(alias="apiVersion")
+        kind: str
+        metadata: Annotated[dict[str, Any], Preserve()]
+        spec: Named
+
+    written = crd("example.com", Version("v1", Shop), scope=Scope.CLUSTER)
+
+    schema = written["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    assert list(schema["properties"]) == schema["required"] == ["spec"]
+    assert written["spec"]["scope"] == "Cluster"
+
+
+@pytest.mark.parametrize(
+    ("versions", "reason"),
+    [
+        pytest.param([], "at least one version", id="none"),
+        pytest.param([Version("v1", One), Version("v2", Named)], "name of the kind", id="two kinds"),
+        pytest.param([Version("v1", One), Version("v2", One)], "stored in one version, got none", id="none stored"),
+        pytest.param(
+            [Version("v1", One, stored=True), Version("v2", One, stored=True)], "got v1, v2", id="both stored"
+        ),
+        pytest.param([Version("v1", Maybe, columns=[Column("A", ".inner.nme")])], "no such field", id="column"),
+        pytest.param([Version("v1", Maybe, scale=Scale(".inner.name", ".inner.size"))], "type integer", id="scale"),
+        pytest.param([Version("v1", Maybe, selectable=[".inner.color"])], "no such field", id="selectable"),
+    ],
+)
+def test_a_definition_that_cannot_be_is_refused(versions: list[Version], reason: str) -> None:
+    with pytest.raises(ManifestError, match=reason):
+        crd("example.com", *versions)
+
+
+class TestMarks:
+    """A model refuses what the server would refuse because of a mark."""
+
+    @pytest.mark.parametrize(
+        ("annotation", "value"),
+        [
+            pytest.param(Annotated[list[int], ListSet()], [1, 2, 1], id="set"),
+            pytest.param(Annotated[list[Named], ListMap("name")], [{"name": "a"}, {"name": "a"}], id="models by key"),
+            pytest.param(
+                Annotated[list[dict[str, str]], ListMap("name")], [{"name": "a"}, {"name": "a"}], id="maps by key"
+            ),
+        ],
+    )
+    def test_doubles_are_refused(self, annotation: Any, value: Any) -> None:
+        with pytest.raises(ValueError, match="is there twice"):
+            kind_with(field=(annotation, ...)).model_validate({"spec": {"field": value}})
+
+    def test_a_key_is_found_by_its_name_in_the_api(self) -> None:
+        class Port(BaseModel):
+            number: int = Field(alias="containerPort")
+
+        model = kind_with(field=(Annotated[list[Port], ListMap("containerPort")], ...))
+
+        model.model_validate({"spec": {"field": [{"containerPort": 1}, {"containerPort": 2}]}})
+        with pytest.raises(ValueError, match="is there twice"):
+            model.model_validate({"spec": {"field": [{"containerPort": 1}, {"containerPort": 1}]}})

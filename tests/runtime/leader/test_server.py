@@ -1,0 +1,77 @@
+"""Two processes and a real API server: one leads, it is killed, and the other follows."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
+from contextlib import AsyncExitStack, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from ocf.objects import ObjectKey
+from ocf.runtime.leader import Timing, leading
+from ocf.runtime.rbac import Account, lease_privileges, roles
+
+if TYPE_CHECKING:
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.envtest import ControlPlane
+    from ocf.testing.envtest.fixtures import Envtest
+
+QUICK: Final = Timing(
+    lease=timedelta(seconds=2), renew_deadline=timedelta(seconds=1.5), retry_period=timedelta(seconds=0.3)
+)
+PROGRAM: Final = """
+import asyncio, sys
+from datetime import timedelta
+from pathlib import Path
+from ocf.cluster.apiserver import ApiServerCluster
+from ocf.runtime.leader import Timing, leading
+
+async def main(kubeconfig, namespace, identity):
+    lease, deadline, period = timedelta(seconds=2), timedelta(seconds=1.5), timedelta(seconds=0.3)
+    timing = Timing(lease=lease, renew_deadline=deadline, retry_period=period)
+    async with await ApiServerCluster.connect(Path(kubeconfig)) as cluster:
+        async with leading(cluster, "shops", namespace=namespace, identity=identity, timing=timing):
+            print("leading", flush=True)
+            await asyncio.sleep(3600)
+
+asyncio.run(main(*sys.argv[1:]))
+"""
+
+
+async def test_one_is_killed(envtest: Envtest, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster) -> None:
+    """The other one follows; the privileges of a lease are all that it takes."""
+    user = f"system:serviceaccount:{envtest.namespace}:operator"
+    granted = lease_privileges("shops", envtest.namespace)
+    for one in roles(granted, name="lead", account=Account("operator", envtest.namespace)):
+        await envtest_cluster.create(one, field_manager="admin")
+    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, user)
+    key = ObjectKey("coordination.k8s.io/v1", "Lease", "shops", envtest.namespace)
+
+    arguments = [sys.executable, "-c", PROGRAM, str(kubeconfig), envtest.namespace, "first"]
+    process = await asyncio.create_subprocess_exec(*arguments, stdout=PIPE)
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(process.wait)
+        stack.callback(_kill, process)
+        assert process.stdout is not None
+        assert await process.stdout.readline() == b"leading\n"
+        held = (await envtest_cluster.get(key))["spec"]
+        assert (held["holderIdentity"], held["leaseTransitions"]) == ("first", 0)
+        cluster = await stack.enter_async_context(await envtest_plane.cluster(kubeconfig))
+        follower = leading(cluster, "shops", namespace=envtest.namespace, identity="second", timing=QUICK)
+        following = asyncio.create_task(stack.enter_async_context(follower))
+        done, _ = await asyncio.wait([following], timeout=3)
+        assert not done
+        process.kill()
+        leadership = await following
+
+        assert leadership.identity == "second"
+        held = (await envtest_cluster.get(key))["spec"]
+        assert (held["holderIdentity"], held["leaseTransitions"]) == ("second", 1)
+    assert (await envtest_cluster.get(key))["spec"]["holderIdentity"] == ""
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        process.kill()

@@ -1,0 +1,178 @@
+"""Which privileges components need, and how they are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.component import Component
+from ocf.errors import ConfigError
+from ocf.feature import BooleanGate
+from ocf.objects import ObjectKey
+from ocf.primitives import configmap, hpa, secret
+from ocf.runtime.rbac import Account, Privilege, custom_definitions, lease_privileges, privileges, roles
+
+OWNER = ObjectKey("example.com/v1", "Shop", "corner", "town")
+SHOPS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "shops.example.com"},
+    "spec": {
+        "group": "example.com",
+        "names": {"kind": "Shop", "plural": "shops"},
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+SETTINGS = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "settings", "namespace": "town"}}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "ca", "namespace": "town"}}
+AUTOSCALER = {
+    "apiVersion": "autoscaling/v2",
+    "kind": "HorizontalPodAutoscaler",
+    "metadata": {"name": "web", "namespace": "town"},
+    "spec": {"maxReplicas": 3, "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}},
+}
+
+
+def of_settings(**options: Any) -> component.Builder:
+    resource = configmap.Builder(SETTINGS).build()
+    return component.Builder("web", condition_type="WebReady").with_resource(resource, **options)
+
+
+def verbs(found: frozenset[Privilege], resource: str) -> set[str]:
+    return {one.verb for one in found if one.resource == resource}
+
+
+def of(*components: Component, **more: Any) -> frozenset[Privilege]:
+    return privileges(components, owner=OWNER, definitions=[SHOPS], **more)
+
+
+@pytest.mark.parametrize(
+    ("built", "wanted"),
+    [
+        pytest.param(of_settings(), {"get", "create", "patch"}, id="managed"),
+        pytest.param(of_settings(read_only=True), {"get"}, id="read-only"),
+        pytest.param(of_settings(delete_when=True), {"get", "delete"}, id="deleted"),
+        pytest.param(of_settings(gated_by=BooleanGate(False)), {"get", "delete"}, id="gate closed"),
+        pytest.param(of_settings(orphan_when=True), {"get", "patch"}, id="orphaned"),
+        pytest.param(of_settings().with_prune(), {"get", "create", "patch", "list", "delete"}, id="pruned"),
+        pytest.param(
+            of_settings().with_feature_gate(BooleanGate(True)), {"get", "create", "patch", "delete"}, id="gated"
+        ),
+    ],
+)
+def test_what_becomes_of_a_resource_decides(built: component.Builder, wanted: set[str]) -> None:
+    found = of(built.build())
+
+    assert verbs(found, "configmaps") == wanted
+    assert verbs(found, "shops") == {"get", "list", "watch"}
+    assert verbs(found, "shops/status") == {"update"}
+
+
+def test_what_suspending_deletes_may_be_deleted() -> None:
+    resource = hpa.Builder(AUTOSCALER).build()
+    built = component.Builder("web", condition_type="WebReady").with_resource(resource).build()
+
+    assert "delete" in verbs(of(built), "horizontalpodautoscalers")
+
+
+def test_states_add_up() -> None:
+    both = of(of_settings().build(), of_settings(delete_when=True).build())
+
+    assert verbs(both, "configmaps") == {"get", "create", "patch", "delete"}
+
+
+def test_a_cache_lists_and_watches_what_it_reads() -> None:
+    assert verbs(of(of_settings(read_only=True).build(), cached=True), "configmaps") == {"get", "list", "watch"}
+
+
+def test_where_owner_references_are_enforced_the_finalizers_are_ours() -> None:
+    """And whoever sets or changes an owner reference must be allowed to delete the object."""
+    found = of(of_settings().build(), enforced=True)
+
+    assert verbs(found, "shops/finalizers") == {"update"}
+    assert "delete" in verbs(found, "configmaps")
+    assert "delete" in verbs(of(of_settings(orphan_when=True).build(), enforced=True), "configmaps")
+    assert "delete" not in verbs(of(of_settings(unowned=True).build(), enforced=True), "configmaps")
+
+
+def test_fixed_names_are_named_except_in_lists() -> None:
+    found = of(of_settings().build(), fixed=True, cached=True)
+
+    names = {one.verb: one.name for one in found if one.resource == "configmaps"}
+    assert names == {"get": "settings", "create": "settings", "patch": "settings", "list": "", "watch": ""}
+
+
+def test_what_pruning_deletes_has_any_name() -> None:
+    found = of(of_settings().with_prune().build(), of_settings(delete_when=True).build(), fixed=True)
+
+    assert [one.name for one in found if (one.resource, one.verb) == ("configmaps", "delete")] == [""]
+
+
+def test_a_kind_that_nobody_defines_is_refused() -> None:
+    with pytest.raises(ConfigError, match="give its CustomResourceDefinition"):
+        privileges([], owner=OWNER)
+
+
+async def test_definitions_are_read_from_a_cluster() -> None:
+    cluster = EmbeddedCluster()
+    await cluster.create(SHOPS, field_manager="admin")
+
+    found = privileges([], owner=OWNER, definitions=await custom_definitions(cluster))
+
+    assert verbs(found, "shops") == {"get", "list", "watch"}
+
+
+class TestRoles:
+    def test_rules_are_few_and_without_wildcards(self) -> None:
+        resource = secret.Builder(SECRET).build()
+        built = of_settings().with_resource(resource).build()
+
+        role, _ = roles(of(built), name="op", account=Account("op", "ops"), namespaces=["town"])
+
+        assert role["rules"] == [
+            {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "create", "patch"]},
+            {"apiGroups": ["example.com"], "resources": ["shops"], "verbs": ["get", "list", "watch"]},
+            {"apiGroups": ["example.com"], "resources": ["shops/status"], "verbs": ["update"]},
+        ]
+
+    def test_an_operator_of_everything_gets_a_cluster_role(self) -> None:
+        role, binding = roles(of(of_settings().build()), name="op", account=Account("op", "ops"))
+
+        assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
+        assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "op", "namespace": "ops"}]
+        assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "op"}
+
+    def test_each_namespace_has_a_role_of_its_own(self) -> None:
+        found = roles(of(of_settings().build()), name="op", account=Account("op", "ops"), namespaces=["one", "two"])
+
+        assert [(one["kind"], one["metadata"]["namespace"]) for one in found] == [
+            ("Role", "one"),
+            ("RoleBinding", "one"),
+            ("Role", "two"),
+            ("RoleBinding", "two"),
+        ]
+
+    def test_a_lease_is_where_it_is(self) -> None:
+        (role, _) = roles(lease_privileges("lead", "ops"), name="op", account=Account("op", "ops"), namespaces=["one"])
+
+        assert role["metadata"]["namespace"] == "ops"
+        assert role["rules"] == [
+            {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"], "verbs": ["create"]},
+            {
+                "apiGroups": ["coordination.k8s.io"],
+                "resources": ["leases"],
+                "resourceNames": ["lead"],
+                "verbs": ["get", "update"],
+            },
+        ]

@@ -1,0 +1,279 @@
+"""On a real API server an operator with these privileges does all its work, and with one of them less it does not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import pytest
+from pydantic import BaseModel
+
+from ocf import component
+from ocf.cluster import PatchType
+from ocf.component import Component, finalize, reconciling
+from ocf.editors import ObjectMetaEditor
+from ocf.errors import ForbiddenError, NotFoundError, OcfError, TooManyRequestsError
+from ocf.feature import BooleanGate, Mutation
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import BaseMutator, Edits, Handlers, Kind, StaticBuilder, configmap, deployment, hpa, pdb, secret
+from ocf.primitives import networkpolicy as policy
+from ocf.runtime import posting
+from ocf.runtime.crds import Preserve, Version, crd
+from ocf.runtime.rbac import EVENTS, Account, Privilege, privileges, roles
+from ocf.testing.envtest import ControlPlane
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from kubernetes.client import V1PriorityClass
+
+    from ocf.cluster import Cluster
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.envtest.programs import Programs
+
+GROUP: Final = "rbac.example.com"
+LABELS: Final = {"app": "web"}
+
+
+class Shop(BaseModel):
+    spec: Annotated[dict[str, Any], Preserve()] = {}
+    status: Annotated[dict[str, Any] | None, Preserve()] = None
+
+
+class PriorityMutator(BaseMutator):
+    edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
+
+
+PRIORITY: Kind[V1PriorityClass, PriorityMutator] = Kind(
+    "scheduling.k8s.io/v1", "PriorityClass", "V1PriorityClass", PriorityMutator, cluster_scoped=True
+)
+
+
+class PriorityBuilder(StaticBuilder["V1PriorityClass", PriorityMutator]):
+    def __init__(self, base: Manifest) -> None:
+        super().__init__(base, PRIORITY, Handlers())
+
+
+DEFINITION: Final = crd(GROUP, Version("v1", Shop))
+
+
+def manifest(api_version: str, kind: str, name: str, namespace: str = "", **content: Any) -> Manifest:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
+
+
+def shop(namespace: str) -> Manifest:
+    return manifest(f"{GROUP}/v1", "Shop", "corner", namespace)
+
+
+def workload(namespace: str) -> Manifest:
+    template = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
+    spec = {"selector": {"matchLabels": LABELS}, "template": template}
+    return manifest("apps/v1", "Deployment", "web", namespace, spec=spec)
+
+
+def autoscaler(namespace: str) -> Manifest:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    spec = {"scaleTargetRef": target, "maxReplicas": 3}
+    return manifest("autoscaling/v2", "HorizontalPodAutoscaler", "web", namespace, spec=spec)
+
+
+def budget(namespace: str) -> Manifest:
+    return manifest("policy/v1", "PodDisruptionBudget", "old", namespace, spec={"minAvailable": 1})
+
+
+def isolation(namespace: str) -> Manifest:
+    return manifest("networking.k8s.io/v1", "NetworkPolicy", "kept", namespace, spec={"podSelector": {}})
+
+
+def priority(namespace: str) -> Manifest:
+    return manifest("scheduling.k8s.io/v1", "PriorityClass", namespace, value=5)
+
+
+def web(namespace: str, *, on: bool = True, version: str = "1", suspended: bool = False) -> Component:
+    """A component with something of everything that becomes of resources."""
+    labelled: Mutation[deployment.Mutator] = Mutation(
+        "labelled", lambda m: m.edit_object_metadata(lambda meta: meta.ensure_label("version", version))
+    )
+    credentials = manifest("v1", "Secret", "credentials", namespace)
+    settings = manifest("v1", "ConfigMap", "settings", namespace, data={"a": "b"})
+    return (
+        component.Builder("web", condition_type="WebReady")
+        .with_resource(secret.Builder(credentials).build(), read_only=True)
+        .with_resource(configmap.Builder(settings).build(), unowned=True)
+        .with_resource(deployment.Builder(workload(namespace)).with_mutation(labelled).build())
+        .with_resource(hpa.Builder(autoscaler(namespace)).build())
+        .with_resource(pdb.Builder(budget(namespace)).build(), delete_when=True)
+        .with_resource(policy.Builder(isolation(namespace)).build(), orphan_when=True)
+        .with_resource(PriorityBuilder(priority(namespace)).build())
+        .with_feature_gate(BooleanGate(on))
+        .suspend(suspended)
+        .build()
+    )
+
+
+def needed(namespace: str, *, fixed: bool = False, enforced: bool = False) -> frozenset[Privilege]:
+    return EVENTS | privileges(
+        [web(namespace), web(namespace, on=False)],
+        owner=ObjectKey.of(shop(namespace)),
+        watches=[("v1", "Service")],
+        definitions=[DEFINITION],
+        fixed=fixed,
+        enforced=enforced,
+    )
+
+
+@dataclass
+class Stage:
+    """What an administrator sets up: a namespace with everything that the life of a component begins with."""
+
+    admin: ApiServerCluster
+    plane: ControlPlane
+    namespace: str
+    uids: dict[str, str] = field(default_factory=dict)
+
+    async def set_up(self) -> None:
+        owner = await self.admin.create(shop(self.namespace), field_manager="admin")
+        reference = {key: owner[key] for key in ("apiVersion", "kind")}
+        reference |= {"name": "corner", "uid": owner["metadata"]["uid"], "controller": True}
+        for one in (budget(self.namespace), isolation(self.namespace)):
+            one["metadata"]["ownerReferences"] = [reference]
+            await self.admin.create(one, field_manager="admin")
+        for kind, name in (("Secret", "credentials"), ("Service", "other")):
+            content = {} if kind == "Secret" else {"spec": {"ports": [{"port": 1}]}}
+            await self.admin.create(manifest("v1", kind, name, self.namespace, **content), field_manager="admin")
+
+    async def grant(self, granted: Iterable[Privilege]) -> Path:
+        """Give a new user privileges, and return a kubeconfig for them."""
+        user = f"system:serviceaccount:{self.namespace}:operator"
+        account = Account("operator", self.namespace)
+        written = roles(granted, name=f"operator-{self.namespace}", account=account, namespaces=[self.namespace])
+        for one in written:
+            await self.admin.create(one, field_manager="admin")
+        return await asyncio.to_thread(self.plane.kubeconfig_for, user, "system:serviceaccounts")
+
+    async def tidy(self) -> None:
+        for one in (shop(self.namespace), priority(self.namespace)):
+            try:
+                key = ObjectKey.of(one)
+                patch = {"metadata": {"finalizers": None}}
+                if key.kind == "Shop":
+                    await self.admin.patch(key, patch, patch_type=PatchType.MERGE, field_manager="admin")
+                await self.admin.delete(key)
+            except NotFoundError:
+                continue
+
+
+async def first(cluster: Cluster, api_version: str, kind: str, namespace: str) -> None:
+    await cluster.list(api_version, kind, namespace=namespace)
+    events = cluster.watch(api_version, kind, resource_version="0", namespace=namespace)
+    async for _ in events:
+        break
+    await events.aclose()  # type: ignore[attr-defined]  # every implementation gives a generator
+
+
+def passes(namespace: str) -> Iterator[Component]:
+    yield web(namespace)
+    yield web(namespace, version="2")
+    yield web(namespace, version="2", suspended=True)
+    yield web(namespace, version="2")
+    yield web(namespace, on=False)
+    yield web(namespace)
+
+
+async def live(stage: Stage, cluster: Cluster) -> None:
+    """Go through the life of a component; raises what forbids a part of it."""
+    namespace, owner = stage.namespace, ObjectKey.of(shop(stage.namespace))
+    await first(cluster, owner.api_version, owner.kind, namespace)
+    await first(cluster, "v1", "Service", namespace)
+    async with posting(cluster, controller=f"{GROUP}/operator") as events:
+        for one in passes(namespace):
+            async with reconciling(await cluster.get(owner), cluster, recorder=events) as context:
+                await finalize(context, one)
+                await one.reconcile(context)
+            await events.flush()
+    if events.dropped:
+        raise ForbiddenError("an event was refused", code=403)
+    await stage.admin.delete(owner)
+    async with reconciling(await cluster.get(owner), cluster) as context:
+        assert await finalize(context, web(namespace)) is not None
+
+
+def forbidden(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, ForbiddenError):
+        error = error.__cause__
+    return error is not None
+
+
+async def effective(cluster: Cluster, namespace: str) -> None:
+    """Wait until the server knows a binding, which it learns a moment after it is stored."""
+    for _ in range(100):
+        try:
+            await cluster.list(f"{GROUP}/v1", "Shop", namespace=namespace)
+            await cluster.get(ObjectKey("scheduling.k8s.io/v1", "PriorityClass", "system-node-critical"))
+        except (NotFoundError, TooManyRequestsError):
+            return
+        except ForbiddenError:
+            await asyncio.sleep(0.02)  # the server tells nobody
+        else:
+            return
+    return
+
+
+async def attempt(
+    admin: ApiServerCluster, plane: ControlPlane, without: Privilege | None = None, **more: bool
+) -> OcfError | None:
+    """Live a life with all privileges but one; return what went wrong."""
+    with plane.namespace("rbac-") as namespace:
+        stage = Stage(admin, plane, namespace)
+        await stage.set_up()
+        granted = needed(namespace, **more) - {without}
+        async with await plane.cluster(await stage.grant(granted)) as cluster:
+            await effective(cluster, namespace)
+            try:
+                await live(stage, cluster)
+            except OcfError as error:
+                return error
+            finally:
+                await stage.tidy()
+    return None
+
+
+async def defined(admin: ApiServerCluster) -> None:
+    await admin.apply(DEFINITION, field_manager="admin")
+    for _ in range(200):
+        try:
+            await admin.list(f"{GROUP}/v1", "Shop")
+        except (NotFoundError, TooManyRequestsError):
+            await asyncio.sleep(0.05)  # the server tells nobody
+        else:
+            return
+
+
+@pytest.mark.parametrize("fixed", [False, True])
+async def test_nothing_is_forbidden(
+    envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster, *, fixed: bool
+) -> None:
+    """Also where only objects of known names are allowed for: an apply that creates is judged by name, too."""
+    await defined(envtest_cluster)
+
+    assert await attempt(envtest_cluster, envtest_plane, fixed=fixed) is None
+
+
+async def test_every_privilege_is_needed(envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster) -> None:
+    await defined(envtest_cluster)
+    wanted = sorted(needed("any"))
+    errors = [(one, await attempt(envtest_cluster, envtest_plane, without=one)) for one in wanted]
+
+    assert [one for one, error in errors if not forbidden(error)] == []
+
+
+async def test_where_owner_references_are_enforced_the_finalizers_are_needed(envtest_programs: Programs) -> None:
+    arguments = {"enable-admission-plugins": "OwnerReferencesPermissionEnforcement"}
+    async with ControlPlane(envtest_programs, server_arguments=arguments) as plane, await plane.cluster() as admin:
+        await defined(admin)
+
+        assert forbidden(await attempt(admin, plane))
+        assert await attempt(admin, plane, enforced=True) is None
