@@ -4,14 +4,15 @@ Whatever wraps a cluster wraps any cluster. The ways things go wrong are a modul
 and so are the fixtures for pytest, `ocf.testing.plugin`: nothing else in this room needs pytest.
 """
 
+from ocf.cluster.interception import InterceptingCluster
 from ocf.testing.clock import VirtualClock
 from ocf.testing.conditions import Finding, Rule, Severity, lint_conditions
 from ocf.testing.disturbances import DisturbanceReport, DisturbedWrite, disturb_each_write
 from ocf.testing.faults import Fault
 from ocf.testing.faulty import FaultyCluster, Injection
 from ocf.testing.goldens import Subject, assert_golden, serialize
-from ocf.testing.interception import InterceptingCluster
 from ocf.testing.matrix import MatrixCase, VersionMatrix
+from ocf.testing.matrix_file import load_matrix
 from ocf.testing.processes import Disturbance, SimulatedCrash
 from ocf.testing.quiet import Reconcile, assert_quiet
 from ocf.testing.recording import RecordingCluster
@@ -45,6 +46,7 @@ __all__ = [
     "assert_quiet",
     "disturb_each_write",
     "lint_conditions",
+    "load_matrix",
     "serialize",
     "snapshot",
 ]

@@ -38,6 +38,7 @@ class VirtualClock:
 
     def __init__(self, start: datetime = _START) -> None:
         self._now = _in_utc(start)
+        self._elapsed = timedelta(0)
 
     def __repr__(self) -> str:
         return f"VirtualClock({self._now.isoformat()})"
@@ -45,6 +46,10 @@ class VirtualClock:
     def now(self) -> datetime:
         """Return the current instant, aware, in UTC."""
         return self._now
+
+    def elapsed(self) -> timedelta:
+        """Return how much time was let pass; a jump is none."""
+        return self._elapsed
 
     def advance(self, by: timedelta) -> None:
         """Let time pass.
@@ -58,6 +63,7 @@ class VirtualClock:
         if by < timedelta(0):
             raise ConfigError(f"time cannot pass backwards, got {by}; a clock that is set back is `jump(instant)`")
         self._now += by
+        self._elapsed += by
 
     def jump(self, to: datetime) -> None:
         """Show another instant, earlier or later, as a clock does that somebody sets.

@@ -13,10 +13,9 @@ A crash is more than an error. From that moment no request of the dead process a
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
 
-from ocf.cluster import Cluster
-from ocf.cluster.embedded import Request
+from ocf.cluster import Cluster, Request
+from ocf.cluster.interception import describe
 from ocf.errors import ConfigError
-from ocf.testing.interception import describe
 from ocf.testing.processes import Disturbance, Process, SimulatedCrash, World
 from ocf.testing.quiet import Reconcile
 from ocf.testing.snapshots import differences, snapshot

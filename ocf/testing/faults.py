@@ -14,8 +14,7 @@ from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass
 from typing import Final, TypeAlias, TypedDict, Unpack
 
-from ocf.cluster import Subresource
-from ocf.cluster.embedded import Request, Verb
+from ocf.cluster import Request, Subresource, Verb
 from ocf.errors import ApiError, BuildError, api_error
 
 __all__ = [

@@ -8,13 +8,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ocf.cluster import Cluster, EventType, ObjectList, Subresource, WatchEvent, WriteMemory
-from ocf.cluster.embedded import Request, Verb
+from ocf.cluster import Cluster, EventType, ObjectList, Request, Subresource, Verb, WatchEvent, WriteMemory
+from ocf.cluster.interception import InterceptingCluster, describe, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.faults import DroppedEvent, Fault, LostReply, Meanwhile, Refusal, Stale
 from ocf.testing.history import History
-from ocf.testing.interception import InterceptingCluster, describe, is_write, key_of
 
 __all__ = ["FaultyCluster", "Injection"]
 

@@ -4,19 +4,19 @@ A golden says what no single assertion says: that everything else stayed as it w
 so it costs milliseconds, and it is refreshed by one flag, so it costs no typing either.
 """
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
 from ocf.component import Component
 from ocf.concepts import Resource
-from ocf.objects import Manifest, dump_document
+from ocf.objects import Manifest, dump_document, redacted
 from ocf.testing.diffs import unified
-from ocf.testing.redaction import redacted
 
-__all__ = ["Subject", "assert_golden", "compared_with", "refresh", "serialize"]
+__all__ = ["Subject", "assert_golden", "compared_with", "parts_of", "refresh", "serialize"]
 
-Subject: TypeAlias = Resource | Component
-"""What has a golden: a resource, or a component with all its managed resources."""
+Subject: TypeAlias = Resource | Component | Sequence[Component]
+"""What has a golden: a resource, a component with all its managed resources, or the components of one owner."""
 
 
 def serialize(subject: Subject) -> str:
@@ -25,7 +25,8 @@ def serialize(subject: Subject) -> str:
     Guards and the extraction of data do not run: a cell that is needed must be seeded, `with cell.seeded(value):`.
 
     Args:
-        subject: A resource, or a component: of that the managed resources, in the order in which they are applied.
+        subject: A resource; or a component, or several: of these the managed resources, in the order in which they are
+            applied.
 
     Returns:
         One document, or several with `---` between them; empty for a component that manages nothing. Values of Secrets
@@ -62,7 +63,7 @@ def assert_golden(path: str | Path, subject: Subject, *, update: bool = False) -
 
     Args:
         path: The golden file.
-        subject: A resource or a component.
+        subject: A resource, a component, or several components.
         update: Write the file, and its folders, instead of comparing.
 
     Raises:
@@ -109,10 +110,21 @@ def refresh(path: Path, text: str) -> None:
     path.write_bytes(text.encode())
 
 
-def _rendered(subject: Subject) -> list[Manifest]:
-    if isinstance(subject, Component):
-        return subject.preview()
-    return [_without_leftovers(subject.render())]
+def parts_of(subject: Subject) -> Sequence[Resource | Component]:
+    """Return the one resource or component, or the several components.
+
+    Args:
+        subject: What has a golden.
+    """
+    return subject if isinstance(subject, Sequence) else [subject]
+
+
+def _rendered(subject: Subject) -> Iterator[Manifest]:
+    for part in parts_of(subject):
+        if isinstance(part, Component):
+            yield from part.preview()
+        else:
+            yield _without_leftovers(part.render())
 
 
 def _without_leftovers(manifest: Manifest) -> Manifest:

@@ -13,16 +13,17 @@ All of it is plain functions of values; `cases` hands them to any test runner::
         case.check(update=update_goldens)
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
-from ocf.concepts import MutationInspector
+from ocf.concepts import Data, MutationInspector
 from ocf.errors import BuildError
 from ocf.objects import dump_document
-from ocf.testing.goldens import Subject, compared_with, refresh, serialize
+from ocf.testing.goldens import Subject, compared_with, parts_of, refresh, serialize
 from ocf.testing.regimes import (
     Fixture,
     Regime,
@@ -85,8 +86,9 @@ class VersionMatrix(Generic[SpecT]):
         directory: Where the goldens lie: `<fixture>/<representative>.yaml`, and `manifest.yaml`.
         versions: The supported versions; the first of a regime is its representative.
         fixtures: The configurations.
-        build: Builds a resource or a component from a version and a fixture's spec.
+        build: Builds a resource, a component, or the components of one owner from a version and a fixture's spec.
         exclude: Mutations that no fixture requires, on purpose.
+        data: What data cells hold while a case runs.
 
     Raises:
         BuildError: With everything that is wrong with these.
@@ -97,6 +99,7 @@ class VersionMatrix(Generic[SpecT]):
     fixtures: Sequence[Fixture[SpecT]]
     build: Callable[[str, SpecT], Subject]
     exclude: Collection[str] = ()
+    data: Mapping[Data[Any], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         problems = list(self._mistakes())
@@ -105,9 +108,21 @@ class VersionMatrix(Generic[SpecT]):
 
     def cases(self) -> tuple[MatrixCase, ...]:
         """Return the tests: one per fixture, one of the manifest, one of completeness. Nothing is built yet."""
-        fixtures = [MatrixCase(fixture.name, self._checks(fixture)) for fixture in self.fixtures]
-        manifest = MatrixCase(_MANIFEST, self._manifest_problems)
-        return (*fixtures, manifest, MatrixCase("every mutation", lambda _: self._accounting()))
+        checks: dict[str, Callable[[bool], Iterator[str]]] = {
+            **{fixture.name: self._checks(fixture) for fixture in self.fixtures},
+            _MANIFEST: self._manifest_problems,
+            "every mutation": lambda _: self._accounting(),
+        }
+        return tuple(MatrixCase(name, self._seeded(check)) for name, check in checks.items())
+
+    def _seeded(self, check: Callable[[bool], Iterator[str]]) -> Callable[[bool], Iterator[str]]:
+        def checked(update: bool) -> Iterator[str]:  # noqa: FBT001 (called by a case)
+            with ExitStack() as stack:
+                for cell, value in self.data.items():
+                    stack.enter_context(cell.seeded(value))
+                yield from check(update)
+
+        return checked
 
     def regimes(self, fixture: Fixture[SpecT]) -> tuple[Regime, ...]:
         """Group the versions by what fires at them.
@@ -126,9 +141,10 @@ class VersionMatrix(Generic[SpecT]):
     def _at(self, version: str, fixture: Fixture[SpecT]) -> _Built:
         try:
             subject = self.build(version, fixture.spec)
-            if not isinstance(subject, MutationInspector):
-                return _Built(version, subject, (), ())
-            return _Built(version, subject, tuple(subject.registered_mutations), tuple(subject.firing_set()))
+            inspectors = [part for part in parts_of(subject) if isinstance(part, MutationInspector)]
+            registered = dict.fromkeys(chain.from_iterable(each.registered_mutations for each in inspectors))
+            firing = dict.fromkeys(chain.from_iterable(each.firing_set() for each in inspectors))
+            return _Built(version, subject, tuple(registered), tuple(firing))
         except Exception as error:
             error.add_note(f"while building fixture {fixture.name} at version {version}")
             raise

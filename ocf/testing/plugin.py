@@ -5,7 +5,8 @@ It is switched on where it is wanted, in the `conftest.py` at the root of the te
     pytest_plugins = ["ocf.testing.plugin"]
 
 Every fixture can be overridden in a `conftest.py`, a module or a class, as pytest's own: to have kinds and namespaces
-of one's own in the cluster, override `cluster_kinds` and `cluster_namespaces`.
+of one's own in the cluster, override `cluster_kinds` and `cluster_namespaces`. The fixtures for a real API server are
+those of `ocf.testing.envtest`; they cost nothing until a test asks for one.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,17 +17,37 @@ import pytest
 
 from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.testing.clock import VirtualClock
+from ocf.testing.envtest.fixtures import (
+    Envtest,
+    RunControllers,
+    envtest,
+    envtest_cluster,
+    envtest_controllers,
+    envtest_feature_gates,
+    envtest_plane,
+    envtest_programs,
+    pytest_runtest_makereport,
+)
 from ocf.testing.goldens import Subject, assert_golden
 
 __all__ = [
+    "Envtest",
     "GoldenCheck",
+    "RunControllers",
     "clock",
     "cluster",
     "cluster_kinds",
     "cluster_namespaces",
+    "envtest",
+    "envtest_cluster",
+    "envtest_controllers",
+    "envtest_feature_gates",
+    "envtest_plane",
+    "envtest_programs",
     "golden",
     "golden_directory",
     "pytest_addoption",
+    "pytest_runtest_makereport",
     "update_goldens",
 ]
 

@@ -7,11 +7,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ocf.cluster import Cluster, WriteMemory
-from ocf.cluster.embedded import Request, Verb
+from ocf.cluster import Cluster, Request, Verb, WriteMemory
+from ocf.cluster.interception import InterceptingCluster, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, get_field
-from ocf.testing.interception import InterceptingCluster, is_write, key_of
 
 __all__ = ["Disturbance", "Process", "SimulatedCrash", "World"]
 

@@ -6,11 +6,10 @@ with whoever changes it back. Both are invisible until somebody counts.
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
-from ocf.cluster import Cluster
-from ocf.cluster.embedded import Request
+from ocf.cluster import Cluster, Request
+from ocf.cluster.interception import describe, key_of
 from ocf.component import Result
 from ocf.errors import ConfigError
-from ocf.testing.interception import describe, key_of
 from ocf.testing.recording import RecordingCluster
 
 __all__ = ["Reconcile", "assert_quiet"]

@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from ocf.cluster import Cluster, WriteMemory
-from ocf.cluster.embedded import Request, RequestLog
+from ocf.cluster import Cluster, Request, RequestLog, WriteMemory
+from ocf.cluster.interception import InterceptingCluster, is_write
 from ocf.errors import ApiError
-from ocf.testing.interception import InterceptingCluster, is_write
 
 __all__ = ["RecordingCluster"]
 

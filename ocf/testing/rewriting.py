@@ -7,8 +7,8 @@ yours does is one test: put this cluster under it and demand that it comes to re
 from collections.abc import Callable
 
 from ocf.cluster import Cluster, Subresource, WriteMemory
+from ocf.cluster.interception import InterceptingCluster
 from ocf.objects import Manifest, copy_json
-from ocf.testing.interception import InterceptingCluster
 
 __all__ = ["RewritingCluster"]
 

@@ -12,9 +12,8 @@ from typing import Any, Final
 
 from ocf.cluster import Cluster
 from ocf.errors import NotFoundError
-from ocf.objects import Manifest, ObjectKey, dump_document
+from ocf.objects import Manifest, ObjectKey, dump_document, redacted
 from ocf.testing.diffs import unified
-from ocf.testing.redaction import redacted
 
 __all__ = ["differences", "snapshot"]
 

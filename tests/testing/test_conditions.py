@@ -183,6 +183,7 @@ def test_nothing_breaks_the_linter(conditions: list[Any], previous: list[Any]) -
     assert all(str(finding) for finding in findings)
 
 
+@pytest.mark.promise("condition-rules")
 async def test_the_conditions_of_a_component_are_good(operator: Operator, cluster: EmbeddedCluster) -> None:
     await operator.reconcile(cluster)
     first = (await cluster.get(operator.shop))["status"]["conditions"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Subresource
-from ocf.cluster.embedded import EmbeddedCluster, Verb
+from ocf.cluster import Cluster, PatchType, Subresource, Verb
+from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component
 from ocf.errors import ConfigError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, copy_json
@@ -61,6 +61,8 @@ async def report(cluster: Cluster, key: ObjectKey, status: Manifest) -> None:
 
 
 class TestComponents:
+    @pytest.mark.promise("refused-write", runs="every write of a creation, each in 4 ways")
+    @pytest.mark.promise("crash")
     async def test_end_the_same_whatever_happens_to_a_write(
         self, operator: Operator, new_cluster: Callable[[], Awaitable[Cluster]]
     ) -> None:

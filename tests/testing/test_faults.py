@@ -2,8 +2,7 @@
 
 import pytest
 
-from ocf.cluster import Subresource
-from ocf.cluster.embedded import Request, Verb
+from ocf.cluster import Request, Subresource, Verb
 from ocf.errors import (
     ApiError,
     BuildError,

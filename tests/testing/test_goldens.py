@@ -78,6 +78,7 @@ class TestSerialize:
         told = {"kind": "X", "metadata": {"creationTimestamp": "2026-01-01T00:00:00Z"}, "status": {"a": 1}}
         assert load_document(serialize(Plain(told))) == told
 
+    @pytest.mark.promise("secrets")
     def test_secrets_are_redacted(self) -> None:
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "a"}, "stringData": {"token": "hunter2"}}
         assert "hunter2" not in serialize(Plain(secret))

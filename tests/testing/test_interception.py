@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import Cluster, PatchType, Preconditions, Subresource, WatchEvent, WriteMemory
-from ocf.cluster.embedded import EmbeddedCluster, Request, Verb
+from ocf.cluster import Cluster, PatchType, Preconditions, Request, Subresource, Verb, WatchEvent, WriteMemory
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.cluster.interception import describe, is_write
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import InterceptingCluster
-from ocf.testing.interception import describe, is_write
 
 if TYPE_CHECKING:
     from tests.testing.conftest import Operator

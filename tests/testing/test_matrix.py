@@ -11,7 +11,7 @@ import pytest
 
 from ocf import component
 from ocf.component import Component
-from ocf.concepts import Resource
+from ocf.concepts import Data, Resource
 from ocf.errors import BuildError
 from ocf.feature import Gate, VersionGate
 from ocf.objects import Manifest, load_document
@@ -132,6 +132,44 @@ class TestGoldens:
 
         run(matrix, update=True)
         assert run(replace(matrix, build=whole)) == {}
+
+    def test_several_components_are_serialized_together(
+        self, matrix: VersionMatrix[bool], build: Callable[[str, bool], deployment.Resource]
+    ) -> None:
+        """An operator is the components of one owner; a mutation of any of them parts the versions."""
+
+        def both(version: str, tls: bool) -> list[Component]:
+            builders = [component.Builder(name, condition_type=f"{name}Ready") for name in ("Front", "Back")]
+            return [builder.with_resource(build(version, tls)).build() for builder in builders]
+
+        several: VersionMatrix[bool] = replace(matrix, build=both)
+        for case in several.cases():
+            case.check(update=True)
+        text = (Path(several.directory) / "plain" / "1.8.0.yaml").read_text(encoding="utf-8")
+        assert text.count("kind: Deployment") == 2
+        assert [regime.versions for regime in several.regimes(several.fixtures[0])] == [
+            ("1.8.0", "1.9.0"),
+            ("2.0.0", "2.1.0"),
+        ]
+
+    def test_data_is_there_while_a_case_runs_and_no_longer(
+        self, matrix: VersionMatrix[bool], web_base: Manifest
+    ) -> None:
+        zone = Data[str]("zone")
+
+        def zoned(version: str, tls: bool) -> deployment.Resource:
+            def mutate(m: deployment.Mutator) -> None:
+                m.edit_object_metadata(lambda meta: meta.ensure_label("zone", zone.require()))
+
+            del version, tls
+            return deployment.Builder(web_base).with_mutation(deployment.Mutation("zone", mutate)).build()
+
+        fixtures = [Fixture(name="plain", spec=False, requires=["zone"])]
+        seeded: VersionMatrix[bool] = replace(matrix, build=zoned, fixtures=fixtures, data={zone: "north"})
+        for case in seeded.cases():
+            case.check(update=True)
+        assert "zone: north" in (Path(seeded.directory) / "plain" / "1.8.0.yaml").read_text(encoding="utf-8")
+        assert not zone.is_set
 
     def test_a_resource_without_mutations_is_one_regime(self, matrix: VersionMatrix[bool], web_base: Manifest) -> None:
         class Fixed:

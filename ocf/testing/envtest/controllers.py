@@ -1,0 +1,27 @@
+"""Which controllers a controller manager can run."""
+
+from enum import StrEnum
+
+__all__ = ["Controller"]
+
+
+class Controller(StrEnum):
+    """A controller of kube-controller-manager, by the name it has there.
+
+    These are the ones that tests of operators want most. Every other name that `kube-controller-manager --help` lists
+    is taken as well, as a text.
+    """
+
+    CLUSTER_ROLE_AGGREGATION = "clusterrole-aggregation-controller"
+    CRON_JOB = "cronjob-controller"
+    DAEMON_SET = "daemonset-controller"
+    DEPLOYMENT = "deployment-controller"
+    DISRUPTION = "disruption-controller"
+    ENDPOINT_SLICE = "endpointslice-controller"
+    GARBAGE_COLLECTOR = "garbage-collector-controller"
+    HORIZONTAL_POD_AUTOSCALER = "horizontal-pod-autoscaler-controller"
+    JOB = "job-controller"
+    NAMESPACE = "namespace-controller"
+    REPLICA_SET = "replicaset-controller"
+    SERVICE_ACCOUNT = "serviceaccount-controller"
+    STATEFUL_SET = "statefulset-controller"

@@ -1,0 +1,50 @@
+"""Running kubectl, apart from what the user has at home."""
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from ocf.errors import ConfigError
+
+__all__ = ["kubectl"]
+
+_SECONDS: Final = 120.0
+
+
+def kubectl(program: Path, arguments: Sequence[str], *, home: Path, kubeconfig: Path, stdin: str = "") -> str:
+    """Run kubectl and return what it prints.
+
+    Args:
+        program: The file.
+        arguments: As on its command line.
+        home: Where it keeps its cache, instead of in the user's home; the user's preferences are not read.
+        kubeconfig: Who we are.
+        stdin: What it reads.
+
+    Returns:
+        Its standard output.
+
+    Raises:
+        ConfigError: If it fails or takes longer than two minutes; with what it says.
+    """
+    command = [str(program), *arguments]
+    ours = {"HOME": str(home), "KUBECONFIG": str(kubeconfig), "KUBECACHEDIR": str(home / "cache"), "KUBERC": "off"}
+    try:
+        done = subprocess.run(  # noqa: S603 (a program of ours, with the caller's arguments)
+            command,
+            input=stdin,
+            env={**os.environ, **ours},
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        raise ConfigError(f"kubectl {' '.join(arguments)}: not done after {_SECONDS:g} s") from error
+    except OSError as error:
+        raise ConfigError(f"{program} cannot be run: {error.strerror}") from error
+    if done.returncode:
+        raise ConfigError(f"kubectl {' '.join(arguments)}: code {done.returncode}: {done.stderr.strip()}")
+    return done.stdout

@@ -1,0 +1,76 @@
+"""Which versions the programs have, and what their folder in the cache is called."""
+
+import platform
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+__all__ = ["PINNED", "Machine", "Release", "cache_folder"]
+
+_ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """A system and a processor, in Go's words.
+
+    Args:
+        system: Such as `linux` or `darwin`.
+        architecture: Such as `amd64` or `arm64`.
+    """
+
+    system: str
+    architecture: str
+
+    @classmethod
+    def here(cls) -> "Machine":
+        """Return the one we run on."""
+        name = platform.machine().lower()
+        return cls(sys.platform, _ARCHITECTURES.get(name, name))
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """Versions that belong together.
+
+    Args:
+        kubernetes: Version of Kubernetes, without `v`.
+        etcd: Version of etcd, without `v`.
+        go: The oldest Go that builds them, as their modules demand.
+
+    Example:
+        >>> Release("1.36.3", "3.7.3", go="1.26").folder_name(Machine("linux", "amd64"))
+        '1.36.3-etcd-3.7.3-linux-amd64'
+    """
+
+    kubernetes: str
+    etcd: str
+    go: str
+
+    def folder_name(self, machine: Machine) -> str:
+        """Return the name of the folder with the programs of this release for a machine."""
+        return f"{self.kubernetes}-etcd-{self.etcd}-{machine.system}-{machine.architecture}"
+
+
+PINNED: Final = Release(kubernetes="1.36.3", etcd="3.7.3", go="1.26")
+"""What `make envtest` provides."""
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder that holds one folder per release and machine.
+
+    Args:
+        environ: The environment; `XDG_CACHE_HOME` counts if it is an absolute path, as the XDG specification has it.
+
+    Returns:
+        The folder, which need not exist.
+
+    Example:
+        >>> str(cache_folder({"XDG_CACHE_HOME": "/var/cache/me"}))
+        '/var/cache/me/ocf/envtest'
+    """
+    chosen = Path(environ.get("XDG_CACHE_HOME", ""))
+    home = Path(environ["HOME"]) if environ.get("HOME") else Path.home()
+    return (chosen if chosen.is_absolute() else home / ".cache") / "ocf" / "envtest"

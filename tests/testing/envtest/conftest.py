@@ -1,0 +1,100 @@
+"""Folders with programs that do nothing, a Go that builds such programs, and waiting for what other processes do."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from ocf.testing.envtest import Program
+
+Eventually = Callable[[Callable[[], object]], None]
+MakePrograms = Callable[[Path, Iterable[Program]], Path]
+
+GO = """#!/bin/sh
+# Stands in for Go: answers what is asked of it, and writes what it is told to build.
+echo "$1 $GOFLAGS" >> {folder}/asked
+case "$1 $2" in
+  "env GOVERSION") printf '%s\\n' "{version}" "{toolchain}" ;;
+  "list -m") printf '{{"GoMod": "%s"}}\\n' {folder}/published.mod ;;
+  "list "*) printf 'go: downloading example.com/a v1\\nfmt\\nexample.com/a\\n' ;;
+  "build "*)
+    {build}
+    while [ "$1" != -o ]; do shift; done
+    printf '#!/bin/sh\\n' > "$2"
+    chmod +x "$2"
+    printf 'fmt\\nexample.com/a\\n' ;;
+esac
+"""
+
+
+def executable(file: Path, text: str = "#!/bin/sh\n") -> Path:
+    file.write_text(text)
+    file.chmod(0o755)
+    return file
+
+
+@pytest.fixture
+def make_programs() -> MakePrograms:
+    """Give a function that fills a folder with programs, by default with all of them."""
+
+    def make(folder: Path, programs: Iterable[Program]) -> Path:
+        folder.mkdir(parents=True, exist_ok=True)
+        for program in programs:
+            executable(folder / program)
+        return folder
+
+    return make
+
+
+class FakeGo:
+    """A script that is run in the place of Go."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        (folder / "published.mod").write_text("module published\n")
+        self._folder = folder
+        self.command = str(folder / "go")
+        self.write()
+
+    def write(self, *, version: str = "go1.26.8", toolchain: str = "local", build: str = ":") -> None:
+        text = GO.format(folder=self._folder, version=version, toolchain=toolchain, build=build)
+        executable(Path(self.command), text)
+
+    @property
+    def asked(self) -> list[str]:
+        """The verb and the flags of each run, in order."""
+        file = self._folder / "asked"
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def fake_go(tmp_path: Path) -> FakeGo:
+    return FakeGo(tmp_path / "go")
+
+
+@pytest.fixture
+def eventually() -> Eventually:
+    """Give a function that waits until something holds, for what happens in other processes."""
+
+    def wait(holds: Callable[[], object]) -> None:
+        deadline = time.monotonic() + 30
+        while not holds():
+            assert time.monotonic() < deadline, "it did not come to hold within 30 s"
+            threading.Event().wait(0.02)
+
+    return wait
+
+
+@pytest.fixture
+def gone() -> Callable[[int], bool]:
+    """Give a function that tells whether a process has ended, or is only kept for its parent to notice."""
+
+    def look(process: int) -> bool:
+        try:
+            return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+        except OSError:
+            return True
+
+    return look

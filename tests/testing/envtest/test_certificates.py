@@ -1,0 +1,90 @@
+"""Certificates say who somebody is, and that we say so."""
+
+from __future__ import annotations
+
+import builtins
+import ssl
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+
+from ocf.errors import ConfigError
+from ocf.testing.envtest.certificates import Authority
+
+
+@pytest.fixture
+def authority(tmp_path: Path) -> Authority:
+    return Authority(tmp_path)
+
+
+def read(file: Path) -> x509.Certificate:
+    return x509.load_pem_x509_certificate(file.read_bytes())
+
+
+def test_a_user_is_the_common_name_and_groups_are_organizations(authority: Authority) -> None:
+    subject = read(authority.client("system:node:a", ["dev", "ops"]).certificate).subject
+    assert [part.value for part in subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)] == ["system:node:a"]
+    assert [part.value for part in subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)] == ["dev", "ops"]
+
+
+def test_every_certificate_has_files_of_its_own(authority: Authority) -> None:
+    """Also where names differ in what file names cannot have, or somebody takes the administrator's."""
+    pairs = [authority.client(user) for user in ("a:b", "a/b", "a-b", "a-b", "../a")]
+    assert len({pair.key for pair in pairs} | {pair.certificate for pair in pairs}) == 10
+    assert {pair.key.parent for pair in pairs} == {authority.certificate.parent}
+
+
+def test_keys_are_for_us_only(authority: Authority) -> None:
+    keys = [authority.client("a").key, authority.server("b").key, authority.signing_keys("c").key]
+    assert {key.stat().st_mode & 0o777 for key in keys} == {0o600}
+
+
+def shake_hands(server: ssl.SSLObject, client: ssl.SSLObject, exchange: Callable[[], None]) -> None:
+    for _ in range(4):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                exchange()
+
+
+def test_a_server_and_a_client_of_one_authority_accept_each_other_under_strict_rules(authority: Authority) -> None:
+    pair, mine = authority.server("server"), authority.client("me")
+    serving = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=authority.certificate)
+    serving.verify_mode = ssl.CERT_REQUIRED
+    serving.load_cert_chain(pair.certificate, pair.key)
+    asking = ssl.create_default_context(cafile=authority.certificate)
+    asking.load_cert_chain(mine.certificate, mine.key)
+    for context in (serving, asking):
+        context.verify_flags |= ssl.VERIFY_X509_STRICT
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = serving.wrap_bio(to_server, to_client, server_side=True)
+    client = asking.wrap_bio(to_client, to_server, server_hostname="127.0.0.1")
+    shake_hands(server, client, lambda: None)
+    assert server.version() == client.version() == "TLSv1.3"
+    assert server.getpeercert() is not None
+
+
+def test_without_cryptography_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real = builtins.__import__
+
+    def without(name: str, *rest: Any) -> Any:
+        if name.startswith("cryptography"):
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.raises(ConfigError, match="needs the package cryptography: pip install"):
+        Authority(tmp_path)
+
+
+def test_importing_the_room_loads_nothing_that_only_a_start_needs() -> None:
+    heavy = {"pytest", "cryptography", "kubernetes", "rich.progress"}
+    program = f"import ocf.testing.envtest, sys; print({heavy} & sys.modules.keys() or 'none')"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
+    assert done.stdout.strip() == "none"

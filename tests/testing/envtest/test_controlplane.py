@@ -1,0 +1,339 @@
+"""A control plane is there within its block, ready, ours alone, and gone afterwards."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing.envtest import Controller, ControlPlane, Programs
+from ocf.testing.plugin import Envtest, RunControllers
+
+if TYPE_CHECKING:
+    from ocf.cluster.apiserver import ApiServerCluster
+    from tests.testing.envtest.conftest import Eventually
+
+# Starts a control plane with a controller manager, tells where its files are, and is killed.
+KILLED = """
+import os, signal
+from ocf.testing.envtest import ControlPlane, Controller
+
+plane = ControlPlane()
+plane.start()
+with plane.controllers(Controller.REPLICA_SET):
+    print(plane.kubeconfig.parent, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+PREFERENCES = """
+apiVersion: kubectl.config.k8s.io/v1beta1
+kind: Preference
+defaults:
+- command: get
+  options:
+  - name: output
+    default: json
+"""
+
+
+def of_folder(folder: Path) -> list[int]:
+    """Return the processes that were started with this folder on their command line."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if str(folder).encode() in each.read_bytes():
+                found.append(int(each.parent.name))
+        except OSError:  # it has ended meanwhile
+            continue
+    return found
+
+
+def left_in(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+def workload(name: str, namespace: str) -> Manifest:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": name}},
+            "template": {
+                "metadata": {"labels": {"app": name}},
+                "spec": {"containers": [{"name": "app", "image": "app:1"}]},
+            },
+        },
+    }
+
+
+class TestLife:
+    async def test_it_is_ready_inside_of_its_block_and_gone_after_it(
+        self, envtest_programs: Programs, eventually: Eventually
+    ) -> None:
+        async with ControlPlane(envtest_programs, feature_gates={"HPAScaleToZero": True}) as plane:
+            folder = plane.kubeconfig.parent
+            assert folder.stat().st_mode & 0o777 == 0o700
+            assert of_folder(folder)
+            with plane.namespace() as namespace:
+                async with await plane.cluster() as cluster:
+                    hpa = {
+                        "apiVersion": "autoscaling/v2",
+                        "kind": "HorizontalPodAutoscaler",
+                        "metadata": {"name": "web", "namespace": namespace},
+                        "spec": {
+                            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                            "minReplicas": 0,
+                            "maxReplicas": 3,
+                            "metrics": [
+                                {
+                                    "type": "External",
+                                    "external": {"metric": {"name": "q"}, "target": {"type": "Value", "value": "1"}},
+                                }
+                            ],
+                        },
+                    }
+                    stored = await cluster.create(hpa, field_manager="test")
+                    assert stored["spec"]["minReplicas"] == 0, "only with its feature gate"
+        assert not folder.exists()
+        eventually(lambda: not of_folder(folder))
+        with pytest.raises(ConfigError, match="not running; use it inside of its `with` block"):
+            _ = plane.url
+
+    @pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up in /proc")
+    def test_when_we_are_killed_nothing_is_left(self, envtest_programs: Programs, eventually: Eventually) -> None:
+        if envtest_programs.missing:
+            pytest.skip("needs all programs")
+        done = subprocess.run(  # noqa: S603 (ours)
+            [sys.executable, "-c", KILLED], capture_output=True, text=True, check=False
+        )
+        folder = Path(done.stdout.strip())
+        assert done.returncode == -signal.SIGKILL, done.stderr
+        assert folder.name.startswith("ocf-envtest-")
+        eventually(lambda: not of_folder(folder))
+        eventually(lambda: not folder.exists())
+
+    def test_a_port_in_use_is_passed_over(self, envtest_programs: Programs) -> None:
+        """Etcd finds the first port taken, and the API server the third."""
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            used = taken.getsockname()[1]
+            asked: list[int] = []
+
+            def ports() -> int:
+                asked.append(used if len(asked) in (0, 2) else _free())
+                return asked[-1]
+
+            with ControlPlane(envtest_programs, ports=ports) as plane:
+                assert len(asked) == 4
+                assert plane.url == f"https://127.0.0.1:{asked[3]}"
+
+    def test_a_server_that_refuses_its_flags_says_so_and_nothing_is_left(
+        self, envtest_programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        plane = ControlPlane(envtest_programs, server_arguments={"no-such-flag": "1"})
+        with pytest.raises(
+            ConfigError, match=r"kube-apiserver ended with code 1 (.*\n)*.*unknown flag: --no-such-flag"
+        ):
+            plane.start()
+        assert left_in(tmp_path) == []
+        assert of_folder(tmp_path) == []
+
+    async def test_giving_up_while_it_starts_leaves_nothing(
+        self, envtest_programs: Programs, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+        reached, ports = threading.Event(), [_free(), _free()]
+
+        def port() -> int:
+            if len(ports) == 1:  # etcd is up, the API server comes now
+                reached.set()
+            return ports.pop()
+
+        entering = asyncio.ensure_future(ControlPlane(envtest_programs, ports=port).__aenter__())
+        await asyncio.to_thread(reached.wait)
+        entering.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await entering
+        assert left_in(tmp_path) == []
+        assert of_folder(tmp_path) == []
+
+    def test_it_is_not_started_twice(self, envtest_plane: ControlPlane) -> None:
+        with pytest.raises(ConfigError, match="running already"):
+            envtest_plane.start()
+
+    def test_without_programs_it_says_what_to_do(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        with pytest.raises(ConfigError, match=r"no control plane is installed: run `make envtest` \(.*\), or set KUBE"):
+            ControlPlane().start()
+
+
+class TestUse:
+    async def test_somebody_else_may_do_what_rbac_says(self, envtest: Envtest) -> None:
+        kubeconfig = envtest.plane.kubeconfig_for("jane", "dev", namespace=envtest.namespace)
+        key = ObjectKey("v1", "ConfigMap", "absent", envtest.namespace)
+        async with await envtest.plane.cluster(kubeconfig) as cluster:
+            with pytest.raises(ForbiddenError):
+                await cluster.get(key)
+            envtest.kubectl("create", "role", "view", "--verb=get", "--resource=configmaps")
+            envtest.kubectl("create", "rolebinding", "view", "--role=view", "--group=dev")
+
+            async def allowed() -> bool:
+                """Tell whether the authorizer, which watches roles, has seen it."""
+                return await _fails(cluster.get(key)) is NotFoundError
+
+            await _until(allowed)
+
+    def test_an_impostor_named_as_the_administrator_is_none(self, envtest: Envtest) -> None:
+        envtest.plane.kubeconfig_for("admin")
+        assert "yes" in envtest.plane.kubectl("auth", "can-i", "*", "*")
+
+    def test_kubectl_works_in_the_namespace_and_reads_what_it_is_given(self, envtest: Envtest) -> None:
+        manifest = '{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}}'
+        assert envtest.kubectl("apply", "--filename=-", stdin=manifest) == "configmap/a created\n"
+        assert f"namespace: {envtest.namespace}" in envtest.kubectl("get", "configmap", "a", "--output=yaml")
+
+    def test_kubectl_does_not_look_at_the_users_home(
+        self, envtest: Envtest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Preferences there would change what it prints, and its cache would go there."""
+        (tmp_path / ".kube").mkdir()
+        (tmp_path / ".kube" / "kuberc").write_text(PREFERENCES)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        monkeypatch.setenv("KUBERC", str(tmp_path / ".kube" / "kuberc"))
+        assert envtest.kubectl("get", "namespace", "default").startswith("NAME")
+        assert [file.name for file in tmp_path.rglob("*")] == [".kube", "kuberc"]
+
+    def test_a_kubectl_that_fails_says_what_kubectl_says(self, envtest: Envtest) -> None:
+        with pytest.raises(ConfigError, match=r'kubectl get pod a: code 1: .*pods "a" not found'):
+            envtest.kubectl("get", "pod", "a")
+
+    def test_a_name_that_no_namespace_can_have_is_refused(self, envtest_plane: ControlPlane) -> None:
+        with pytest.raises(ConfigError, match=r"no namespace 'A_': .*lowercase"), envtest_plane.namespace("A_"):
+            pass
+
+
+class TestControllers:
+    async def test_a_deployment_gets_its_pods(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+    ) -> None:
+        with envtest_controllers(Controller.DEPLOYMENT, Controller.REPLICA_SET):
+            await envtest_cluster.create(workload("web", envtest.namespace), field_manager="test")
+            pods = await _items(envtest_cluster, "v1", "Pod", envtest.namespace, count=2)
+        assert {pod["metadata"]["ownerReferences"][0]["kind"] for pod in pods} == {"ReplicaSet"}
+
+    async def test_what_a_deleted_object_owned_is_collected(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+    ) -> None:
+        owner = await envtest_cluster.create(_config_map("owner", envtest.namespace), field_manager="test")
+        owned = _config_map("owned", envtest.namespace)
+        owned["metadata"]["ownerReferences"] = [
+            {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": owner["metadata"]["uid"]}
+        ]
+        await envtest_cluster.create(owned, field_manager="test")
+        await envtest_cluster.delete(ObjectKey.of(owner))
+        with envtest_controllers(Controller.GARBAGE_COLLECTOR):
+            await _items(envtest_cluster, "v1", "ConfigMap", envtest.namespace, count=0)
+
+    async def test_a_namespace_goes_with_what_is_in_it(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+    ) -> None:
+        with envtest_controllers(Controller.NAMESPACE):
+            with envtest.plane.namespace("other-") as other:
+                await envtest_cluster.create(_config_map("a", other), field_manager="test")
+            key = ObjectKey("v1", "Namespace", other)
+
+            async def gone() -> bool:
+                return await _fails(envtest_cluster.get(key)) is NotFoundError
+
+            await _until(gone)
+
+    async def test_an_autoscaler_is_looked_at(
+        self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+    ) -> None:
+        """Nobody serves metrics, so it says that it has none, and brings the count into its range."""
+        await envtest_cluster.create(workload("web", envtest.namespace), field_manager="test")
+        hpa = {
+            "apiVersion": "autoscaling/v2",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web", "namespace": envtest.namespace},
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+                "minReplicas": 5,
+                "maxReplicas": 7,
+            },
+        }
+        await envtest_cluster.create(hpa, field_manager="test")
+        key = ObjectKey("apps/v1", "Deployment", "web", envtest.namespace)
+        period = timedelta(milliseconds=200)
+        with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=period):
+
+            async def scaled() -> bool:
+                return bool((await envtest_cluster.get(key))["spec"]["replicas"] == 5)
+
+            await _until(scaled)
+
+    def test_a_controller_that_does_not_exist_is_told(self, envtest_controllers: RunControllers) -> None:
+        with (
+            pytest.raises(ConfigError, match=r"kube-controller-manager ended (.*\n)*.*no-such-controller"),
+            envtest_controllers("no-such-controller"),
+        ):
+            pass
+
+    def test_none_at_all_is_refused(self, envtest_controllers: RunControllers) -> None:
+        with pytest.raises(ConfigError, match="name at least one controller"), envtest_controllers():
+            pass
+
+
+def _config_map(name: str, namespace: str) -> Manifest:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": namespace}}
+
+
+async def _items(cluster: ApiServerCluster, version: str, kind: str, namespace: str, *, count: int) -> Any:
+    """Return the objects of a kind as soon as there are so many."""
+
+    async def listed() -> Any:
+        items = (await cluster.list(version, kind, namespace=namespace)).items
+        return items if len(items) == count else None
+
+    return await _until(listed, lambda items: items is not None)
+
+
+async def _until(look: Callable[[], Awaitable[Any]], holds: Callable[[Any], bool] = bool) -> Any:
+    """Wait for what a server does by itself, and return what was seen of it."""
+    async with asyncio.timeout(60):
+        while not holds(seen := await look()):  # noqa: ASYNC110 (the event happens in another process)
+            await asyncio.sleep(0.05)
+        return seen
+
+
+async def _fails(request: Awaitable[object]) -> type[ApiError] | None:
+    """Return the class of the error that a request ends in."""
+    try:
+        await request
+    except ApiError as error:
+        return type(error)
+    return None
+
+
+def _free() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,150 @@
+"""The fixtures give each test a namespace and a client on one control plane, or say that they cannot."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.objects import ObjectKey
+from ocf.testing.envtest import Program, Programs
+from ocf.testing.plugin import Envtest
+
+if TYPE_CHECKING:
+    from ocf.cluster.apiserver import ApiServerCluster
+    from tests.testing.envtest.conftest import MakePrograms
+
+pytest_plugins = ["pytester"]
+
+SERVER_TESTS = """
+def test_one(envtest):
+    pass
+
+def test_two(envtest_plane):
+    pass
+
+def test_other():
+    pass
+"""
+
+
+class TestOnTheServer:
+    """Two tests that would get in each other's way in one namespace, and one event loop for both."""
+
+    @pytest.mark.parametrize("number", [1, 2])
+    async def test_each_test_has_its_own_namespace_and_client(
+        self, number: int, envtest: Envtest, envtest_cluster: ApiServerCluster
+    ) -> None:
+        manifest = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "same", "namespace": envtest.namespace},
+            "data": {"number": str(number)},
+        }
+        await envtest_cluster.create(manifest, field_manager="test")
+        live = await envtest_cluster.get(ObjectKey("v1", "Namespace", envtest.namespace))
+        assert live["status"]["phase"] == "Active"
+        assert envtest.namespace.startswith("test-each-test-has-its-own-namespace-and")
+
+    @pytest.mark.parametrize("text", [pytest.param("x", id="ß-Ä_1")])
+    def test_a_name_is_made_fit_for_a_namespace(self, text: str, envtest: Envtest) -> None:
+        assert text
+        assert envtest.namespace.startswith("test-a-name-is-made-fit-for-a-namespace-")
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
+    """A project of a user's, on a machine with nothing installed."""
+    monkeypatch.delenv("OCF_REQUIRE", raising=False)
+    monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pytester.path / "cache"))
+    pytester.makeconftest('pytest_plugins = ["ocf.testing.plugin"]')
+    return pytester
+
+
+def run(project: pytest.Pytester) -> pytest.RunResult:
+    return project.runpytest_inprocess("-p", "no:randomly", "-p", "no:asyncio", "-q", "-rsE")
+
+
+def test_without_programs_tests_are_left_out_and_one_line_says_so(project: pytest.Pytester) -> None:
+    project.makepyfile(SERVER_TESTS)
+    result = run(project)
+    result.assert_outcomes(passed=1, skipped=2)
+    told = [line for line in result.outlines if "envtest" in line and line.startswith("SKIPPED")]
+    assert len(told) == 1
+    assert told[0].startswith("SKIPPED [2] ")
+    assert told[0].endswith(
+        "tests on a real API server are left out; `make envtest` (outside of a checkout "
+        "`python -m ocf.testing.envtest`) brings the programs that they need"
+    )
+
+
+@pytest.mark.parametrize("words", ["envtest", "other,envtest", "other envtest"])
+def test_where_they_are_required_leaving_them_out_fails(
+    words: str, project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OCF_REQUIRE", words)
+    project.makepyfile(SERVER_TESTS)
+    result = run(project)
+    result.assert_outcomes(passed=1, errors=2)
+    result.stdout.fnmatch_lines(["*(OCF_REQUIRE says that they must run)"])
+
+
+def test_another_requirement_is_not_ours(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OCF_REQUIRE", "noenvtest")
+    project.makepyfile(SERVER_TESTS)
+    run(project).assert_outcomes(passed=1, skipped=2)
+
+
+def test_a_wrong_folder_fails_and_is_not_left_out(project: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(project.path))
+    project.makepyfile(SERVER_TESTS)
+    result = run(project)
+    result.assert_outcomes(passed=1, errors=2)
+    result.stdout.fnmatch_lines([f"there is no etcd in {project.path} (KUBEBUILDER_ASSETS); *"])
+    result.stdout.no_fnmatch_line("*During handling*")
+
+
+def test_another_skip_keeps_its_place(project: pytest.Pytester) -> None:
+    project.makepyfile("import pytest\n\ndef test_it():\n    pytest.skip('because')\n")
+    result = run(project)
+    result.stdout.fnmatch_lines(["SKIPPED [[]1[]] test_another_skip_keeps_its_place.py:4: because"])
+
+
+def test_features_are_switched_and_the_event_loop_is_each_tests_own(
+    project: pytest.Pytester, envtest_programs: Programs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the strict mode of pytest-asyncio, which other projects have."""
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(envtest_programs.folder))
+    project.makepyfile("""
+        import pytest
+
+        @pytest.fixture(scope="session")
+        def envtest_feature_gates():
+            return {"WatchList": False}
+
+        @pytest.mark.asyncio
+        @pytest.mark.parametrize("number", [1, 2])
+        async def test_it(number, envtest, envtest_cluster):
+            assert (await envtest_cluster.list("v1", "Pod", namespace=envtest.namespace)).items == ()
+
+        def test_features(envtest):
+            metrics = envtest.kubectl("get", "--raw", "/metrics")
+            assert 'kubernetes_feature_enabled{name="WatchList",stage="BETA"} 0' in metrics
+    """)
+    result = project.runpytest_subprocess("-q", "-p", "no:randomly")
+    result.assert_outcomes(passed=3)
+
+
+def test_without_a_controller_manager_tests_with_controllers_are_left_out(
+    project: pytest.Pytester, make_programs: MakePrograms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where setup-envtest brought the programs; nothing is started for them."""
+    assets = make_programs(project.path / "assets", [Program.ETCD, Program.API_SERVER, Program.KUBECTL])
+    monkeypatch.setenv("KUBEBUILDER_ASSETS", str(assets))
+    project.makepyfile("def test_it(envtest_controllers): pass\n")
+    result = run(project)
+    result.assert_outcomes(skipped=1)
+    result.stdout.fnmatch_lines(
+        [f"SKIPPED*tests with controllers are left out: no kube-controller-manager in {assets} (KUBEBUILDER_ASSETS)"]
+    )

@@ -1,0 +1,58 @@
+"""The examples of docs/envtest.md do on a real API server what the page claims.
+
+The page itself is run without one, so there they are only defined.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+from ocf.testing.envtest import Programs
+from ocf.testing.envtest.releases import PINNED, cache_folder
+from ocf.testing.plugin import Envtest, RunControllers
+
+if TYPE_CHECKING:
+    from ocf.cluster.apiserver import ApiServerCluster
+
+PAGE = Path(__file__).parents[3] / "docs" / "envtest.md"
+
+
+@pytest.fixture
+def page() -> dict[str, Any]:
+    """What the blocks of the page define."""
+    document = Sybil(parsers=[PythonCodeBlockParser()]).parse(PAGE)
+    for example in document.examples():
+        example.evaluate()
+    return document.namespace
+
+
+@pytest.mark.parametrize("name", ["test_settings", "test_quiet"])
+async def test_the_examples_with_a_cluster(
+    name: str, page: dict[str, Any], envtest: Envtest, envtest_cluster: ApiServerCluster
+) -> None:
+    await page[name](envtest, envtest_cluster)
+
+
+async def test_the_example_with_controllers(
+    page: dict[str, Any], envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    await page["test_pods"](envtest, envtest_cluster, envtest_controllers)
+
+
+async def test_the_example_without_pytest(page: dict[str, Any], envtest_programs: Programs) -> None:
+    told = json.loads(await page["main"]())
+    if envtest_programs.origin == "cache":
+        assert told["serverVersion"]["gitVersion"] == f"v{PINNED.kubernetes}"
+
+
+def test_the_page_names_the_versions_and_the_folder() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+    assert f"Kubernetes {PINNED.kubernetes} and etcd {PINNED.etcd}" in text
+    assert f"Go {PINNED.go} or newer" in text
+    assert f"`~/{cache_folder({'HOME': '/'}).relative_to('/')}`" in text
