@@ -1,0 +1,79 @@
+"""`ocf default`: the autoscalers of files as the API server would store them."""
+
+from __future__ import annotations
+
+import json
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ocf.cli.showing import failing
+
+if TYPE_CHECKING:
+    from ocf.autoscaling import Gates
+    from ocf.objects import Manifest
+
+__all__ = ["Format", "default"]
+
+
+class Format(StrEnum):
+    """How manifests are written."""
+
+    YAML = "yaml"
+    JSON = "json"
+
+
+def default(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...", help="YAML or JSON; a folder stands for all such files in it; - is the standard input."
+        ),
+    ],
+    *,
+    kubernetes_version: Annotated[
+        str | None,
+        typer.Option(metavar="VERSION", help="Whose feature gates count, for example 1.34; 1.36 by default."),
+    ] = None,
+    feature_gate: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=BOOL", help="HPAScaleToZero or HPAConfigurableTolerance.")
+    ] = None,
+    output: Annotated[Format, typer.Option(help="JSON is a List of all.")] = Format.YAML,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+) -> None:
+    """Print HorizontalPodAutoscalers as the API server would store them, in the version they are written in.
+
+    What it would refuse is told instead of printed, and the exit status is 1. Objects of other kinds are passed over.
+    """
+    with failing(traceback=traceback):
+        from ocf.cli.manifests import read_documents
+        from ocf.cli.validate import told
+        from ocf.cli.verdicts import gates_of, judged, only_autoscalers
+        from ocf.objects import dump_document
+
+        gates = gates_of(kubernetes_version, feature_gate or [])
+        valid, kept = True, []
+        for document in only_autoscalers(read_documents(files)):
+            verdict = judged(document, gates=gates)
+            for line in told(verdict):
+                typer.secho(line, err=True)
+            valid = valid and verdict.valid
+            if verdict.valid and document.manifest is not None:
+                kept.append(_stored(document.manifest, gates))
+        if output is Format.JSON:
+            typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}, indent=2, ensure_ascii=False))
+        else:
+            typer.echo("---\n".join(dump_document(manifest) for manifest in kept), nl=False)
+        if not valid:
+            raise typer.Exit(1)
+
+
+def _stored(manifest: Manifest, gates: Gates) -> Manifest:
+    from ocf.autoscaling import admitted
+    from ocf.autoscaling.reading import read_hpa
+    from ocf.autoscaling.v1 import to_v1
+
+    stored = admitted(read_hpa(manifest, gates=gates), gates=gates)
+    stored = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", **stored}
+    return to_v1(stored) if manifest.get("apiVersion") == "autoscaling/v1" else stored

@@ -1,0 +1,128 @@
+"""The documents of files and folders, one by one: a document that cannot be read does not hide the others."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from ocf.errors import ConfigError
+from ocf.objects import load_document
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+
+__all__ = ["STDIN", "Document", "read_documents"]
+
+STDIN: Final = "-"
+
+_SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
+_LONGEST: Final = 256 * 2**20
+# Three dashes in the first column begin a document wherever they stand, inside of texts of several lines, too.
+_BORDER: Final = re.compile(r"^---(?=\s|$)[^\S\n]*", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """One object of a file, or what is wrong with it.
+
+    Args:
+        file: The file as it was named; `-` is the standard input.
+        number: Which document of the file it is, from 1; 0 for the file as a whole.
+        line: Where it begins, from 1.
+        manifest: The object; None where it cannot be read.
+        problem: Why it cannot be read; empty where it can.
+    """
+
+    file: str
+    number: int = 0
+    line: int = 1
+    manifest: Manifest | None = None
+    problem: str = ""
+
+
+def read_documents(paths: Iterable[str]) -> Iterator[Document]:
+    """Read files, and the files in folders; the objects of a `List` are read as if they stood alone.
+
+    Args:
+        paths: Files, folders, `-` for the standard input.
+
+    Yields:
+        Every object, and everything that cannot be read, in order.
+    """
+    for path in paths:
+        for file in _files(path):
+            yield from _of(file)
+
+
+def _files(path: str) -> list[str]:
+    if path == STDIN or not Path(path).is_dir():
+        return [path]
+    return sorted(str(each) for each in Path(path).rglob("*") if each.suffix in _SUFFIXES and each.is_file())
+
+
+def _of(file: str) -> Iterator[Document]:
+    try:
+        text = _text(file)
+    except OSError as error:
+        yield Document(file=file, problem=f"cannot be read: {error.strerror}")
+        return
+    except UnicodeDecodeError as error:
+        yield Document(file=file, problem=f"is no text: byte {error.start + 1} is not UTF-8")
+        return
+    if len(text) > _LONGEST:
+        yield Document(file=file, problem=f"longer than {_LONGEST} characters")
+        return
+    for number, (line, part) in enumerate(_parts(text), 1):
+        document = Document(file=file, number=number, line=line)
+        try:
+            yield from _items(replace(document, manifest=load_document(part)))
+        except ConfigError as error:
+            yield replace(document, problem=_shifted(str(error), line))
+
+
+def _text(file: str) -> str:
+    if file == STDIN:
+        return sys.stdin.read(_LONGEST + 1)
+    with Path(file).open("rb") as opened:
+        return opened.read(_LONGEST + 1).decode("utf-8-sig")
+
+
+def _parts(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the documents that are not empty, each with the line in which it begins."""
+    borders = list(_BORDER.finditer(text))
+    starts = [0, *(border.end() for border in borders)]
+    ends = [*(border.start() for border in borders), len(text)]
+    line, counted = 1, 0
+    for start, end in zip(starts, ends, strict=True):
+        line += text.count("\n", counted, start)
+        counted = start
+        if not _is_empty(text[start:end]):
+            yield line, text[start:end]
+
+
+def _is_empty(part: str) -> bool:
+    lines = (line.strip() for line in part.splitlines())
+    return all(not line or line.startswith("#") for line in lines)
+
+
+def _items(document: Document) -> Iterator[Document]:
+    manifest = document.manifest or {}
+    items = manifest.get("items")
+    if manifest.get("kind") == "List" and isinstance(items, list):
+        for item in items:
+            if isinstance(item, dict):
+                yield replace(document, manifest=item)
+            else:
+                yield replace(document, problem=f"a List holds objects, not a {type(item).__name__}", manifest=None)
+    else:
+        yield document
+
+
+def _shifted(problem: str, line: int) -> str:
+    """Count lines from the beginning of the file, not of the document."""
+    problem = problem.removeprefix("document: ")
+    return re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) + line - 1}", problem)

@@ -1,0 +1,198 @@
+"""`ocf preview`: what a component would apply, without a cluster, and who set each field of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ocf.cli.showing import Output, as_json, failing, grid, value_text
+
+if TYPE_CHECKING:
+    from ocf.component import Component
+    from ocf.concepts import Explanation
+    from ocf.objects import Manifest
+
+__all__ = ["preview"]
+
+
+def preview(  # noqa: PLR0913 (each is an option of the command line)
+    target: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="Takes an owner, returns its components.")],
+    *,
+    owner: Annotated[
+        str, typer.Option(metavar="FILE", help="The owner, or several, as YAML or JSON; - is the standard input.")
+    ],
+    explain: Annotated[bool, typer.Option("--explain", help="Say field by field who set it.")] = False,
+    output: Annotated[Output | None, typer.Option(help="yaml by default, text with --explain.")] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Set a field of the owner, as JSON or text.")
+    ] = None,
+    data: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Fill a data cell that is only known in a pass.")
+    ] = None,
+    show_secrets: Annotated[bool, typer.Option("--show-secrets", help="Show values of Secrets as they are.")] = False,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+) -> None:
+    """Show what components would apply. No cluster is needed.
+
+    Shown is what is applied while a component is awake, without the reference to its owner.
+    """
+    with failing(traceback=traceback):
+        pairs = list(_components(target, owner, changes or []))
+        _note_asleep(pairs)
+        with _hinting(), _seeded([component for _, component in pairs], data or []):
+            if explain:
+                _explain(pairs, output or Output.TEXT)
+            else:
+                _show(pairs, output or Output.YAML, show_secrets=show_secrets)
+
+
+def _note_asleep(pairs: Sequence[tuple[str, Component]]) -> None:
+    """Say where nothing of what is shown would be applied now."""
+    for owner, component in pairs:
+        state = "suspended" if component.suspended else ""
+        if component.gate is not None and not component.gate.enabled():
+            state = "switched off by its gate"
+        if state:
+            note = f"note: component {component.name} of {owner} is {state}; shown is what is applied while it is awake"
+            typer.secho(note, fg=typer.colors.YELLOW, err=True)
+
+
+@contextmanager
+def _hinting() -> Iterator[None]:
+    """Say how to fill a data cell that is not filled without a pass."""
+    from ocf.errors import ConfigError, DataNotExtractedError
+
+    try:
+        yield
+    except ConfigError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, DataNotExtractedError):
+            cause = cause.__cause__
+        if cause is None:
+            raise
+        raise ConfigError(f"{error}; without a pass, fill it with --data {cause.name}=VALUE") from error
+
+
+def _components(target: str, file: str, changes: Sequence[str]) -> Iterator[tuple[str, Component]]:
+    """Yield the components of all owners, each with the name of its owner."""
+    from ocf.cli.loading import components_of, load_function, owner_name, read_owners
+
+    function = load_function(target)
+    for owner in read_owners(file, changes):
+        for component in components_of(target, function, owner):
+            yield owner_name(owner), component
+
+
+def _seeded(components: Sequence[Component], given: Sequence[str]) -> ExitStack:
+    """Fill data cells by name, for as long as the result is open."""
+    from ocf.cli.loading import typed
+    from ocf.errors import ConfigError
+
+    entries = [entry for component in components for entry in component.entries]
+    cells = [cell for entry in entries for cell in entry.cells_read | entry.cells_filled]
+    stack = ExitStack()
+    for each in given:
+        name, equals, value = each.partition("=")
+        named = [cell for cell in dict.fromkeys(cells) if cell.name == name]
+        if not equals or not named:
+            known = ", ".join(sorted({cell.name for cell in cells})) or "none"
+            raise ConfigError(f'"{each}" fills no data cell: write NAME=VALUE; the cells are: {known}')
+        for cell in named:
+            stack.enter_context(cell.seeded(typed(value)))
+    return stack
+
+
+def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secrets: bool) -> None:
+    from ocf.objects import dump_document, redacted
+
+    shown = (lambda manifest: manifest) if show_secrets else redacted
+    rendered = [(owner, component, [shown(each) for each in component.preview()]) for owner, component in pairs]
+    if output is Output.JSON:
+        items = [manifest for _, _, manifests in rendered for manifest in manifests]
+        typer.echo(as_json({"apiVersion": "v1", "kind": "List", "items": items}))
+    elif output is Output.YAML:
+        for owner, component, manifests in rendered:
+            for manifest in manifests:
+                typer.echo(f"---\n# component {component.name} of {owner}\n{dump_document(manifest)}", nl=False)
+    else:
+        for owner, component, manifests in rendered:
+            _overview(owner, component, manifests)
+
+
+def _overview(owner: str, component: Component, manifests: Sequence[Manifest]) -> None:
+    from ocf.objects import ObjectKey
+
+    applied = {str(ObjectKey.of(manifest)) for manifest in manifests}
+    rows = [
+        (entry.identity, "applied" if entry.identity in applied else str(entry.fate), ", ".join(_firing(entry)))
+        for entry in component.entries
+    ]
+    grid(f"component {component.name} of {owner}", ("resource", "is", "mutations that fire"), rows)
+
+
+def _firing(entry: Any) -> Sequence[str]:
+    found: Sequence[str] = entry.inspector.firing_set() if entry.inspector is not None else ()
+    return found
+
+
+def _explain(pairs: Sequence[tuple[str, Component]], output: Output) -> None:
+    from ocf.objects import dump_document
+
+    explained = [(owner, component, component.explain()) for owner, component in pairs]
+    if output is Output.TEXT:
+        for owner, component, explanations in explained:
+            for explanation in explanations:
+                _fields(f"{explanation.resource}, component {component.name} of {owner}", explanation)
+        return
+    plain = [
+        {"owner": owner, "component": component.name, **_plain(explanation)}
+        for owner, component, explanations in explained
+        for explanation in explanations
+    ]
+    if output is Output.JSON:
+        typer.echo(as_json(plain))
+    else:
+        typer.echo("".join(f"---\n{dump_document(each)}" for each in plain), nl=False)
+
+
+def _fields(title: str, explanation: Explanation) -> None:
+    rows = []
+    for origin in (*explanation.fields, *explanation.removed):
+        removed = origin.settings[-1].removed
+        was = origin.previous
+        rows.append(
+            (
+                origin.path,
+                "(removed)" if removed else value_text(origin.value),
+                str(origin.source),
+                "" if was is None else f"{'(removed)' if was.removed else value_text(was.value)} by {was.source}",
+            )
+        )
+    grid(title, ("field", "value", "set by", "was"), rows)
+    if explanation.mutations:
+        grid(
+            "mutations",
+            ("name", "effect", "because"),
+            [(m.name, str(m.effect), m.reason) for m in explanation.mutations],
+        )
+
+
+def _plain(explanation: Explanation) -> dict[str, Any]:
+    """Return an explanation as JSON values."""
+    return {
+        "resource": explanation.resource,
+        "fields": [_origin(origin) for origin in explanation.fields],
+        "removed": [_origin(origin) for origin in explanation.removed],
+        "mutations": [{"name": m.name, "effect": str(m.effect), "reason": m.reason} for m in explanation.mutations],
+    }
+
+
+def _origin(origin: Any) -> dict[str, Any]:
+    settings = [
+        {"by": str(each.source), **({"removed": True} if each.removed else {"value": each.value})}
+        for each in origin.settings
+    ]
+    return {"path": origin.path, "settings": settings}

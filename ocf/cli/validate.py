@@ -1,0 +1,151 @@
+"""`ocf validate`: what the API server would refuse in the autoscalers of files, in its words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from ocf.cli.showing import failing
+
+if TYPE_CHECKING:
+    from ocf.autoscaling import Gates
+    from ocf.cli.manifests import Document
+    from ocf.cli.verdicts import Verdict
+    from ocf.objects import Manifest
+
+__all__ = ["Format", "told", "validate"]
+
+_INVALID = 1
+
+
+class Format(StrEnum):
+    """How verdicts are shown."""
+
+    TEXT = "text"
+    JSON = "json"
+    GITHUB = "github"
+
+
+def validate(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...", help="YAML or JSON; a folder stands for all such files in it; - is the standard input."
+        ),
+    ],
+    *,
+    lint: Annotated[
+        bool, typer.Option("--lint", help="Say also what the server accepts and production regrets.")
+    ] = False,
+    update_from: Annotated[
+        list[str] | None, typer.Option(metavar="FILE", help="The stored objects: judge as an update of those.")
+    ] = None,
+    kubernetes_version: Annotated[
+        str | None,
+        typer.Option(metavar="VERSION", help="Whose feature gates count, for example 1.34; 1.36 by default."),
+    ] = None,
+    feature_gate: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=BOOL", help="HPAScaleToZero or HPAConfigurableTolerance.")
+    ] = None,
+    output: Annotated[Format, typer.Option(help="github prints annotations for a workflow.")] = Format.TEXT,
+    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+) -> None:
+    """Say what the API server would refuse in HorizontalPodAutoscalers, without a server.
+
+    The exit status is 1 if anything would be refused. Objects of other kinds are passed over.
+    """
+    with failing(traceback=traceback):
+        from ocf.cli.manifests import read_documents
+        from ocf.cli.verdicts import gates_of
+
+        gates = gates_of(kubernetes_version, feature_gate or [])
+        stored = dict(_stored(update_from or []))
+        documents = read_documents(files)
+        beside: list[Manifest] | None = None
+        if lint:
+            known = list(documents)
+            documents, beside = iter(known), [one.manifest for one in known if one.manifest is not None]
+        verdicts = _verdicts(documents, gates, stored, beside)
+        if not _show(verdicts, output):
+            raise typer.Exit(_INVALID)
+
+
+def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
+    from ocf.cli.manifests import read_documents
+    from ocf.cli.verdicts import KIND, name_of
+    from ocf.errors import ConfigError
+
+    for document in read_documents(files):
+        if document.manifest is None:
+            raise ConfigError(f"{document.file}: document {document.number}: {document.problem}")
+        if document.manifest.get("kind") == KIND:
+            yield name_of(document.manifest), document.manifest
+
+
+def _verdicts(
+    documents: Iterable[Document], gates: Gates, stored: dict[str, Manifest], beside: Sequence[Manifest] | None
+) -> Iterator[Verdict]:
+    from ocf.cli.verdicts import judged, namesake, only_autoscalers
+
+    for document in only_autoscalers(documents):
+        old = namesake(document.manifest, stored) if document.manifest is not None else None
+        yield judged(document, gates=gates, old=old, beside=beside)
+
+
+def _show(verdicts: Iterator[Verdict], output: Format) -> bool:
+    """Show the verdicts, and return whether all objects are valid."""
+    valid = True
+    if output is Format.JSON:
+        found = [verdict.to_json() for verdict in verdicts]
+        typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
+        return all(one["valid"] for one in found)
+    lines = _annotations if output is Format.GITHUB else told
+    for verdict in verdicts:
+        valid = valid and verdict.valid
+        for line in lines(verdict):
+            typer.echo(line)
+    return valid
+
+
+def told(verdict: Verdict) -> Iterator[str]:
+    """Yield a line for everything that is to be said about an object.
+
+    Args:
+        verdict: What was found.
+    """
+    document = verdict.document
+    place = f"{document.file}: {verdict.name}"
+    if document.manifest is None:
+        place = f"{document.file}: document {document.number}" if document.number else document.file
+    for mistake in verdict.mistakes:
+        yield f"{place}: {mistake}"
+    for finding in verdict.findings:
+        yield f"{place}: {finding.severity}: {finding.path}: {finding.explanation} {finding.mend} [{finding.code}]"
+
+
+def _annotations(verdict: Verdict) -> Iterator[str]:
+    for mistake in verdict.mistakes:
+        yield _annotation("error", verdict, str(mistake))
+    levels = {"error": "error", "warning": "warning", "info": "notice"}
+    for finding in verdict.findings:
+        text = f"{finding.path}: {finding.explanation} {finding.mend} [{finding.code}]"
+        yield _annotation(levels[str(finding.severity)], verdict, text)
+
+
+def _annotation(level: str, verdict: Verdict, text: str) -> str:
+    document = verdict.document
+    title = f"HorizontalPodAutoscaler {verdict.name}" if document.manifest is not None else "unreadable"
+    place = f"file={_property(document.file)},line={document.line},title={_property(title)}"
+    return f"::{level} {place}::{_data(text)}"
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")

@@ -1,0 +1,171 @@
+"""`ocf preview` shows what would be applied, and who set it, without a cluster."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import Result
+
+from ocf.cli import showing
+from ocf.objects import load_documents
+
+pytestmark = pytest.mark.usefixtures("operator_directory")
+
+Run = Callable[..., Result]
+ONE = ("preview", "shop_operator:one", "--owner", "owner.yaml")
+
+EXPLAINED = """\
+apps/v1/Deployment/shop/backend, component web of Shop shop/corner
+  field                                          value                          set by                               was
+  apiVersion                                     apps/v1                        base
+  kind                                           Deployment                     base
+  metadata.name                                  backend                        base
+  metadata.namespace                             shop                           base
+  spec.replicas                                  3                              mutation size, edit_deployment_spec  2 by base
+  spec.selector.matchLabels.app                  backend                        base
+  spec.template.metadata.labels.app              backend                        base
+  spec.template.spec.containers[0].env[0].name   API_TOKEN                      base
+  spec.template.spec.containers[0].env[0].value  redacted, sha256 f52fbd32b2b3  base
+  spec.template.spec.containers[0].image         backend:2                      base
+  spec.template.spec.containers[0].name          app                            base
+mutations
+  name     effect       because
+  size     changed
+  tracing  gate closed  version 2.0.9 is not ">= 2.1"
+"""  # noqa: E501 (a table)
+
+
+def test_yaml_is_what_would_be_applied(ocf: Run) -> None:
+    answer = ocf(*ONE)
+    assert (answer.exit_code, answer.stderr) == (0, "")
+    assert answer.stdout.startswith("---\n# component web of Shop shop/corner\napiVersion: apps/v1\nkind: Deployment\n")
+    [manifest] = load_documents(answer.stdout)
+    assert manifest["spec"]["replicas"] == 3
+    assert manifest["spec"]["template"]["spec"]["containers"][0]["args"] == ["--tracing"]
+
+
+def test_json_is_a_list_that_kubectl_reads(ocf: Run) -> None:
+    shown = json.loads(ocf(*ONE, "--output", "json").stdout)
+    assert (shown["apiVersion"], shown["kind"]) == ("v1", "List")
+    assert [item["kind"] for item in shown["items"]] == ["Deployment"]
+
+
+def test_text_is_an_overview(ocf: Run) -> None:
+    assert ocf(*ONE, "--output", "text").stdout == (
+        "component web of Shop shop/corner\n"
+        "  resource                         is       mutations that fire\n"
+        "  apps/v1/Deployment/shop/backend  applied  size, tracing\n"
+    )
+
+
+def test_explain_says_of_every_field_who_set_it(ocf: Run) -> None:
+    answer = ocf(*ONE, "--explain", "--set", "spec.version=2.0.9")
+    assert answer.stdout == EXPLAINED
+
+
+@pytest.mark.parametrize("output", ["json", "yaml"])
+def test_an_explanation_for_programs(ocf: Run, output: str) -> None:
+    text = ocf(*ONE, "--explain", "--output", output).stdout
+    [explained] = json.loads(text) if output == "json" else load_documents(text)
+    fields = {field["path"]: field["settings"] for field in explained["fields"]}
+    assert fields["spec.replicas"] == [
+        {"by": "base", "value": 2},
+        {"by": "mutation size, edit_deployment_spec", "value": 3},
+    ]
+    assert explained["mutations"][1] == {"name": "tracing", "effect": "changed", "reason": ""}
+    assert (explained["owner"], explained["component"]) == ("Shop shop/corner", "web")
+
+
+def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
+    showing.grid("title", ("a", "b"), [("[bold]1[/bold]", "2")])
+    shown = capsys.readouterr().out
+    assert "title" in shown
+    assert "│ [bold]1[/bold] │ 2 │" in shown
+
+
+def test_owners_come_from_standard_input_too(ocf: Run) -> None:
+    text = Path("owner.yaml").read_text(encoding="utf-8")
+    both = f"{text}---{text.replace('corner', 'main')}"
+    shown = ocf("preview", "shop_operator:one", "--owner", "-", "--output", "text", stdin=both).stdout
+    assert [line for line in shown.splitlines() if line.startswith("component")] == [
+        "component web of Shop shop/corner",
+        "component web of Shop shop/main",
+    ]
+
+
+class TestSecrets:
+    @pytest.mark.parametrize("how", [(), ("--output", "json"), ("--explain",), ("--explain", "--output", "json")])
+    def test_they_are_not_shown(self, ocf: Run, how: tuple[str, ...]) -> None:
+        answer = ocf(*ONE, *how)
+        assert answer.exit_code == 0
+        assert "hunter2" not in answer.output
+        assert "redacted, sha256 f52fbd32b2b3" in answer.stdout
+
+    def test_they_are_shown_on_request(self, ocf: Run) -> None:
+        assert "hunter2" in ocf(*ONE, "--show-secrets").stdout
+
+
+class TestData:
+    ZONED = ("preview", "shop_operator:zoned", "--owner", "owner.yaml")
+
+    def test_a_cell_that_is_needed_is_named_with_the_way_to_fill_it(self, ocf: Run) -> None:
+        answer = ocf(*self.ZONED)
+        assert answer.exit_code == 2
+        assert answer.stderr.endswith(
+            'data "zone": data not extracted; without a pass, fill it with --data zone=VALUE\n'
+        )
+
+    def test_a_cell_can_be_filled(self, ocf: Run) -> None:
+        manifests = load_documents(ocf(*self.ZONED, "--data", "zone=b").stdout)
+        assert manifests[1]["metadata"]["annotations"] == {"zone": "b"}
+
+    def test_a_cell_that_nobody_knows_is_refused(self, ocf: Run) -> None:
+        answer = ocf(*self.ZONED, "--data", "zon=b")
+        assert answer.stderr == 'error: "zon=b" fills no data cell: write NAME=VALUE; the cells are: zone\n'
+
+
+class TestErrors:
+    def test_a_reader_that_has_read_enough_is_none(self) -> None:
+        with pytest.raises(BrokenPipeError), showing.failing(traceback=False):
+            raise BrokenPipeError
+
+    def test_they_are_one_line_and_status_2(self, ocf: Run) -> None:
+        answer = ocf("preview", "shop_operator:fails", "--owner", "owner.yaml")
+        assert answer.exit_code == 2
+        assert answer.stdout == ""
+        assert answer.stderr.startswith(
+            "error: shop_operator:fails for Shop shop/corner failed: RuntimeError: no such size (shop_operator.py:"
+        )
+        assert answer.stderr.count("\n") == 1
+
+    def test_where_they_come_from_on_request(self, ocf: Run) -> None:
+        answer = ocf("preview", "shop_operator:fails", "--owner", "owner.yaml", "--traceback")
+        assert answer.exit_code == 1
+        assert isinstance(answer.exception, Exception)
+        assert isinstance(answer.exception.__cause__, RuntimeError)
+
+    def test_what_cannot_be_rendered_is_named(self, ocf: Run) -> None:
+        answer = ocf(*ONE, "--set", "spec.version=latest")
+        assert answer.exit_code == 2
+        assert "failed to apply mutation intent for tracing: 'latest' is no version" in answer.stderr
+
+    def test_an_owner_is_needed(self, ocf: Run) -> None:
+        assert ocf("preview", "shop_operator:one").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("how", "state"),
+    [("suspend()", "suspended"), ("with_feature_gate(VersionGate('1', '>= 2'))", "switched off by its gate")],
+)
+def test_a_component_that_is_not_awake_is_shown_so_and_says_so(
+    ocf: Run, rewrite: Callable[[str, str], None], how: str, state: str
+) -> None:
+    rewrite("with_resource(resource).build()", f"with_resource(resource).{how}.build()")
+    answer = ocf(*ONE)
+    assert answer.stderr == (
+        f"note: component web of Shop shop/corner is {state}; shown is what is applied while it is awake\n"
+    )
+    assert load_documents(answer.stdout)[0]["spec"]["replicas"] == 3

@@ -1,0 +1,141 @@
+"""`ocf serve` as a process: what it prints, what it leaves behind, how it ends."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+SETTINGS = "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {colour: red}}"
+PATH = "/api/v1/namespaces/default/configmaps"
+
+
+@dataclass
+class Running:
+    """The process and what it said at its start."""
+
+    process: asyncio.subprocess.Process
+    said: dict[str, Any]
+    session: aiohttp.ClientSession
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        async with self.session.request(method, self.said["url"] + path, json=body) as answer:
+            return answer.status, await answer.json(content_type=None)
+
+
+def look(kubeconfig: Path) -> tuple[str, int]:
+    config = json.loads(kubeconfig.read_text())
+    return config["clusters"][0]["cluster"]["server"], kubeconfig.stat().st_mode & 0o777
+
+
+def files(folder: Path, pattern: str = "*") -> list[str]:
+    return [path.name for path in folder.glob(pattern)]
+
+
+async def start(*arguments: str) -> asyncio.subprocess.Process:
+    program = "from ocf.cli import main\nmain()"
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, "serve", *arguments, stdout=pipe, stderr=pipe, env=dict(os.environ)
+    )
+
+
+@asynccontextmanager
+async def serve(*arguments: str) -> AsyncIterator[Running]:
+    process = await start("--output", "json", *arguments)
+    try:
+        assert process.stdout is not None
+        said = json.loads(await process.stdout.readline())
+        async with aiohttp.ClientSession() as session:
+            yield Running(process, said, session)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+async def refused(*arguments: str) -> str:
+    process = await start(*arguments)
+    out, err = await process.communicate()
+    assert (process.returncode, out) == (2, b"")
+    return err.decode()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_it_serves_until_it_is_asked_to_end_and_leaves_nothing(number: signal.Signals) -> None:
+    async with serve() as running:
+        kubeconfig = Path(running.said["kubeconfig"])
+        server, mode = look(kubeconfig)
+        assert (server, mode) == (running.said["url"], 0o600)
+        assert (await running.ask("GET", "/version"))[0] == 200
+        running.process.send_signal(number)
+        out, err = await running.process.communicate()
+    assert (running.process.returncode, out, err) == (0, b"", b"")
+    assert files(kubeconfig.parent) == []
+
+
+async def test_files_are_there_from_the_start_and_the_kubeconfig_where_it_is_wanted(tmp_path: Path) -> None:
+    file, kubeconfig = tmp_path / "settings.yaml", tmp_path / "kubeconfig"
+    file.write_text(SETTINGS)
+    async with serve("--load", str(file), "--kubeconfig", str(kubeconfig)) as running:
+        assert running.said["kubeconfig"] == str(kubeconfig)
+        _, found = await running.ask("GET", f"{PATH}/settings")
+        assert found["data"] == {"colour": "red"}
+    assert files(tmp_path, "*kubeconfig*") == ["kubeconfig"]
+
+
+async def test_faults_come_from_the_command_line_and_from_requests() -> None:
+    """A fault happens to the request it names; control shows it, replaces it, and ends it."""
+    async with serve("--fault", "conflict,kind=ConfigMap,verbs=create") as running:
+        manifest = {"metadata": {"name": "a"}}
+        assert (await running.ask("POST", PATH, manifest))[0] == 409
+        assert (await running.ask("POST", PATH, manifest))[0] == 201
+        _, seen = await running.ask("GET", "/ocf/faults")
+        assert seen["injected"] == ["Refusal: create v1/ConfigMap/default/a by Python"]
+        await running.ask("PUT", "/ocf/faults", {"faults": ["server-error,code=503,times=forever"]})
+        assert (await running.ask("GET", f"{PATH}/a"))[0] == 503
+        await running.ask("DELETE", "/ocf/faults")
+        assert (await running.ask("GET", f"{PATH}/a"))[0] == 200
+        status, refusal = await running.ask("PUT", "/ocf/faults", {"faults": ["conflit"]})
+        assert (status, refusal["reason"]) == (400, "BadRequest")
+        assert 'no fault "conflit"' in refusal["message"]
+
+
+async def test_what_was_asked_of_the_server_can_be_asked() -> None:
+    async with serve() as running:
+        await running.ask("POST", PATH, {"metadata": {"name": "a"}})
+        _, before = await running.ask("GET", "/ocf/requests")
+        assert (before["reads"], before["writes"], before["changes"]) == (0, 1, 1)
+        assert before["last"] == ["create v1/ConfigMap/default/a by Python: 200"]
+        _, after = await running.ask("DELETE", "/ocf/requests")
+        assert (after["writes"], after["last"]) == (0, [])
+
+
+async def test_a_compaction_ends_older_watches() -> None:
+    async with serve() as running:
+        await running.ask("POST", PATH, {"metadata": {"name": "a"}})
+        await running.ask("POST", "/ocf/compact")
+        async with running.session.get(f"{running.said['url']}{PATH}?watch=1&resourceVersion=1") as answer:
+            event = json.loads(await answer.content.readline())
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+
+
+async def test_what_cannot_be_begins_nothing_and_says_why_in_one_line(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.yaml"
+    broken.write_text("a: [")
+    assert await refused("--load", str(tmp_path / "none")) == (
+        f"error: {tmp_path / 'none'} cannot be read: No such file or directory\n"
+    )
+    assert (await refused("--load", str(broken))).startswith(f"error: {broken}: document 1: line ")
+    assert "error: there is no fault" in await refused("--fault", "conflit")
+    async with serve() as running:
+        port = running.said["url"].rpartition(":")[2]
+        assert await refused("--port", port) == f"error: 127.0.0.1:{port} cannot be served: Address already in use\n"
