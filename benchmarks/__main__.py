@@ -3,19 +3,35 @@
 import argparse
 import gc
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack
 from typing import Final
 
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks import gates, imports, machine, parts, reconciling, rendering
+from benchmarks import clusters, commands, deciding, fleet, gates, hpa, imports, machine, parts, reconciling, rendering
 from benchmarks.figures import Case, Count, Figure, Suite, counted, timed
 from benchmarks.report import as_json, print_table
 from benchmarks.timer import calls_for, sample
 
-_SUITES: Final = (rendering.suite, gates.suite, imports.suite, reconciling.suite, parts.suite)
+_SUITES: Final = (
+    rendering.suite,
+    deciding.suite,
+    gates.suite,
+    imports.suite,
+    reconciling.suite,
+    fleet.suite,
+    parts.suite,
+    hpa.suite,
+    commands.suite,
+    clusters.suite,
+)
+# What takes a smaller part where nothing is judged but that it runs.
+_QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
+    fleet.suite: fleet.small_suite,
+    clusters.suite: clusters.small_suite,
+}
 _ROUNDS: Final = 15
 
 
@@ -24,7 +40,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = _parser()
     wanted = parser.parse_args(arguments)
     with ExitStack() as stack:
-        suites = [stack.enter_context(suite()) for suite in _SUITES]
+        made = [_QUICK.get(suite, suite) if wanted.quick else suite for suite in _SUITES]
+        suites = [stack.enter_context(suite()) for suite in made]
         try:
             suites = _chosen(suites, wanted.only)
         except ValueError as problem:

@@ -1,6 +1,6 @@
 """From samples to figures: spread, ratio, and whether a limit holds."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from statistics import median
@@ -46,13 +46,13 @@ class Count:
     Args:
         name: As for a case.
         what: What is counted.
-        value: How many there were.
+        value: How many there were, or what finds that out; it is asked after all times were taken.
         limit: How many are allowed; None for a figure that is only informative.
     """
 
     name: str
     what: str
-    value: int
+    value: int | Callable[[], int]
     limit: int | None = None
 
 
@@ -124,16 +124,17 @@ def timed(case: Case, samples: Mapping[str, Sequence[float]], *, judged: bool) -
 
 def counted(count: Count) -> Figure:
     """Turn a count into a row."""
+    value = count.value() if callable(count.value) else count.value
     return Figure(
         name=count.name,
         what=count.what,
         unit=Unit.COUNT,
-        minimum=count.value,
-        median=count.value,
-        maximum=count.value,
+        minimum=value,
+        median=value,
+        maximum=value,
         rounds=1,
         limit=count.limit,
-        holds=count.value <= count.limit if count.limit is not None else None,
+        holds=value <= count.limit if count.limit is not None else None,
         against="",
         ratio=None,
     )

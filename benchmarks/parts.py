@@ -1,10 +1,12 @@
 """What passes are made of: the border between manifests and models, the quiet rule, the embedded cluster.
 
-None of these has a limit; they say where the time of the other figures goes.
+They say where the time of the other figures goes. Only the embedded cluster has limits of its own: a user's tests make
+thousands of requests of it, and hold thousands of objects in it.
 """
 
 import asyncio
 import itertools
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -13,7 +15,7 @@ from typing import Final
 from kubernetes.client import V2HorizontalPodAutoscaler
 
 from benchmarks.autoscaler import NAMESPACE, base, plain
-from benchmarks.figures import Case, Suite
+from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import each_call, each_turn
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component.quiet import Difference, differences
@@ -26,6 +28,10 @@ _KIND: Final = "HorizontalPodAutoscaler"
 _TARGET: Final = "backend"
 _KEY: Final = ObjectKey(_API_VERSION, _KIND, _TARGET, NAMESPACE)
 _MANAGER: Final = "benchmark"
+_GET_LIMIT: Final = 20_000
+_APPLY_LIMIT: Final = 300_000
+_OBJECT_LIMIT: Final = 12_000
+_OBJECTS: Final = 500
 
 
 @contextmanager
@@ -58,13 +64,33 @@ def suite() -> Iterator[Suite]:
                 name="parts.get",
                 what="get on the embedded cluster",
                 measure=each_turn(runner, lambda: cluster.get(_KEY)),
+                limit=_GET_LIMIT,
             ),
             Case(
                 name="parts.apply",
                 what="apply of a changed HPA on the embedded cluster",
                 measure=each_turn(runner, apply_changed),
+                limit=_APPLY_LIMIT,
+            ),
+            Count(
+                name="parts.memory",
+                what="bytes that an HPA takes in the embedded cluster, its history included",
+                value=lambda: runner.run(_bytes_per_object()),
+                limit=_OBJECT_LIMIT,
             ),
         ]
+
+
+async def _bytes_per_object() -> int:
+    cluster = EmbeddedCluster(namespaces=(NAMESPACE,))
+    await cluster.apply(plain("warm"), field_manager=_MANAGER)
+    tracemalloc.start()
+    try:
+        for number in range(_OBJECTS):
+            await cluster.apply(plain(f"hpa-{number}"), field_manager=_MANAGER)
+        return tracemalloc.get_traced_memory()[0] // _OBJECTS
+    finally:
+        tracemalloc.stop()
 
 
 def _read_base() -> Manifest:

@@ -19,7 +19,7 @@ from ocf.component import Component, Reason, Result, reconciling
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
 
-__all__ = ["suite"]
+__all__ = ["ACTIVE", "deployment_of", "rolled_out", "suite"]
 
 _LIMIT: Final = 2_000_000
 _NAMES: Final = ("api", "web", "worker")
@@ -45,8 +45,8 @@ class _Shop:
         await self.cluster.create(owner, field_manager="benchmark")
         await self.one_pass()
         for name in _NAMES:
-            await self._report(_key("Deployment", name), _rolled_out(await self.cluster.get(_key("Deployment", name))))
-            await self._report(_key("HorizontalPodAutoscaler", name), _ACTIVE)
+            await self._report(_key("Deployment", name), rolled_out(await self.cluster.get(_key("Deployment", name))))
+            await self._report(_key("HorizontalPodAutoscaler", name), ACTIVE)
         result = await self.one_pass()
         assert result.condition.reason is Reason.HEALTHY, result.condition.message
 
@@ -112,11 +112,12 @@ def suite() -> Iterator[Suite]:
 def _component() -> Component:
     builder = component.Builder("web", condition_type="WebReady")
     for name in _NAMES:
-        builder.with_resource(deployment.Builder(_deployment(name)).build()).with_resource(resource(name))
+        builder.with_resource(deployment.Builder(deployment_of(name)).build()).with_resource(resource(name))
     return builder.build()
 
 
-def _deployment(name: str) -> Manifest:
+def deployment_of(name: str) -> Manifest:
+    """Return a Deployment that leaves its count to an autoscaler."""
     labels = {"app.kubernetes.io/name": name}
     container = {
         "name": name,
@@ -141,7 +142,8 @@ def _key(kind: str, name: str) -> ObjectKey:
     return ObjectKey("apps/v1" if kind == "Deployment" else "autoscaling/v2", kind, name, NAMESPACE)
 
 
-def _rolled_out(live: Manifest) -> Manifest:
+def rolled_out(live: Manifest) -> Manifest:
+    """Return the status of a Deployment that is through with its rollout."""
     wanted = live["spec"]["replicas"]
     return {
         "observedGeneration": live["metadata"]["generation"],
@@ -152,7 +154,7 @@ def _rolled_out(live: Manifest) -> Manifest:
     }
 
 
-_ACTIVE: Final[Manifest] = {
+ACTIVE: Final[Manifest] = {
     "currentReplicas": 1,
     "desiredReplicas": 1,
     "conditions": [

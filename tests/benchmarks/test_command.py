@@ -29,6 +29,7 @@ def test_every_benchmark_runs_and_the_counts_hold(quick: subprocess.CompletedPro
     """A quick run judges no time, so it fails only where a benchmark is broken or a pass is not quiet."""
     assert quick.returncode == 0, quick.stderr
     assert figures(quick)["reconcile.writes"]["holds"] is True
+    assert figures(quick)["fleet.writes"]["holds"] is True
 
 
 def test_every_figure_has_the_same_fields(quick: subprocess.CompletedProcess[str]) -> None:
@@ -55,12 +56,25 @@ def test_the_promised_limits_are_stated(quick: subprocess.CompletedProcess[str])
 
     assert limits == {
         "rendering.full": 150_000,
+        "deciding.round": 40_000,
+        "deciding.limits": 2_000,
         "gate.check": 2_000,
         "import.ocf": 50_000_000,
         "import.ocf.models": 0,
         "reconcile.pass": 2_000_000,
         "reconcile.reads": 6,
         "reconcile.writes": 0,
+        "fleet.reads": 0,
+        "fleet.status": 1,
+        "fleet.writes": 0,
+        "hpa.validate": 100_000,
+        "hpa.quantity": 2_000,
+        "parts.get": 20_000,
+        "parts.apply": 300_000,
+        "parts.memory": 12_000,
+        "command.validate": 300_000_000,
+        "command.thousand": 1_000_000_000,
+        "cluster.start": 500_000_000,
     }
 
 

@@ -56,3 +56,15 @@ def test_a_case_without_its_yardstick_has_no_ratio() -> None:
 )
 def test_a_count_is_judged_in_every_run(value: int, limit: int | None, holds: bool | None) -> None:
     assert counted(Count(name="a.count", what="", value=value, limit=limit)).holds is holds
+
+
+def test_a_count_that_has_to_be_found_out_is_asked_for_once() -> None:
+    """What takes long to find out is found out only where it is wanted."""
+    asked: list[int] = []
+
+    def count() -> int:
+        asked.append(1)
+        return 7
+
+    assert counted(Count(name="a.found", what="", value=count, limit=6)).holds is False
+    assert len(asked) == 1
