@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check bench format lock clean
+.PHONY: help demo test envtest check bench format lock clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-8s %s\n", $$1, $$2}'
@@ -16,6 +16,9 @@ demo: $(VENV)/.ready  ## run examples/first_component.py on the embedded cluster
 
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 	@$(BIN)/python -m pytest -q
+
+envtest: $(VENV)/.ready  ## provide etcd and Kubernetes' programs for the tests that want a real API server
+	@$(BIN)/python -m ocf.testing.envtest
 
 check: $(VENV)/.ready-check  ## lint, format, types (mypy and pyright), import contracts
 	$(BIN)/ruff check .

@@ -7,7 +7,6 @@ has to play, last the story. The script checks what it claims, and ends with an 
 import asyncio
 import difflib
 import textwrap
-from datetime import UTC, datetime
 from typing import Final
 
 import yaml
@@ -24,6 +23,7 @@ from ocf.editors import HPASpecEditor
 from ocf.feature import VersionGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
+from ocf.testing import VirtualClock
 
 DEPLOYMENT: Final = """
 apiVersion: apps/v1
@@ -97,19 +97,11 @@ SCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "backend"
 LIVE: Final = 6
 
 
-class FixedClock:
-    """Stands still, so that the demo does the same every time."""
-
-    def now(self) -> datetime:
-        """Return the one instant."""
-        return datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
-
-
 class Shop:
     """A cluster with the operator in it, and the controllers of Kubernetes."""
 
     def __init__(self) -> None:
-        self.clock = FixedClock()
+        self.clock = VirtualClock()  # it stands still, so that the demo does the same every time
         kinds = [CustomKind("example.com", "v1", "Shop")]
         self.cluster = EmbeddedCluster(kinds=kinds, namespaces=["shop"], now=self.clock.now)
 

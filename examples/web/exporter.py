@@ -1,0 +1,69 @@
+"""The exporter: metrics of the application, if the user asks for them.
+
+One gate switches two things: a Deployment of its own, and the port of the application that it reads.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from kubernetes.client import V1ContainerPort
+
+from examples.web.shop import Part, Shop
+from ocf.editors import ContainerEditor, container_named
+from ocf.feature import BooleanGate, Gate, VersionGate
+from ocf.primitives import deployment
+
+__all__ = ["METRICS_PORT", "exporter", "metrics", "wanted"]
+
+METRICS_PORT: Final = 9100
+
+
+def wanted(shop: Shop) -> Gate:
+    """Return the gate: it is open if the user asks for the exporter."""
+    return BooleanGate(shop.spec.exporter)
+
+
+def exporter(shop: Shop) -> deployment.Resource:
+    """Describe the exporter, as the newest version of the product wants it."""
+    labels = shop.labels(Part.EXPORTER)
+    container = {
+        "name": "exporter",
+        "image": f"registry.example.com/shop/exporter:{shop.spec.version}",
+        "args": [f"--from={shop.named(Part.WEB)['name']}:{METRICS_PORT}", "--path=/metrics"],
+    }
+    base = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": shop.named(Part.EXPORTER),
+        "spec": {
+            "replicas": 1,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+        },
+    }
+    return deployment.Builder(base).with_mutation(stats_path(shop.spec.version)).build()
+
+
+def stats_path(version: str) -> deployment.Mutation:
+    """Read the metrics of 1.x where they are: at `/stats`."""
+
+    def mutate(m: deployment.Mutator) -> None:
+        @m.edit_containers(container_named("exporter"))
+        def _(container: ContainerEditor) -> None:
+            container.remove_arg("--path=/metrics")
+            container.ensure_arg("--path=/stats")
+
+    return deployment.Mutation("stats-path", mutate, feature=VersionGate(version, "< 2.0"))
+
+
+def metrics(shop: Shop) -> deployment.Mutation:
+    """Let the application count, and open the port for it; a mutation of the application's Deployment."""
+
+    def mutate(m: deployment.Mutator) -> None:
+        @m.edit_containers(container_named("web"))
+        def _(web: ContainerEditor) -> None:
+            web.ensure_port(V1ContainerPort(name="metrics", container_port=METRICS_PORT))
+            web.ensure_arg(f"--metrics=:{METRICS_PORT}")
+
+    return deployment.Mutation("metrics", mutate, feature=wanted(shop))

@@ -1,0 +1,209 @@
+"""A cluster to try the operator in, and the controllers of Kubernetes, played: an embedded cluster has none.
+
+The demo and the tests use it; an operator in production has no such module.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from examples.web.controller import reconcile
+from ocf.cluster import PatchType, Subresource
+from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+from ocf.objects import ObjectKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from ocf.cluster import Cluster
+    from ocf.component import Result
+    from ocf.objects import Manifest
+    from ocf.testing import VirtualClock
+
+__all__ = [
+    "AUTOSCALER",
+    "CONNECTION",
+    "DATABASE",
+    "DEPLOYMENT",
+    "EXPORTER",
+    "NAMESPACE",
+    "NEWEST",
+    "SECRET",
+    "SHOP",
+    "WEB",
+    "change",
+    "controllers",
+    "give_password",
+    "healthy_cluster",
+    "new_cluster",
+    "open_shop",
+    "reconcile_shop",
+    "report",
+    "scale",
+    "settle",
+]
+
+NEWEST: Final = "2.3.0"
+NAMESPACE: Final = "shop"
+SHOP: Final = ObjectKey("example.com/v1", "Shop", "corner", NAMESPACE)
+DATABASE: Final = ObjectKey("apps/v1", "StatefulSet", "corner-db", NAMESPACE)
+WEB: Final = ObjectKey("apps/v1", "Deployment", "corner-web", NAMESPACE)
+EXPORTER: Final = ObjectKey("apps/v1", "Deployment", "corner-exporter", NAMESPACE)
+SECRET: Final = ObjectKey("v1", "Secret", "corner-password", NAMESPACE)
+CONNECTION: Final = ObjectKey("v1", "ConfigMap", "corner-db", NAMESPACE)
+AUTOSCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "corner-web", NAMESPACE)
+
+DEPLOYMENT: Final = "Deployment"
+STATEFUL_SET: Final = "StatefulSet"
+HPA: Final = "HorizontalPodAutoscaler"
+
+
+async def new_cluster(clock: VirtualClock, *, version: str = NEWEST, exporter: bool = False) -> EmbeddedCluster:
+    """Make a cluster with a shop in it, and nothing else.
+
+    Args:
+        clock: Tells the time.
+        version: Version of the product.
+        exporter: Whether the exporter is asked for.
+    """
+    kinds = [CustomKind("example.com", "v1", "Shop")]
+    cluster = EmbeddedCluster(kinds=kinds, namespaces=[NAMESPACE], now=clock.now)
+    await open_shop(cluster, version=version, exporter=exporter)
+    return cluster
+
+
+async def open_shop(cluster: Cluster, *, version: str = NEWEST, exporter: bool = False) -> None:
+    """Make a shop, as the user does.
+
+    Args:
+        cluster: The cluster.
+        version: Version of the product.
+        exporter: Whether the exporter is asked for.
+    """
+    shop: Manifest = {
+        "apiVersion": SHOP.api_version,
+        "kind": SHOP.kind,
+        "metadata": {"name": SHOP.name, "namespace": SHOP.namespace},
+        "spec": {"version": version, "passwordSecret": SECRET.name, "exporter": exporter},
+    }
+    await cluster.create(shop, field_manager="user")
+
+
+async def healthy_cluster(
+    clock: VirtualClock, *, version: str = NEWEST, exporter: bool = False, replicas: int = 5
+) -> EmbeddedCluster:
+    """Make a cluster with a shop in which all is well.
+
+    Args:
+        clock: Tells the time.
+        version: Version of the product.
+        exporter: Whether the exporter is asked for.
+        replicas: What the autoscaler has made of the application.
+    """
+    cluster = await new_cluster(clock, version=version, exporter=exporter)
+    await give_password(cluster)
+    await settle(cluster, clock)
+    await scale(cluster, replicas)
+    await settle(cluster, clock)
+    return cluster
+
+
+async def reconcile_shop(cluster: Cluster, clock: VirtualClock) -> Sequence[Result]:
+    """Do what an operator does for an event.
+
+    Args:
+        cluster: The cluster.
+        clock: Tells the instant of the pass.
+    """
+    return await reconcile(await cluster.get(SHOP), cluster, clock=clock)
+
+
+async def settle(cluster: Cluster, clock: VirtualClock) -> None:
+    """Let the operator and the controllers work until nothing is left to do.
+
+    Args:
+        cluster: The cluster.
+        clock: Tells the instant of the passes.
+    """
+    before: Manifest = {}
+    while True:
+        results = await reconcile_shop(cluster, clock)
+        after = await cluster.get(SHOP)
+        if after == before and not sum(result.writes for result in results):
+            return
+        before = after
+        await controllers(cluster)
+
+
+async def give_password(cluster: Cluster, name: str = SECRET.name) -> None:
+    """Make the Secret, as the user does.
+
+    Args:
+        cluster: The cluster.
+        name: What the Secret is called.
+    """
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": name, "namespace": NAMESPACE},
+        "stringData": {"password": "correct horse battery staple"},
+    }
+    await cluster.create(secret, field_manager="user")
+
+
+async def change(cluster: Cluster, **spec: object) -> None:
+    """Change the shop, as the user does.
+
+    Args:
+        cluster: The cluster.
+        spec: Fields of its spec.
+    """
+    await cluster.patch(SHOP, {"spec": spec}, patch_type=PatchType.MERGE, field_manager="user")
+
+
+async def scale(cluster: Cluster, replicas: int) -> None:
+    """Scale the application, as the autoscaler does."""
+    wish = {"spec": {"replicas": replicas}}
+    part = Subresource.SCALE
+    await cluster.patch(WEB, wish, patch_type=PatchType.MERGE, field_manager="autoscaler", subresource=part)
+
+
+async def controllers(cluster: Cluster) -> None:
+    """Report that all is well, as all controllers do in the end."""
+    for kind in (STATEFUL_SET, DEPLOYMENT, HPA):
+        await report(cluster, kind)
+
+
+async def report(cluster: Cluster, kind: str) -> None:
+    """Report that all is well with the objects of a kind, as its controller does.
+
+    Args:
+        cluster: The cluster.
+        kind: The kind.
+    """
+    status = _STATUS[kind]
+    for live in (await cluster.list(_API[kind], kind, namespace=NAMESPACE)).items:
+        seen, part = {"status": status(live)}, Subresource.STATUS
+        key = ObjectKey.of(live)
+        await cluster.patch(key, seen, patch_type=PatchType.MERGE, field_manager="controller", subresource=part)
+
+
+def _of_deployment(live: Manifest) -> Manifest:
+    counts = dict.fromkeys(["replicas", "readyReplicas", "updatedReplicas"], live["spec"]["replicas"])
+    return {"observedGeneration": live["metadata"]["generation"], **counts}
+
+
+def _of_stateful_set(live: Manifest) -> Manifest:
+    return {**_of_deployment(live), "currentRevision": "a", "updateRevision": "a"}
+
+
+def _of_autoscaler(_live: Manifest) -> Manifest:
+    return {"conditions": [{"type": "ScalingActive", "status": "True", "message": "the replica count was computed"}]}
+
+
+_API: Final = {DEPLOYMENT: "apps/v1", STATEFUL_SET: "apps/v1", HPA: "autoscaling/v2"}
+_STATUS: Final[dict[str, Callable[[Manifest], Manifest]]] = {
+    DEPLOYMENT: _of_deployment,
+    STATEFUL_SET: _of_stateful_set,
+    HPA: _of_autoscaler,
+}

@@ -1,0 +1,88 @@
+"""The table of kinds says what the code says."""
+
+import importlib
+import inspect
+import pkgutil
+import re
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final
+
+import pytest
+
+from ocf import primitives
+from ocf.primitives import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder, rollouts
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "kinds.md"
+ROW: Final = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
+WORD: Final = re.compile(r"(?:Alive|Operational|Completion)Status\.([A-Z]+)")
+CATEGORIES: Final = {
+    "workload": WorkloadBuilder,
+    "task": TaskBuilder,
+    "integration": IntegrationBuilder,
+    "static": StaticBuilder,
+}
+TABLE: Final = {package: rest.split(" | ") for package, rest in ROW.findall(PAGE.read_text(encoding="utf-8"))}
+TYPED: Final = sorted(set(TABLE) - {"unstructured"})
+
+
+def module(package: str) -> ModuleType:
+    return importlib.import_module(f"ocf.primitives.{package}")
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def resource(package: str) -> Any:
+    """Build the smallest object of a kind."""
+    api_version, kind = quoted(TABLE[package][0])[0].split(" ")
+    metadata = {"name": "a", "namespace": "b"}
+    template: Any = {"template": {"metadata": {}, "spec": {"containers": []}}, "selector": {}}
+    target: Any = {"maxReplicas": 1, "scaleTargetRef": {"kind": "Deployment", "name": "a"}}
+    spec: Any = {"workload": {"spec": template}, "integration": {"spec": target if package == "hpa" else {}}}
+    content = spec.get(TABLE[package][1], {})
+    return module(package).Builder({"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}).build()
+
+
+def test_every_kind_is_in_the_table() -> None:
+    assert set(TABLE) == {found.name for found in pkgutil.iter_modules(primitives.__path__) if found.ispkg}
+
+
+@pytest.mark.parametrize("package", TYPED)
+class TestRow:
+    def test_names_the_kind(self, package: str) -> None:
+        built = resource(package)
+        assert quoted(TABLE[package][0]) == [f"{built.key.api_version} {built.key.kind}"]
+
+    def test_names_the_category(self, package: str) -> None:
+        assert issubclass(module(package).Builder, CATEGORIES[TABLE[package][1]])
+
+    def test_lists_the_edits_in_their_order(self, package: str) -> None:
+        assert quoted(TABLE[package][2]) == [category.name for category in module(package).Mutator.categories]
+
+    def test_lists_the_words_that_its_handlers_use(self, package: str) -> None:
+        if TABLE[package][1] == "static":
+            assert TABLE[package][3] == "nothing"
+            return
+        source = inspect.getsource(importlib.import_module(f"ocf.primitives.{package}.status"))
+        if "rollouts" in source:
+            source += inspect.getsource(rollouts)
+        reported = {word.removeprefix("Operation").upper() for word in quoted(TABLE[package][3])}
+        # The plain word for being operational is the vocabulary's own name.
+        named = {"OPERATIONAL" if word == "AL" else word for word in reported}
+        assert named == set(WORD.findall(source))
+
+    def test_tells_what_suspending_does(self, package: str) -> None:
+        built, told = resource(package), TABLE[package][4]
+        if TABLE[package][1] == "static":
+            assert told == "not touched"
+            return
+        verb, reason = told.split(": ")
+        assert {"kept": False, "deleted": True}[verb] is built.delete_on_suspend
+        assert f'"{built.suspension_status(built.render()).reason}"' == reason
+
+
+def test_the_row_of_any_kind() -> None:
+    _, _, edits, _, _ = TABLE["unstructured"]
+    assert quoted(edits) == [category.name for category in module("unstructured").Mutator.categories]
