@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ocf.cli.options import FeatureGates, Files, KubernetesVersion, Traceback
 from ocf.cli.showing import failing
 
 if TYPE_CHECKING:
@@ -25,22 +26,12 @@ class Format(StrEnum):
 
 
 def default(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...", help="YAML or JSON; a folder stands for all such files in it; - is the standard input."
-        ),
-    ],
+    files: Files,
     *,
-    kubernetes_version: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION", help="Whose feature gates count, for example 1.34; 1.36 by default."),
-    ] = None,
-    feature_gate: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=BOOL", help="HPAScaleToZero or HPAConfigurableTolerance.")
-    ] = None,
+    kubernetes_version: KubernetesVersion = None,
+    feature_gate: FeatureGates = None,
     output: Annotated[Format, typer.Option(help="JSON is a List of all.")] = Format.YAML,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+    traceback: Traceback = False,
 ) -> None:
     """Print HorizontalPodAutoscalers as the API server would store them, in the version they are written in.
 
@@ -48,8 +39,8 @@ def default(
     """
     with failing(traceback=traceback):
         from ocf.cli.manifests import read_documents
-        from ocf.cli.validate import told
-        from ocf.cli.verdicts import gates_of, judged, only_autoscalers
+        from ocf.cli.validate import only_autoscalers, told
+        from ocf.cli.verdicts import gates_of, judged
         from ocf.objects import dump_document
 
         gates = gates_of(kubernetes_version, feature_gate or [])

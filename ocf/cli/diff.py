@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
+from ocf.cli.options import Changes, Context, Kubeconfig, Owner, Traceback
 from ocf.cli.showing import FAILED, as_json, failing, grid, value_text
 
 if TYPE_CHECKING:
@@ -38,17 +39,13 @@ class DiffOutput(StrEnum):
 def diff(  # noqa: PLR0913 (each is an option of the command line)
     target: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="Takes an owner, returns its components.")],
     *,
-    owner: Annotated[
-        str, typer.Option(metavar="FILE", help="The owner, or several, as YAML or JSON; - is the standard input.")
-    ],
-    kubeconfig: Annotated[str | None, typer.Option(metavar="FILE", help="As kubectl finds it by default.")] = None,
-    context: Annotated[str | None, typer.Option(metavar="NAME", help="The current one by default.")] = None,
+    owner: Owner,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say of every resource what is done, and why.")] = False,
     output: Annotated[DiffOutput, typer.Option(help="For people, or for programs.")] = DiffOutput.TEXT,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Set a field of the owner, as JSON or text.")
-    ] = None,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+    changes: Changes = None,
+    traceback: Traceback = False,
 ) -> None:
     """Show what the next reconcile would change in a cluster.
 

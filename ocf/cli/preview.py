@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ocf.cli.options import Changes, Owner, Traceback
 from ocf.cli.showing import Output, as_json, failing, grid, value_text
 
 if TYPE_CHECKING:
@@ -21,19 +22,15 @@ __all__ = ["preview"]
 def preview(  # noqa: PLR0913 (each is an option of the command line)
     target: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="Takes an owner, returns its components.")],
     *,
-    owner: Annotated[
-        str, typer.Option(metavar="FILE", help="The owner, or several, as YAML or JSON; - is the standard input.")
-    ],
+    owner: Owner,
     explain: Annotated[bool, typer.Option("--explain", help="Say field by field who set it.")] = False,
     output: Annotated[Output | None, typer.Option(help="yaml by default, text with --explain.")] = None,
-    changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Set a field of the owner, as JSON or text.")
-    ] = None,
+    changes: Changes = None,
     data: Annotated[
         list[str] | None, typer.Option(metavar="NAME=VALUE", help="Fill a data cell that is only known in a pass.")
     ] = None,
     show_secrets: Annotated[bool, typer.Option("--show-secrets", help="Show values of Secrets as they are.")] = False,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+    traceback: Traceback = False,
 ) -> None:
     """Show what components would apply. No cluster is needed.
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ocf.cli.options import Traceback
 from ocf.cli.showing import failing
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def serve(
         typer.Option(metavar="FAULT", help="What goes wrong, such as conflict,kind=Shop,times=3; repeatable."),
     ] = None,
     output: Annotated[ServeOutput, typer.Option(help="For people, or one line for programs.")] = ServeOutput.TEXT,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+    traceback: Traceback = False,
 ) -> None:
     """Serve an embedded Kubernetes API on this machine.
 

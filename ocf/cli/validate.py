@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ocf.cli.options import FeatureGates, Files, KubernetesVersion, Traceback
 from ocf.cli.showing import failing
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ocf.cli.verdicts import Verdict
     from ocf.objects import Manifest
 
-__all__ = ["Format", "told", "validate"]
+__all__ = ["Format", "only_autoscalers", "told", "validate"]
 
 _INVALID = 1
 
@@ -31,12 +32,7 @@ class Format(StrEnum):
 
 
 def validate(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...", help="YAML or JSON; a folder stands for all such files in it; - is the standard input."
-        ),
-    ],
+    files: Files,
     *,
     lint: Annotated[
         bool, typer.Option("--lint", help="Say also what the server accepts and production regrets.")
@@ -44,15 +40,10 @@ def validate(
     update_from: Annotated[
         list[str] | None, typer.Option(metavar="FILE", help="The stored objects: judge as an update of those.")
     ] = None,
-    kubernetes_version: Annotated[
-        str | None,
-        typer.Option(metavar="VERSION", help="Whose feature gates count, for example 1.34; 1.36 by default."),
-    ] = None,
-    feature_gate: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=BOOL", help="HPAScaleToZero or HPAConfigurableTolerance.")
-    ] = None,
+    kubernetes_version: KubernetesVersion = None,
+    feature_gate: FeatureGates = None,
     output: Annotated[Format, typer.Option(help="github prints annotations for a workflow.")] = Format.TEXT,
-    traceback: Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")] = False,
+    traceback: Traceback = False,
 ) -> None:
     """Say what the API server would refuse in HorizontalPodAutoscalers, without a server.
 
@@ -89,11 +80,31 @@ def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
 def _verdicts(
     documents: Iterable[Document], gates: Gates, stored: dict[str, Manifest], beside: Sequence[Manifest] | None
 ) -> Iterator[Verdict]:
-    from ocf.cli.verdicts import judged, namesake, only_autoscalers
+    from ocf.cli.verdicts import judged, namesake
 
     for document in only_autoscalers(documents):
         old = namesake(document.manifest, stored) if document.manifest is not None else None
         yield judged(document, gates=gates, old=old, beside=beside)
+
+
+def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
+    """Pass over objects of other kinds, and say so in the end; what cannot be read is kept.
+
+    Args:
+        documents: The documents.
+    """
+    from ocf.cli.verdicts import KIND
+
+    passed_over: dict[str, list[str]] = {}
+    for document in documents:
+        if document.manifest is None or document.manifest.get("kind") == KIND:
+            yield document
+        else:
+            kinds = passed_over.setdefault(document.file, [])
+            kinds.append(str(document.manifest.get("kind") or "none"))
+    for file, kinds in passed_over.items():
+        note = f"{file}: passed over {len(kinds)} of other kinds ({', '.join(dict.fromkeys(kinds))})"
+        typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
 
 
 def _show(verdicts: Iterator[Verdict], output: Format) -> bool:

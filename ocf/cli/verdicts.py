@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
-
-import typer
 
 from ocf.autoscaling import Gates, validate
 from ocf.autoscaling.reading import read_hpa
@@ -18,7 +16,7 @@ if TYPE_CHECKING:
     from ocf.cli.manifests import Document
     from ocf.objects import Manifest
 
-__all__ = ["KIND", "UNREADABLE", "Mistake", "Verdict", "gates_of", "judged", "name_of", "namesake", "only_autoscalers"]
+__all__ = ["KIND", "UNREADABLE", "Mistake", "Verdict", "gates_of", "judged", "name_of", "namesake"]
 
 KIND: Final = "HorizontalPodAutoscaler"
 UNREADABLE: Final = "BadRequest"
@@ -111,24 +109,6 @@ def gates_of(version: str | None, switches: Sequence[str]) -> Gates:
             raise ConfigError(f'"{switch}" is no feature gate: write NAME=true or NAME=false; there are {known}')
         chosen[_GATES[name]] = value.lower() == "true"
     return replace(gates, **chosen)
-
-
-def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
-    """Pass over objects of other kinds, and say so in the end; what cannot be read is kept.
-
-    Args:
-        documents: The documents.
-    """
-    passed_over: dict[str, list[str]] = {}
-    for document in documents:
-        if document.manifest is None or document.manifest.get("kind") == KIND:
-            yield document
-        else:
-            kinds = passed_over.setdefault(document.file, [])
-            kinds.append(str(document.manifest.get("kind") or "none"))
-    for file, kinds in passed_over.items():
-        note = f"{file}: passed over {len(kinds)} of other kinds ({', '.join(dict.fromkeys(kinds))})"
-        typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
 
 
 def name_of(manifest: Manifest) -> str:
