@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.decoding import decode
 from ocf.autoscaling.defaulting import default
-from ocf.autoscaling.field_errors import ErrorType, FieldError, invalid_message
 from ocf.autoscaling.gates import Gates
 from ocf.autoscaling.scale import validate_scale
 from ocf.autoscaling.validation import admitted, validate, validate_spec, validate_status
+from ocf.objects.field_errors import ErrorType, FieldError, invalid_message
 
 if TYPE_CHECKING:
     from ocf.autoscaling import metrics, scaling

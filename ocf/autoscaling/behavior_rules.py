@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ocf.autoscaling.field_errors import FieldError, invalid, not_supported, required
 from ocf.autoscaling.readers import amount
 from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, invalid, not_supported, required
 
 __all__ = ["MAX_PERIOD", "MAX_WINDOW", "POLICY_TYPES", "SELECTIONS", "behavior_errors"]
 

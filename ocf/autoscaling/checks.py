@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from ocf.autoscaling.names import Rule
 from ocf.errors import ConfigError, QuantityError
 from ocf.objects import Quantity
+from ocf.objects.names import Rule
 
 __all__ = ["check_integer", "check_name", "check_quantity"]
 

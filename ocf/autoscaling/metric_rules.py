@@ -7,11 +7,11 @@ an order that is not that of the types; what a source has too much is told by na
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ocf.autoscaling.field_errors import FieldError, forbidden, invalid, not_supported, required
-from ocf.autoscaling.names import dns_label, path_segment, qualified_name
 from ocf.autoscaling.readers import amount
 from ocf.autoscaling.reference_rules import VersionRule, reference_errors
 from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, forbidden, invalid, not_supported, required
+from ocf.objects.names import dns_label, path_segment, qualified_name
 
 __all__ = ["SOURCES", "metrics_errors"]
 

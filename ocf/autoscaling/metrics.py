@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ocf.autoscaling.checks import check_integer, check_name, check_quantity
-from ocf.autoscaling.names import Rule, dns_label, path_segment, qualified_name
 from ocf.autoscaling.targets import TargetSource, read_reference
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import LabelSelector, Manifest, client_model, write_model
+from ocf.objects.names import Rule, dns_label, path_segment, qualified_name
 
 if TYPE_CHECKING:
     from kubernetes.client import V1LabelSelector, V2MetricSpec

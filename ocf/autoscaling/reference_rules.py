@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ocf.autoscaling.field_errors import FieldError, invalid, required
-from ocf.autoscaling.names import path_segment
 from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, invalid, required
+from ocf.objects.names import path_segment
 
 __all__ = ["UNCHECKED", "VersionRule", "described_rule", "reference_errors", "target_rule"]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.autoscaling.field_errors import FieldError, invalid
-from ocf.autoscaling.metadata_rules import creation_errors, standard_finalizer_errors
-from ocf.autoscaling.names import dns_subdomain, dns_subdomain_prefix
 from ocf.autoscaling.readers import METADATA, integer, read_object, struct, text
 from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, invalid
+from ocf.objects.metadata_rules import creation_errors, standard_finalizer_errors
+from ocf.objects.names import dns_subdomain, dns_subdomain_prefix
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

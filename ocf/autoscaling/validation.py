@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.autoscaling.behavior_rules import behavior_errors
 from ocf.autoscaling.decoding import decode
 from ocf.autoscaling.defaulting import filled
-from ocf.autoscaling.field_errors import FieldError, invalid, required
 from ocf.autoscaling.gates import Gates
-from ocf.autoscaling.metadata_rules import creation_errors, standard_finalizer_errors, update_errors
 from ocf.autoscaling.metric_rules import metrics_errors
-from ocf.autoscaling.names import dns_subdomain, dns_subdomain_prefix, path_segment, path_segment_prefix
 from ocf.autoscaling.reference_rules import UNCHECKED, described_rule, reference_errors, target_rule
 from ocf.objects import Manifest, get_field
+from ocf.objects.field_errors import FieldError, invalid, required
+from ocf.objects.metadata_rules import creation_errors, standard_finalizer_errors, update_errors
+from ocf.objects.names import dns_subdomain, dns_subdomain_prefix, path_segment, path_segment_prefix
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

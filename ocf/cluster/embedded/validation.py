@@ -4,9 +4,7 @@ This is not the whole validation of a real server: what the kinds demand of thei
 checked is refused with the code, the reason and the text of the real one.
 """
 
-import re
 from collections.abc import Iterator, Mapping
-from functools import lru_cache
 from typing import Any, Final
 
 from ocf.cluster.embedded.compare import equal_json
@@ -17,143 +15,43 @@ from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.protocol import Subresource
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
+from ocf.objects.metadata_rules import creation_errors, standard_finalizer_errors
+from ocf.objects.names import (
+    Rule,
+    dns_label,
+    dns_label_prefix,
+    dns_subdomain,
+    dns_subdomain_prefix,
+    path_segment,
+    path_segment_prefix,
+)
 
 __all__ = ["create_problems", "update_problems"]
 
 _AUTOSCALER: Final = "HorizontalPodAutoscaler.autoscaling"
 _DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
-_LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
-_NAME_PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
-
-_ENDS: Final = "must start and end with an alphanumeric character"
-_RULE: Final = "regex used for validation is"
-_SUBDOMAIN_TEXT: Final = (
-    f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS} "
-    f"(e.g. 'example.com', {_RULE} '{_SUBDOMAIN}')"
-)
-_LABEL_TEXT: Final = (
-    f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS} "
-    f"(e.g. 'my-name',  or '123-abc', {_RULE} '{_LABEL}')"
-)
-_NAME_PART_TEXT: Final = (
-    f"name part must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
-    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', {_RULE} '{_NAME_PART}')"
-)
-_LABEL_VALUE_TEXT: Final = (
-    f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
-    f"(e.g. 'MyValue',  or 'my_value',  or '12345', {_RULE} '({_NAME_PART})?')"
-)
-
-_LONGEST_LABEL: Final = 63
-_LONGEST_SUBDOMAIN: Final = 253
-_STANDARD_FINALIZERS: Final = frozenset({"orphan", "foregroundDeletion", "kubernetes"})
 _PATH_NAMES: Final = frozenset({"rbac.authorization.k8s.io"})
 
 
-def _matches(pattern: str, text: str) -> bool:
-    return re.fullmatch(pattern, text) is not None
-
-
-def _name_faults(name: str, resource: Resource) -> Iterator[str]:
+def _name_rules(resource: Resource) -> tuple[Rule, Rule]:
+    """Return what a kind demands of names, and of what names are generated from."""
     if resource.group in _PATH_NAMES:
-        if name in (".", ".."):
-            yield f"may not be '{name}'"
-        yield from (f"may not contain '{bad}'" for bad in ("/", "%") if bad in name)
-        return
+        return path_segment, path_segment_prefix
     if resource.group_kind in ("Service", "Namespace"):
-        limit, pattern, text = _LONGEST_LABEL, _LABEL, _LABEL_TEXT
-    else:
-        limit, pattern, text = _LONGEST_SUBDOMAIN, _SUBDOMAIN, _SUBDOMAIN_TEXT
-    if len(name) > limit:
-        yield f"must be no more than {limit} bytes"
-    if not _matches(pattern, name):
-        yield "must not contain dots" if pattern == _LABEL and _matches(_SUBDOMAIN, name) else text
-
-
-@lru_cache(maxsize=4096)
-def _qualified_name_faults(name: str) -> tuple[str, ...]:
-    return tuple(_faults_of_qualified_name(name))
-
-
-def _faults_of_qualified_name(name: str) -> Iterator[str]:
-    prefix, slash, part = name.rpartition("/")
-    if slash and not _matches(_SUBDOMAIN, prefix):
-        yield f"prefix part {_SUBDOMAIN_TEXT}" if prefix else "prefix part must be non-empty"
-    if not part:
-        yield "name part must be non-empty"
-    elif len(part) > _LONGEST_LABEL:
-        yield "name part must be no more than 63 bytes"
-    if not _matches(_NAME_PART, part):
-        yield _NAME_PART_TEXT
+        return dns_label, dns_label_prefix
+    return dns_subdomain, dns_subdomain_prefix
 
 
 def _invalid(path: str, value: Any, problem: str) -> FieldProblem:
     return FieldProblem(path, f"Invalid value: {go_json(value)}: {problem}")
 
 
-def _metadata_problems(metadata: Mapping[str, Any], resource: Resource) -> Iterator[FieldProblem]:
-    name, prefix = metadata.get("name", ""), metadata.get("generateName", "")
-    if prefix:
-        # What follows the prefix is never the fault, so the prefix may end in a dash.
-        for fault in _name_faults(prefix + "x", resource):
-            yield _invalid("metadata.generateName", prefix, fault)
-    if not name:
-        yield FieldProblem("metadata.name", "Required value: name or generateName is required")
-    else:
-        for fault in _name_faults(name, resource):
-            yield _invalid("metadata.name", name, fault)
-    yield from _label_problems(metadata)
-    yield from _owner_problems(metadata.get("ownerReferences") or [])
-    yield from _finalizer_problems(metadata.get("finalizers") or [])
-
-
-@lru_cache(maxsize=4096)
-def _label_value_faults(value: str) -> tuple[str, ...]:
-    long = ("must be no more than 63 bytes",) if len(value) > _LONGEST_LABEL else ()
-    return (*long, _LABEL_VALUE_TEXT) if value and not _matches(_NAME_PART, value) else long
-
-
-def _label_problems(metadata: Mapping[str, Any]) -> Iterator[FieldProblem]:
-    for key, value in (metadata.get("labels") or {}).items():
-        for fault in _qualified_name_faults(key):
-            yield _invalid("metadata.labels", key, fault)
-        for fault in _label_value_faults(value):
-            yield _invalid("metadata.labels", value, fault)
-    for key in metadata.get("annotations") or {}:
-        for fault in _qualified_name_faults(key.lower()):
-            yield _invalid("metadata.annotations", key, fault)
-
-
-def _owner_problems(owners: list[dict[str, Any]]) -> Iterator[FieldProblem]:
-    controllers = [f"{owner.get('kind')}/{owner.get('name')}" for owner in owners if owner.get("controller")]
-    if len(controllers) > 1:
-        problem = (
-            "Only one reference can have Controller set to true. "
-            f'Found "true" in references for {controllers[0]} and {controllers[1]}'
-        )
-        yield _invalid("metadata.ownerReferences", owners, problem)
-    for owner in owners:
-        for field, problem in (
-            ("apiVersion", "version must not be empty"),
-            ("kind", "must not be empty"),
-            ("name", "must not be empty"),
-            ("uid", "must not be empty"),
-        ):
-            if not owner.get(field):
-                yield _invalid(f"metadata.ownerReferences.{field}", owner.get(field, ""), problem)
-
-
-def _finalizer_problems(finalizers: list[str]) -> Iterator[FieldProblem]:
-    for index, name in enumerate(finalizers):
-        for fault in _qualified_name_faults(name):
-            yield _invalid("metadata.finalizers", name, fault)
-        if "/" not in name and name not in _STANDARD_FINALIZERS:
-            problem = "name is neither a standard finalizer name nor is it fully qualified"
-            yield _invalid(f"metadata.finalizers[{index}]", name, problem)
-    if "orphan" in finalizers and "foregroundDeletion" in finalizers:
-        problem = "finalizer orphan and foregroundDeletion cannot be both set"
-        yield _invalid("metadata.finalizers", finalizers, problem)
+def _metadata_problems(metadata: Manifest, resource: Resource) -> Iterator[FieldProblem]:
+    errors = [*creation_errors(metadata, *_name_rules(resource))]
+    if resource.schema is None:
+        # Of custom resources any qualified name will do.
+        errors += standard_finalizer_errors(metadata)
+    return (FieldProblem(error.path, error.message) for error in errors)
 
 
 def create_problems(manifest: Manifest, resource: Resource) -> list[FieldProblem]:

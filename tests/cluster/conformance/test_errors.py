@@ -33,6 +33,9 @@ KEY = (
 OWNER = "{apiVersion: v1, kind: ConfigMap, name: other, uid: 8a2c7a5e-0000-4000-8000-000000000000, controller: true}"
 RIVAL = OWNER.replace("other", "rival").replace("-4000-", "-4001-")
 
+LONG = "x" * 64
+PREFIX = "x" * 254
+
 
 def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid") -> tuple[str, str]:
     """Return message and cause of what is invalid for one reason."""
@@ -56,6 +59,36 @@ def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid
             lambda place: place.create("ConfigMap", "metadata: {annotations: {'a b': c}}"),
             invalid("ConfigMap", "metadata.annotations", f'Invalid value: "a b": {KEY}'),
             id="an annotation's key",
+        ),
+        pytest.param(
+            lambda place: place.create("ConfigMap", f"metadata: {{labels: {{a: {LONG}}}}}"),
+            invalid("ConfigMap", "metadata.labels", f'Invalid value: "{LONG}": must be no more than 63 bytes'),
+            id="a label's value that is too long, in bytes",
+        ),
+        pytest.param(
+            lambda place: place.create("ConfigMap", f"metadata: {{labels: {{{LONG}: a}}}}"),
+            invalid(
+                "ConfigMap", "metadata.labels", f'Invalid value: "{LONG}": name part must be no more than 63 bytes'
+            ),
+            id="a label's key that is too long, in bytes",
+        ),
+        pytest.param(
+            lambda place: place.create("ConfigMap", f"metadata: {{labels: {{{PREFIX}/a: a}}}}"),
+            invalid(
+                "ConfigMap",
+                "metadata.labels",
+                f'Invalid value: "{PREFIX}/a": prefix part must be no more than 253 bytes',
+            ),
+            id="a label's domain that is too long, in bytes",
+        ),
+        pytest.param(
+            lambda place: place.create("ConfigMap", "metadata: {finalizers: [done]}"),
+            invalid(
+                "ConfigMap",
+                "metadata.finalizers[0]",
+                'Invalid value: "done": name is neither a standard finalizer name nor is it fully qualified',
+            ),
+            id="a finalizer without a domain",
         ),
         pytest.param(
             lambda place: place.create("Widget", "{metadata: {labels: {a: 'b c'}}, spec: {}}"),
@@ -83,6 +116,33 @@ def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid
 async def test_what_is_invalid_is_told_by_field(place: Place, ask: Ask, expected: tuple[str, str]) -> None:
     with place.error(422, "Invalid", *expected):
         await ask(place)
+
+
+@pytest.mark.parametrize(
+    ("kind", "api_version", "length"),
+    [
+        pytest.param("ConfigMap", "v1", 254, id="most objects"),
+        pytest.param("Service", "v1", 64, id="a Service"),
+        pytest.param("Widget", "conformance.example.com/v1", 254, id="a custom resource"),
+    ],
+)
+async def test_a_name_that_is_too_long_is_so_in_characters(
+    place: Place, kind: str, api_version: str, length: int
+) -> None:
+    name = "x" * length
+    detail = f'metadata.name: Invalid value: "{name}": must be no more than {length - 1} characters'
+    group, slash, _ = api_version.rpartition("/")
+    called = f"{kind}.{group}" if slash else kind
+
+    with place.error(422, "Invalid", f'{called} "{name}" is invalid: {detail}', f"FieldValueInvalid {detail}"):
+        await place.cluster.create(place.manifest(kind, None, name), field_manager="author")
+
+
+async def test_a_finalizer_of_a_custom_resource_needs_no_domain(place: Place) -> None:
+    created = await place.create("Widget", "{metadata: {finalizers: [done]}, spec: {}}")
+    await place.merge("Widget", "metadata: {finalizers: null}")
+
+    assert created["metadata"]["finalizers"] == ["done"]
 
 
 async def test_a_selector_must_not_change(place: Place) -> None:

@@ -4,7 +4,6 @@ Only where authors commonly err; the texts are recorded ones. A real server keep
 one place, and names that place in its answers (`spec.validation`, `spec.subresources`) although nobody has written it.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -12,22 +11,12 @@ from ocf.cluster.embedded.custom.structural import has_rules, schema_problems
 from ocf.cluster.embedded.failures import go_json, unsupported
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
+from ocf.objects.names import dns_1035_label, dns_subdomain
 
 __all__ = ["definition_problems"]
 
 _Spec = Mapping[str, Any]
 
-_SUBDOMAIN: Final = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
-_SUBDOMAIN_TEXT: Final = (
-    "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
-    f"end with an alphanumeric character (e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
-)
-_LABEL: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
-_LABEL_TEXT: Final = (
-    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
-    f"and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '{_LABEL}')"
-)
-_LONGEST_LABEL: Final = 63
 _COLUMN_TYPES: Final = ("boolean", "date", "integer", "number", "string")
 _APPROVAL: Final = "api-approved.kubernetes.io"
 
@@ -82,15 +71,6 @@ def _required(path: str, text: str = "") -> FieldProblem:
     return FieldProblem(path, f"Required value: {text}" if text else "Required value")
 
 
-def _matches(pattern: str, text: str) -> bool:
-    return re.fullmatch(pattern, text) is not None
-
-
-def _label_faults(text: str) -> list[str]:
-    faults = [] if _matches(_LABEL, text) else [_LABEL_TEXT]
-    return [*faults, f"must be no more than {_LONGEST_LABEL} bytes"] if len(text) > _LONGEST_LABEL else faults
-
-
 def _name_problems(definition: Manifest) -> Iterator[FieldProblem]:
     name, spec = definition["metadata"].get("name", ""), definition["spec"]
     if name != f"{spec['names'].get('plural', '')}.{spec.get('group', '')}":
@@ -101,8 +81,8 @@ def _group_problems(spec: _Spec) -> Iterator[FieldProblem]:
     group, scope = spec.get("group", ""), spec.get("scope", "")
     if not group:
         yield _required("spec.group")
-    elif not _matches(_SUBDOMAIN, group):
-        yield _invalid("spec.group", group, _SUBDOMAIN_TEXT)
+    elif faults := dns_subdomain(group):
+        yield _invalid("spec.group", group, ",".join(faults))
     elif "." not in group:
         yield _invalid("spec.group", group, "should be a domain with at least one dot")
     if not scope:
@@ -118,7 +98,7 @@ def _version_problems(spec: _Spec) -> Iterator[FieldProblem]:
         path = f"spec.versions[{index}]"
         if _schema(version) is None:
             yield _required(f"{path}.schema.openAPIV3Schema")
-        for fault in _label_faults(version.get("name", "")):
+        for fault in dns_1035_label(version.get("name", "")):
             yield _invalid(f"{path}.name", version.get("name", ""), fault)
         warning = version.get("deprecationWarning")
         if warning is not None and not version.get("deprecated"):
@@ -130,7 +110,7 @@ def _version_problems(spec: _Spec) -> Iterator[FieldProblem]:
         text = "must have exactly one version marked as storage version"
         yield _invalid("spec.versions", _shown(versions), text)
     if versions:
-        for fault in _label_faults(versions[0].get("name", "")):
+        for fault in dns_1035_label(versions[0].get("name", "")):
             yield _invalid("spec.version", versions[0].get("name", ""), fault)
 
 
@@ -155,10 +135,10 @@ def _names_problems(names: Mapping[str, Any]) -> Iterator[FieldProblem]:
         if not names.get(field):
             yield _required(f"spec.names.{field}")
     for field in ("plural", "singular"):
-        for fault in _label_faults(names.get(field) or "a"):
+        for fault in dns_1035_label(names.get(field) or "a"):
             yield _invalid(f"spec.names.{field}", names[field], fault)
     for field in ("kind", "listKind"):
-        for fault in _label_faults((names.get(field) or "a").lower()):
+        for fault in dns_1035_label((names.get(field) or "a").lower()):
             text = f"may have mixed case, but should otherwise match: {fault}"
             yield _invalid(f"spec.names.{field}", names[field], text)
     for field in ("shortNames", "categories"):
@@ -169,7 +149,7 @@ def _names_problems(names: Mapping[str, Any]) -> Iterator[FieldProblem]:
 
 def _word_problems(path: str, words: Iterable[str]) -> Iterator[FieldProblem]:
     for index, word in enumerate(words):
-        for fault in _label_faults(word):
+        for fault in dns_1035_label(word):
             yield _invalid(f"{path}[{index}]", word, fault)
 
 

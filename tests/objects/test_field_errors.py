@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from ocf.autoscaling.field_errors import (
+from ocf.errors import StatusCause
+from ocf.objects.field_errors import (
     ErrorType,
     FieldError,
     forbidden,
@@ -14,7 +15,6 @@ from ocf.autoscaling.field_errors import (
     required,
     too_long,
 )
-from ocf.errors import StatusCause
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from typing import Final, TypeAlias
 
 __all__ = [
     "Rule",
+    "dns_1035_label",
     "dns_label",
+    "dns_label_prefix",
     "dns_subdomain",
     "dns_subdomain_prefix",
     "label_value",
@@ -23,31 +25,38 @@ Rule: TypeAlias = Callable[[str], list[str]]
 """From a text to what is wrong with it, one sentence each; empty if nothing is."""
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
+_LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN: Final = rf"{_LABEL}(\.{_LABEL})*"
 _PART: Final = "([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]"
 
 _is_label: Final = re.compile(_LABEL).fullmatch
+_is_label_1035: Final = re.compile(_LABEL_1035).fullmatch
 _is_subdomain: Final = re.compile(_SUBDOMAIN).fullmatch
 _is_part: Final = re.compile(_PART).fullmatch
 
 _LONGEST_LABEL: Final = 63
 _LONGEST_SUBDOMAIN: Final = 253
 _ENDS: Final = "must start and end with an alphanumeric character"
+_RULE: Final = "regex used for validation is"
 _NO_LABEL: Final = (
     f"a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and {_ENDS} "
-    f"(e.g. 'my-name',  or '123-abc', regex used for validation is '{_LABEL}')"
+    f"(e.g. 'my-name',  or '123-abc', {_RULE} '{_LABEL}')"
+)
+_NO_LABEL_1035: Final = (
+    "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, "
+    f"and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', {_RULE} '{_LABEL_1035}')"
 )
 _NO_SUBDOMAIN: Final = (
     f"a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and {_ENDS} "
-    f"(e.g. 'example.com', regex used for validation is '{_SUBDOMAIN}')"
+    f"(e.g. 'example.com', {_RULE} '{_SUBDOMAIN}')"
 )
 _NO_PART: Final = (
     f"must consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
-    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '{_PART}')"
+    f"(e.g. 'MyName',  or 'my.name',  or '123-abc', {_RULE} '{_PART}')"
 )
 _NO_VALUE: Final = (
     f"a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and {_ENDS} "
-    f"(e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '({_PART})?')"
+    f"(e.g. 'MyValue',  or 'my_value',  or '12345', {_RULE} '({_PART})?')"
 )
 _EMPTY: Final = "must be non-empty"
 
@@ -57,6 +66,14 @@ def dns_label(text: str) -> list[str]:
     found = _too_long(text, _LONGEST_LABEL, "characters")
     if not _is_label(text):
         found.append("must not contain dots" if _is_subdomain(text) else _NO_LABEL)
+    return found
+
+
+def dns_1035_label(text: str) -> list[str]:
+    """Judge a DNS label as it used to be, which starts with a letter, such as the plural of a kind."""
+    found = _too_long(text, _LONGEST_LABEL, "characters")
+    if not _is_label_1035(text):
+        found.append(_NO_LABEL_1035)
     return found
 
 
@@ -104,10 +121,19 @@ def label_value(text: str) -> list[str]:
     return found
 
 
+def dns_label_prefix(text: str) -> list[str]:
+    """Judge a text that becomes the beginning of a DNS label: it may end in a dash."""
+    return dns_label(_without_dash(text))
+
+
 def dns_subdomain_prefix(text: str) -> list[str]:
     """Judge a text that becomes the beginning of a DNS subdomain: it may end in a dash."""
+    return dns_subdomain(_without_dash(text))
+
+
+def _without_dash(text: str) -> str:
     # The server puts one letter in the place of the last two characters.
-    return dns_subdomain(f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text)
+    return f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text
 
 
 def _subdomain(text: str, unit: str) -> list[str]:

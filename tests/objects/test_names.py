@@ -2,7 +2,7 @@
 
 import pytest
 
-from ocf.autoscaling.names import (
+from ocf.objects.names import (
     Rule,
     dns_label,
     dns_subdomain,

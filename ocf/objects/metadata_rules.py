@@ -7,9 +7,9 @@ added to the list. They are repeated here as well, so that the causes are the se
 from collections.abc import Iterator
 from typing import Any, Final
 
-from ocf.autoscaling.field_errors import FieldError, forbidden, invalid, required, too_long
-from ocf.autoscaling.names import Rule, dns_label, label_value, qualified_name
 from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, forbidden, invalid, required, too_long
+from ocf.objects.names import Rule, dns_label, label_value, qualified_name
 
 __all__ = ["creation_errors", "standard_finalizer_errors", "update_errors"]
 
