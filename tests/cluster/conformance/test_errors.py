@@ -113,6 +113,7 @@ def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid
         ),
     ],
 )
+@pytest.mark.promise("conformance")
 async def test_what_is_invalid_is_told_by_field(place: Place, ask: Ask, expected: tuple[str, str]) -> None:
     with place.error(422, "Invalid", *expected):
         await ask(place)

@@ -24,6 +24,7 @@ def owned_by(*owners: Manifest, blocking: bool = False, finalizers: str = "") ->
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "Widget"])
+@pytest.mark.promise("conformance")
 async def test_dependents_go_with_their_owner(collecting: Place, kind: str) -> None:
     owner = await collecting.create(kind, name="owner")
     await collecting.create("ConfigMap", owned_by(owner))

@@ -218,6 +218,7 @@ STORIES: Final = [
 
 
 @pytest.mark.parametrize(("kind", "story"), STORIES)
+@pytest.mark.promise("conformance", runs="17 objects, each written by several managers")
 async def test_entries_are_those_of_the_server(
     place: Place, request: pytest.FixtureRequest, update_goldens: bool, kind: str, story: Story
 ) -> None:

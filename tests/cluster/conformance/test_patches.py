@@ -130,6 +130,7 @@ def containers(*entries: dict[str, Any]) -> dict[str, Any]:
         ),
     ],
 )
+@pytest.mark.promise("conformance")
 async def test_a_strategic_patch_merges_lists_by_key(
     place: Place, patch: dict[str, Any], expected: dict[str, str]
 ) -> None:

@@ -205,6 +205,7 @@ class TestScale:
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+@pytest.mark.promise("conformance")
 async def test_a_scale_is_applied(place: Place, kind: str) -> None:
     await place.create(kind)
     await place.apply("scaler", kind, "spec: {replicas: 6}", part=Subresource.SCALE, force=True)

@@ -41,6 +41,7 @@ def version(manifest: Manifest) -> str:
         pytest.param("PodDisruptionBudget", "spec: {minAvailable: 2}", None, 1, id="spec of a disruption budget"),
     ],
 )
+@pytest.mark.promise("conformance")
 async def test_a_generation_counts_changes_of_what_is_wanted(
     place: Place, kind: str, patch: str, part: Subresource | None, generations: int
 ) -> None:

@@ -30,6 +30,7 @@ def told(events: list[WatchEvent]) -> list[tuple[EventType, str]]:
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "HorizontalPodAutoscaler", "Widget"])
+@pytest.mark.promise("conformance")
 async def test_a_life_is_told_in_order(place: Place, kind: str) -> None:
     start = (await place.page(kind)).resource_version
     made = await place.create(kind)

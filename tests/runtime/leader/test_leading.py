@@ -303,6 +303,9 @@ async def term(link: Link, identity: str, oracle: Oracle, chance: random.Random)
         oracle.write(identity)
 
 
+@pytest.mark.promise(
+    "one-leader", runs="200 terms of three processes: wrong clocks, slow requests, lost answers, partitions"
+)
 def test_two_never_lead_at_once(run: Run, new_clock: NewClock) -> None:
     """Clocks that are wrong by 5 seconds, slow requests, lost answers, partitions: 200 terms, and none overlap."""
 

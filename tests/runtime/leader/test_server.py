@@ -9,6 +9,8 @@ from contextlib import AsyncExitStack, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 from ocf.objects import ObjectKey
 from ocf.runtime.leader import Timing, leading
 from ocf.runtime.rbac import Account, lease_privileges, roles
@@ -40,6 +42,7 @@ asyncio.run(main(*sys.argv[1:]))
 """
 
 
+@pytest.mark.promise("one-leader", runs="two processes on a real API server, one of which is killed")
 async def test_one_is_killed(envtest: Envtest, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster) -> None:
     """The other one follows; the privileges of a lease are all that it takes."""
     user = f"system:serviceaccount:{envtest.namespace}:operator"
