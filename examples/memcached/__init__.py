@@ -1,0 +1,1 @@
+"""An operator for Memcached: a cache with its autoscaler, its service and everything around them."""

@@ -1,0 +1,25 @@
+"""The definition of the kind, for the API server: `python -m examples.memcached.definition` prints it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from examples.memcached.model import GROUP, Memcached
+from ocf.objects import dump_document
+from ocf.runtime.crds import AGE, Column, Version, crd
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+
+__all__ = ["COLUMNS", "definition"]
+
+COLUMNS: Final = (Column("Replicas", ".spec.replicas"), Column("Ready", ".status.readyReplicas"), AGE)
+
+
+def definition() -> Manifest:
+    """Return the definition of `memcacheds.memcached.c5c3.io`: one version, v1alpha1, served and stored."""
+    return crd(GROUP, Version("v1alpha1", Memcached, columns=COLUMNS), short_names=["mc"])
+
+
+if __name__ == "__main__":
+    print(dump_document(definition()), end="")

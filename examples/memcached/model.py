@@ -1,0 +1,288 @@
+"""What a user writes: the custom resource Memcached, as Python reads it and as the API server holds users to it.
+
+`ocf.runtime.crds` makes the definition of these models, so types, bounds, patterns, defaults and descriptions are said
+once. Every section is frozen: defaulting makes new ones. Only what every cluster has to know is a default here; what
+depends on other fields is added by `examples.memcached.defaulting`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+from ocf.runtime.crds import ListMap, QuantityText
+
+if TYPE_CHECKING:
+    from kubernetes.client import (
+        V1Condition,
+        V1NetworkPolicyPeer,
+        V1PodSecurityContext,
+        V1SecurityContext,
+        V1TopologySpreadConstraint,
+        V2HorizontalPodAutoscalerBehavior,
+        V2MetricSpec,
+    )
+
+__all__ = [
+    "EXPORTER_IMAGE",
+    "GROUP",
+    "IMAGE",
+    "Autoscaling",
+    "DisruptionBudget",
+    "GracefulShutdown",
+    "HighAvailability",
+    "Memcached",
+    "MemcachedSpec",
+    "MemcachedStatus",
+    "Metadata",
+    "Monitoring",
+    "NetworkAccess",
+    "Resources",
+    "Sasl",
+    "SecretReference",
+    "Security",
+    "ServerSettings",
+    "ServiceMonitorSettings",
+    "ServiceSettings",
+    "Tls",
+]
+
+GROUP: Final = "memcached.c5c3.io"
+IMAGE: Final = "memcached:1.6"
+EXPORTER_IMAGE: Final = "prom/memcached-exporter:v0.15.4"
+
+# As in the API: counts are integers of 32 bits, and a server refuses larger ones in the objects made of them.
+Count: TypeAlias = Annotated[int, Field(le=2**31 - 1, json_schema_extra={"format": "int32"})]
+
+
+class _Section(BaseModel):
+    """Spelt as in the API, and never changed."""
+
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
+
+
+class Resources(_Section):
+    """What a container asks for, and what it may have."""
+
+    requests: dict[str, QuantityText] | None = Field(
+        default=None, description="What the scheduler sets aside, `cpu: 100m`."
+    )
+    limits: dict[str, QuantityText] | None = Field(
+        default=None, description="What it may use at most, `memory: 128Mi`."
+    )
+
+
+class ServerSettings(_Section):
+    """How memcached is started."""
+
+    max_memory_mb: Count = Field(
+        default=64, ge=16, le=65536, alias="maxMemoryMB", description="Memory for items, in MB (-m)."
+    )
+    max_connections: Count = Field(default=1024, ge=1, le=65536, description="Connections at a time (-c).")
+    threads: Count = Field(default=4, ge=1, le=128, description="Worker threads (-t).")
+    max_item_size: str = Field(
+        default="1m", pattern="^[0-9]+(k|m)$", description="The largest item, `512k` or `2m` (-I)."
+    )
+    verbosity: Count = Field(default=0, ge=0, le=2, description="How much it logs: 0, 1 (-v) or 2 (-vv).")
+    extra_args: list[str] | None = Field(default=None, description="Further arguments, after all others.")
+
+
+class DisruptionBudget(_Section):
+    """How many pods a drain may take away at a time: one of the two counts, or else one pod stays."""
+
+    enabled: bool = Field(default=False, description="Whether there is a PodDisruptionBudget.")
+    min_available: int | str | None = Field(default=None, description="How many pods stay: a count, or `50%`.")
+    max_unavailable: int | str | None = Field(default=None, description="How many pods may be gone: a count, or `50%`.")
+
+
+class GracefulShutdown(_Section):
+    """How a pod takes its leave."""
+
+    enabled: bool = Field(default=False, description="Whether connections are given time to go elsewhere.")
+    pre_stop_delay_seconds: Count = Field(default=10, ge=1, le=300, description="How long memcached goes on serving.")
+    termination_grace_period_seconds: int = Field(
+        default=30,
+        ge=1,
+        le=600,
+        json_schema_extra={"format": "int64"},
+        description="When the pod is killed at the latest.",
+    )
+
+
+class HighAvailability(_Section):
+    """What keeps the cache alive when a node is not."""
+
+    anti_affinity_preset: Literal["soft", "hard"] = Field(
+        default="soft", description="Whether pods should (soft) or must (hard) run on different nodes."
+    )
+    topology_spread_constraints: list[V1TopologySpreadConstraint] | None = Field(
+        default=None, description="How pods spread over zones and the like."
+    )
+    pod_disruption_budget: DisruptionBudget | None = None
+    graceful_shutdown: GracefulShutdown | None = None
+
+
+class ServiceMonitorSettings(_Section):
+    """How Prometheus finds the exporter."""
+
+    additional_labels: dict[str, str] | None = Field(default=None, description="Labels by which Prometheus selects it.")
+    interval: str = Field(default="30s", description="How often it is scraped.")
+    scrape_timeout: str = Field(default="10s", description="How long a scrape may take.")
+
+
+class Monitoring(_Section):
+    """The exporter beside memcached."""
+
+    enabled: bool = Field(default=False, description="Whether the exporter runs in every pod.")
+    exporter_image: str = Field(default=EXPORTER_IMAGE, description="Its image.")
+    exporter_resources: Resources | None = None
+    service_monitor: ServiceMonitorSettings | None = Field(
+        default=None, description="A ServiceMonitor for it; needs monitoring to be enabled."
+    )
+
+
+class SecretReference(_Section):
+    """A Secret of the same namespace."""
+
+    name: str = Field(default="", description="Its name.")
+
+
+class Sasl(_Section):
+    """Passwords."""
+
+    enabled: bool = Field(default=False, description="Whether clients have to log in.")
+    credentials_secret_ref: SecretReference = Field(
+        default=SecretReference(), description="The Secret with the key `password-file`."
+    )
+
+
+class Tls(_Section):
+    """Encryption."""
+
+    enabled: bool = Field(default=False, description="Whether memcached speaks TLS.")
+    certificate_secret_ref: SecretReference = Field(
+        default=SecretReference(), description="The Secret with the keys `tls.crt` and `tls.key`."
+    )
+    enable_client_cert: bool = Field(
+        default=False, description="Whether clients show a certificate of `ca.crt` of the Secret."
+    )
+
+
+class NetworkAccess(_Section):
+    """Who may connect."""
+
+    enabled: bool = Field(default=False, description="Whether there is a NetworkPolicy.")
+    allowed_sources: list[V1NetworkPolicyPeer] | None = Field(
+        default=None, description="From where; everywhere if empty."
+    )
+
+
+class Security(_Section):
+    """Who may do what."""
+
+    pod_security_context: V1PodSecurityContext | None = None
+    container_security_context: V1SecurityContext | None = None
+    sasl: Sasl | None = None
+    tls: Tls | None = None
+    network_policy: NetworkAccess | None = None
+
+
+class Autoscaling(_Section):
+    """The HorizontalPodAutoscaler; while it is on, it owns the count of the Deployment."""
+
+    enabled: bool = Field(default=False, description="Whether there is a HorizontalPodAutoscaler.")
+    min_replicas: Count | None = Field(default=None, ge=1, description="The lowest count; 1 if absent.")
+    max_replicas: Count | None = Field(default=None, ge=1, description="The highest count; required while enabled.")
+    metrics: list[V2MetricSpec] | None = Field(
+        default=None, description="What it scales by; 80 % of the cpu if absent."
+    )
+    behavior: V2HorizontalPodAutoscalerBehavior | None = Field(
+        default=None, description="How fast it scales; with 300 s of stabilization on the way down if absent."
+    )
+
+
+class ServiceSettings(_Section):
+    """The Service."""
+
+    annotations: dict[str, str] | None = Field(default=None, description="Its annotations.")
+
+
+class MemcachedSpec(_Section):
+    """What the cache should be."""
+
+    replicas: Count | None = Field(
+        default=None, ge=0, le=64, description="How many pods there are while nobody scales them."
+    )
+    image: str = Field(default=IMAGE, description="The image of memcached.")
+    resources: Resources | None = None
+    memcached: ServerSettings | None = None
+    high_availability: HighAvailability | None = None
+    monitoring: Monitoring | None = None
+    security: Security | None = None
+    autoscaling: Autoscaling | None = None
+    service: ServiceSettings | None = None
+    suspended: bool = Field(default=False, description="Whether the cache is put to sleep: no pods, and no autoscaler.")
+
+
+class MemcachedStatus(_Section):
+    """What became of it."""
+
+    conditions: Annotated[list[V1Condition], ListMap("type")] | None = None
+    ready_replicas: Count | None = Field(default=None, description="How many pods serve.")
+    observed_generation: int | None = Field(
+        default=None,
+        json_schema_extra={"format": "int64"},
+        description="The generation of the spec that this tells of.",
+    )
+    server_list: list[str] | None = Field(
+        default=None, description="Where clients find the cache; absent while it is not ready."
+    )
+
+
+class Metadata(_Section):
+    """What the operator reads of an object's metadata."""
+
+    name: str = ""
+    namespace: str = ""
+    generation: int = 0
+    annotations: dict[str, str] | None = None
+
+
+class Memcached(_Section):
+    """A cache, as far as the operator reads it."""
+
+    api_version: str = f"{GROUP}/v1alpha1"
+    kind: str = "Memcached"
+    metadata: Metadata = Metadata()
+    spec: MemcachedSpec = MemcachedSpec()
+    status: MemcachedStatus | None = None
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels of all objects of this cache, and the selector of its pods: nothing in them ever changes."""
+        return {
+            "app.kubernetes.io/name": "memcached",
+            "app.kubernetes.io/instance": self.metadata.name,
+            "app.kubernetes.io/managed-by": "memcached-operator",
+        }
+
+    def named(self, labels: dict[str, str] | None = None) -> dict[str, Any]:
+        """Return the metadata of an object of this cache: its name, its namespace and its labels.
+
+        Args:
+            labels: Labels besides those of every object, which win.
+        """
+        metadata = {"name": self.metadata.name, "namespace": self.metadata.namespace}
+        return metadata | {"labels": {**(labels or {}), **self.labels}}
+
+    @property
+    def autoscaled(self) -> bool:
+        """Whether the count belongs to the autoscaler: only if the section is there, and enabled."""
+        return self.spec.autoscaling is not None and self.spec.autoscaling.enabled
+
+    @property
+    def replicas(self) -> int:
+        """The count while nobody scales it."""
+        return 1 if self.spec.replicas is None else self.spec.replicas

@@ -1,0 +1,153 @@
+"""What the validating webhook refuses: `validate`, a pure function that finds everything at once.
+
+It says, when a user applies a cache, what would otherwise be found out by a controller later, or by nobody at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from examples.memcached.autoscaler import manifest
+from ocf import autoscaling
+from ocf.autoscaling import ErrorType, FieldError
+from ocf.errors import QuantityError
+from ocf.objects import Quantity
+
+if TYPE_CHECKING:
+    from examples.memcached.model import DisruptionBudget, Memcached
+
+__all__ = ["OVERHEAD_MB", "validate"]
+
+OVERHEAD_MB: Final = 32
+"""What memcached needs besides the memory for items: connections, threads, hash table."""
+_MIB: Final = 1024 * 1024
+
+
+def validate(cache: Memcached, *, strict: bool = False) -> tuple[FieldError, ...]:
+    """Find what is wrong with a cache, after defaulting.
+
+    Args:
+        cache: What is to be stored.
+        strict: Whether autoscaling excludes `spec.replicas`, and scaling by cpu utilization needs a request for cpu.
+            Without it `spec.replicas` is the count that returns when autoscaling ends.
+
+    Returns:
+        Every finding, in order of the fields; none if all is well.
+
+    Example:
+        >>> from examples.memcached.model import Autoscaling, Memcached, MemcachedSpec
+        >>> upside_down = Autoscaling(enabled=True, min_replicas=5, max_replicas=3)
+        >>> [str(error) for error in validate(Memcached(spec=MemcachedSpec(autoscaling=upside_down)))]
+        ['spec.autoscaling.minReplicas: Invalid value: 5: minReplicas (5) must not be greater than maxReplicas (3)']
+    """
+    return (
+        *_memory(cache),
+        *_disruption_budget(cache),
+        *_graceful_shutdown(cache),
+        *_secrets(cache),
+        *_autoscaling(cache),
+        *(_strictly(cache) if strict else ()),
+    )
+
+
+def _memory(cache: Memcached) -> Iterator[FieldError]:
+    """Refuse a limit at which memcached is killed before its memory is full."""
+    limit = ((cache.spec.resources and cache.spec.resources.limits) or {}).get("memory")
+    if limit is None or cache.spec.memcached is None:
+        return
+    field, needed = "spec.resources.limits.memory", cache.spec.memcached.max_memory_mb + OVERHEAD_MB
+    try:
+        enough = Quantity.parse(limit) >= Quantity.parse(needed * _MIB)
+    except QuantityError as error:
+        yield _invalid(field, limit, str(error))
+        return
+    if not enough:
+        yield _invalid(field, limit, f"must be at least maxMemoryMB + {OVERHEAD_MB}Mi, which is {needed}Mi")
+
+
+def _disruption_budget(cache: Memcached) -> Iterator[FieldError]:
+    budget = cache.spec.high_availability and cache.spec.high_availability.pod_disruption_budget
+    if not budget or not budget.enabled:
+        return
+    field = "spec.highAvailability.podDisruptionBudget"
+    if budget.min_available is not None and budget.max_unavailable is not None:
+        yield _invalid(field, _plain(budget), "minAvailable and maxUnavailable are mutually exclusive")
+    if budget.min_available is None and budget.max_unavailable is None:
+        yield FieldError(field, ErrorType.REQUIRED, None, "one of minAvailable and maxUnavailable must be given")
+    yield from _leaves_something(budget, cache.spec.replicas, f"{field}.minAvailable")
+
+
+def _leaves_something(budget: DisruptionBudget, replicas: int | None, field: str) -> Iterator[FieldError]:
+    """Refuse a budget that no drain could ever respect. A count that nobody knows, or a percentage, says nothing."""
+    kept = budget.min_available
+    if isinstance(kept, int) and replicas is not None and kept >= replicas:
+        yield _invalid(field, kept, f"minAvailable ({kept}) must be less than replicas ({replicas})")
+
+
+def _graceful_shutdown(cache: Memcached) -> Iterator[FieldError]:
+    shutdown = cache.spec.high_availability and cache.spec.high_availability.graceful_shutdown
+    if not shutdown or not shutdown.enabled:
+        return
+    delay, period = shutdown.pre_stop_delay_seconds, shutdown.termination_grace_period_seconds
+    if period <= delay:
+        field = "spec.highAvailability.gracefulShutdown.terminationGracePeriodSeconds"
+        yield _invalid(field, period, f"must be greater than preStopDelaySeconds ({delay})")
+
+
+def _secrets(cache: Memcached) -> Iterator[FieldError]:
+    security = cache.spec.security
+    if security and security.sasl and security.sasl.enabled and not security.sasl.credentials_secret_ref.name:
+        detail = "SASL needs the name of the Secret with the passwords"
+        yield FieldError("spec.security.sasl.credentialsSecretRef.name", ErrorType.REQUIRED, None, detail)
+    if security and security.tls and security.tls.enabled and not security.tls.certificate_secret_ref.name:
+        detail = "TLS needs the name of the Secret with the certificate"
+        yield FieldError("spec.security.tls.certificateSecretRef.name", ErrorType.REQUIRED, None, detail)
+
+
+def _autoscaling(cache: Memcached) -> Iterator[FieldError]:
+    """Say what the API server would say of the autoscaler, while there is somebody to hear it."""
+    scaling = cache.spec.autoscaling
+    if scaling is None or not scaling.enabled:
+        return
+    low, high = scaling.min_replicas, scaling.max_replicas
+    if high is None:
+        yield FieldError("spec.autoscaling.maxReplicas", ErrorType.REQUIRED, None, "autoscaling needs an upper limit")
+    elif low is not None and low > high:
+        detail = f"minReplicas ({low}) must not be greater than maxReplicas ({high})"
+        yield _invalid("spec.autoscaling.minReplicas", low, detail)
+    for error in autoscaling.validate(manifest(cache)):
+        own, _, field = error.path.partition(".")
+        if own == "spec" and field.partition("[")[0].partition(".")[0] in _COPIED:
+            yield FieldError(f"spec.autoscaling.{field}", error.type, error.value, error.detail, error.as_json)
+
+
+# Of these the autoscaler's fields are copied as they are; the counts have rules of their own above.
+_COPIED: Final = frozenset({"metrics", "behavior"})
+
+
+def _strictly(cache: Memcached) -> Iterator[FieldError]:
+    if not cache.autoscaled:
+        return
+    if cache.spec.replicas is not None:
+        detail = "replicas and autoscaling.enabled are mutually exclusive: the autoscaler sets the count"
+        yield _invalid("spec.replicas", cache.spec.replicas, detail)
+    requests = (cache.spec.resources and cache.spec.resources.requests) or {}
+    if "cpu" not in requests and _scales_by_cpu_utilization(cache):
+        detail = "scaling by cpu utilization needs a request for cpu: it is a share of what is requested"
+        yield FieldError("spec.resources.requests.cpu", ErrorType.REQUIRED, None, detail)
+
+
+def _scales_by_cpu_utilization(cache: Memcached) -> bool:
+    sources = [metric.resource for metric in (cache.spec.autoscaling and cache.spec.autoscaling.metrics) or []]
+    return any(
+        source is not None and source.name == "cpu" and source.target.type == "Utilization" for source in sources
+    )
+
+
+def _invalid(field: str, value: Any, detail: str) -> FieldError:
+    return FieldError(field, ErrorType.INVALID, value, detail)
+
+
+def _plain(budget: DisruptionBudget) -> Any:
+    return budget.model_dump(mode="json", by_alias=True, exclude_none=True)
