@@ -5,25 +5,21 @@ once. Every section is frozen: defaulting makes new ones. Only what every cluste
 depends on other fields is added by `examples.memcached.defaulting`.
 """
 
-from __future__ import annotations
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, TypeAlias
-
+from kubernetes.client import (
+    V1Condition,
+    V1NetworkPolicyPeer,
+    V1PodSecurityContext,
+    V1SecurityContext,
+    V1TopologySpreadConstraint,
+    V2HorizontalPodAutoscalerBehavior,
+    V2MetricSpec,
+)
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from ocf.runtime.crds import ListMap, QuantityText
-
-if TYPE_CHECKING:
-    from kubernetes.client import (
-        V1Condition,
-        V1NetworkPolicyPeer,
-        V1PodSecurityContext,
-        V1SecurityContext,
-        V1TopologySpreadConstraint,
-        V2HorizontalPodAutoscalerBehavior,
-        V2MetricSpec,
-    )
 
 __all__ = [
     "EXPORTER_IMAGE",
