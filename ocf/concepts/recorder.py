@@ -74,6 +74,7 @@ class Event:
         reason: One word in capitals, `UpdatedDeployment`.
         action: What was done, `Update`.
         note: A sentence for people.
+        type: `Normal`, or `Warning` for what somebody should look at.
     """
 
     owner: ObjectKey
@@ -82,6 +83,7 @@ class Event:
     reason: str
     action: str
     note: str
+    type: str = "Normal"
 
 
 class Recorder(Protocol):

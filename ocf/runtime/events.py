@@ -287,7 +287,7 @@ class EventPoster:
                 "name": f"{event.owner.name[:_LONGEST_STEM].rstrip('-.')}.{self._last_name:x}",
                 "namespace": event.owner.namespace or "default",
             },
-            "type": "Normal",
+            "type": event.type,
             "eventTime": format_micro_time(at.now),
             "reportingController": self._controller,
             "reportingInstance": self._instance,

@@ -113,6 +113,14 @@ class TestWhatIsPosted:
             "note": "Updated Deployment 'backend'",
         }
 
+    async def test_a_warning_is_posted_as_one(
+        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+    ) -> None:
+        poster.happened(event(type="Warning"))
+        await poster.flush()
+
+        assert [posted["type"] for posted in store.events.values()] == ["Warning"]
+
     async def test_it_is_stamped_when_it_happened_not_when_it_is_posted(
         self, poster: EventPoster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
