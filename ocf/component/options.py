@@ -94,6 +94,7 @@ class Options:
 
     Args:
         fate: What becomes of its object.
+        fates: What may become of it as well, on the day on which a gate or a switch answers otherwise.
         participation: Whether its health counts.
         leaves: Fields of the object that somebody else sets.
         on_conflict: What happens to fields that somebody else owns.
@@ -106,6 +107,7 @@ class Options:
     """
 
     fate: Fate = Fate.MANAGED
+    fates: frozenset[Fate] = frozenset({Fate.MANAGED})
     participation: Participation = Participation.REQUIRED
     leaves: tuple[tuple[str, ...], ...] = ()
     on_conflict: Conflicts = Conflicts.TAKE
@@ -137,6 +139,7 @@ class Options:
             raise ConfigError("; ".join(problems))
         return cls(
             fate=fate,
+            fates=frozenset({fate, *_other_fates(said)}),
             participation=participation,
             leaves=leaves,
             on_conflict=on_conflict,
@@ -199,6 +202,20 @@ def _fate(said: Mapping[str, Any], problems: list[str]) -> Fate:
     if said.get("orphan_when"):
         return Fate.ORPHANED
     return Fate.DELETED if gated_off or said.get("delete_when") else Fate.MANAGED
+
+
+def _other_fates(said: Mapping[str, Any]) -> Iterator[Fate]:
+    """Yield what may become of an object another time.
+
+    A gate may open and close. A switch that is off may be on; one that is on may be so for good, for what a product
+    has got rid of is registered as deleted from then on.
+    """
+    if "gated_by" in said:
+        yield from (Fate.MANAGED, Fate.DELETED)
+    if said.get("delete_when") is False:
+        yield Fate.DELETED
+    if said.get("orphan_when") is False:
+        yield Fate.ORPHANED
 
 
 def _clashes(given: Mapping[str, Any]) -> Iterator[str]:

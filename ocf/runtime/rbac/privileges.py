@@ -4,8 +4,9 @@ What is counted is what the framework sends. A managed object is read, and appli
 makes the object needs `create` besides. Deleting is a privilege only where something may be deleted: of a component
 with a gate or one that prunes, of a resource that is to be gone, or that suspending deletes.
 
-A resource does not remember that it has a gate while that gate is open. So give components in every state they may
-have: privileges of a set of components are the union of those of each.
+Counted is what may become of a resource, and not only what becomes of it now: a gate may close, and a switch
+(`delete_when`, `orphan_when`) that is off may be thrown. So one component with everything in it that there may be is
+enough. What a component does not register at all nobody knows of; privileges of several components are the union.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ _OF_FATE: Final = {
     Fate.DELETED: ("get", "delete"),
     Fate.ORPHANED: ("get", "patch"),
 }
+_MADE: Final = frozenset({Fate.MANAGED, Fate.DELETED})
 _REFERRING: Final = frozenset({Fate.MANAGED, Fate.ORPHANED})
 
 
@@ -84,7 +86,8 @@ def privileges(
     """Return what an operator of some components needs.
 
     Args:
-        components: The components, in every state they may have: gates open and closed.
+        components: The components, with every resource that they may have; whether gates are open does not matter,
+            but switches are to be off.
         owner: An owner; of a kind, not of one object.
         watches: Kinds that the operator watches besides, as `("v1", "Secret")`.
         definitions: The CustomResourceDefinitions of the kinds that are not built in, that of the owner among them.
@@ -106,12 +109,13 @@ def privileges(
     for component in components:
         for entry in component.entries:
             resource = find(entry.resource.key.api_version, entry.resource.key.kind)
+            fates = entry.options.fates
             uncollected = bool(owner.namespace) and not resource.namespaced and not entry.options.unowned
-            uncollected = uncollected and entry.fate in {Fate.MANAGED, Fate.DELETED}
+            uncollected = uncollected and bool(fates & _MADE)
             holds |= uncollected
             name = entry.resource.key.name if fixed else ""
             given = set(_verbs(component, entry, resource, cached=cached, uncollected=uncollected))
-            if enforced and entry.fate in _REFERRING and not entry.options.unowned:
+            if enforced and fates & _REFERRING and not entry.options.unowned:
                 given.add("delete")  # the plugin: who changes the owners of an object can get it deleted
             for verb in given:
                 # What is found by a list may have any name.
@@ -127,14 +131,15 @@ def _on(resource: Named, verb: str, name: str = "", part: str = "") -> Privilege
 
 
 def _verbs(component: Component, entry: Entry, resource: Named, *, cached: bool, uncollected: bool) -> Iterator[str]:
-    yield from _OF_FATE[entry.fate]
+    for fate in entry.options.fates:
+        yield from _OF_FATE[fate]
     prunes = component.prunes and resource.namespaced
     if cached:
         yield from ("list", "watch")
     if prunes or uncollected:
         yield "list"
     asleep = entry.suspendable is not None and entry.suspendable.delete_on_suspend
-    if prunes or uncollected or (entry.fate is Fate.MANAGED and (component.gate is not None or asleep)):
+    if prunes or uncollected or (Fate.MANAGED in entry.options.fates and (component.gate is not None or asleep)):
         yield "delete"
 
 

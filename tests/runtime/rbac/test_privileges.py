@@ -63,8 +63,11 @@ def of(*components: Component, **more: Any) -> frozenset[Privilege]:
         pytest.param(of_settings(), {"get", "create", "patch"}, id="managed"),
         pytest.param(of_settings(read_only=True), {"get"}, id="read-only"),
         pytest.param(of_settings(delete_when=True), {"get", "delete"}, id="deleted"),
-        pytest.param(of_settings(gated_by=BooleanGate(False)), {"get", "delete"}, id="gate closed"),
+        pytest.param(of_settings(delete_when=False), {"get", "create", "patch", "delete"}, id="may be deleted"),
+        pytest.param(of_settings(gated_by=BooleanGate(False)), {"get", "create", "patch", "delete"}, id="gate closed"),
+        pytest.param(of_settings(gated_by=BooleanGate(True)), {"get", "create", "patch", "delete"}, id="gate open"),
         pytest.param(of_settings(orphan_when=True), {"get", "patch"}, id="orphaned"),
+        pytest.param(of_settings(orphan_when=False), {"get", "create", "patch"}, id="may be orphaned"),
         pytest.param(of_settings().with_prune(), {"get", "create", "patch", "list", "delete"}, id="pruned"),
         pytest.param(
             of_settings().with_feature_gate(BooleanGate(True)), {"get", "create", "patch", "delete"}, id="gated"
@@ -86,10 +89,10 @@ def test_what_suspending_deletes_may_be_deleted() -> None:
     assert "delete" in verbs(of(built), "horizontalpodautoscalers")
 
 
-def test_states_add_up() -> None:
-    both = of(of_settings().build(), of_settings(delete_when=True).build())
+def test_components_add_up() -> None:
+    both = of(of_settings(read_only=True).build(), of_settings(delete_when=True).build())
 
-    assert verbs(both, "configmaps") == {"get", "create", "patch", "delete"}
+    assert verbs(both, "configmaps") == {"get", "delete"}
 
 
 def test_a_cache_lists_and_watches_what_it_reads() -> None:

@@ -116,7 +116,7 @@ def web(namespace: str, *, on: bool = True, version: str = "1", suspended: bool 
 
 def needed(namespace: str, *, fixed: bool = False, enforced: bool = False) -> frozenset[Privilege]:
     return EVENTS | privileges(
-        [web(namespace), web(namespace, on=False)],
+        [web(namespace)],
         owner=ObjectKey.of(shop(namespace)),
         watches=[("v1", "Service")],
         definitions=[DEFINITION],
