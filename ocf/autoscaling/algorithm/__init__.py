@@ -9,6 +9,7 @@ from ocf.autoscaling.algorithm.decide import decide, tolerances_of
 from ocf.autoscaling.algorithm.decision import Decision, Error
 from ocf.autoscaling.algorithm.history import History, Recommendation, ScaleEvent
 from ocf.autoscaling.algorithm.metrics import Combination, Failure, Outcome, combine, evaluate
+from ocf.autoscaling.algorithm.normalizing import downscale_window, normalized
 from ocf.autoscaling.algorithm.pods import Groups, group
 from ocf.autoscaling.algorithm.policies import Allowance, Limit, limited, limited_by_behavior
 from ocf.autoscaling.algorithm.readings import read_external, read_object, read_pods, read_resource
@@ -24,6 +25,7 @@ from ocf.autoscaling.algorithm.replicas import (
 from ocf.autoscaling.algorithm.requests import requested
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.settings import Features, Settings
+from ocf.autoscaling.algorithm.shortcuts import shortcut
 from ocf.autoscaling.algorithm.snapshot import (
     Container,
     Pod,
@@ -81,6 +83,7 @@ __all__ = [
     "WholePod",
     "combine",
     "decide",
+    "downscale_window",
     "evaluate",
     "from_average",
     "from_total",
@@ -91,10 +94,12 @@ __all__ = [
     "hold_in_envelope",
     "limited",
     "limited_by_behavior",
+    "normalized",
     "read_external",
     "read_object",
     "read_pods",
     "read_resource",
     "requested",
+    "shortcut",
     "tolerances_of",
 ]

@@ -94,15 +94,6 @@ class Board:
         """
         self._conditions.pop(kind, None)
 
-    def is_true(self, kind: str) -> bool:
-        """Tell whether a condition is there and True.
-
-        Args:
-            kind: Its type.
-        """
-        known = self._conditions.get(kind)
-        return known is not None and known.status == "True"
-
     def warn(self, reason: str, message: str) -> None:
         """Add an event of type Warning.
 

@@ -5,21 +5,23 @@ Everything that it would write comes out. Nothing else happens, so the same deci
 compared with another one, or carried out.
 """
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Final
 
 from ocf.autoscaling.algorithm.conditions import MESSAGES, Board, Event
 from ocf.autoscaling.algorithm.decision import Decision, Error, Resize
 from ocf.autoscaling.algorithm.history import History, stored
 from ocf.autoscaling.algorithm.metrics import Combination, Failure, combine
-from ocf.autoscaling.algorithm.policies import Limit, limited, limited_by_behavior
+from ocf.autoscaling.algorithm.normalizing import normalized
+from ocf.autoscaling.algorithm.policies import Limit
 from ocf.autoscaling.algorithm.replicas import Count, Tolerances
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.selectors import claimants, parsed
 from ocf.autoscaling.algorithm.settings import Settings
+from ocf.autoscaling.algorithm.shortcuts import brought_to_zero, shortcut
 from ocf.autoscaling.algorithm.snapshot import Scale, Snapshot, Unavailable
-from ocf.autoscaling.algorithm.spec import Autoscaler, Behavior
-from ocf.autoscaling.algorithm.stabilization import Stabilization, hold_down, hold_in_envelope
+from ocf.autoscaling.algorithm.spec import Autoscaler
+from ocf.autoscaling.algorithm.stabilization import Stabilization
 from ocf.autoscaling.algorithm.status import MetricStatus, Status
 from ocf.autoscaling.algorithm.trace import Trace
 
@@ -27,7 +29,6 @@ __all__ = ["decide", "tolerances_of"]
 
 _DEFAULTS: Final = Settings()
 _NOTHING: Final = History()
-_SECOND: Final = timedelta(seconds=1)
 
 
 def tolerances_of(autoscaler: Autoscaler, settings: Settings) -> Tolerances:
@@ -98,13 +99,12 @@ class _Round:
         message = "the HPA controller was able to get the target's current scale"
         self.board.set("AbleToScale", "True", "SucceededGetScale", message)
         self.history = self.history.started(scale.replicas, self.now)
-        current = scale.replicas
-        if current == 0:
-            return self._by_metrics(scale) if self._may_leave_zero() else self._disabled()
-        if current > self.autoscaler.maximum:
-            return self._into_range(current, self.autoscaler.maximum, Rule.ABOVE_MAXIMUM)
-        if current < self.autoscaler.minimum:
-            return self._into_range(current, self.autoscaler.minimum, Rule.BELOW_MINIMUM)
+        rule = shortcut(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
+        if rule is Rule.DISABLED:
+            return self._disabled()
+        if rule is not None:
+            bound = self.autoscaler.maximum if rule is Rule.ABOVE_MAXIMUM else self.autoscaler.minimum
+            return self._into_range(scale.replicas, bound, rule)
         return self._by_metrics(scale)
 
     def _unreadable(self, message: str, error: Error) -> Decision:
@@ -115,14 +115,6 @@ class _Round:
         status = before._replace(conditions=self.board.conditions)
         trace = Trace(*self._frame(None, before.desired_replicas), shortcut=Rule.UNREADABLE, problem=message)
         return self._decision(before.desired_replicas, status, trace, error=error)
-
-    def _may_leave_zero(self) -> bool:
-        """Tell whether the controller, and not a person, took the workload to zero, and may bring it back."""
-        features, autoscaler = self.settings.features, self.autoscaler
-        if not features.remembered_zero:
-            return autoscaler.minimum == 0
-        ours = features.scale_to_zero and self.board.is_true("ScaledToZero")
-        return ours and (autoscaler.minimum != 0 or autoscaler.counts_more_than_pods)
 
     def _disabled(self) -> Decision:
         self.board.set("ScalingActive", "False", "ScalingDisabled", MESSAGES[Rule.DISABLED])
@@ -215,28 +207,11 @@ class _Round:
 
     def _is_below_minimum(self, desired: int) -> bool:
         """Tell whether a workload on its way back from zero would stay below the minimum."""
-        features = self.settings.features
-        ours = features.remembered_zero and features.scale_to_zero and self.board.is_true("ScaledToZero")
+        ours = brought_to_zero(self.board.conditions, self.settings.features)
         return ours and self.autoscaler.minimum != 0 and desired < self.autoscaler.minimum
 
     def _normalized(self, current: int, wanted: int) -> tuple[Stabilization, Limit]:
-        behavior = self.autoscaler.behavior
-        minimum, maximum = self.autoscaler.minimum, self.autoscaler.maximum
-        if behavior is None:
-            window = self.settings.downscale_stabilization
-            held = hold_down(wanted, self.history.recommendations or (), window=window, now=self.now)
-            limit = limited(current, held.replicas, minimum=minimum, maximum=maximum, settings=self.settings)
-        else:
-            held = self._held(current, wanted, behavior)
-            limit = limited_by_behavior(
-                current,
-                held.replicas,
-                minimum=minimum,
-                maximum=maximum,
-                behavior=behavior,
-                history=self.history,
-                now=self.now,
-            )
+        held, limit = normalized(self.autoscaler, current, wanted, self.history, settings=self.settings, now=self.now)
         self.history = History(held.recommendations, self.history.scale_ups, self.history.scale_downs)
         if held.rule is None:
             self.board.set("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size")
@@ -245,20 +220,6 @@ class _Round:
         changed = "True" if limit.replicas != limit.wanted else "False"
         self.board.set("ScalingLimited", changed, limit.rule.value, MESSAGES[limit.rule])
         return held, limit
-
-    def _held(self, current: int, wanted: int, behavior: Behavior) -> Stabilization:
-        down = behavior.down.window
-        if down is None:
-            # The controller's setting counts in whole seconds here.
-            down = self.settings.downscale_stabilization // _SECOND * _SECOND
-        return hold_in_envelope(
-            wanted,
-            current,
-            self.history.recommendations or (),
-            up_window=behavior.up.window or timedelta(),
-            down_window=down,
-            now=self.now,
-        )
 
     def _resized(  # noqa: PLR0917 (what both ways of resizing hand over)
         self,

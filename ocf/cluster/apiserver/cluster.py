@@ -1,7 +1,7 @@
 """`ApiServerCluster`: the verbs, each in three steps: find the path, send the request, read the answer."""
 
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -129,6 +129,30 @@ class ApiServerCluster:
             ApiError: By class; `NotFoundError` when there is no such object, kind or subresource.
         """
         return await self._about(key, subresource, lambda resource: requests.get(resource, key, subresource))
+
+    async def read_path(
+        self, path: str, query: Sequence[tuple[str, str]] = (), *, most_bytes: int | None = None
+    ) -> Manifest:
+        """Read what is at a path, for the APIs that hold no objects: discovery, and measurements served by aggregation.
+
+        Args:
+            path: The path below the server's address, each segment escaped.
+            query: Query parameters, not escaped.
+            most_bytes: How long the answer may be, uncompressed; None for any length.
+
+        Returns:
+            The JSON object that the server sent.
+
+        Raises:
+            ApiError: By class. Where the answer is no Status, its `reason` is empty.
+            ServerError: Also if the answer is longer.
+
+        Example:
+            >>> async def versions(cluster: ApiServerCluster, group: str) -> list[str]:
+            ...     answer = await cluster.read_path(f"/apis/{group}")
+            ...     return [version["groupVersion"] for version in answer["versions"]]
+        """
+        return await self._connection.send(Request("GET", path, tuple(query)), most_bytes=most_bytes)
 
     async def list(
         self,

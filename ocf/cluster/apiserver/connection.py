@@ -64,21 +64,22 @@ class Connection:
         self._timeout = timeout
         self._silence = silence
 
-    async def send(self, request: Request) -> Manifest:
+    async def send(self, request: Request, *, most_bytes: int | None = None) -> Manifest:
         """Send a request and return the object in the answer.
 
         Args:
             request: The request.
+            most_bytes: How long the answer may be; None for any length.
 
         Returns:
             The object.
 
         Raises:
-            ApiError: If the server refuses, or there is no answer.
+            ApiError: If the server refuses, or there is no answer, or one that is too long.
         """
         with _no_answer(request):
             async with asyncio.timeout(self._timeout), await self._open(request, aiohttp.ClientTimeout()) as answer:
-                body = await answer.read()
+                body = await _body(answer, most_bytes, asked=str(request))
         return read_object(body, code=answer.status, asked=str(request))
 
     async def stream(self, request: Request) -> "Stream":
@@ -184,6 +185,18 @@ class Stream:
         """Drop the connection; it cannot be used again while the server goes on."""
         self.siblings.discard(self)
         self.answer.close()
+
+
+async def _body(answer: aiohttp.ClientResponse, most: int | None, *, asked: str) -> bytes:
+    if most is None:
+        return await answer.read()
+    body = bytearray()
+    async for part in answer.content.iter_any():
+        body += part
+        if len(body) > most:
+            answer.close()  # the rest is not worth waiting for
+            raise ServerError(f"{asked}: HTTP {answer.status}, but the answer has more than {most} bytes")
+    return bytes(body)
 
 
 @contextmanager

@@ -722,3 +722,11 @@ class TestClose:
             await client.rest_client.close()
             with pytest.raises(ServerError, match="closed"):
                 await cluster.get(MAP_KEY)
+
+
+async def test_a_path_of_no_object_can_be_read(server: Server, cluster: ApiServerCluster) -> None:
+    server.answer("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods", {"items": []})
+    answer = await cluster.read_path("/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods", [("labelSelector", "a=b")])
+
+    assert answer == {"items": []}
+    assert server.seen[-1].query == {"labelSelector": "a=b"}

@@ -283,3 +283,17 @@ async def test_connections_are_used_again(server: Server, connection: Connection
             continue
 
     assert len(peers) == 1
+
+
+@pytest.mark.parametrize("length", [100, 1_000_000])
+async def test_an_answer_that_is_longer_than_allowed_is_an_error(
+    server: Server, connection: Connection, length: int
+) -> None:
+    server.answer("GET", "/x", {"text": "s" * length})
+    with pytest.raises(ServerError, match="GET /x: HTTP 200, but the answer has more than 99 bytes"):
+        await connection.send(GET, most_bytes=99)
+
+
+async def test_an_answer_that_is_not_longer_than_allowed_is_read(server: Server, connection: Connection) -> None:
+    server.answer("GET", "/x", {"text": "s" * 100_000})
+    assert await connection.send(GET, most_bytes=200_000) == {"text": "s" * 100_000}

@@ -1,0 +1,61 @@
+"""Which rounds end before metrics matter: exactly those in which the step does not look at a reading."""
+
+import pytest
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Condition,
+    Features,
+    Metric,
+    Scale,
+    Settings,
+    Target,
+    Unavailable,
+    shortcut,
+)
+from ocf.autoscaling.algorithm.rules import Rule
+
+QUEUE = Metric("External", "queue", Target(value=10_000))
+CPU = Metric("Resource", "cpu", Target(utilization=50))
+TAKEN = Condition("ScaledToZero", "True", "ScaledToZero", "")
+PAUSED = Condition("ScaledToZero", "False", "NotScaledToZero", "")
+ON = Settings(features=Features(scale_to_zero=True))
+OLD = Settings(features=Features(scale_to_zero=True, remembered_zero=False))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "minimum", "metric", "condition", "settings", "expected"),
+    [
+        pytest.param(3, 1, CPU, None, Settings(), None, id="in range"),
+        pytest.param(10, 1, CPU, None, Settings(), Rule.ABOVE_MAXIMUM, id="above"),
+        pytest.param(1, 2, CPU, None, Settings(), Rule.BELOW_MINIMUM, id="below"),
+        pytest.param(0, 1, CPU, None, Settings(), Rule.DISABLED, id="zero"),
+        pytest.param(0, 1, QUEUE, TAKEN, Settings(), Rule.DISABLED, id="zero, gate off"),
+        pytest.param(0, 0, QUEUE, TAKEN, ON, None, id="zero by the controller"),
+        pytest.param(0, 0, CPU, TAKEN, ON, Rule.DISABLED, id="zero by the controller, pods only"),
+        pytest.param(0, 1, CPU, TAKEN, ON, None, id="zero by the controller, minimum raised"),
+        pytest.param(0, 0, QUEUE, PAUSED, ON, Rule.DISABLED, id="zero by a person"),
+        pytest.param(0, 0, CPU, None, OLD, None, id="zero before 1.36"),
+        pytest.param(0, 1, QUEUE, None, OLD, Rule.DISABLED, id="zero before 1.36, minimum 1"),
+    ],
+)
+def test_metrics_matter_in_range_and_on_the_way_back_from_zero(  # noqa: PLR0917 (a row of the table)
+    replicas: int,
+    minimum: int,
+    metric: Metric,
+    condition: Condition | None,
+    settings: Settings,
+    expected: Rule | None,
+) -> None:
+    web = Autoscaler(name="web", minimum=minimum, maximum=9, metrics=(metric,))
+    conditions = () if condition is None else (condition,)
+
+    assert shortcut(web, Scale(replicas, replicas, "app=web"), conditions, settings) is expected
+
+
+@pytest.mark.parametrize("scale", [Scale(3, 3, "app=web"), Unavailable("gone")])
+def test_what_cannot_be_read_is_not_measured(scale: Scale | Unavailable) -> None:
+    version = "apps/v1" if isinstance(scale, Unavailable) else "apps/v1/beta"
+    web = Autoscaler(name="web", api_version=version, maximum=9)
+
+    assert shortcut(web, scale, (), Settings()) is Rule.UNREADABLE
