@@ -12,8 +12,10 @@ Callers decide on the class, never on the message::
     │   ├── MutationError         an edit failed; names resource, mutation and category
     │   └── HandlerError          a handler failed or answered outside its vocabulary
     ├── NotReadyError             expected and temporary; retried without a stack trace
-    │   └── DataNotExtractedError a cell was read before its producer ran
+    │   ├── DataNotExtractedError a cell was read before its producer ran
+    │   └── LeaseLostError        the lease of a leader was lost; wait for the next one
     ├── ReconcileError            a pass stopped; names component, resource and step
+    ├── QueueClosedError          a work queue was closed, and hands out nothing any more
     └── ApiError                  the cluster refused a request; carries the Status it sent
         ├── BadRequestError       400  the request could not be decoded
         ├── ForbiddenError        401, 403
@@ -49,12 +51,14 @@ __all__ = [
     "ForbiddenError",
     "HandlerError",
     "InvalidError",
+    "LeaseLostError",
     "ManifestError",
     "MutationError",
     "NotFoundError",
     "NotReadyError",
     "OcfError",
     "QuantityError",
+    "QueueClosedError",
     "ReconcileError",
     "ServerError",
     "StatusCause",
@@ -173,6 +177,25 @@ class DataNotExtractedError(NotReadyError):
         super().__init__(f'data "{name}": data not extracted')
 
 
+class LeaseLostError(NotReadyError):
+    """A leader lost its lease, and with it the right to work; another process may lead by now.
+
+    Args:
+        lease: The lease, `namespace/name`.
+        identity: Who lost it.
+        problem: How it was lost.
+
+    Example:
+        >>> str(LeaseLostError("operators/shops", "one", "two holds it"))
+        'the lease operators/shops of one is lost: two holds it'
+    """
+
+    def __init__(self, lease: str, identity: str, problem: str) -> None:
+        self.lease = lease
+        self.identity = identity
+        super().__init__(f"the lease {lease} of {identity} is lost: {problem}")
+
+
 class ReconcileError(OcfError):
     """A reconcile pass stopped.
 
@@ -189,6 +212,10 @@ class ReconcileError(OcfError):
         self.resource = resource
         self.problem = problem
         super().__init__(f'component "{component}": {problem}')
+
+
+class QueueClosedError(OcfError):
+    """A work queue was closed, and hands out nothing any more."""
 
 
 @dataclass(frozen=True, slots=True)

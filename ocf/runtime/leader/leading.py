@@ -19,7 +19,7 @@ from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
-from ocf.errors import ApiError, NotReadyError
+from ocf.errors import ApiError, LeaseLostError
 from ocf.objects import ObjectKey
 from ocf.runtime.leader.elector import Elector
 from ocf.runtime.leader.fence import Fence
@@ -77,7 +77,7 @@ async def leading(
         What a leader has; write through its `cluster`.
 
     Raises:
-        NotReadyError: If the lease was lost. It is over with the block; come back to wait for the next one.
+        LeaseLostError: If the lease was lost. It is over with the block; come back to wait for the next one.
 
     Example:
         >>> from ocf.cluster.embedded import EmbeddedCluster
@@ -105,7 +105,7 @@ async def leading(
         if not term.expired():
             raise
         holder = f"{elector.holder} holds it" if elector.holder != identity else "it could not be renewed in time"
-        raise NotReadyError(f"the lease {namespace}/{name} of {identity} is lost: {holder}") from None
+        raise LeaseLostError(f"{namespace}/{name}", identity, holder) from None
     finally:
         await _release(elector)
 

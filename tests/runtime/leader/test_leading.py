@@ -15,7 +15,7 @@ import pytest
 from ocf.cluster import Cluster, Request, Verb
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.concepts import Clock
-from ocf.errors import ConfigError, ForbiddenError, NotReadyError, ServerError
+from ocf.errors import ConfigError, ForbiddenError, LeaseLostError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.leader import Timing, leading
 from ocf.testing import FaultyCluster, InterceptingCluster, faults
@@ -112,7 +112,7 @@ def test_one_that_dies_is_followed_after_the_lease(run: Run, new_clock: NewClock
         await asyncio.sleep(1)
         async with lead(cluster, "two", new_clock(timedelta(seconds=-5))):
             followed = now()
-        with suppress(NotReadyError):
+        with suppress(LeaseLostError):
             await task
         return died[0], followed
 
@@ -129,7 +129,7 @@ def test_the_work_ends_at_the_renew_deadline(run: Run, new_clock: NewClock, way:
         link = Link(EmbeddedCluster())
         refused = 0.0
         begun = now()
-        with pytest.raises(NotReadyError, match="could not be renewed in time"):  # noqa: PT012 (the block is cancelled)
+        with pytest.raises(LeaseLostError, match="could not be renewed in time"):  # noqa: PT012 (the block is cancelled)
             async with lead(link, "one", new_clock()) as leadership:
                 setattr(link, way, True)
                 try:
@@ -181,7 +181,7 @@ def test_a_loop_that_was_held_writes_nothing_after_the_deadline(run: Run, new_cl
 def test_a_lease_that_is_taken_away_ends_the_work_at_once(run: Run, new_clock: NewClock) -> None:
     async def work() -> float:
         cluster = EmbeddedCluster()
-        with pytest.raises(NotReadyError, match="somebody holds it"):  # noqa: PT012 (the block is cancelled)
+        with pytest.raises(LeaseLostError, match="somebody holds it"):  # noqa: PT012 (the block is cancelled)
             async with lead(cluster, "one", new_clock()):
                 lease = await cluster.get(LEASE)
                 lease["spec"]["holderIdentity"] = "somebody"
@@ -272,7 +272,7 @@ class Oracle:
 async def operate(link: Link, identity: str, clock: Clock, oracle: Oracle, chance: random.Random) -> None:
     """Lead again and again, and end each time in another way: give back, fail, or be cut off."""
     while oracle.terms < HANDOVERS:
-        with suppress(NotReadyError, ZeroDivisionError):
+        with suppress(LeaseLostError, ZeroDivisionError):
             async with leading(
                 link, "shops", namespace="default", identity=identity, clock=clock, chance=chance.random
             ):
