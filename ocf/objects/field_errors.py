@@ -17,6 +17,7 @@ from ocf.errors import StatusCause
 __all__ = [
     "ErrorType",
     "FieldError",
+    "duplicate",
     "forbidden",
     "invalid",
     "invalid_message",
@@ -34,6 +35,7 @@ class ErrorType(StrEnum):
     FORBIDDEN = "FieldValueForbidden"
     NOT_SUPPORTED = "FieldValueNotSupported"
     TOO_LONG = "FieldValueTooLong"
+    DUPLICATE = "FieldValueDuplicate"
 
     @property
     def words(self) -> str:
@@ -47,8 +49,9 @@ _WORDS: Final = {
     ErrorType.FORBIDDEN: "Forbidden",
     ErrorType.NOT_SUPPORTED: "Unsupported value",
     ErrorType.TOO_LONG: "Too long",
+    ErrorType.DUPLICATE: "Duplicate value",
 }
-_SHOWING_THE_VALUE: Final = frozenset({ErrorType.INVALID, ErrorType.NOT_SUPPORTED})
+_SHOWING_THE_VALUE: Final = frozenset({ErrorType.INVALID, ErrorType.NOT_SUPPORTED, ErrorType.DUPLICATE})
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,13 +142,25 @@ def too_long(path: str, limit: int) -> FieldError:
     return FieldError(path, ErrorType.TOO_LONG, None, f"may not be more than {limit} bytes")
 
 
-def invalid_message(name: str, errors: Iterable[FieldError], *, kind: str = "HorizontalPodAutoscaler") -> str:
+def duplicate(path: str, value: Any) -> FieldError:
+    """Say that a value is there already, where each may be only once."""
+    return FieldError(path, ErrorType.DUPLICATE, value)
+
+
+def invalid_message(
+    name: str,
+    errors: Iterable[FieldError],
+    *,
+    kind: str = "HorizontalPodAutoscaler",
+    group: str = "autoscaling",
+) -> str:
     """Write the message with which the server refuses an object; each finding is said once.
 
     Args:
         name: Name of the object.
         errors: What was found, at least one.
-        kind: Kind of the object, of the group `autoscaling`.
+        kind: Kind of the object.
+        group: Group of the kind; empty for the core group.
 
     Returns:
         One line.
@@ -156,7 +171,7 @@ def invalid_message(name: str, errors: Iterable[FieldError], *, kind: str = "Hor
     """
     said = list(dict.fromkeys(map(str, errors)))
     found = said[0] if len(said) == 1 else f"[{', '.join(said)}]"
-    return f"{kind}.autoscaling {_go_literal(name)} is invalid: {found}"
+    return f"{kind}{'.' if group else ''}{group} {_go_literal(name)} is invalid: {found}"
 
 
 _GO_ESCAPES: Final = {

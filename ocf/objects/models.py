@@ -83,7 +83,7 @@ def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
     """Read an object as the server sent it, tolerantly.
 
     Unknown fields are passed over, and a required field that is missing or null reads as the zero value of its type,
-    as it does for a client written in Go.
+    as it does for a client written in Go. A number in a quantity field reads as text: custom resources may hold one.
 
     Args:
         manifest: The live object; left as it is.
@@ -102,6 +102,9 @@ def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
     except ValidationError as error:
         errors = error.errors()
     empty = {navigable(details["loc"], manifest) for details in errors if _is_empty(details)}
+    mended = _with_quantities_as_text(errors, manifest, model)
+    if mended is not manifest:
+        return read_live(mended, model)
     if not empty:
         subject = _subject(str(manifest.get("kind")), manifest)
         raise ManifestError(subject, problems_of(errors, manifest, model)) from None

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem
+from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.manifest import Manifest
 from ocf.objects.model_fields import field_types, place_of
 from ocf.objects.paths import FieldPath, format_path, get_field
@@ -15,11 +16,20 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
-__all__ = ["describe_invalid", "navigable", "problems_of", "seen_at", "unknown_field"]
+__all__ = ["describe_invalid", "field_errors_of", "navigable", "problems_of", "seen_at", "unknown_field"]
 
 # Below these a value may be a secret, so a message never repeats it; fields of models come in their own spelling, too.
 _SECRET_KEYS: Final = frozenset({"data", "stringData", "string_data", "env", "args", "command", "V1EnvVar"})
 _LONGEST_SHOWN: Final = 60
+_JSON_TYPES: Final[dict[type, str]] = {
+    dict: "object",
+    list: "array",
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    type(None): "null",
+}
 
 
 def describe_invalid(error: BaseException) -> str:
@@ -55,6 +65,20 @@ def problems_of(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[
         if path not in found:
             found[path] = _problem(error, path, manifest, model)
     return list(found.values())
+
+
+def field_errors_of(errors: Sequence[ErrorDetails], manifest: Manifest) -> list[FieldError]:
+    """Word what pydantic found as an API server does: what is no plain value, or may be secret, shows its type."""
+    found = {navigable(error["loc"], manifest): error for error in reversed(errors)}
+    return [_field_error(error, path, manifest) for path, error in reversed(found.items())]
+
+
+def _field_error(error: ErrorDetails, path: FieldPath, manifest: Manifest) -> FieldError:
+    if error["type"] == "missing":
+        return required(format_path(path))
+    value = get_field(manifest, path) if path else manifest
+    hidden = isinstance(value, dict | list) or any(part in _SECRET_KEYS for part in path)
+    return invalid(format_path(path), _JSON_TYPES[type(value)] if hidden else value, _worded(error))
 
 
 def unknown_field(model: type[BaseModel], path: FieldPath) -> FieldProblem:
@@ -102,7 +126,8 @@ def _problem(error: ErrorDetails, path: FieldPath, manifest: Manifest, model: ty
 
 def _worded(details: ErrorDetails) -> str:
     known = {"extra_forbidden": "unknown field", "no_such_attribute": "unknown field", "missing": "required value"}
-    return known.get(details["type"]) or details["msg"].replace("Input should be", "must be", 1)
+    text = details["msg"].replace("Input should be", "must be", 1)
+    return known.get(details["type"]) or text.removeprefix("Value error, ")
 
 
 def _camel(name: str) -> str:

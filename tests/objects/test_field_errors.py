@@ -8,6 +8,7 @@ from ocf.errors import StatusCause
 from ocf.objects.field_errors import (
     ErrorType,
     FieldError,
+    duplicate,
     forbidden,
     invalid,
     invalid_message,
@@ -24,6 +25,7 @@ from ocf.objects.field_errors import (
         pytest.param(required("f", "must be set"), "Required value: must be set", id="required with a reason"),
         pytest.param(forbidden("f", "not here"), "Forbidden: not here", id="forbidden"),
         pytest.param(too_long("f", 10), "Too long: may not be more than 10 bytes", id="too long"),
+        pytest.param(duplicate("f", "a"), 'Duplicate value: "a"', id="duplicate"),
         pytest.param(invalid("f", -1, "no"), "Invalid value: -1: no", id="number"),
         pytest.param(invalid("f", "a", "no"), 'Invalid value: "a": no', id="text"),
         pytest.param(
@@ -84,6 +86,7 @@ class TestInvalidMessage:
         assert invalid_message("web", errors) == f'HorizontalPodAutoscaler.autoscaling "web" is invalid: {said}'
 
     def test_the_kind_can_be_another(self) -> None:
+        assert invalid_message("web", [required("a")], kind="Pod", group="").startswith('Pod "web" is invalid')
         assert invalid_message("web", [required("a")], kind="Scale").startswith('Scale.autoscaling "web" is invalid')
 
 

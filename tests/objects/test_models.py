@@ -7,10 +7,12 @@ from kubernetes.aio.client import V2HorizontalPodAutoscaler as AioHPA
 from kubernetes.client import (
     V1Deployment,
     V1ObjectMeta,
+    V1ResourceRequirements,
     V2CrossVersionObjectReference,
     V2HorizontalPodAutoscaler,
     V2HorizontalPodAutoscalerSpec,
 )
+from pydantic import BaseModel
 
 from ocf.errors import ManifestError
 from ocf.objects import (
@@ -246,3 +248,11 @@ class TestIsQuantityField:
         self, api_version: str, kind: str, path: tuple[str | int, ...], *, expected: bool
     ) -> None:
         assert is_quantity_field(api_version, kind, path) is expected
+
+
+def test_a_number_in_a_quantity_field_of_a_live_custom_resource_reads_as_text() -> None:
+    class Cache(BaseModel):
+        resources: V1ResourceRequirements
+
+    read = read_live({"kind": "Cache", "resources": {"limits": {"cpu": 1, "memory": "1Gi"}}}, Cache)
+    assert read.resources.limits == {"cpu": "1", "memory": "1Gi"}
