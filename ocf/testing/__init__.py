@@ -19,6 +19,7 @@ from ocf.testing.recording import RecordingCluster
 from ocf.testing.regimes import Firing, Fixture, Regime
 from ocf.testing.rewriting import RewritingCluster
 from ocf.testing.snapshots import snapshot
+from ocf.testing.virtual_time import LoopClock, VirtualLoop, run_in_virtual_time
 
 __all__ = [
     "Disturbance",
@@ -31,6 +32,7 @@ __all__ = [
     "Fixture",
     "Injection",
     "InterceptingCluster",
+    "LoopClock",
     "MatrixCase",
     "Reconcile",
     "RecordingCluster",
@@ -42,11 +44,13 @@ __all__ = [
     "Subject",
     "VersionMatrix",
     "VirtualClock",
+    "VirtualLoop",
     "assert_golden",
     "assert_quiet",
     "disturb_each_write",
     "lint_conditions",
     "load_matrix",
+    "run_in_virtual_time",
     "serialize",
     "snapshot",
 ]

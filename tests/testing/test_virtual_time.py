@@ -1,0 +1,60 @@
+"""Virtual time: it passes while everybody waits, and only then."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from ocf.errors import ConfigError
+from ocf.testing import LoopClock, run_in_virtual_time
+
+START = datetime(2026, 3, 1, tzinfo=UTC)
+
+
+def test_days_pass_at_once_and_in_order() -> None:
+    async def wait(hours: int) -> int:
+        await asyncio.sleep(3600 * hours)
+        return hours
+
+    async def main() -> list[int]:
+        waits = [asyncio.create_task(wait(hours)) for hours in (48, 24, 36)]
+        return [await each for each in asyncio.as_completed(waits)]
+
+    began = time.monotonic()
+    assert run_in_virtual_time(main()) == [24, 36, 48]
+    assert time.monotonic() - began < 3600
+
+
+def test_time_stands_still_while_somebody_works() -> None:
+    async def main() -> float:
+        for _ in range(1000):
+            await asyncio.sleep(0)
+        return asyncio.get_running_loop().time()
+
+    assert run_in_virtual_time(main()) == 0
+
+
+def test_a_wait_that_nothing_can_end_is_told() -> None:
+    async def main() -> None:
+        await asyncio.get_running_loop().create_future()
+
+    with pytest.raises(AssertionError, match="everybody waits for somebody else"):
+        run_in_virtual_time(main())
+
+
+def test_a_clock_goes_with_the_loop_and_may_be_wrong() -> None:
+    async def main() -> None:
+        right, wrong = LoopClock(START), LoopClock(START, skew=timedelta(seconds=-5))
+        await asyncio.sleep(90)
+        assert (right.now(), right.elapsed()) == (START + timedelta(seconds=90), timedelta(seconds=90))
+        assert (wrong.now(), wrong.elapsed()) == (START + timedelta(seconds=85), timedelta(seconds=90))
+
+    run_in_virtual_time(main())
+
+
+def test_a_clock_needs_a_time_zone() -> None:
+    with pytest.raises(ConfigError, match="needs a time zone"):
+        LoopClock(datetime(2026, 3, 1))  # noqa: DTZ001 (that is the point)
