@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from examples.memcached.model import Autoscaling
+from examples.memcached.naming import named
 from ocf.feature import BooleanGate
 from ocf.objects import write_model
 from ocf.primitives import hpa
@@ -50,7 +51,7 @@ def manifest(cache: Memcached) -> Manifest:
     return {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
-        "metadata": cache.named(),
+        "metadata": named(cache),
         "spec": {
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": cache.metadata.name},
             **{field: value for field, value in given.items() if value is not None},

@@ -5,7 +5,7 @@ once. Every section is frozen: defaulting makes new ones. Only what every cluste
 depends on other fields is added by `examples.memcached.defaulting`.
 """
 
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
 
 from kubernetes.client import (
     V1Condition,
@@ -256,24 +256,6 @@ class Memcached(_Section):
     status: MemcachedStatus | None = None
 
     @property
-    def labels(self) -> dict[str, str]:
-        """The labels of all objects of this cache, and the selector of its pods: nothing in them ever changes."""
-        return {
-            "app.kubernetes.io/name": "memcached",
-            "app.kubernetes.io/instance": self.metadata.name,
-            "app.kubernetes.io/managed-by": "memcached-operator",
-        }
-
-    def named(self, labels: dict[str, str] | None = None) -> dict[str, Any]:
-        """Return the metadata of an object of this cache: its name, its namespace and its labels.
-
-        Args:
-            labels: Labels besides those of every object, which win.
-        """
-        metadata = {"name": self.metadata.name, "namespace": self.metadata.namespace}
-        return metadata | {"labels": {**(labels or {}), **self.labels}}
-
-    @property
     def autoscaled(self) -> bool:
         """Whether the count belongs to the autoscaler: only if the section is there, and enabled."""
         return self.spec.autoscaling is not None and self.spec.autoscaling.enabled
@@ -282,3 +264,50 @@ class Memcached(_Section):
     def replicas(self) -> int:
         """The count while nobody scales it."""
         return 1 if self.spec.replicas is None else self.spec.replicas
+
+    # Every section may be absent, which is the same as one in which nothing is switched on.
+
+    @property
+    def server(self) -> ServerSettings:
+        """How memcached is started."""
+        return self.spec.memcached or ServerSettings()
+
+    @property
+    def availability(self) -> HighAvailability:
+        """What keeps the cache alive."""
+        return self.spec.high_availability or HighAvailability()
+
+    @property
+    def budget(self) -> DisruptionBudget:
+        """How many pods a drain may take away."""
+        return self.availability.pod_disruption_budget or DisruptionBudget()
+
+    @property
+    def shutdown(self) -> GracefulShutdown:
+        """How a pod takes its leave."""
+        return self.availability.graceful_shutdown or GracefulShutdown()
+
+    @property
+    def monitoring(self) -> Monitoring:
+        """The exporter."""
+        return self.spec.monitoring or Monitoring()
+
+    @property
+    def security(self) -> Security:
+        """Who may do what."""
+        return self.spec.security or Security()
+
+    @property
+    def sasl(self) -> Sasl:
+        """Passwords."""
+        return self.security.sasl or Sasl()
+
+    @property
+    def tls(self) -> Tls:
+        """Encryption."""
+        return self.security.tls or Tls()
+
+    @property
+    def access(self) -> NetworkAccess:
+        """Who may connect."""
+        return self.security.network_policy or NetworkAccess()

@@ -67,8 +67,8 @@ def _memory(cache: Memcached) -> Iterator[FieldError]:
 
 
 def _disruption_budget(cache: Memcached) -> Iterator[FieldError]:
-    budget = cache.spec.high_availability and cache.spec.high_availability.pod_disruption_budget
-    if not budget or not budget.enabled:
+    budget = cache.budget
+    if not budget.enabled:
         return
     field = "spec.highAvailability.podDisruptionBudget"
     if budget.min_available is not None and budget.max_unavailable is not None:
@@ -86,8 +86,8 @@ def _leaves_something(budget: DisruptionBudget, replicas: int | None, field: str
 
 
 def _graceful_shutdown(cache: Memcached) -> Iterator[FieldError]:
-    shutdown = cache.spec.high_availability and cache.spec.high_availability.graceful_shutdown
-    if not shutdown or not shutdown.enabled:
+    shutdown = cache.shutdown
+    if not shutdown.enabled:
         return
     delay, period = shutdown.pre_stop_delay_seconds, shutdown.termination_grace_period_seconds
     if period <= delay:
@@ -96,11 +96,10 @@ def _graceful_shutdown(cache: Memcached) -> Iterator[FieldError]:
 
 
 def _secrets(cache: Memcached) -> Iterator[FieldError]:
-    security = cache.spec.security
-    if security and security.sasl and security.sasl.enabled and not security.sasl.credentials_secret_ref.name:
+    if cache.sasl.enabled and not cache.sasl.credentials_secret_ref.name:
         detail = "SASL needs the name of the Secret with the passwords"
         yield FieldError("spec.security.sasl.credentialsSecretRef.name", ErrorType.REQUIRED, None, detail)
-    if security and security.tls and security.tls.enabled and not security.tls.certificate_secret_ref.name:
+    if cache.tls.enabled and not cache.tls.certificate_secret_ref.name:
         detail = "TLS needs the name of the Secret with the certificate"
         yield FieldError("spec.security.tls.certificateSecretRef.name", ErrorType.REQUIRED, None, detail)
 

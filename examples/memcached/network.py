@@ -1,0 +1,70 @@
+"""How a cache is reached: its Service, and the NetworkPolicy that says from where."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from examples.memcached.naming import labels, named, ports
+from ocf.feature import BooleanGate
+from ocf.objects import write_model
+from ocf.primitives import networkpolicy
+from ocf.primitives import service as service_kind
+
+if TYPE_CHECKING:
+    from examples.memcached.model import Memcached
+    from ocf.concepts import Resource
+    from ocf.feature import Gate
+
+__all__ = ["access", "restricted", "service"]
+
+
+def service(cache: Memcached) -> Resource:
+    """Describe the name under which clients find all pods at once: they choose among them themselves.
+
+    Args:
+        cache: The owner.
+    """
+    metadata = named(cache)
+    if cache.spec.service and cache.spec.service.annotations:
+        metadata["annotations"] = cache.spec.service.annotations
+    base = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": metadata,
+        "spec": {
+            "clusterIP": "None",
+            "selector": labels(cache),
+            "ports": [
+                {"name": name, "port": port, "targetPort": name, "protocol": "TCP"}
+                for name, port in ports(cache).items()
+            ],
+        },
+    }
+    return service_kind.Builder(base).build()
+
+
+def restricted(cache: Memcached) -> Gate:
+    """Return the gate of the NetworkPolicy."""
+    return BooleanGate(cache.access.enabled)
+
+
+def access(cache: Memcached) -> Resource:
+    """Describe who may connect, and to what.
+
+    Args:
+        cache: The owner.
+    """
+    rule: dict[str, Any] = {"ports": [{"port": port, "protocol": "TCP"} for port in ports(cache).values()]}
+    if cache.access.allowed_sources:
+        rule["from"] = [write_model(peer) for peer in cache.access.allowed_sources]
+    base = {
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "NetworkPolicy",
+        "metadata": named(cache),
+        "spec": {
+            "podSelector": {"matchLabels": labels(cache)},
+            "policyTypes": ["Ingress"],
+            "ingress": [rule],
+        },
+    }
+    return networkpolicy.Builder(base).build()

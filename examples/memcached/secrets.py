@@ -1,0 +1,110 @@
+"""The Secrets that the pods read, and the hash that replaces the pods when one of them changes.
+
+The operator never writes a Secret: each is a resource that is only read, and hands a hash of what it holds to the
+Deployment through a data cell. One that is missing hands over nothing, and stops nothing: the pods wait for it, and
+the conditions say so.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from base64 import b64decode
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from examples.memcached.model import GROUP
+from ocf.concepts import Data
+from ocf.feature import BooleanGate
+from ocf.primitives import deployment, secret
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1Secret
+
+    from examples.memcached.model import Memcached
+
+__all__ = ["SECRET_HASH", "Entries", "named_secrets", "reading", "rolling", "secret_hash", "used_secrets"]
+
+SECRET_HASH: Final = f"{GROUP}/secret-hash"
+
+Entries = dict[str, bytes]
+"""What a Secret holds, decoded."""
+
+
+def named_secrets(cache: Memcached) -> tuple[str, ...]:
+    """Return the names of all Secrets that a cache names, whether or not what they are for is switched on, sorted.
+
+    Args:
+        cache: The owner.
+    """
+    names = (cache.sasl.credentials_secret_ref.name, cache.tls.certificate_secret_ref.name)
+    return tuple(sorted({name for name in names if name}))
+
+
+def used_secrets(cache: Memcached) -> tuple[str, ...]:
+    """Return the names of the Secrets that the pods of a cache read, sorted.
+
+    Args:
+        cache: The owner.
+    """
+    used = {
+        cache.sasl.credentials_secret_ref.name: cache.sasl.enabled,
+        cache.tls.certificate_secret_ref.name: cache.tls.enabled,
+    }
+    return tuple(sorted(name for name, enabled in used.items() if name and enabled))
+
+
+def secret_hash(secrets: Mapping[str, Entries]) -> str:
+    """Return one hash of what several Secrets hold; in which order they were found makes no difference.
+
+    Args:
+        secrets: What each holds, by its name.
+
+    Returns:
+        A SHA-256, in hexadecimal digits.
+
+    Example:
+        >>> before = secret_hash({"tls": {"tls.crt": b"old"}, "sasl": {}})
+        >>> secret_hash({"sasl": {}, "tls": {"tls.crt": b"old"}}) == before
+        True
+        >>> secret_hash({"sasl": {}, "tls": {"tls.crt": b"new"}}) == before
+        False
+    """
+    digest = hashlib.sha256()
+    for name in sorted(secrets):
+        for key in sorted(secrets[name]):
+            digest.update(b"\0".join((name.encode(), key.encode(), secrets[name][key])))
+    return digest.hexdigest()
+
+
+def reading(cache: Memcached, cells: Mapping[str, Data[Entries]]) -> list[secret.Resource]:
+    """Describe the Secrets, each of which fills its cell.
+
+    Args:
+        cache: The owner.
+        cells: A cell for each, by its name.
+    """
+    return [_secret(cache, name).extract_into(cell, _entries).build() for name, cell in cells.items()]
+
+
+def rolling(cells: Mapping[str, Data[Entries]]) -> deployment.Mutation:
+    """Replace the pods when what they read has changed.
+
+    Args:
+        cells: What the Secrets hold, by their names; those that are missing are left out.
+    """
+
+    def mutate(m: deployment.Mutator) -> None:
+        found = {name: cell.require() for name, cell in cells.items() if cell.is_set}
+        if found:
+            m.roll_on_change(lambda: secret_hash(found), annotation=SECRET_HASH)
+
+    return deployment.Mutation("secret-hash", mutate, feature=BooleanGate(bool(cells)))
+
+
+def _secret(cache: Memcached, name: str) -> secret.Builder:
+    metadata = {"name": name, "namespace": cache.metadata.namespace}
+    return secret.Builder({"apiVersion": "v1", "kind": "Secret", "metadata": metadata})
+
+
+def _entries(live: V1Secret) -> Entries:
+    return {key: b64decode(text) for key, text in (live.data or {}).items()}
