@@ -1,0 +1,43 @@
+"""The live HPA controller: the algorithm of `ocf.autoscaling.algorithm` in a loop over a cluster.
+
+It never shares a target with another controller. By default it runs a kind of its own, which the built-in controller
+does not see; where that one is switched off it runs autoscaling/v2; or it only watches, and writes nothing.
+
+`planning` says what a round does, and is pure; `claims`, `managers` and `subjects` say whether an autoscaler is run.
+"""
+
+from ocf.controllers.hpa.claims import Claim, Claims, Target
+from ocf.controllers.hpa.managers import StatusWrite, last_foreign_write
+from ocf.controllers.hpa.modes import BUILT_IN, GROUP, OWN, Mode
+from ocf.controllers.hpa.monitor import Monitor
+from ocf.controllers.hpa.planning import Plan, State, plan, refuse
+from ocf.controllers.hpa.selectors import Selectors
+from ocf.controllers.hpa.settings import checked, overridden
+from ocf.controllers.hpa.subjects import Subject, as_built_in, read_subject
+from ocf.controllers.hpa.writing import FIELD_MANAGER, write_scale, write_status
+
+__all__ = [
+    "BUILT_IN",
+    "FIELD_MANAGER",
+    "GROUP",
+    "OWN",
+    "Claim",
+    "Claims",
+    "Mode",
+    "Monitor",
+    "Plan",
+    "Selectors",
+    "State",
+    "StatusWrite",
+    "Subject",
+    "Target",
+    "as_built_in",
+    "checked",
+    "last_foreign_write",
+    "overridden",
+    "plan",
+    "read_subject",
+    "refuse",
+    "write_scale",
+    "write_status",
+]

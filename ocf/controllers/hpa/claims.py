@@ -1,0 +1,133 @@
+"""Claims: which autoscalers name which target.
+
+Two controllers on one target undo each other's writes without end, and neither sees why. So an autoscaler of our own
+kind does not run while a HorizontalPodAutoscaler names its target, which the built-in controller runs whatever we do;
+and of two of our own kind the older one runs.
+"""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+from ocf.objects import Manifest, split_api_version
+
+__all__ = ["Claim", "Claims", "Target"]
+
+
+class Target(NamedTuple):
+    """What is scaled.
+
+    Args:
+        namespace: Its namespace.
+        group: Its API group; the version does not matter.
+        kind: Its kind.
+        name: Its name.
+    """
+
+    namespace: str
+    group: str
+    kind: str
+    name: str
+
+    @classmethod
+    def of(cls, autoscaler: Manifest) -> "Target":
+        """Return what an autoscaler names as its target.
+
+        Args:
+            autoscaler: A manifest of autoscaling/v2 or of our own kind.
+
+        Example:
+            >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+            >>> Target.of({"metadata": {"namespace": "shop"}, "spec": {"scaleTargetRef": web}})
+            Target(namespace='shop', group='apps', kind='Deployment', name='web')
+        """
+        reference = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
+        group, _ = split_api_version(str(reference.get("apiVersion") or ""))
+        namespace = str(autoscaler["metadata"].get("namespace") or "")
+        return cls(namespace, group, str(reference.get("kind") or ""), str(reference.get("name") or ""))
+
+
+class Claim(NamedTuple):
+    """An autoscaler that names a target; the smaller one is the older one.
+
+    Args:
+        created: When it was created, as the API writes it.
+        name: Its name.
+        kind: Its kind.
+    """
+
+    created: str
+    name: str
+    kind: str
+
+
+class Claims:
+    """Who names which target, kept up to date by watches.
+
+    Example:
+        >>> def autoscaler(kind: str, name: str, created: str) -> Manifest:
+        ...     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        ...     metadata = {"namespace": "shop", "name": name, "creationTimestamp": created}
+        ...     return {"kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": reference}}
+        >>> first = autoscaler("HorizontalAutoscaler", "first", "2026-01-31T12:00:00Z")
+        >>> second = autoscaler("HorizontalAutoscaler", "second", "2026-01-31T13:00:00Z")
+        >>> claims = Claims()
+        >>> claims.put(first), claims.put(second)
+        (None, None)
+        >>> claims.rival(first), claims.rival(second).name
+        (None, 'first')
+        >>> claims.put(autoscaler("HorizontalPodAutoscaler", "built-in", "2026-01-31T14:00:00Z"))
+        >>> claims.rival(first).name
+        'built-in'
+    """
+
+    def __init__(self) -> None:
+        self._by_target: defaultdict[Target, set[Claim]] = defaultdict(set)
+        self._of: dict[tuple[str, str, str], tuple[Target, Claim]] = {}
+
+    def put(self, autoscaler: Manifest) -> None:
+        """Note what an autoscaler names, in place of what it named before.
+
+        Args:
+            autoscaler: Its manifest.
+        """
+        self.drop(autoscaler)
+        target, claim = Target.of(autoscaler), _claim(autoscaler)
+        self._by_target[target].add(claim)
+        self._of[_identity(autoscaler)] = (target, claim)
+
+    def drop(self, autoscaler: Manifest) -> None:
+        """Forget an autoscaler.
+
+        Args:
+            autoscaler: Its manifest.
+        """
+        known = self._of.pop(_identity(autoscaler), None)
+        if known is not None:
+            target, claim = known
+            self._by_target[target].discard(claim)
+            if not self._by_target[target]:
+                del self._by_target[target]
+
+    def rival(self, autoscaler: Manifest) -> Claim | None:
+        """Return who has the target in place of an autoscaler.
+
+        Args:
+            autoscaler: The manifest of one of our own kind.
+
+        Returns:
+            One of another kind, or else an older one of the same kind; None if the target is its own.
+        """
+        own = _claim(autoscaler)
+        others = self._by_target.get(Target.of(autoscaler), set()) - {own}
+        foreign = [other for other in others if other.kind != own.kind]
+        return min(foreign or (other for other in others if other < own), default=None)
+
+
+def _claim(autoscaler: Manifest) -> Claim:
+    metadata = autoscaler["metadata"]
+    return Claim(str(metadata.get("creationTimestamp") or ""), str(metadata["name"]), str(autoscaler["kind"]))
+
+
+def _identity(autoscaler: Manifest) -> tuple[str, str, str]:
+    metadata = autoscaler["metadata"]
+    return str(autoscaler["kind"]), str(metadata.get("namespace") or ""), str(metadata["name"])

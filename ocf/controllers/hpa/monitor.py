@@ -1,0 +1,173 @@
+"""What the controller counts, under the names and labels of the built-in one, for Prometheus to scrape.
+
+Dashboards and alerts that were made for the built-in controller work with this one. Two things differ: what a deleted
+autoscaler had is dropped, and a gauge of our own tells how many autoscalers are run and how many are not, and why.
+
+Source: `pkg/controller/podautoscaler/monitor` of Kubernetes 1.36.
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from threading import Lock
+from typing import Final, TypeAlias
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
+
+__all__ = ["BUCKETS", "Monitor"]
+
+BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
+"""The upper bounds of the durations, in seconds."""
+
+_PREFIX: Final = "horizontal_pod_autoscaler_controller"
+_STATES: Final = "ocf_hpa_controller_autoscalers"
+_ROUND: Final = ("action", "error")
+_METRIC: Final = ("action", "error", "metric_type")
+
+_Labels: TypeAlias = tuple[str, ...]
+_Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFamily
+
+
+@dataclass(slots=True)
+class _Durations:
+    """How often something lasted how long."""
+
+    counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
+    total: float = 0.0
+
+    def add(self, seconds: float) -> None:
+        self.counts[bisect_left(BUCKETS, seconds)] += 1
+        self.total += seconds
+
+    @property
+    def buckets(self) -> list[tuple[str, float]]:
+        bounds = [*(f"{bound:g}" for bound in BUCKETS), "+Inf"]
+        return list(zip(bounds, map(float, accumulate(self.counts)), strict=True))
+
+
+class Monitor:
+    """The metrics of one controller.
+
+    Args:
+        registry: Where they are registered; one of its own by default.
+
+    Attributes:
+        registry: Where they are registered.
+
+    Example:
+        >>> monitor = Monitor()
+        >>> monitor.reconciled("scale_up", "none", 0.004)
+        >>> monitor.registry.get_sample_value(
+        ...     "horizontal_pod_autoscaler_controller_reconciliations_total", {"action": "scale_up", "error": "none"})
+        1
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry: Final = CollectorRegistry() if registry is None else registry
+        self._rounds: defaultdict[_Labels, _Durations] = defaultdict(_Durations)
+        self._metrics: defaultdict[_Labels, _Durations] = defaultdict(_Durations)
+        self._desired: dict[_Labels, int] = {}
+        self._states: dict[_Labels, str] = {}
+        self._lock = Lock()
+        self.registry.register(self)
+
+    def reconciled(self, action: str, error: str, seconds: float) -> None:
+        """Count a round.
+
+        Args:
+            action: `scale_up`, `scale_down` or `none`.
+            error: `spec`, `internal` or `none`.
+            seconds: How long it took.
+        """
+        with self._lock:
+            self._rounds[action, error].add(seconds)
+
+    def computed(self, action: str, error: str, metric_type: str, seconds: float) -> None:
+        """Count the computation of one metric.
+
+        Args:
+            action: What it wants, compared with the replicas of the status: `scale_up`, `scale_down` or `none`.
+            error: `spec`, `internal` or `none`.
+            metric_type: Its type as the spec writes it.
+            seconds: How long it took.
+        """
+        with self._lock:
+            self._metrics[action, error, metric_type].add(seconds)
+
+    def desires(self, namespace: str, name: str, replicas: int) -> None:
+        """Keep how many replicas an autoscaler wants.
+
+        Args:
+            namespace: Its namespace.
+            name: Its name.
+            replicas: The number.
+        """
+        with self._lock:
+            self._desired[namespace, name] = replicas
+
+    def is_in_state(self, namespace: str, name: str, state: str) -> None:
+        """Keep what is done with an autoscaler.
+
+        Args:
+            namespace: Its namespace.
+            name: Its name.
+            state: `waiting`, `running`, `invalid`, `refused` or `left_alone`.
+        """
+        with self._lock:
+            self._states[namespace, name] = state
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Drop what is told of an autoscaler that is gone.
+
+        Args:
+            namespace: Its namespace.
+            name: Its name.
+        """
+        with self._lock:
+            self._desired.pop((namespace, name), None)
+            self._states.pop((namespace, name), None)
+
+    def describe(self) -> Iterator[_Family]:
+        """Yield the families without samples, so that a registry refuses a second set of them."""
+        yield from _durations("reconciliations", "reconciliation", "reconciliation", _ROUND, {})
+        yield from _durations("metric_computation", "metric_computation", "computation of one metric", _METRIC, {})
+        yield from self._gauges()
+
+    def collect(self) -> Iterator[_Family]:
+        """Yield the families as they are now."""
+        with self._lock:
+            families: list[_Family] = [
+                *_durations("reconciliations", "reconciliation", "reconciliation", _ROUND, self._rounds),
+                *_durations(
+                    "metric_computation", "metric_computation", "computation of one metric", _METRIC, self._metrics
+                ),
+            ]
+            number, desired, states = self._gauges()
+            number.add_metric((), len(self._states))
+            for labels, replicas in self._desired.items():
+                desired.add_metric(labels, replicas)
+            for state, count in sorted(Counter(self._states.values()).items()):
+                states.add_metric((state,), count)
+        yield from (*families, number, desired, states)
+
+    def _gauges(self) -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
+        wants, known = "How many replicas an autoscaler wants.", "How many autoscalers there are."
+        return (
+            GaugeMetricFamily(f"{_PREFIX}_num_horizontal_pod_autoscalers", known),
+            GaugeMetricFamily(f"{_PREFIX}_desired_replicas", wants, labels=("namespace", "hpa_name")),
+            GaugeMetricFamily(_STATES, "How many autoscalers are run, and how many are not.", labels=("state",)),
+        )
+
+
+def _durations(
+    counted: str, timed: str, what: str, labels: Sequence[str], found: Mapping[_Labels, _Durations]
+) -> tuple[CounterMetricFamily, HistogramMetricFamily]:
+    counter = CounterMetricFamily(f"{_PREFIX}_{counted}", f"How often there was a {what}.", labels=labels)
+    histogram = HistogramMetricFamily(f"{_PREFIX}_{timed}_duration_seconds", f"How long a {what} takes.", labels=labels)
+    for values, durations in found.items():
+        counter.add_metric(values, sum(durations.counts))
+        histogram.add_metric(values, durations.buckets, durations.total)
+    return counter, histogram

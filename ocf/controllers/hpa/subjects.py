@@ -1,0 +1,107 @@
+"""Subjects: an autoscaler's manifest, read once for as long as its spec stays the same.
+
+Reading and validating a spec costs more than deciding on it, and it changes rarely.
+"""
+
+from typing import Final, NamedTuple
+
+from ocf.autoscaling import Gates, validate
+from ocf.autoscaling.algorithm import Autoscaler, Settings
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
+from ocf.controllers.hpa.settings import overridden
+from ocf.errors import ConfigError
+from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["Subject", "as_built_in", "read_subject"]
+
+_SETTINGS: Final = "settings"
+
+
+class Subject(NamedTuple):
+    """An autoscaler as the controller runs it.
+
+    Args:
+        key: What it is called.
+        uid: Its uid.
+        target: What it scales, as far as it says.
+        settings: The settings that hold for it.
+        autoscaler: What it asks for; None where that cannot be read.
+        problem: Why it cannot be run; empty if it can.
+    """
+
+    key: ObjectKey
+    uid: str
+    target: ObjectKey
+    settings: Settings
+    autoscaler: Autoscaler | None = None
+    problem: str = ""
+
+
+def as_built_in(manifest: Manifest) -> Manifest:
+    """Return an autoscaler of our own kind as a HorizontalPodAutoscaler would say it.
+
+    Args:
+        manifest: An autoscaler of either kind.
+
+    Returns:
+        A manifest of autoscaling/v2 that shares parts with the one given.
+    """
+    spec = {field: value for field, value in (manifest.get("spec") or {}).items() if field != _SETTINGS}
+    api_version, kind = BUILT_IN
+    return {**manifest, "apiVersion": api_version, "kind": kind, "spec": spec}
+
+
+def read_subject(manifest: Manifest, settings: Settings) -> Subject:
+    """Read an autoscaler.
+
+    What is of our own kind passed no more than a schema on its way into the cluster, so it is validated here as the API
+    server validates its own.
+
+    Args:
+        manifest: An autoscaler of either kind, as a cluster returned it.
+        settings: The controller's settings.
+
+    Returns:
+        The subject; with a problem where it cannot be run.
+
+    Example:
+        >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        >>> spec = {"scaleTargetRef": web, "minReplicas": 3, "maxReplicas": 2}
+        >>> read_subject({"apiVersion": OWN[0], "kind": OWN[1], "metadata": {"name": "web"}, "spec": spec}, Settings()).problem
+        'spec.maxReplicas: Invalid value: 2: must be greater than or equal to `minReplicas`'
+    """  # noqa: E501 (an example on one line)
+    key, uid = ObjectKey.of(manifest), str(manifest["metadata"].get("uid") or "")
+    target = _target(manifest)
+    own = key.kind == OWN[1]
+    try:
+        plain = as_built_in(manifest) if own else manifest
+        if own:
+            settings = overridden(settings, manifest["spec"].get(_SETTINGS))
+            problems = validate(_unmanaged(plain), gates=_gates(settings))
+            if problems:
+                return Subject(key, uid, target, settings, problem="; ".join(map(str, problems)))
+        return Subject(key, uid, target, settings, Autoscaler.of(plain))
+    except ConfigError as error:
+        return Subject(key, uid, target, settings, problem=str(error))
+
+
+def _target(manifest: Manifest) -> ObjectKey:
+    reference = (manifest.get("spec") or {}).get("scaleTargetRef") or {}
+    api_version, kind, name = (str(reference.get(field) or "") for field in ("apiVersion", "kind", "name"))
+    return ObjectKey(api_version, kind, name, str(manifest["metadata"].get("namespace") or ""))
+
+
+def _unmanaged(manifest: Manifest) -> Manifest:
+    """Return what a user said: what the server keeps of an object is none of the rules' business."""
+    metadata = {field: manifest["metadata"].get(field) for field in ("name", "namespace")}
+    return {
+        "apiVersion": manifest["apiVersion"],
+        "kind": manifest["kind"],
+        "metadata": metadata,
+        "spec": manifest["spec"],
+    }
+
+
+def _gates(settings: Settings) -> Gates:
+    features = settings.features
+    return Gates(scale_to_zero=features.scale_to_zero, configurable_tolerance=features.configurable_tolerance)
