@@ -4,22 +4,17 @@ There are three of these APIs, and what they do not say decides as much as what 
 all measured has no sample at all, and an answer without any entry is a failure, not a zero.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final
 
 from ocf.autoscaling.algorithm.arithmetic import wrap64
 from ocf.autoscaling.algorithm.history import EARLIEST
 from ocf.autoscaling.algorithm.snapshot import Sample, Unavailable
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest, Quantity
+from ocf.objects.durations import parse_duration
 
 __all__ = ["read_external", "read_object", "read_pods", "read_resource"]
-
-_DURATION: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|m|s|us|µs|ns)")
-_WHOLE: Final = re.compile(f"(?:{_DURATION.pattern})+")
-_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
 def read_resource(items: Sequence[Manifest], resource: str, container: str = "") -> dict[str, Sample] | Unavailable:
@@ -134,7 +129,7 @@ def _window(item: Manifest) -> timedelta:
 
 
 def _duration(text: str) -> timedelta:
-    """Read a duration as Go prints it, `1m30s`."""
-    if text != "0" and not _WHOLE.fullmatch(text):
-        raise ManifestError("PodMetrics", [FieldProblem("window", f"must be a duration like 1m30s, not {text!r}")])
-    return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in _DURATION.findall(text)))
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise ManifestError("PodMetrics", [FieldProblem("window", str(error))]) from error

@@ -222,7 +222,8 @@ class TestSettings:
         "name", ["downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"]
     )
     def test_a_controller_takes_no_period_of_nothing(self, name: str) -> None:
-        settings = Settings(**{name: timedelta(0)})
+        nothing: dict[str, Any] = {name: timedelta(0)}
+        settings = Settings(**nothing)
 
         with pytest.raises(ConfigError, match=f"{name} must be more than 0 s, got 0 s"):
             checked(settings)

@@ -1,0 +1,52 @@
+"""Durations as Go writes them, `1m30s`: in flags of Kubernetes' programs, and in answers of the metrics APIs."""
+
+import re
+from datetime import timedelta
+from typing import Final
+
+__all__ = ["format_duration", "parse_duration"]
+
+_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|m|s|us|µs|ns)")
+_WHOLE: Final = re.compile(f"(?:{_PART.pattern})+")
+_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_MINUTE: Final = 60
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read a duration, as Go's `time.ParseDuration` does; one with a sign is refused.
+
+    Args:
+        text: Numbers with units, `1m30s` or `0.5h`; or `0`.
+
+    Returns:
+        The duration, in whole microseconds.
+
+    Raises:
+        ValueError: If it is none, or longer than any there can be.
+
+    Example:
+        >>> parse_duration("1m30s").total_seconds(), parse_duration("15ms").total_seconds()
+        (90.0, 0.015)
+    """
+    if text != "0" and not _WHOLE.fullmatch(text):
+        raise ValueError(f"must be a duration like 1m30s, not {text!r}")
+    try:
+        return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)))
+    except OverflowError:
+        raise ValueError(f"must be a duration like 1m30s, and {text!r} is too long") from None
+
+
+def format_duration(duration: timedelta) -> str:
+    """Write a duration as Go reads it.
+
+    Args:
+        duration: Not negative.
+
+    Example:
+        >>> format_duration(timedelta(minutes=5)), format_duration(timedelta(seconds=1.5))
+        ('5m0s', '1.5s')
+    """
+    minutes, rest = divmod(duration, timedelta(minutes=1))
+    hours, minutes = divmod(minutes, _MINUTE)
+    seconds = f"{rest.total_seconds():.6f}".rstrip("0").removesuffix(".")
+    return f"{f'{hours}h' if hours else ''}{f'{minutes}m' if hours or minutes else ''}{seconds or '0'}s"
