@@ -18,6 +18,7 @@ from ocf.testing.quiet import Reconcile, assert_quiet
 from ocf.testing.recording import RecordingCluster
 from ocf.testing.regimes import Firing, Fixture, Regime
 from ocf.testing.rewriting import RewritingCluster
+from ocf.testing.rollouts import playing_rollouts, rolled_out
 from ocf.testing.snapshots import snapshot
 from ocf.testing.virtual_time import LoopClock, VirtualLoop, run_in_virtual_time
 
@@ -50,6 +51,8 @@ __all__ = [
     "disturb_each_write",
     "lint_conditions",
     "load_matrix",
+    "playing_rollouts",
+    "rolled_out",
     "run_in_virtual_time",
     "serialize",
     "snapshot",

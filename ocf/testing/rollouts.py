@@ -1,0 +1,103 @@
+"""The controllers of workloads, played: an embedded cluster has none, so nothing in it ever becomes ready.
+
+No pod is made. What is played is the report: every Deployment, StatefulSet and DaemonSet says at once that all its pods
+run. For a demo, and for tests in which the rollout itself is not what is tested.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Final
+
+from ocf.cluster import Cluster, EventType, PatchType, Subresource
+from ocf.errors import ConflictError, ExpiredError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["playing_rollouts", "rolled_out"]
+
+_API: Final = "apps/v1"
+_MANAGER: Final = "ocf-played-rollouts"
+_COUNTS: Final = {
+    "Deployment": ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas"),
+    "StatefulSet": ("replicas", "updatedReplicas", "readyReplicas", "availableReplicas", "currentReplicas"),
+    "DaemonSet": ("desiredNumberScheduled", "currentNumberScheduled", "updatedNumberScheduled", "numberReady"),
+}
+_NODES: Final = 1
+
+
+def rolled_out(workload: Manifest) -> Manifest:
+    """Return the status of a workload whose pods all run.
+
+    Args:
+        workload: A Deployment, StatefulSet or DaemonSet as the cluster has it.
+
+    Example:
+        >>> live = {"kind": "Deployment", "metadata": {"generation": 2}, "spec": {"replicas": 3}}
+        >>> rolled_out(live)["readyReplicas"], rolled_out(live)["observedGeneration"]
+        (3, 2)
+    """
+    kind = workload["kind"]
+    pods = _NODES if kind == "DaemonSet" else workload["spec"].get("replicas", 1)
+    return {"observedGeneration": workload["metadata"]["generation"], **dict.fromkeys(_COUNTS[kind], pods)}
+
+
+@asynccontextmanager
+async def playing_rollouts(cluster: Cluster) -> AsyncIterator[None]:
+    """Report every workload as rolled out while the block runs.
+
+    Args:
+        cluster: The cluster; those that were there before are reported, too.
+
+    Example:
+        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> async def ready() -> int:
+        ...     cluster = EmbeddedCluster()
+        ...     container = {"name": "web", "image": "web:1"}
+        ...     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [container]}}
+        ...     spec = {"replicas": 2, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+        ...     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
+        ...     web["metadata"]["namespace"] = "default"
+        ...     await cluster.create(web, field_manager="me")
+        ...     async with playing_rollouts(cluster):
+        ...         while not (await cluster.get(ObjectKey.of(web)))["status"].get("readyReplicas"):
+        ...             await asyncio.sleep(0)
+        ...     return (await cluster.get(ObjectKey.of(web)))["status"]["readyReplicas"]
+        >>> asyncio.run(ready())
+        2
+    """
+    tasks = [asyncio.create_task(_play(cluster, kind)) for kind in _COUNTS]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for outcome in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(outcome, Exception):
+                raise outcome
+
+
+async def _play(cluster: Cluster, kind: str) -> None:
+    while True:
+        page = await cluster.list(_API, kind)
+        for workload in page.items:
+            await _report(cluster, workload)
+        with suppress(ExpiredError):
+            async for event in cluster.watch(_API, kind, resource_version=page.resource_version):
+                if event.type in {EventType.ADDED, EventType.MODIFIED}:
+                    await _report(cluster, event.object)
+
+
+async def _report(cluster: Cluster, workload: Manifest) -> None:
+    wanted = rolled_out(workload)
+    if wanted.items() <= workload.get("status", {}).items():
+        return
+    with suppress(NotFoundError, ConflictError):  # its next event tells what it is like now
+        await cluster.patch(
+            ObjectKey.of(workload),
+            {"status": wanted},
+            patch_type=PatchType.MERGE,
+            field_manager=_MANAGER,
+            subresource=Subresource.STATUS,
+        )
