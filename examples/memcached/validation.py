@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from examples.memcached.autoscaler import manifest
 from ocf import autoscaling
-from ocf.autoscaling import ErrorType, FieldError
 from ocf.errors import QuantityError
 from ocf.objects import Quantity
+from ocf.runtime.admission import FieldError, invalid, required
 
 if TYPE_CHECKING:
     from examples.memcached.model import DisruptionBudget, Memcached
 
-__all__ = ["OVERHEAD_MB", "validate"]
+__all__ = ["OVERHEAD_MB", "regrettable", "validate"]
 
 OVERHEAD_MB: Final = 32
 """What memcached needs besides the memory for items: connections, threads, hash table."""
@@ -47,7 +47,7 @@ def validate(cache: Memcached, *, strict: bool = False) -> tuple[FieldError, ...
         *_graceful_shutdown(cache),
         *_secrets(cache),
         *_autoscaling(cache),
-        *(_strictly(cache) if strict else ()),
+        *(regrettable(cache) if strict else ()),
     )
 
 
@@ -60,10 +60,10 @@ def _memory(cache: Memcached) -> Iterator[FieldError]:
     try:
         enough = Quantity.parse(limit) >= Quantity.parse(needed * _MIB)
     except QuantityError as error:
-        yield _invalid(field, limit, str(error))
+        yield invalid(field, limit, str(error))
         return
     if not enough:
-        yield _invalid(field, limit, f"must be at least maxMemoryMB + {OVERHEAD_MB}Mi, which is {needed}Mi")
+        yield invalid(field, limit, f"must be at least maxMemoryMB + {OVERHEAD_MB}Mi, which is {needed}Mi")
 
 
 def _disruption_budget(cache: Memcached) -> Iterator[FieldError]:
@@ -72,9 +72,9 @@ def _disruption_budget(cache: Memcached) -> Iterator[FieldError]:
         return
     field = "spec.highAvailability.podDisruptionBudget"
     if budget.min_available is not None and budget.max_unavailable is not None:
-        yield _invalid(field, _plain(budget), "minAvailable and maxUnavailable are mutually exclusive")
+        yield invalid(field, _plain(budget), "minAvailable and maxUnavailable are mutually exclusive")
     if budget.min_available is None and budget.max_unavailable is None:
-        yield FieldError(field, ErrorType.REQUIRED, None, "one of minAvailable and maxUnavailable must be given")
+        yield required(field, "one of minAvailable and maxUnavailable must be given")
     yield from _leaves_something(budget, cache.spec.replicas, f"{field}.minAvailable")
 
 
@@ -82,7 +82,7 @@ def _leaves_something(budget: DisruptionBudget, replicas: int | None, field: str
     """Refuse a budget that no drain could ever respect. A count that nobody knows, or a percentage, says nothing."""
     kept = budget.min_available
     if isinstance(kept, int) and replicas is not None and kept >= replicas:
-        yield _invalid(field, kept, f"minAvailable ({kept}) must be less than replicas ({replicas})")
+        yield invalid(field, kept, f"minAvailable ({kept}) must be less than replicas ({replicas})")
 
 
 def _graceful_shutdown(cache: Memcached) -> Iterator[FieldError]:
@@ -92,16 +92,16 @@ def _graceful_shutdown(cache: Memcached) -> Iterator[FieldError]:
     delay, period = shutdown.pre_stop_delay_seconds, shutdown.termination_grace_period_seconds
     if period <= delay:
         field = "spec.highAvailability.gracefulShutdown.terminationGracePeriodSeconds"
-        yield _invalid(field, period, f"must be greater than preStopDelaySeconds ({delay})")
+        yield invalid(field, period, f"must be greater than preStopDelaySeconds ({delay})")
 
 
 def _secrets(cache: Memcached) -> Iterator[FieldError]:
     if cache.sasl.enabled and not cache.sasl.credentials_secret_ref.name:
         detail = "SASL needs the name of the Secret with the passwords"
-        yield FieldError("spec.security.sasl.credentialsSecretRef.name", ErrorType.REQUIRED, None, detail)
+        yield required("spec.security.sasl.credentialsSecretRef.name", detail)
     if cache.tls.enabled and not cache.tls.certificate_secret_ref.name:
         detail = "TLS needs the name of the Secret with the certificate"
-        yield FieldError("spec.security.tls.certificateSecretRef.name", ErrorType.REQUIRED, None, detail)
+        yield required("spec.security.tls.certificateSecretRef.name", detail)
 
 
 def _autoscaling(cache: Memcached) -> Iterator[FieldError]:
@@ -111,10 +111,10 @@ def _autoscaling(cache: Memcached) -> Iterator[FieldError]:
         return
     low, high = scaling.min_replicas, scaling.max_replicas
     if high is None:
-        yield FieldError("spec.autoscaling.maxReplicas", ErrorType.REQUIRED, None, "autoscaling needs an upper limit")
+        yield required("spec.autoscaling.maxReplicas", "autoscaling needs an upper limit")
     elif low is not None and low > high:
         detail = f"minReplicas ({low}) must not be greater than maxReplicas ({high})"
-        yield _invalid("spec.autoscaling.minReplicas", low, detail)
+        yield invalid("spec.autoscaling.minReplicas", low, detail)
     for error in autoscaling.validate(manifest(cache)):
         own, _, field = error.path.partition(".")
         if own == "spec" and field.partition("[")[0].partition(".")[0] in _COPIED:
@@ -125,16 +125,21 @@ def _autoscaling(cache: Memcached) -> Iterator[FieldError]:
 _COPIED: Final = frozenset({"metrics", "behavior"})
 
 
-def _strictly(cache: Memcached) -> Iterator[FieldError]:
+def regrettable(cache: Memcached) -> Iterator[FieldError]:
+    """Find what works, and is most likely not what the user means; `strict` refuses it.
+
+    Args:
+        cache: What is to be stored.
+    """
     if not cache.autoscaled:
         return
     if cache.spec.replicas is not None:
         detail = "replicas and autoscaling.enabled are mutually exclusive: the autoscaler sets the count"
-        yield _invalid("spec.replicas", cache.spec.replicas, detail)
+        yield invalid("spec.replicas", cache.spec.replicas, detail)
     requests = (cache.spec.resources and cache.spec.resources.requests) or {}
     if "cpu" not in requests and _scales_by_cpu_utilization(cache):
         detail = "scaling by cpu utilization needs a request for cpu: it is a share of what is requested"
-        yield FieldError("spec.resources.requests.cpu", ErrorType.REQUIRED, None, detail)
+        yield required("spec.resources.requests.cpu", detail)
 
 
 def _scales_by_cpu_utilization(cache: Memcached) -> bool:
@@ -142,10 +147,6 @@ def _scales_by_cpu_utilization(cache: Memcached) -> bool:
     return any(
         source is not None and source.name == "cpu" and source.target.type == "Utilization" for source in sources
     )
-
-
-def _invalid(field: str, value: Any, detail: str) -> FieldError:
-    return FieldError(field, ErrorType.INVALID, value, detail)
 
 
 def _plain(budget: DisruptionBudget) -> Any:

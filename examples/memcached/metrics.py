@@ -1,0 +1,123 @@
+"""What the operator counts, under the names that its users' dashboards know: `memcached_operator_...`.
+
+It is a recorder like any other: a pass tells it what was tried. What it is told about a cache goes when the cache goes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+if TYPE_CHECKING:
+    from examples.memcached.conditions import View
+    from examples.memcached.model import Memcached
+    from ocf.concepts import Attempt, Event
+    from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["Metrics"]
+
+_PREFIX: Final = "memcached_operator"
+_OWNER: Final = ("name", "namespace")
+
+
+class Metrics:
+    """The operator's metrics.
+
+    Args:
+        registry: Where they are registered; one of their own by default.
+
+    Attributes:
+        registry: Where they are registered.
+
+    Example:
+        >>> from ocf.objects import ObjectKey
+        >>> metrics, cache = Metrics(), ObjectKey("memcached.c5c3.io/v1alpha1", "Memcached", "my-cache", "default")
+        >>> metrics.passed(cache, seconds=0.2)
+        >>> metrics.registry.get_sample_value(
+        ...     "memcached_operator_reconcile_total",
+        ...     {"name": "my-cache", "namespace": "default", "result": "success"})
+        1.0
+    """
+
+    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+        self.registry: Final = registry or CollectorRegistry()
+        self._resources = Counter(
+            f"{_PREFIX}_reconcile_resource_total",
+            "Objects brought to their desired state, or not.",
+            ("resource_kind", "result"),
+            registry=self.registry,
+        )
+        self._passes = Counter(
+            f"{_PREFIX}_reconcile_total", "Passes over a cache.", (*_OWNER, "result"), registry=self.registry
+        )
+        self._duration = Histogram(
+            f"{_PREFIX}_reconcile_duration_seconds", "How long a pass took.", _OWNER, registry=self.registry
+        )
+        self._info = Gauge(f"{_PREFIX}_instance_info", "Caches.", (*_OWNER, "image"), registry=self.registry)
+        self._desired = Gauge(
+            f"{_PREFIX}_instance_replicas_desired", "How many pods there should be.", _OWNER, registry=self.registry
+        )
+        self._ready = Gauge(f"{_PREFIX}_instance_replicas_ready", "How many serve.", _OWNER, registry=self.registry)
+
+    def attempted(self, attempt: Attempt) -> None:
+        """Count an object that was brought to its desired state, or was not.
+
+        Args:
+            attempt: What was tried.
+        """
+        self._resources.labels(attempt.resource.kind, _result(failed=attempt.operation is None)).inc()
+
+    def happened(self, event: Event) -> None:
+        """Take an event, which is counted as an attempt already.
+
+        Args:
+            event: What was done.
+        """
+
+    def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
+        """Take conditions, which `ocf.runtime.PrometheusRecorder` shows better.
+
+        Args:
+            owner: The owner.
+            conditions: All of them.
+        """
+
+    def passed(self, owner: ObjectKey, *, seconds: float, failed: bool = False) -> None:
+        """Count a pass.
+
+        Args:
+            owner: The cache.
+            seconds: How long it took.
+            failed: Whether it failed.
+        """
+        self._passes.labels(owner.name, owner.namespace, _result(failed=failed)).inc()
+        self._duration.labels(owner.name, owner.namespace).observe(seconds)
+
+    def seen(self, cache: Memcached, view: View) -> None:
+        """Show what is known of a cache.
+
+        Args:
+            cache: The owner.
+            view: What was seen of it.
+        """
+        owner = (cache.metadata.name, cache.metadata.namespace)
+        self._info.remove_by_labels(dict(zip(_OWNER, owner, strict=True)))  # another image is another series
+        self._info.labels(*owner, cache.spec.image).set(1)
+        self._desired.labels(*owner).set(view.desired)
+        self._ready.labels(*owner).set(view.pods.ready if view.pods else 0)
+
+    def forget(self, owner: ObjectKey) -> None:
+        """Drop all series of a cache that is gone.
+
+        Args:
+            owner: The cache.
+        """
+        labels = dict(zip(_OWNER, (owner.name, owner.namespace), strict=True))
+        for family in (self._passes, self._duration, self._info, self._desired, self._ready):
+            family.remove_by_labels(labels)
+
+
+def _result(*, failed: bool) -> str:
+    return "error" if failed else "success"

@@ -1,0 +1,78 @@
+"""The status of a cache: its conditions, its counts, and where clients find it.
+
+It is told from what the cluster says, not from what the pass did. So a pass that failed half-way reports as well, and
+says why.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from examples.memcached.conditions import Sentence, View, conditions, view
+from examples.memcached.naming import PORT
+from examples.memcached.secrets import used_secrets
+from ocf.concepts import format_time
+from ocf.errors import NotFoundError
+from ocf.objects import ObjectKey
+
+if TYPE_CHECKING:
+    from examples.memcached.model import Memcached
+    from ocf.cluster import Cluster
+    from ocf.component import ReconcileContext
+    from ocf.objects import Manifest
+
+__all__ = ["observe", "report"]
+
+
+async def observe(cache: Memcached, cluster: Cluster, failure: BaseException | None = None) -> View:
+    """Look at a cache; with a watch cache that costs no request.
+
+    Args:
+        cache: The owner.
+        cluster: Where it lives.
+        failure: Why the pass failed; None if it did not.
+    """
+    namespace = cache.metadata.namespace
+    deployment = await _found(cluster, ObjectKey("apps/v1", "Deployment", cache.metadata.name, namespace))
+    secrets = [ObjectKey("v1", "Secret", name, namespace) for name in used_secrets(cache)]
+    missing = [key.name for key in secrets if await _found(cluster, key) is None]
+    return view(cache, deployment, missing=missing, failure=str(failure or ""))
+
+
+def report(context: ReconcileContext, cache: Memcached, seen: View) -> None:
+    """Stage the status of a cache; it is written on the way out of the pass, if anything in it changed.
+
+    Args:
+        context: The pass.
+        cache: The owner.
+        seen: What is known of it.
+    """
+    told = conditions(seen)
+    stored = {one["type"]: one for one in context.status.get("conditions") or ()}
+    ours = {name: _moved(stored.get(name, {}), name, sentence, context) for name, sentence in told.items()}
+    context.status["conditions"] = [*ours.values(), *(one for name, one in stored.items() if name not in ours)]
+    context.status["readyReplicas"] = seen.pods.ready if seen.pods else 0
+    context.status["observedGeneration"] = cache.metadata.generation
+    context.status.pop("serverList", None)
+    if told["Ready"].status == "True":
+        context.status["serverList"] = [f"{cache.metadata.name}.{cache.metadata.namespace}:{PORT}"]
+
+
+def _moved(stored: Manifest, name: str, sentence: Sentence, context: ReconcileContext) -> Manifest:
+    """Return a condition as it is now; since when it holds moves with its status only."""
+    stays = stored.get("status") == sentence.status
+    return {
+        "type": name,
+        "status": sentence.status,
+        "reason": sentence.reason,
+        "message": sentence.message,
+        "observedGeneration": context.owned_by.generation,
+        "lastTransitionTime": stored["lastTransitionTime"] if stays else format_time(context.now),
+    }
+
+
+async def _found(cluster: Cluster, key: ObjectKey) -> Manifest | None:
+    try:
+        return await cluster.get(key)
+    except NotFoundError:
+        return None
