@@ -1,0 +1,125 @@
+"""The entries of the metrics APIs' answers, read as the controller's client would decode them.
+
+It decodes an answer as a whole: one value that is no quantity, and there is no answer. Here the entries of one
+autoscaler are decoded, so what is wrong with one does not touch the others.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from ocf.autoscaling.readers import (
+    METADATA,
+    Reader,
+    instant,
+    integer,
+    items,
+    quantity,
+    read_object,
+    struct,
+    text,
+    texts,
+)
+from ocf.controllers.metrics.api import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.errors import FieldProblem, ManifestError
+from ocf.objects import Manifest
+
+__all__ = ["decode_external_values", "decode_pod_metrics", "decode_values"]
+
+
+def decode_pod_metrics(entries: Sequence[Any]) -> list[Manifest]:
+    """Decode entries of metrics.k8s.io/v1beta1.
+
+    Args:
+        entries: The entries.
+
+    Returns:
+        PodMetrics without unknown fields.
+
+    Raises:
+        ManifestError: If a field has a value of a wrong type; names all of an entry.
+    """
+    return [read_object(entry, _POD_METRICS, f"{RESOURCE_METRICS}/v1beta1", _POD, strict=False) for entry in entries]
+
+
+def decode_values(entries: Sequence[Any]) -> list[Manifest]:
+    """Decode entries of custom.metrics.k8s.io, v1beta2 or v1beta1.
+
+    Args:
+        entries: The entries.
+
+    Returns:
+        MetricValues without unknown fields.
+
+    Raises:
+        ManifestError: If a field has a value of a wrong type, or there is no value.
+    """
+    return [
+        _with_value(read_object(_unversioned(entry), _VALUE, _ANY, "MetricValue", strict=False)) for entry in entries
+    ]
+
+
+def decode_external_values(entries: Sequence[Any]) -> list[Manifest]:
+    """Decode entries of external.metrics.k8s.io/v1beta1.
+
+    Args:
+        entries: The entries.
+
+    Returns:
+        ExternalMetricValues without unknown fields.
+
+    Raises:
+        ManifestError: If a field has a value of a wrong type, or there is no value.
+    """
+    version = f"{EXTERNAL_METRICS}/v1beta1"
+    return [_with_value(read_object(entry, _EXTERNAL, version, _SERIES, strict=False)) for entry in entries]
+
+
+def _with_value(entry: Manifest) -> Manifest:
+    """Refuse an entry without a value: to the controller it is 0, and makes it scale down; to us it is not known."""
+    if "value" not in entry:
+        raise ManifestError("a measurement", [FieldProblem("value", "must be there")])
+    return entry
+
+
+def _unversioned(entry: Any) -> Any:
+    return {**entry, "apiVersion": _ANY} if isinstance(entry, Mapping) else entry
+
+
+def _quantities(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+    """Read a map of quantities."""
+    names: dict[str, Reader] = dict.fromkeys(value, quantity) if isinstance(value, Mapping) else {}
+    return struct(**names)(value, path, problems)
+
+
+_POD: Final = "PodMetrics"
+_SERIES: Final = "ExternalMetricValue"
+_ANY: Final = CUSTOM_METRICS
+_INT64: Final = integer("int64")
+_CONTAINER: Final = struct(name=text, usage=_quantities)
+_POD_METRICS: Final = struct(
+    apiVersion=text,
+    kind=text,
+    metadata=METADATA,
+    timestamp=instant,
+    window=text,
+    containers=items(_CONTAINER, dict),
+)
+_VALUE: Final = struct(
+    apiVersion=text,
+    kind=text,
+    describedObject=struct(kind=text, namespace=text, name=text, apiVersion=text),
+    timestamp=instant,
+    windowSeconds=_INT64,
+    window=_INT64,
+    value=quantity,
+)
+_EXTERNAL: Final = struct(
+    apiVersion=text,
+    kind=text,
+    metricName=text,
+    metricLabels=texts,
+    timestamp=instant,
+    window=_INT64,
+    windowSeconds=_INT64,
+    value=quantity,
+)

@@ -1,0 +1,59 @@
+"""Errors of an API in the words of the controller's own client.
+
+A message of the server is repeated as it is. Where there is none (the answer came from something in between, or from an
+API server that has no such path), the client has one sentence for each HTTP status. They end up in conditions and
+events, where people look for them, so they are the same here.
+"""
+
+from typing import Final
+
+from ocf.errors import ApiError, api_error
+
+__all__ = ["worded"]
+
+_SENTENCES: Final = {
+    400: "the server rejected our request for an unknown reason",
+    401: "the server has asked for the client to provide credentials",
+    403: "unknown",
+    404: "the server could not find the requested resource",
+    405: "the server does not allow this method on the requested resource",
+    406: "the server was unable to respond with a content type that the client supports",
+    409: "the server reported a conflict",
+    415: "unknown",
+    422: "the server rejected our request due to an error in our request",
+    429: "the server has received too many requests and has asked us to try again later",
+    503: "the server is currently unable to handle the request",
+    504: "the server was unable to return a response in the time allotted, but may still be processing the request",
+}
+_FIRST_SERVER_CODE: Final = 500
+_REFUSED: Final = range(300, 600)
+
+
+def worded(error: ApiError, path: str, *subject: str) -> ApiError:
+    """Return an error with the message that the controller would tell.
+
+    Args:
+        error: The error of a read.
+        path: The path that was read.
+        *subject: What was asked for, `pods.metrics.k8s.io`, and the name of one, if one was.
+
+    Returns:
+        An error of the same class. Without an answer, and for an answer that is nonsense, the message stays.
+
+    Example:
+        >>> print(worded(api_error("HTTP 503", code=503), "/apis/metrics.k8s.io", "pods.metrics.k8s.io"))
+        the server is currently unable to handle the request (get pods.metrics.k8s.io)
+    """
+    if error.reason:
+        message = error.message.removeprefix(f"GET {path}: ")
+    elif error.code in _REFUSED:
+        message = f"{_sentence(error.code)} ({' '.join(['get', *filter(None, subject)])})"
+    else:
+        return error
+    return api_error(message, code=error.code, reason=error.reason, causes=error.causes, retry_after=error.retry_after)
+
+
+def _sentence(code: int) -> str:
+    if code not in _SENTENCES and code >= _FIRST_SERVER_CODE:
+        return 'an error on the server ("unknown") has prevented the request from succeeding'
+    return _SENTENCES.get(code, f"the server responded with the status code {code} but did not return more information")

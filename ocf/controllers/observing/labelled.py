@@ -1,0 +1,72 @@
+"""Many things with labels, and fast answers to which of them a selector means.
+
+A namespace may hold thousands of pods and hundreds of autoscalers. Asking every pod for every autoscaler would cost
+more than everything else, so what has a label is found by it.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Final, Generic, TypeVar
+
+from ocf.objects import LabelSelector
+
+__all__ = ["Labelled", "demanded"]
+
+T = TypeVar("T")
+_ONE_OF: Final = frozenset({"in", "=", "=="})
+
+
+def demanded(selector: LabelSelector) -> tuple[tuple[str, str], ...] | None:
+    """Return labels of which an object must have one, to be selected.
+
+    Args:
+        selector: The selector.
+
+    Returns:
+        Pairs of key and value, as few as the selector offers; None if it demands no value of any label.
+
+    Example:
+        >>> demanded(LabelSelector.parse("tier in (back,front),app=web")), demanded(LabelSelector.parse("!canary"))
+        ((('app', 'web'),), None)
+    """
+    choices = [each for each in selector.requirements if each.operator in _ONE_OF]
+    if not choices:
+        return None
+    least = min(choices, key=lambda each: len(each.values))
+    return tuple((least.key, value) for value in least.values)
+
+
+class Labelled(Generic[T]):
+    """Things with labels, in an order.
+
+    Args:
+        things: Each with its labels.
+
+    Example:
+        >>> pods = Labelled([({"app": "web"}, "web-0"), ({"app": "db"}, "db-0"), ({"app": "web"}, "web-1")])
+        >>> pods.matching(LabelSelector.parse("app=web"))
+        ['web-0', 'web-1']
+    """
+
+    def __init__(self, things: Iterable[tuple[Mapping[str, str], T]]) -> None:
+        self._things = list(things)
+        self._by_label: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, (labels, _) in enumerate(self._things):
+            for label in labels.items():
+                self._by_label[label].append(place)
+
+    def __len__(self) -> int:
+        return len(self._things)
+
+    def matching(self, selector: LabelSelector) -> list[T]:
+        """Return what a selector means, in order.
+
+        Args:
+            selector: The selector.
+        """
+        labels = demanded(selector)
+        if labels is None:
+            places: Iterable[int] = range(len(self._things))
+        else:  # a thing has one value for a key, so nothing is found twice
+            places = sorted(place for label in labels for place in self._by_label.get(label, ()))
+        return [self._things[place][1] for place in places if selector.matches(self._things[place][0])]
