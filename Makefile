@@ -39,6 +39,8 @@ lock: $(VENV)/.ready  ## resolve the locked development versions anew
 	$(PIP) install uv
 	for set in test check; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --upgrade pyproject.toml requirements/$$set.in -o requirements/$$set.lock || exit 1; done
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade \
+		--constraint requirements/test.lock --extra admission --extra kopf pyproject.toml -o requirements/operator.lock
 
 clean:  ## remove the virtual environment and all caches
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
