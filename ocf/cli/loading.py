@@ -23,7 +23,17 @@ if TYPE_CHECKING:
     from ocf.component import Component
     from ocf.objects import Manifest
 
-__all__ = ["components_of", "load_function", "one_line", "owner_name", "read_owners", "typed"]
+__all__ = [
+    "components_of",
+    "import_named",
+    "load_function",
+    "member",
+    "one_line",
+    "owner_name",
+    "read_owners",
+    "typed",
+    "where",
+]
 
 # One more than a document may have, so that a longer one is refused as too long, and no file fills the memory.
 _LONGEST: Final = 3 * 2**20 + 1
@@ -42,19 +52,43 @@ def load_function(target: str) -> Callable[[Any], object]:
     module_name, _, name = target.partition(":")
     if not module_name or not name:
         raise ConfigError(f'"{target}" names no function: write MODULE:FUNCTION, for example shop.operator:components')
-    found: Any = _import(module_name)
-    for part in name.split("."):
-        try:
-            found = getattr(found, part)
-        except AttributeError:
-            raise ConfigError(f'{target}: module {module_name} has no "{name}"{_nearest(found, part)}') from None
+    found = member(target, import_named(module_name), name)
     if not callable(found):
         raise ConfigError(f"{target} is no function, but {type(found).__name__}")
     function: Callable[[Any], object] = found
     return function
 
 
-def _import(name: str) -> Any:
+def member(target: str, module: Any, name: str) -> Any:
+    """Return what a module calls by a name.
+
+    Args:
+        target: What was asked for, for messages.
+        module: The module.
+        name: The name; with dots, the name of something in it.
+
+    Raises:
+        ConfigError: If there is nothing of that name; with the nearest one.
+    """
+    found = module
+    for part in name.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            problem = f'module {module.__name__} has no "{name}"{_nearest(found, part)}'
+            raise ConfigError(f"{target}: {problem}") from None
+    return found
+
+
+def import_named(name: str) -> Any:
+    """Import a module by name; those of the working directory are found, too.
+
+    Args:
+        name: Its name, `package.module`.
+
+    Raises:
+        ConfigError: If there is none, or it cannot be imported; says where.
+    """
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
@@ -63,9 +97,9 @@ def _import(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise ConfigError(f'there is no module "{name}", neither installed nor in {here}') from error
-        raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{_where(error)}") from error
+        raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{where(error)}") from error
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{_where(error)}") from error
+        raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{where(error)}") from error
 
 
 def _nearest(module: Any, name: str) -> str:
@@ -150,7 +184,7 @@ def components_of(target: str, function: Callable[[Any], object], owner: Manifes
     try:
         found = function(given)
     except Exception as error:
-        raise ConfigError(f"{who} failed: {one_line(error)}{_where(error)}") from error
+        raise ConfigError(f"{who} failed: {one_line(error)}{where(error)}") from error
     return _checked(found, who)
 
 
@@ -211,7 +245,7 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _where(error: BaseException) -> str:
+def where(error: BaseException) -> str:
     """Say where in the operator's own code an error comes from; our own code is not where to look."""
     if isinstance(error, SyntaxError):
         return f" ({Path(error.filename or '?').name}:{error.lineno})"
