@@ -147,6 +147,11 @@ class FixedMetrics:
         made = [_Entry({**told, "value": value}, metric_labels=chosen) for value in values]
         self._external[namespace, metric] = [*kept, *made]
 
+    @property
+    def described(self) -> tuple[ObjectIdentity, ...]:
+        """The objects of which something was said: namespace, group, kind and name of each."""
+        return tuple(dict.fromkeys(identity for identity, _ in self._objects))
+
     def forget_pod(self, namespace: str, pod: str) -> None:
         """Measure a pod no longer, because it is gone or nobody reaches it.
 

@@ -61,16 +61,17 @@ class Authority:
         """The file with the authority's own certificate."""
         _write(self.certificate, _certificate_pem(self._self_signed()))
 
-    def server(self, name: str) -> KeyPair:
+    def server(self, name: str, *hosts: str) -> KeyPair:
         """Return a certificate for a server on the loopback address.
 
         Args:
             name: What its files are called.
+            *hosts: Other names under which it is asked for.
         """
         from cryptography import x509
 
-        hosts = [x509.DNSName("localhost"), x509.IPAddress(ipaddress.ip_address(_HOST))]
-        return self._issue(name, _name(name, ()), server=True, extension=x509.SubjectAlternativeName(hosts))
+        names = [*map(x509.DNSName, ("localhost", *hosts)), x509.IPAddress(ipaddress.ip_address(_HOST))]
+        return self._issue(name, _name(name, ()), server=True, extension=x509.SubjectAlternativeName(names))
 
     def client(self, user: str, groups: Sequence[str] = ()) -> KeyPair:
         """Return a certificate by which an API server knows a user.

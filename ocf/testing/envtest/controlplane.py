@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.envtest.certificates import KeyPair
 
 __all__ = ["ControlPlane"]
 
@@ -164,6 +165,18 @@ class ControlPlane:
         """
         client = self._plane.base.authority.client(user, groups)
         return self._plane.write_kubeconfig(client.key.stem, client, namespace=namespace)
+
+    def certificate_for(self, name: str, *hosts: str) -> KeyPair:
+        """Return a certificate for a server of your own on the loopback address, signed by `authority`.
+
+        Args:
+            name: What its files are called.
+            *hosts: Names under which it is asked for, `hooks.shop.svc`, besides `localhost`.
+
+        Returns:
+            Files, which end with the control plane.
+        """
+        return self._plane.base.authority.server(name, *hosts)
 
     async def cluster(self, kubeconfig: Path | None = None) -> ApiServerCluster:
         """Open a client in the running event loop.

@@ -1,0 +1,11 @@
+"""The metrics APIs of a real control plane, answered by a test.
+
+A `MetricsStub` registers itself at the API server for `metrics.k8s.io`, `custom.metrics.k8s.io` and
+`external.metrics.k8s.io`, and answers what the test told its `FixedMetrics`: to the real HPA controller, to kubectl,
+and to anything else that asks.
+"""
+
+from ocf.testing.metrics_stub.answering import Asked
+from ocf.testing.metrics_stub.stub import MetricsStub
+
+__all__ = ["Asked", "MetricsStub"]

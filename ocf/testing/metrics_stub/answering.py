@@ -1,0 +1,145 @@
+"""What the stub answers: the three metrics APIs and their discovery, over what a test has said."""
+
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.concepts import Clock
+from ocf.controllers.metrics import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS, FixedMetrics
+from ocf.errors import ApiError
+from ocf.objects import Manifest
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+__all__ = ["VERSIONS", "Asked", "Desk", "make_app"]
+
+VERSIONS: Final = {RESOURCE_METRICS: "v1beta1", CUSTOM_METRICS: "v1beta2", EXTERNAL_METRICS: "v1beta1"}
+"""The version of each API that is served."""
+
+_PODS: Final = {"name": "pods", "singularName": "", "namespaced": True, "kind": "PodMetrics", "verbs": ["get", "list"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question for a measurement.
+
+    Args:
+        at: When it came.
+        path: Its path.
+        query: Its parameters.
+        user: Who asked, as the API server says; empty if it does not.
+    """
+
+    at: datetime
+    path: str
+    query: tuple[tuple[str, str], ...]
+    user: str = ""
+
+
+class Desk:
+    """Answers questions, and remembers them.
+
+    Args:
+        metrics: What a test has said.
+        plural_of: Returns what the API server calls the objects of a kind, `ingresses`, given group and kind.
+        clock: Tells when a question came.
+    """
+
+    def __init__(self, metrics: FixedMetrics, plural_of: Callable[[str, str], Awaitable[str]], clock: Clock) -> None:
+        self.metrics = metrics
+        self.asked: list[Asked] = []
+        self.overrides: dict[str, bytes] = {}
+        self._plural_of = plural_of
+        self._clock = clock
+
+    async def answer(self, request: "web.Request") -> "web.Response":
+        """Answer a question for a measurement."""
+        from aiohttp import web
+
+        user = request.headers.get("X-Remote-User", "")
+        query = tuple(sorted(request.query.items()))
+        self.asked.append(Asked(self._clock.now(), request.path, query, user))
+        if request.path in self.overrides:
+            return web.Response(body=self.overrides[request.path], content_type="application/json")
+        try:
+            kind, items = await self._items(request)
+        except ApiError as error:
+            return _refusal(error)
+        version = f"{request.match_info['group']}/{request.match_info['version']}"
+        return web.json_response({"kind": kind, "apiVersion": version, "metadata": {}, "items": list(items)})
+
+    async def _items(self, request: "web.Request") -> tuple[str, Sequence[Any]]:
+        place = request.match_info
+        group, namespace, rest = place["group"], place["namespace"], place["rest"].split("/")
+        selector = request.query.get("labelSelector", "")
+        if group == RESOURCE_METRICS and rest == ["pods"]:
+            return "PodMetricsList", await self.metrics.pod_metrics(namespace, selector)
+        if group == EXTERNAL_METRICS and len(rest) == 1:
+            return "ExternalMetricValueList", await self.metrics.external_metric(namespace, rest[0], selector=selector)
+        if group == CUSTOM_METRICS:
+            return "MetricValueList", await self._custom(request, namespace, rest)
+        return "List", ()
+
+    async def _custom(self, request: "web.Request", namespace: str, rest: list[str]) -> Sequence[Any]:
+        chosen = request.query.get("metricLabelSelector", "")
+        match rest:
+            case ["pods", "*", metric]:
+                selector = request.query.get("labelSelector", "")
+                return await self.metrics.pods_metric(namespace, metric, selector=selector, metric_selector=chosen)
+            case ["metrics", metric]:
+                whole = {"kind": "Namespace", "name": namespace}
+                return await self.metrics.object_metric(namespace, whole, metric, metric_selector=chosen)
+            case [resource, name, metric]:
+                described = await self._described(namespace, resource, name)
+                return await self.metrics.object_metric(namespace, described, metric, metric_selector=chosen)
+        return ()
+
+    async def _described(self, namespace: str, resource: str, name: str) -> Manifest:
+        """Return the object that is meant, among those that something was said of."""
+        plural, _, group = resource.partition(".")
+        for home, its_group, kind, its_name in self.metrics.described:
+            if (home, its_group, its_name) == (namespace, group, name) and await self._plural_of(group, kind) == plural:
+                return {"apiVersion": f"{group}/v1" if group else "v1", "kind": kind, "name": name}
+        return {"kind": resource, "name": name}
+
+
+def make_app(desk: Desk) -> "web.Application":
+    """Return the application that serves the APIs.
+
+    Args:
+        desk: Answers the questions.
+    """
+    from aiohttp import web
+
+    app = web.Application()
+    app.router.add_get("/apis/{group}/{version}", _resources)
+    app.router.add_get("/apis/{group}/{version}/namespaces/{namespace}/{rest:.+}", desk.answer)
+    return app
+
+
+async def _resources(request: "web.Request") -> "web.Response":
+    from aiohttp import web
+
+    group, version = request.match_info["group"], request.match_info["version"]
+    if VERSIONS.get(group) != version:
+        return web.Response(status=404, text="404 page not found")
+    resources = [_PODS] if group == RESOURCE_METRICS else []
+    return web.json_response(
+        {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": f"{group}/{version}", "resources": resources}
+    )
+
+
+def _refusal(error: ApiError) -> "web.Response":
+    """Answer as the error says: with a Status where it has a reason, else with a text as a proxy does."""
+    from aiohttp import web
+
+    code = error.code or HTTPStatus.INTERNAL_SERVER_ERROR
+    if not error.reason:
+        return web.Response(status=code, text=error.message)
+    status = {"status": "Failure", "message": error.message, "reason": error.reason, "code": code}
+    body = json.dumps({"kind": "Status", "apiVersion": "v1", "metadata": {}, **status})
+    return web.Response(status=code, text=body, content_type="application/json")

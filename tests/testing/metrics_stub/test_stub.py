@@ -1,0 +1,98 @@
+"""The stub is registered at a real API server, and answers whoever asks there."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.controllers.metrics import CUSTOM_METRICS, EXTERNAL_METRICS, ServedMetrics
+from ocf.errors import ConfigError, NotFoundError, ServerError
+from ocf.testing.metrics_stub import MetricsStub
+
+if TYPE_CHECKING:
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.plugin import Envtest
+
+
+async def test_what_a_test_says_is_what_the_api_server_answers(
+    envtest: Envtest, envtest_cluster: ApiServerCluster
+) -> None:
+    home = envtest.namespace
+    ingress = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "shop"}
+    async with MetricsStub(envtest.plane) as stub:
+        stub.metrics.set_usage(home, "web-0", {"app": {"cpu": "450m", "memory": "1Gi"}}, labels={"app": "web"})
+        stub.metrics.set_usage(home, "db-0", {"app": {"cpu": "1"}}, labels={"app": "db"})
+        stub.metrics.set_pods_metric(home, "hits", {"web-0": "7"}, labels={"app": "web"})
+        stub.metrics.set_object_metric(home, ingress, "hits", "30")
+        stub.metrics.set_object_metric(home, {"kind": "Namespace", "name": "any"}, "load", "4")
+        stub.metrics.set_external(home, "queue", "12", labels={"name": "mail"})
+        served = ServedMetrics(envtest_cluster)
+        usage = await served.pod_metrics(home, "app=web")
+        pods = await served.pods_metric(home, "hits", selector="app=web")
+        one = await served.object_metric(home, {**ingress, "apiVersion": "networking.k8s.io/v0"}, "hits")
+        whole = await served.object_metric(home, {"apiVersion": "v1", "kind": "Namespace", "name": "x"}, "load")
+        queue = await served.external_metric(home, "queue", selector="name in (mail,post)")
+        shown = await asyncio.to_thread(envtest.kubectl, "top", "pods", "--no-headers")
+
+        assert [entry["containers"][0]["usage"]["cpu"] for entry in usage] == ["450m"]
+        assert [[entry["value"] for entry in entries] for entries in (pods, one, whole, queue)] == [
+            ["7"],
+            ["30"],
+            ["4"],
+            ["12"],
+        ]
+        assert sorted(line.split() for line in shown.splitlines()) == [
+            ["db-0", "1000m", "0Mi"],
+            ["web-0", "450m", "1024Mi"],
+        ]
+        assert stub.asked[0].path == f"/apis/metrics.k8s.io/v1beta1/namespaces/{home}/pods"
+        assert stub.asked[0].user == "admin"
+        assert stub.asked[0].query == (("labelSelector", "app=web"),)
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        pytest.param(
+            ServerError("overloaded", code=503),
+            "the server is currently unable to handle the request (get queue.external.metrics.k8s.io)",
+            id="a text",
+        ),
+        pytest.param(NotFoundError("no queue here", code=404, reason="NotFound"), "no queue here", id="a Status"),
+        pytest.param(
+            ServerError("broken", code=500),
+            'an error on the server ("unknown") has prevented the request from succeeding '
+            "(get queue.external.metrics.k8s.io)",
+            id="500",
+        ),
+    ],
+)
+async def test_a_failure_is_told_as_the_controllers_client_tells_it(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, error: ServerError, message: str
+) -> None:
+    async with MetricsStub(envtest.plane) as stub:
+        stub.metrics.fail(EXTERNAL_METRICS, error)
+        with pytest.raises(type(error)) as caught:
+            await ServedMetrics(envtest_cluster).external_metric(envtest.namespace, "queue")
+
+        assert caught.value.message == message
+
+
+async def test_without_a_stub_there_are_no_metrics(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
+    async with MetricsStub(envtest.plane):
+        pass
+    served = ServedMetrics(envtest_cluster)
+    with pytest.raises(NotFoundError) as usage:
+        await served.pod_metrics(envtest.namespace)
+    with pytest.raises(NotFoundError) as custom:
+        await served.pods_metric(envtest.namespace, "hits")
+
+    assert usage.value.message == "the server could not find the requested resource (get pods.metrics.k8s.io)"
+    assert custom.value.message == f"no custom metrics API ({CUSTOM_METRICS}) registered"
+
+
+async def test_a_stub_that_is_not_running_cannot_be_asked(envtest: Envtest) -> None:
+    with pytest.raises(ConfigError, match="not running"):
+        _ = MetricsStub(envtest.plane).asked
