@@ -12,11 +12,9 @@ from kubernetes.client import (
     V1Affinity,
     V1Container,
     V1ContainerPort,
-    V1ExecAction,
     V1KeyToPath,
     V1LabelSelector,
     V1Lifecycle,
-    V1LifecycleHandler,
     V1PodAffinityTerm,
     V1PodAntiAffinity,
     V1ResourceRequirements,
@@ -112,7 +110,7 @@ def _apart(cache: Memcached) -> V1PodAntiAffinity:
 
 def graceful_shutdown(cache: Memcached) -> deployment.Mutation:
     """Go on serving for a while after the pod has left its Service: clients learn of that later."""
-    wait = V1ExecAction(command=["sleep", str(cache.shutdown.pre_stop_delay_seconds)])
+    wait = {"preStop": {"exec": {"command": ["sleep", str(cache.shutdown.pre_stop_delay_seconds)]}}}
 
     def mutate(m: deployment.Mutator) -> None:
         @m.edit_pod_spec
@@ -121,7 +119,7 @@ def graceful_shutdown(cache: Memcached) -> deployment.Mutation:
 
         @m.edit_containers(container_named(MEMCACHED))
         def _(container: ContainerEditor) -> None:
-            container.raw.lifecycle = V1Lifecycle(pre_stop=V1LifecycleHandler(var_exec=wait))
+            container.raw.lifecycle = V1Lifecycle.model_validate(wait)
 
     return deployment.Mutation("graceful-shutdown", mutate, feature=BooleanGate(cache.shutdown.enabled))
 

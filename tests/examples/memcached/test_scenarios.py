@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from examples.memcached.autoscaler import manifest, wanted
+from examples.memcached.component import memcached
+from examples.memcached.conditions import conditions, view
 from examples.memcached.defaulting import default
 from examples.memcached.model import Memcached
 from examples.memcached.samples import AUTOSCALED, DEFAULTS
@@ -72,6 +74,65 @@ def test_scenario_02_the_autoscaler_is_copied(scaling: Manifest, spec: Manifest)
     }
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "my-cache"}
     assert made["spec"] == {"scaleTargetRef": target, "maxReplicas": 10, **spec}
+
+
+@pytest.mark.parametrize(
+    ("spec", "replicas"),
+    [
+        pytest.param({"replicas": 5}, 5, id="off, 5"),
+        pytest.param({}, 1, id="off, nil"),
+        pytest.param({"replicas": 5, "autoscaling": on()}, None, id="on, 5"),
+        pytest.param({"autoscaling": on()}, None, id="on, nil"),
+    ],
+)
+def test_scenario_03_the_count_of_the_deployment(spec: Manifest, replicas: int | None) -> None:
+    made = memcached(cache(**spec)).preview()[0]
+
+    assert (made["kind"], made["spec"].get("replicas")) == ("Deployment", replicas)
+
+
+SCALED = {"replicas": 2, "autoscaling": on()}
+
+
+def told(spec: Manifest, deployment: Manifest | None, **seen: Any) -> dict[str, tuple[str, str, str]]:
+    found = conditions(view(cache(**spec), deployment, **seen))
+    return {name: (one.status, one.reason, one.message) for name, one in found.items()}
+
+
+def running(total: int, updated: int, ready: int) -> Manifest:
+    counts = {"replicas": total, "updatedReplicas": updated, "readyReplicas": ready}
+    return {"metadata": {"generation": 2}, "status": {"observedGeneration": 2, **counts}}
+
+
+def test_scenario_04_all_is_well_whatever_the_cache_says() -> None:
+    assert told(SCALED, running(5, 5, 5)) == {
+        "Available": ("True", "Available", "5/5 replicas are ready (HPA-managed)"),
+        "Progressing": ("False", "ProgressingComplete", "All 5 replicas are updated"),
+        "Degraded": ("False", "NotDegraded", "All 5 desired replicas are ready"),
+        "Ready": ("True", "MemcachedReady", "All 5 replicas are ready"),
+    }
+
+
+def test_scenario_05_some_are_not_ready() -> None:
+    assert told(SCALED, running(5, 5, 3)) == {
+        "Available": ("True", "Available", "3/5 replicas are ready (HPA-managed)"),
+        "Progressing": ("False", "ProgressingComplete", "All 5 replicas are updated"),
+        "Degraded": ("True", "Degraded", "Only 3/5 replicas are ready"),
+        "Ready": ("False", "MemcachedNotReady", "3/5 replicas are ready"),
+    }
+
+
+def test_scenario_06_no_deployment() -> None:
+    assert told(SCALED, None) == {
+        "Available": ("False", "Unavailable", "0/2 replicas are ready (HPA-managed)"),
+        "Progressing": ("True", "Progressing", "Waiting for deployment to be created"),
+        "Degraded": ("True", "Degraded", "Waiting for deployment to be created"),
+        "Ready": ("False", "MemcachedNotReady", "Waiting for deployment to be created"),
+    }
+
+
+def test_scenario_07_nobody_scales() -> None:
+    assert told({"replicas": 3}, running(3, 3, 3))["Available"] == ("True", "Available", "3/3 replicas are ready")
 
 
 @pytest.mark.parametrize(

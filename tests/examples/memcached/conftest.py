@@ -1,0 +1,59 @@
+"""Every test that takes `world` runs twice: on the embedded cluster, and on a real API server with real controllers."""
+
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from examples.memcached.definition import definition
+from ocf.cluster import WriteMemory
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.objects import dump_document
+from ocf.testing import RecordingCluster
+from ocf.testing.envtest import Controller, ControlPlane, Programs
+from tests.examples.memcached.worlds import MONITORS, World, embedded_kubelet, real_kubelet, served
+
+CONTROLLERS = (
+    Controller.DEPLOYMENT,
+    Controller.REPLICA_SET,
+    Controller.GARBAGE_COLLECTOR,
+    Controller.HORIZONTAL_POD_AUTOSCALER,
+    Controller.DISRUPTION,
+)
+
+
+@pytest.fixture(scope="session")
+def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
+    """Give a control plane that knows caches, and on which controllers run: one of its own, for they act everywhere."""
+    with ControlPlane(envtest_programs) as plane, plane.controllers(*CONTROLLERS):
+        for one in (definition(), MONITORS):
+            plane.kubectl("create", "-f", "-", stdin=dump_document(one))
+        yield plane
+
+
+@pytest.fixture(params=["embedded", "envtest"])
+async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """Give a cluster that knows caches, and a namespace in it."""
+    if request.param == "embedded":
+        yield await embedded_world()
+        return
+    plane: ControlPlane = request.getfixturevalue("caches_plane")
+    with plane.namespace("caches-") as namespace:
+        async with await plane.cluster() as server:
+            await served(
+                server, ("memcached.c5c3.io/v1alpha1", "Memcached"), ("monitoring.coreos.com/v1", "ServiceMonitor")
+            )
+            yield World(RecordingCluster(server, memory=WriteMemory()), namespace, real_kubelet)
+
+
+@pytest.fixture
+async def embedded() -> World:
+    """Give the embedded cluster only, for what does not depend on a server."""
+    return await embedded_world()
+
+
+async def embedded_world() -> World:
+    cluster = EmbeddedCluster(namespaces=["caches"])
+    for one in (definition(), MONITORS):
+        await cluster.create(one, field_manager="user")
+    cluster.requests.clear()
+    return World(cluster, "caches", embedded_kubelet)

@@ -1,0 +1,231 @@
+"""A cluster with a cache in it, and who has a hand in it: the user, the webhook, the autoscaler, the kubelet."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+
+from examples.memcached.controller import reconcile
+from examples.memcached.defaulting import default
+from examples.memcached.model import Memcached
+from examples.memcached.validation import validate
+from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.component import Result
+from ocf.concepts import Attempt, Event
+from ocf.errors import NotFoundError, TooManyRequestsError
+from ocf.objects import Manifest, ObjectKey, copy_json, load_document, write_model
+from ocf.testing import RecordingCluster, VirtualClock, rolled_out
+
+__all__ = ["MONITORS", "Heard", "World", "admitted", "embedded_kubelet", "real_kubelet", "served"]
+
+MONITORS: Final[Manifest] = load_document("""
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: servicemonitors.monitoring.coreos.com}
+spec:
+  group: monitoring.coreos.com
+  names: {kind: ServiceMonitor, listKind: ServiceMonitorList, plural: servicemonitors, singular: servicemonitor}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
+""")
+APIS: Final = {
+    "Deployment": "apps/v1",
+    "HorizontalPodAutoscaler": "autoscaling/v2",
+    "Service": "v1",
+    "PodDisruptionBudget": "policy/v1",
+    "ServiceMonitor": "monitoring.coreos.com/v1",
+    "NetworkPolicy": "networking.k8s.io/v1",
+    "Secret": "v1",
+}
+_PATIENCE: Final = 60  # seconds, for controllers that share two cores with other tests
+_PASSES: Final = 20
+
+Kubelet = Callable[[Cluster, str], Awaitable[None]]
+"""Brings all pods of a namespace up, and returns once the Deployments in it say so."""
+
+
+class Heard:
+    """A recorder that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.attempts: list[Attempt] = []
+        self.events: list[Event] = []
+
+    def attempted(self, attempt: Attempt) -> None:
+        self.attempts.append(attempt)
+
+    def happened(self, event: Event) -> None:
+        self.events.append(event)
+
+    def observed(self, owner: ObjectKey, conditions: object) -> None:
+        pass
+
+
+class World:
+    """A cluster with a cache in it."""
+
+    def __init__(self, cluster: EmbeddedCluster | RecordingCluster, namespace: str, kubelet: Kubelet) -> None:
+        self.cluster = cluster
+        self.namespace = namespace
+        self.clock = VirtualClock()
+        self.heard = Heard()
+        self._kubelet = kubelet
+
+    # --- The user, and the webhook in front of what they write. ---
+
+    def own(self, kind: str, name: str = "my-cache") -> ObjectKey:
+        return ObjectKey(APIS.get(kind, "memcached.c5c3.io/v1alpha1"), kind, name, self.namespace)
+
+    @property
+    def owner(self) -> ObjectKey:
+        return self.own("Memcached")
+
+    async def create(self, sample: str = "", /, **spec: Any) -> Manifest:
+        """Create a cache, `my-cache`, from a sample or from a spec."""
+        manifest = load_document(sample) if sample else {**_EMPTY, "spec": spec}
+        metadata = {**manifest.get("metadata", {}), "name": "my-cache", "namespace": self.namespace}
+        return await self.cluster.create(admitted({**manifest, "metadata": metadata}), field_manager="user")
+
+    async def change(self, **spec: Any) -> Manifest:
+        """Replace fields of the spec; one that is None goes."""
+        live = await self.cluster.get(self.owner)
+        merged = {**live["spec"], **spec}
+        live["spec"] = {field: value for field, value in merged.items() if value is not None}
+        return await self.cluster.update(admitted(live), field_manager="user")
+
+    async def secret(self, name: str, **entries: str) -> None:
+        content = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": self.namespace}}
+        with suppress(NotFoundError):
+            await self.cluster.delete(self.own("Secret", name))
+        await self.cluster.create({**content, "stringData": entries}, field_manager="user")
+
+    async def meddle(self, kind: str, **patch: Any) -> Manifest:
+        """Change an object of the operator by hand."""
+        return await self.cluster.patch(self.own(kind), patch, patch_type=PatchType.MERGE, field_manager="somebody")
+
+    # --- The controllers. ---
+
+    async def scale(self, replicas: int) -> None:
+        """Scale the Deployment as the autoscaler does."""
+        wish, part = {"spec": {"replicas": replicas}}, Subresource.SCALE
+        key = self.own("Deployment")
+        await self.cluster.patch(
+            key, wish, patch_type=PatchType.MERGE, field_manager="horizontal-pod-autoscaler", subresource=part
+        )
+
+    async def kubelet(self) -> None:
+        """Bring all pods up."""
+        await self._kubelet(self.cluster, self.namespace)
+
+    # --- The operator. ---
+
+    async def reconcile(self) -> Result | None:
+        owner = await self.cluster.get(self.owner)
+        return await reconcile(owner, self.cluster, clock=self.clock, recorder=self.heard)
+
+    async def settle(self) -> None:
+        """Let everybody work until nothing is left to do."""
+        before: Manifest = {}
+        for _ in range(_PASSES):
+            result = await self.reconcile()
+            await self.kubelet()
+            after = await self.cluster.get(self.owner)
+            if result is not None and not result.writes and after == before:
+                return
+            before = after
+        raise AssertionError("the cache does not come to rest")
+
+    # --- What is there. ---
+
+    async def get(self, kind: str) -> Manifest:
+        return await self.cluster.get(self.own(kind))
+
+    async def exists(self, kind: str) -> bool:
+        try:
+            await self.get(kind)
+        except NotFoundError:
+            return False
+        return True
+
+    async def replicas(self) -> int:
+        return int((await self.get("Deployment"))["spec"]["replicas"])
+
+    async def status(self) -> Manifest:
+        found: Manifest = (await self.get("Memcached")).get("status") or {}
+        return found
+
+    async def conditions(self) -> dict[str, tuple[str, str, str]]:
+        """Type of each condition to status, reason and message."""
+        found = (await self.status()).get("conditions") or []
+        return {one["type"]: (one["status"], one["reason"], one["message"]) for one in found}
+
+    async def versions(self) -> dict[str, str]:
+        """Kind of each object of the cache to its resourceVersion."""
+        there = [kind for kind in APIS if kind != "Secret" and await self.exists(kind)]
+        return {kind: (await self.get(kind))["metadata"]["resourceVersion"] for kind in [*there, "Memcached"]}
+
+
+_EMPTY: Final[Manifest] = {"apiVersion": "memcached.c5c3.io/v1alpha1", "kind": "Memcached"}
+
+
+def admitted(manifest: Manifest) -> Manifest:
+    """Do what the webhooks do: default the spec, and refuse what is wrong."""
+    cache = default(Memcached.model_validate(manifest))
+    assert validate(cache) == ()
+    return {**copy_json(manifest), "spec": write_model(cache)["spec"]}
+
+
+async def embedded_kubelet(cluster: Cluster, namespace: str) -> None:
+    """Say that all pods of all Deployments run."""
+    for live in (await cluster.list("apps/v1", "Deployment", namespace=namespace)).items:
+        status = {"status": rolled_out(live)}
+        await _report(cluster, live, status)
+
+
+async def real_kubelet(cluster: Cluster, namespace: str) -> None:
+    """Report every pod as ready, until the real controllers have made all of them and said so."""
+    async with asyncio.timeout(_PATIENCE):
+        while True:
+            found = await cluster.list("apps/v1", "Deployment", namespace=namespace)
+            await _make_ready(cluster, namespace)
+            if all(_is_rolled_out(live) for live in found.items):
+                return
+            watch = cluster.watch("apps/v1", "Deployment", namespace=namespace, resource_version=found.resource_version)
+            await anext(watch)
+
+
+async def _make_ready(cluster: Cluster, namespace: str) -> None:
+    ready = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
+    for pod in (await cluster.list("v1", "Pod", namespace=namespace)).items:
+        if pod.get("status", {}).get("phase") != "Running":
+            with suppress(NotFoundError):
+                await _report(cluster, pod, {"status": ready})
+
+
+async def _report(cluster: Cluster, live: Manifest, status: Manifest) -> None:
+    key, part = ObjectKey.of(live), Subresource.STATUS
+    await cluster.patch(key, status, patch_type=PatchType.MERGE, field_manager="kubelet", subresource=part)
+
+
+def _is_rolled_out(live: Manifest) -> bool:
+    wanted = {name: count for name, count in rolled_out(live).items() if count}  # zero is left out
+    status = live.get("status", {})
+    return wanted.items() <= status.items() and bool(status.get("replicas", 0) == live["spec"]["replicas"])
+
+
+async def served(cluster: Cluster, *kinds: tuple[str, str]) -> None:
+    """Ask until kinds are served: a definition is taken before it is in force."""
+    async with asyncio.timeout(_PATIENCE):
+        for api_version, kind in kinds:
+            while True:
+                with suppress(NotFoundError, TooManyRequestsError):
+                    await cluster.list(api_version, kind, namespace="default")
+                    break
+                await asyncio.sleep(0)
