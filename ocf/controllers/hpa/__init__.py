@@ -7,11 +7,14 @@ does not see; where that one is switched off it runs autoscaling/v2; or it only 
 """
 
 from ocf.controllers.hpa.claims import Claim, Claims, Target
+from ocf.controllers.hpa.controller import HpaController, Options
 from ocf.controllers.hpa.managers import StatusWrite, last_foreign_write
 from ocf.controllers.hpa.modes import BUILT_IN, GROUP, OWN, Mode
 from ocf.controllers.hpa.monitor import Monitor
+from ocf.controllers.hpa.operating import Election, Operator
 from ocf.controllers.hpa.planning import Plan, State, plan, refuse
-from ocf.controllers.hpa.selectors import Selectors
+from ocf.controllers.hpa.rehearsing import Rehearsal
+from ocf.controllers.hpa.rights import NAME, TARGETS, Installation, Scalable, installation, rights
 from ocf.controllers.hpa.settings import checked, overridden
 from ocf.controllers.hpa.subjects import Subject, as_built_in, read_subject
 from ocf.controllers.hpa.writing import FIELD_MANAGER, write_scale, write_status
@@ -20,24 +23,34 @@ __all__ = [
     "BUILT_IN",
     "FIELD_MANAGER",
     "GROUP",
+    "NAME",
     "OWN",
+    "TARGETS",
     "Claim",
     "Claims",
+    "Election",
+    "HpaController",
+    "Installation",
     "Mode",
     "Monitor",
+    "Operator",
+    "Options",
     "Plan",
-    "Selectors",
+    "Rehearsal",
+    "Scalable",
     "State",
     "StatusWrite",
     "Subject",
     "Target",
     "as_built_in",
     "checked",
+    "installation",
     "last_foreign_write",
     "overridden",
     "plan",
     "read_subject",
     "refuse",
+    "rights",
     "write_scale",
     "write_status",
 ]

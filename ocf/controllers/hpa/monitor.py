@@ -130,6 +130,12 @@ class Monitor:
             self._desired.pop((namespace, name), None)
             self._states.pop((namespace, name), None)
 
+    def forget_all(self) -> None:
+        """Drop what is told of every autoscaler; what was counted stays."""
+        with self._lock:
+            self._desired.clear()
+            self._states.clear()
+
     def describe(self) -> Iterator[_Family]:
         """Yield the families without samples, so that a registry refuses a second set of them."""
         yield from _durations("reconciliations", "reconciliation", "reconciliation", _ROUND, {})

@@ -60,6 +60,35 @@ class Plan(NamedTuple):
         """Whether the status is written: if it says something else than what was read."""
         return not self.status.same_as(self.before)
 
+    @property
+    def made(self) -> Decision:
+        """The decision.
+
+        Raises:
+            TypeError: If the autoscaler is not run, so that there is none.
+        """
+        if self.decision is None:
+            raise TypeError(f"nothing was decided, as the autoscaler is {self.state}")
+        return self.decision
+
+    @property
+    def problem(self) -> str:
+        """What failed, or why the autoscaler is not run; empty if all is well."""
+        if self.decision is None:
+            return self.events[-1].message
+        return "" if self.decision.error is None else self.decision.error.message
+
+    def status_refused(self, message: str) -> tuple["Plan", str]:
+        """Return what is true if the status could not be written, and what failed.
+
+        Args:
+            message: Why, in the words of the API server.
+        """
+        if self.decision is None:
+            return self, f"{self.problem}; its status could not be written: {message}"
+        refused = self.decided(self.decision.status_refused(message))
+        return refused, refused.problem
+
     def decided(self, decision: Decision) -> "Plan":
         """Return the plan after something of it was refused.
 

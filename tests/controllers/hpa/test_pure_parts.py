@@ -1,4 +1,4 @@
-"""Claims, managers, selectors, settings, subjects, refusals: what is decided before anything is read or written."""
+"""Claims, managers, settings, subjects, refusals: what is decided before anything is read or written."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm import Condition, Settings, Status
 from ocf.controllers.hpa import (
@@ -15,7 +13,6 @@ from ocf.controllers.hpa import (
     OWN,
     Claims,
     Mode,
-    Selectors,
     State,
     checked,
     last_foreign_write,
@@ -24,7 +21,7 @@ from ocf.controllers.hpa import (
     refuse,
 )
 from ocf.errors import ConfigError
-from ocf.objects import LabelSelector, Manifest
+from ocf.objects import Manifest
 
 NOW: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 WEB: Final = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -126,56 +123,6 @@ class TestManagers:
         found = last_foreign_write({"metadata": {"managedFields": fields}}, "us")
 
         assert (found.manager if found else None) == who
-
-
-LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xyz"), max_size=3)
-SELECTORS = st.sampled_from(
-    ["a=x", "a=x,b=y", "a in (x,y)", "b in (z)", "a", "!a", "b!=x", "c=z,a notin (x)", "", "c==x"]
-).map(LabelSelector.parse)
-
-
-class TestSelectors:
-    @given(st.dictionaries(st.sampled_from("pqrstu"), SELECTORS), st.lists(LABELS, max_size=4))
-    def test_no_selector_that_matches_a_pod_is_left_out(
-        self, filed: dict[str, LabelSelector], labels: list[dict[str, str]]
-    ) -> None:
-        selectors = Selectors()
-        for name, selector in filed.items():
-            selectors.put("shop", name, selector)
-
-        found = selectors.others("shop", "p", labels)
-
-        matching = {name for name, one in filed.items() if name != "p" and any(map(one.matches, labels))}
-        assert matching <= found.keys()
-        assert all(filed[name] == selector for name, selector in found.items())
-
-    @given(st.lists(st.tuples(st.sampled_from("pq"), st.none() | SELECTORS)))
-    def test_what_was_dropped_or_replaced_is_gone(self, changes: list[tuple[str, LabelSelector | None]]) -> None:
-        selectors, expected = Selectors(), dict[str, LabelSelector]()
-        for name, selector in changes:
-            if selector is None:
-                selectors.drop("shop", name)
-                expected.pop(name, None)
-            else:
-                selectors.put("shop", name, selector)
-                expected[name] = selector
-
-        everything = [{"a": one, "b": other, "c": last} for one in "xyz" for other in "xyz" for last in "xyz"]
-        assert selectors.others("shop", "", everything) == expected
-        assert len(selectors) == len(expected)
-        for name in expected:
-            selectors.drop("shop", name)
-        assert not selectors._files
-
-    def test_one_of_a_thousand_is_asked(self) -> None:
-        selectors = Selectors()
-        for number in range(1000):
-            selectors.put("shop", f"web-{number}", LabelSelector.parse(f"tier=front,app=web-{number}"))
-
-        assert list(selectors.others("shop", "x", [{"tier": "front", "app": "web-7"}])) in (
-            ["web-0", "web-7"],  # the first was filed under a label that all have
-            ["web-7"],
-        )
 
 
 class TestSettings:

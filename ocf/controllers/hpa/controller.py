@@ -1,0 +1,251 @@
+"""`HpaController`: autoscalers from a watch, one round of each per sync period, several side by side."""
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack, aclosing
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Final
+
+from ocf.autoscaling.algorithm import Settings
+from ocf.cluster import Cluster, EventType, WatchEvent
+from ocf.cluster.cached import CachedCluster
+from ocf.concepts import Clock, Recorder, SystemClock
+from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
+from ocf.controllers.hpa.monitor import Monitor
+from ocf.controllers.hpa.rounds import Report, Rounds, Surroundings
+from ocf.controllers.hpa.settings import checked
+from ocf.controllers.metrics import Kinds, MetricsApi, PathReader
+from ocf.controllers.observing import DerivedScales, Observer, SubresourceScales
+from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.work import Fixed, QueueMetrics, WorkQueue, work
+
+__all__ = ["HpaController", "Options"]
+
+_log: Final = logging.getLogger(__name__)
+
+_NAME: Final = "horizontalpodautoscaler"
+_PODS: Final = ("v1", "Pod")
+_SHARED_FOR: Final = timedelta(seconds=5)
+_RETRY: Final = timedelta(seconds=1)
+_STUCK: Final = timedelta(minutes=5)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How the controller is set.
+
+    Args:
+        mode: What it runs.
+        settings: What the flags of the built-in controller set.
+        take_over: With `Mode.REPLACE`: run also what somebody else ran, unless that one writes on.
+        report: With `Mode.DRY_RUN`: takes what would be done, next to what is.
+
+    Raises:
+        ConfigError: If a period is not positive, or something is taken over that nobody else can have run.
+    """
+
+    mode: Mode = Mode.OWN_KIND
+    settings: Settings = field(default_factory=Settings)
+    take_over: bool = False
+    report: Report | None = None
+
+    def __post_init__(self) -> None:
+        checked(self.settings)
+        if self.take_over and self.mode is not Mode.REPLACE:
+            raise ConfigError(f"only in mode replace is there something to take over, not in mode {self.mode}")
+
+
+class HpaController:
+    """The controller, for as long as `run` runs; it begins without any memory, as the built-in one does.
+
+    Args:
+        cluster: The cluster; refuses writes where we may not write.
+        metrics: Who measures.
+        options: How it is set.
+        clock: Tells the instants of rounds.
+        events: Takes events; None for nobody.
+        monitor: Counts; None counts for nobody.
+        queue_metrics: Counts what the queue does; None counts nothing.
+        reader: The API server, where the cluster is one: kinds are then found in whatever version they are named.
+
+    Example:
+        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.controllers.metrics import FixedMetrics
+        >>> from ocf.testing import run_in_virtual_time
+        >>> async def main() -> str:
+        ...     controller = HpaController(EmbeddedCluster(), FixedMetrics(), options=Options(mode=Mode.REPLACE))
+        ...     running = asyncio.create_task(controller.run())
+        ...     await asyncio.sleep(60)
+        ...     controller.stop()
+        ...     await running
+        ...     return "stopped"
+        >>> run_in_virtual_time(main())
+        'stopped'
+    """
+
+    def __init__(  # noqa: PLR0913 (what it works with, each with a default)
+        self,
+        cluster: Cluster,
+        metrics: MetricsApi,
+        *,
+        options: Options,
+        clock: Clock | None = None,
+        events: Recorder | None = None,
+        monitor: Monitor | None = None,
+        queue_metrics: QueueMetrics | None = None,
+        reader: PathReader | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._metrics = metrics
+        self._options = options
+        self._clock = clock or SystemClock()
+        self._events = events
+        self._monitor = monitor or Monitor()
+        self._queue_metrics = queue_metrics
+        self._reader = reader
+        delays = Fixed(options.settings.sync_period)
+        self._queue: WorkQueue[ObjectKey] = WorkQueue(_NAME, delays=delays, metrics=queue_metrics)
+        self._generations: dict[ObjectKey, int] = {}
+        self._caches: tuple[CachedCluster, ...] = ()
+        self._working = False
+
+    @property
+    def working(self) -> bool:
+        """Whether everything is read, and rounds are made."""
+        return self._working
+
+    def unready(self) -> str:
+        """Say why no rounds are made, or on what old knowledge; empty if all is well."""
+        if not self._working:
+            return "autoscalers and pods are not read yet"
+        return "; ".join(str(problem) for cache in self._caches for problem in cache.problems)
+
+    def stuck(self) -> str:
+        """Say whether a round does not end; empty if all is well."""
+        longest = max(self._queue.durations, default=0.0)
+        limit = _STUCK.total_seconds()
+        return f"a round has been going on for {longest:.0f} s, more than {limit:.0f} s" if longest > limit else ""
+
+    def stop(self) -> None:
+        """Begin no more rounds; `run` returns when those that are under way have ended."""
+        self._queue.close()
+
+    async def run(self) -> None:
+        """Run autoscalers until stopped or cancelled.
+
+        Raises:
+            ConfigError: If what has to be read is not there, or may not be read.
+        """
+        try:
+            async with AsyncExitStack() as stack:
+                rounds, cached = await self._prepared(stack)
+                await self._work(rounds, cached)
+        finally:
+            self._working = False
+            self._monitor.forget_all()
+
+    async def _prepared(self, stack: AsyncExitStack) -> tuple[Rounds, CachedCluster]:
+        settings = self._options.settings
+        # Who wrote the status counts for autoscalers, and for nothing else.
+        autoscalers = await stack.enter_async_context(CachedCluster(self._cluster))
+        others = await stack.enter_async_context(CachedCluster(self._cluster, keeps_manager=lambda _: False))
+        self._caches = (autoscalers, others)
+        kinds = None if self._reader is None else Kinds(self._reader)
+        scales = DerivedScales(others, SubresourceScales(self._cluster, self._reader, kinds=kinds))
+        observer = Observer(
+            others,
+            self._metrics,
+            scales=scales,
+            settings=settings,
+            clock=self._clock,
+            max_age=min(_SHARED_FOR, settings.sync_period),
+        )
+        await stack.enter_async_context(observer)
+        around = Surroundings(
+            cluster=autoscalers,
+            targets=others,
+            observer=observer,
+            clock=self._clock,
+            monitor=self._monitor,
+            mode=self._options.mode,
+            settings=settings,
+            events=self._events,
+            kinds=kinds,
+            take_over=self._options.take_over,
+            report=self._options.report,
+        )
+        rounds = Rounds(around)
+        await _read(others, _PODS)
+        for kind in self._kinds:
+            await _read(autoscalers, kind)
+            # Who names which target is known before the first round, not bit by bit.
+            for autoscaler in (await autoscalers.list(*kind)).items:
+                rounds.claims.put(autoscaler)
+        return rounds, autoscalers
+
+    @property
+    def _kinds(self) -> tuple[tuple[str, str], ...]:
+        """The kinds of autoscalers that are watched: in the mode of our own kind those of others are rivals."""
+        return (OWN, BUILT_IN) if self._options.mode is Mode.OWN_KIND else (BUILT_IN,)
+
+    async def _work(self, rounds: Rounds, cached: CachedCluster) -> None:
+        workers = self._options.settings.workers
+        _log.info("running %s in mode %s with %d workers", self._options.mode.watched[1], self._options.mode, workers)
+        async with asyncio.TaskGroup() as tasks:
+            followers = [tasks.create_task(self._follow(rounds, cached, kind)) for kind in self._kinds]
+            self._working = True
+            await work(self._queue, rounds.make, workers=workers, metrics=self._queue_metrics)
+            for follower in followers:
+                follower.cancel()
+
+    async def _follow(self, rounds: Rounds, cached: CachedCluster, kind: tuple[str, str]) -> None:
+        run = kind == self._options.mode.watched
+        async with aclosing(cached.subscribe(*kind)) as events:
+            async for event in events:
+                if run:
+                    self._noticed(rounds, event)
+                elif event.type is EventType.DELETED:
+                    rounds.claims.drop(event.object)
+                else:
+                    rounds.claims.put(event.object)
+
+    def _noticed(self, rounds: Rounds, event: WatchEvent) -> None:
+        key = ObjectKey.of(event.object)
+        if event.type is EventType.DELETED:
+            rounds.claims.drop(event.object)
+            rounds.forget(key)
+            self._generations.pop(key, None)
+            self._queue.unschedule(key)
+            self._queue.forget(key)
+            return
+        period = rounds.noticed(event.object)
+        if self._at_once(key, event.object):
+            self._queue.add(key)
+        else:
+            # As in the controller, whatever is new waits for its period; what is queued already is not put off.
+            self._queue.add_after(key, period)
+
+    def _at_once(self, key: ObjectKey, autoscaler: Manifest) -> bool:
+        """Tell whether an autoscaler is to be looked at now: from Kubernetes 1.37 on, if it is new or its spec is."""
+        if not self._options.settings.features.observed_generation:
+            return False
+        generation = int(autoscaler["metadata"].get("generation") or 0)
+        known, self._generations[key] = self._generations.get(key), generation
+        return known != generation
+
+
+async def _read(cached: CachedCluster, kind: tuple[str, str]) -> None:
+    """Wait until a kind is held in memory, however long the cluster takes."""
+    while True:
+        try:
+            await cached.cache(*kind)
+        except (ForbiddenError, NotFoundError) as error:
+            remedy = "ocf hpa-controller manifests prints what has to be applied first"
+            raise ConfigError(f"{kind[1]} ({kind[0]}) cannot be read: {error.message}; {remedy}") from error
+        except ApiError as error:
+            _log.warning("%s cannot be read yet: %s", kind[1], error.message)
+            await asyncio.sleep(_RETRY.total_seconds())
+        else:
+            return
