@@ -15,7 +15,7 @@ from ocf.component.options import Conflicts, Participation, ResourceOptions
 from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, depends_on
 from ocf.component.reasons import Reason
 from ocf.component.results import Action, Outcome, Result
-from ocf.component.together import reconcile_all
+from ocf.component.together import reconcile_all, reconcile_each
 from ocf.component.topology import DataFlow
 
 __all__ = [
@@ -51,5 +51,6 @@ __all__ = [
     "diff",
     "finalize",
     "reconcile_all",
+    "reconcile_each",
     "reconciling",
 ]

@@ -23,7 +23,7 @@ from ocf.cluster.cached.store import Store
 from ocf.cluster.cached.subscribing import Subscription
 from ocf.cluster.cached.versions import is_older
 from ocf.cluster.protocol import Cluster, ObjectList
-from ocf.errors import ApiError, ConfigError, ExpiredError, OcfError, ServerError
+from ocf.errors import ApiError, ConfigError, ExpiredError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
 
 __all__ = ["Informer", "InformerState"]
@@ -47,6 +47,7 @@ class InformerState:
         resource_version: How far the watch has come; empty before the first list.
         failures: Attempts in a row that failed.
         problem: What is wrong; empty if nothing is.
+        missing: Whether what is wrong is that the cluster does not know the kind; the informer goes on asking.
     """
 
     api_version: str
@@ -57,6 +58,7 @@ class InformerState:
     resource_version: str
     failures: int
     problem: str
+    missing: bool = False
 
 
 class _TooManyError(ConfigError):
@@ -110,6 +112,7 @@ class Informer:
             resource_version=self.store.version,
             failures=self._failures,
             problem=self._problem,
+            missing=bool(self._problem) and isinstance(self._error, NotFoundError),
         )
 
     @property

@@ -1,0 +1,260 @@
+"""The loop of one operator: what is told becomes keys in a queue, and workers make passes of them."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.cluster import EventType
+from ocf.concepts import parse_time
+from ocf.errors import ApiError, NotFoundError
+from ocf.objects import ObjectKey, get_field, split_api_version
+from ocf.runtime.operator.passing import pass_over
+from ocf.runtime.operator.sights import Observed, Sight, Sights
+from ocf.runtime.work import WorkQueue, work
+
+if TYPE_CHECKING:
+    from ocf.cluster import WatchEvent
+    from ocf.cluster.cached import CachedCluster
+    from ocf.concepts import Clock, Recorder
+    from ocf.objects import Manifest
+    from ocf.runtime.operator.declaring import Kind, Operator
+    from ocf.runtime.work import QueueMetrics
+
+__all__ = ["Controller", "Means"]
+
+_log: Final = logging.getLogger(__name__)
+
+# What is older is none of somebody's who waits for it.
+_FRESH: Final = timedelta(minutes=1)
+# How much a resync varies, so that not all operators of a cluster work at once.
+_JITTER: Final = 0.1
+# How long after its limit a pass that was cancelled may take to end.
+_OVERTIME: Final = timedelta(minutes=1)
+_NOT_FOLLOWED: Final = frozenset({("events.k8s.io/v1", "Event"), ("v1", "Event")})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Means:
+    """What a controller works with.
+
+    Args:
+        clock: Tells the instants of passes.
+        recorder: Is told what passes do.
+        forget: Is told the owners that are gone.
+        namespaces: Where the controller works; empty for everywhere.
+        metrics: What the queue counts in; None counts nothing.
+        chance: Draws a number from 0 up to 1.
+    """
+
+    clock: Clock
+    recorder: Recorder
+    forget: Callable[[ObjectKey], object]
+    namespaces: tuple[str, ...] = ()
+    metrics: QueueMetrics | None = None
+    chance: Callable[[], float] = random.random
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """A pass that is under way.
+
+    Args:
+        sight: What it has seen so far.
+        told: What was told of its owner meanwhile: objects and their versions.
+    """
+
+    sight: Sight
+    told: dict[ObjectKey, str] = field(default_factory=dict)
+
+
+class Controller:
+    """Runs one operator on a cache; `run` does it.
+
+    Args:
+        operator: The operator.
+        cache: Where the objects are read from, and written through.
+        means: What it works with.
+
+    Attributes:
+        operator: The operator.
+        queue: The owners that are to be worked on.
+    """
+
+    def __init__(self, operator: Operator[Any], cache: CachedCluster, means: Means) -> None:
+        self.operator: Final = operator
+        self.queue: Final[WorkQueue[ObjectKey]] = WorkQueue(
+            operator.name, delays=operator.delays, metrics=means.metrics
+        )
+        self._cache = cache
+        self._means = means
+        self._group_of_owner, _ = split_api_version(operator.owner.api_version)
+        self._sights = Sights()
+        self._flights: dict[ObjectKey, _Flight] = {}
+        """The passes that are under way."""
+        self._following: dict[tuple[str, str, str], asyncio.Task[None]] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    @property
+    def owners(self) -> int:
+        """How many owners are known."""
+        return len(self._sights)
+
+    @property
+    def following(self) -> tuple[Kind, ...]:
+        """The kinds whose changes are followed."""
+        return tuple(dict.fromkeys((api_version, kind) for api_version, kind, _ in self._following))
+
+    @property
+    def overdue(self) -> tuple[ObjectKey, ...]:
+        """Owners whose pass goes on although it should have ended, and was cancelled."""
+        longest = (self.operator.limit + _OVERTIME).total_seconds()
+        late = sum(seconds > longest for seconds in self.queue.durations)
+        return self.queue.running[:late]
+
+    async def run(self, *, farewell: timedelta) -> None:
+        """Work until the queue is closed.
+
+        Args:
+            farewell: How long passes that are under way may go on then.
+        """
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            watched = [(watch.api_version, watch.kind) for watch in self.operator.watches]
+            for kind in (self.operator.owner_kind, *self.operator.owns, *watched):
+                for namespace in self._means.namespaces or ("",):
+                    self._follow(*kind, namespace)
+            resyncing = tasks.create_task(self._resync(), name=f"resync of {self.operator.name}")
+            try:
+                await work(
+                    self.queue,
+                    self._handle,
+                    workers=self.operator.workers,
+                    limit=self.operator.limit + _OVERTIME / 2,
+                    farewell=farewell,
+                    metrics=self._means.metrics,
+                )
+            finally:
+                self._tasks = None
+                for task in (resyncing, *self._following.values()):
+                    task.cancel()
+
+    def tell(self, event: WatchEvent) -> None:
+        """Take an event, and have those owners worked on to which it is news.
+
+        Args:
+            event: What happened, from whatever watch.
+        """
+        key = ObjectKey.of(event.object)
+        deleted = event.type is EventType.DELETED
+        version = "" if deleted else str(event.object["metadata"].get("resourceVersion") or "")
+        background = event.type is EventType.ADDED and self._is_old(event.object)
+        for owner in dict.fromkeys(self._concerned(key, event.object)):
+            flight = self._flights.get(owner)
+            if flight is not None:
+                # What the pass will have seen is known when it is over.
+                flight.told[key] = version
+            elif not self._sights.has_seen(owner, key, version):
+                self.queue.add(owner, background=background)
+
+    async def _handle(self, owner: ObjectKey) -> timedelta | None:
+        """Make a pass over an owner."""
+        flight = self._flights[owner] = _Flight(Sight(owner))
+        try:
+            return await self._pass(owner, flight.sight)
+        finally:
+            del self._flights[owner]
+            if not all(flight.sight.has_seen(key, version) for key, version in flight.told.items()):
+                self.queue.add(owner)
+
+    async def _pass(self, owner: ObjectKey, sight: Sight) -> timedelta | None:
+        cluster = Observed(self._cache, sight, self._touch)
+        try:
+            manifest = await cluster.get(owner)
+        except NotFoundError:
+            self._sights.forget(owner)
+            self._means.forget(owner)
+            return None
+        try:
+            return await pass_over(
+                self.operator, manifest, cluster, clock=self._means.clock, recorder=self._means.recorder
+            )
+        finally:
+            self._sights.replace(sight)
+
+    def _concerned(self, key: ObjectKey, live: Manifest) -> Iterable[ObjectKey]:
+        """Yield the owners that an object concerns."""
+        if (key.api_version, key.kind) == self.operator.owner_kind:
+            yield key
+        for reference in get_field(live, ("metadata", "ownerReferences"), []):
+            if reference.get("controller") and self._is_owner(reference):
+                yield self._owner(key.namespace, str(reference.get("name")))
+        yield from self._sights.dependents(key)
+        yield from (owner for owner, flight in self._flights.items() if key in flight.sight.asked)
+        for watch in self.operator.watches:
+            if (watch.api_version, watch.kind) == (key.api_version, key.kind):
+                for namespace, name in watch.owners(live):
+                    yield self._owner(namespace, name)
+
+    def _is_owner(self, reference: Manifest) -> bool:
+        group, _ = split_api_version(str(reference.get("apiVersion")))
+        return (group, reference.get("kind")) == (self._group_of_owner, self.operator.owner.kind)
+
+    def _owner(self, namespace: str, name: str) -> ObjectKey:
+        return ObjectKey(self.operator.owner.api_version, self.operator.owner.kind, name, namespace)
+
+    def _touch(self, api_version: str, kind: str, namespace: str) -> None:
+        """Follow a kind from the first request about it on."""
+        self._follow(api_version, kind, namespace if self._means.namespaces else "")
+
+    def _follow(self, api_version: str, kind: str, namespace: str) -> None:
+        scope = (api_version, kind, namespace)
+        unfollowed = (api_version, kind) in {*self.operator.uncached, *_NOT_FOLLOWED}
+        if scope in self._following or unfollowed or self._tasks is None:
+            return
+        name = f"{self.operator.name} follows {kind} {namespace}".rstrip()
+        self._following[scope] = self._tasks.create_task(self._followed(*scope), name=name)
+
+    async def _followed(self, api_version: str, kind: str, namespace: str) -> None:
+        """Take every event of a kind, for as long as the cache tells them."""
+        try:
+            async for event in self._cache.subscribe(api_version, kind, namespace=namespace):
+                self._tell_safely(event)
+        except ApiError as error:
+            if (api_version, kind) == self.operator.owner_kind:
+                raise
+            # The cluster has no watch of the kind; who waits for such an object asks for another pass.
+            _log.warning("%s: %s %s cannot be followed: %s", self.operator.name, api_version, kind, error)
+
+    def _tell_safely(self, event: WatchEvent) -> None:
+        try:
+            self.tell(event)
+        except Exception:  # noqa: BLE001 (an author's mapping that fails must not make the operator deaf)
+            _log.exception("%s: an event of %s was not understood", self.operator.name, ObjectKey.of(event.object))
+
+    async def _resync(self) -> None:
+        """Look at all owners now and then, behind everything that is news."""
+        while self.operator.resync is not None:
+            spread = 1 + _JITTER * (2 * self._means.chance() - 1)
+            await asyncio.sleep(self.operator.resync.total_seconds() * spread)
+            for namespace in self._means.namespaces or ("",):
+                try:
+                    owners = await self._cache.list(*self.operator.owner_kind, namespace=namespace)
+                except ApiError as error:
+                    _log.warning("%s: resync left out: %s", self.operator.name, error)
+                    continue
+                for owner in owners.items:
+                    self.queue.add(ObjectKey.of(owner), background=True)
+
+    def _is_old(self, live: Manifest) -> bool:
+        """Tell whether an object was there before somebody could wait for what comes of it."""
+        try:
+            made: datetime = parse_time(str(get_field(live, ("metadata", "creationTimestamp"))))
+        except ValueError:
+            return False
+        return self._means.clock.now() - made > _FRESH

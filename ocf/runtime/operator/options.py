@@ -1,0 +1,89 @@
+"""How a process runs its operators: what is served, counted and told besides the work itself."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from ocf.concepts import Clock, SystemClock
+from ocf.runtime.leader import Timing
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from ocf.cluster.cached import Pace
+
+__all__ = ["Lease", "Listen", "Options"]
+
+_TIMING: Final = Timing()
+# Kubernetes kills a process 30 seconds after it has asked it to end; the lease is to be given back within them.
+_FAREWELL: Final = timedelta(seconds=20)
+_PATIENCE: Final = timedelta(minutes=10)
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """The lease by which processes agree who works.
+
+    Args:
+        name: Its name, one for each operator.
+        namespace: Where it is.
+        identity: Who we are, which no other process may be; empty makes one up.
+        timing: How long things last.
+    """
+
+    name: str
+    namespace: str
+    identity: str = ""
+    timing: Timing = _TIMING
+
+
+@dataclass(frozen=True, slots=True)
+class Listen:
+    """Where metrics and probes are served.
+
+    Args:
+        port: The port; 0 takes any that is free.
+        host: The address.
+    """
+
+    port: int = 8080
+    host: str = "0.0.0.0"  # noqa: S104 (the kubelet and Prometheus come from outside of the pod)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """How a process runs its operators.
+
+    Args:
+        namespaces: Where the operators work; empty for everywhere.
+        lease: What a leader holds; None works without an election.
+        listen: Where probes are served, and metrics; None serves nothing.
+        metrics: Whether anything is counted.
+        metrics_prefix: What the name of the condition metric starts with.
+        registry: Where metrics are registered; None makes one.
+        events: Whether events are posted.
+        farewell: How long passes that are under way may go on once the process is told to stop.
+        patience: How long a watch may have a problem before `/healthz` says so; `/readyz` says so at once.
+        max_objects: How many objects of one kind may be held in memory; None for any number.
+        pace: How often the cache asks the cluster, by which clock; None for the usual one.
+        clock: Tells what time it is.
+        chance: Draws a number from 0 up to 1.
+    """
+
+    namespaces: Sequence[str] = ()
+    lease: Lease | None = None
+    listen: Listen | None = Listen()
+    metrics: bool = True
+    metrics_prefix: str = "ocf"
+    registry: CollectorRegistry | None = None
+    events: bool = True
+    farewell: timedelta = _FAREWELL
+    patience: timedelta = _PATIENCE
+    max_objects: int | None = None
+    pace: Pace | None = None
+    clock: Clock = field(default_factory=SystemClock)
+    chance: Callable[[], float] = random.random

@@ -1,0 +1,151 @@
+"""Running operators: in a block, until told to stop, or as the main program of a container."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.runtime.logs import JsonFormatter
+from ocf.runtime.operator.options import Options
+from ocf.runtime.operator.process import Process
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.runtime.operator.declaring import Operator
+
+__all__ = ["main", "run", "running"]
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+@asynccontextmanager
+async def running(
+    cluster: Cluster, *operators: Operator[Any], options: Options | None = None
+) -> AsyncIterator[Process]:
+    """Run operators for as long as the block runs; leaving it stops them gently, an error at once.
+
+    Args:
+        cluster: Where the objects live; it is wrapped in a cache.
+        operators: The operators, each with a name of its own.
+        options: How they are run.
+
+    Yields:
+        The process, once its operators are at work or wait for a lease.
+
+    Raises:
+        BuildError: If there is no operator, or two have the same name.
+        Exception: What ended although it must not, several as a group; the block is cancelled then.
+
+    Example:
+        >>> from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+        >>> from ocf.component import ReconcileContext
+        >>> from ocf.objects import ObjectKey
+        >>> from ocf.runtime.operator import Operator, OwnerType
+        >>> from ocf.testing import LoopClock, run_in_virtual_time
+        >>> def count(context: ReconcileContext, owner: dict, outcome: object) -> None:
+        ...     context.status["letters"] = len(owner["metadata"]["name"])
+        >>> shops = Operator(
+        ...     name="shops", owner=OwnerType("example.com/v1", "Shop"), components=lambda shop: (), report=count
+        ... )
+        >>> async def operate() -> int:
+        ...     cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["town"])
+        ...     async with running(cluster, shops, options=Options(listen=None, clock=LoopClock())):
+        ...         shop = {"apiVersion": "example.com/v1", "kind": "Shop"}
+        ...         shop["metadata"] = {"name": "corner", "namespace": "town"}
+        ...         await cluster.create(shop, field_manager="me")
+        ...         await asyncio.sleep(1)
+        ...     live = await cluster.get(ObjectKey.of(shop))
+        ...     return live["status"]["letters"]
+        >>> run_in_virtual_time(operate())
+        6
+    """
+    process = Process(cluster, operators, options or Options())
+    with _one_alone():
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(process.run(), name="operators")
+            yield process
+            process.stop()
+
+
+async def run(
+    cluster: Cluster, *operators: Operator[Any], options: Options | None = None, stop: asyncio.Event | None = None
+) -> None:
+    """Run operators until told to stop.
+
+    Args:
+        cluster: Where the objects live; it is wrapped in a cache.
+        operators: The operators, each with a name of its own.
+        options: How they are run.
+        stop: Set to stop them gently; None stops at `SIGTERM` and `SIGINT`.
+
+    Raises:
+        BuildError: If there is no operator, or two have the same name.
+        Exception: What ended although it must not, several as a group.
+    """
+    process = Process(cluster, operators, options or Options())
+    loop = asyncio.get_running_loop()
+    if stop is None:
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, process.stop)
+    try:
+        with _one_alone():
+            async with asyncio.TaskGroup() as tasks:
+                stopping = tasks.create_task(_stop_at(stop, process)) if stop is not None else None
+                await process.run()
+                if stopping is not None:
+                    stopping.cancel()
+    finally:
+        if stop is None:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+
+
+def main(*operators: Operator[Any], options: Options | None = None, level: int = logging.INFO) -> None:
+    """Run operators as the main program of a process: on the cluster of the kubeconfig or of the pod, until stopped.
+
+    Log lines are written to the standard error as JSON, unless the program has set up logging itself.
+
+    Args:
+        operators: The operators, each with a name of its own.
+        options: How they are run.
+        level: From which level on log lines are written.
+
+    Raises:
+        ConfigError: If no cluster is configured.
+        Exception: What ended although it must not; the process ends with it, to be started anew.
+    """
+    if not logging.getLogger().handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(JsonFormatter())
+        logging.basicConfig(level=level, handlers=[handler])
+    asyncio.run(_main(operators, options))
+
+
+async def _main(operators: tuple[Operator[Any], ...], options: Options | None) -> None:
+    from ocf.cluster.apiserver import ApiServerCluster
+
+    async with await ApiServerCluster.connect() as cluster:
+        await run(cluster, *operators, options=options)
+
+
+@contextmanager
+def _one_alone() -> Iterator[None]:
+    """Raise an error that came alone as what it is, and not as a group of one."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is group:
+            raise
+        raise error from error.__cause__
+
+
+async def _stop_at(event: asyncio.Event, process: Process) -> None:
+    await event.wait()
+    process.stop()

@@ -1,0 +1,197 @@
+"""An operator of shops, on the embedded cluster, in virtual time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Final
+
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from ocf import component
+from ocf.cluster import Cluster, PatchType, Request, Verb
+from ocf.cluster.cached import Pace
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.component import Component, ReconcileContext
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap, service
+from ocf.runtime.crds import Version, crd
+from ocf.runtime.operator import Operator, Options, Outcome, OwnerType, Process, running
+from ocf.runtime.work import Exponential
+from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
+
+NAMESPACE: Final = "town"
+SECOND: Final = timedelta(seconds=1)
+
+
+class ShopSpec(BaseModel):
+    motto: str = "open"
+    guide: str = ""
+
+
+class ShopStatus(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+    visits: int = 0
+
+
+class Shop(BaseModel):
+    spec: ShopSpec = ShopSpec()
+    status: ShopStatus | None = None
+    metadata: dict[str, Any] = {}
+
+
+DEFINITION: Final = crd("example.com", Version("v1", Shop))
+SHOPS: Final = OwnerType.of(DEFINITION, Shop)
+
+
+def key_of(name: str = "corner") -> ObjectKey:
+    return ObjectKey("example.com/v1", "Shop", name, NAMESPACE)
+
+
+def settings_of(name: str = "corner") -> ObjectKey:
+    return ObjectKey("v1", "ConfigMap", f"{name}-settings", NAMESPACE)
+
+
+def shop(name: str = "corner", **spec: Any) -> Manifest:
+    metadata = {"name": name, "namespace": NAMESPACE}
+    return {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": spec}
+
+
+def components_of(owner: Shop, *, motto: str = "") -> Component:
+    """Return a component of two objects, both made from the shop."""
+    name = owner.metadata["name"]
+
+    def named(api_version: str, kind: str, suffix: str, **content: Any) -> Manifest:
+        metadata = {"name": f"{name}-{suffix}", "namespace": NAMESPACE}
+        return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
+
+    settings = named("v1", "ConfigMap", "settings", data={"motto": motto or owner.spec.motto})
+    ports = [{"name": "http", "port": 80}]
+    front = named("v1", "Service", "front", spec={"selector": {"shop": name}, "ports": ports})
+    return (
+        component.Builder("web", condition_type="WebReady")
+        .with_resource(configmap.Builder(settings).build())
+        .with_resource(service.Builder(front).build())
+        .build()
+    )
+
+
+class Gateway(InterceptingCluster):
+    """The way to the cluster: it counts, and does what a test wants to requests."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.requests: list[Request] = []
+        self.meddle: Callable[[Request], Awaitable[None]] | None = None
+
+    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        self.requests.append(request)
+        if self.meddle is not None:
+            await self.meddle(request)
+        return await send()
+
+    @property
+    def writes(self) -> list[tuple[Verb, str]]:
+        """Verb and kind of every write."""
+        return [(request.verb, request.kind) for request in self.requests if not request.verb.is_read]
+
+
+@dataclass
+class Stage:
+    """Where a test plays: the cluster behind, the gateway of the operator to it, and what its passes did."""
+
+    cluster: EmbeddedCluster
+    gateway: Gateway
+    clock: LoopClock
+    passes: list[tuple[str, float]] = field(default_factory=list)
+    outcomes: list[Outcome] = field(default_factory=list)
+    at_once: int = 0
+    most_at_once: int = 0
+    before: Callable[[Shop, ReconcileContext], Awaitable[object]] | None = None
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def times(self) -> list[float]:
+        """When passes began."""
+        return [at for _, at in self.passes]
+
+    async def components(self, owner: Shop, context: ReconcileContext) -> Component:
+        name = owner.metadata["name"]
+        self.passes.append((name, now()))
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        try:
+            if self.before is not None:
+                await self.before(owner, context)
+        finally:
+            self.at_once -= 1
+        return components_of(owner)
+
+    def report(self, context: ReconcileContext, owner: Shop, outcome: Outcome) -> None:
+        self.outcomes.append(outcome)
+        context.status["motto"] = owner.spec.motto
+
+    def operator(self, **changed: Any) -> Operator[Shop]:
+        given: dict[str, Any] = {
+            "name": "shops",
+            "owner": SHOPS,
+            "components": self.components,
+            "delays": Exponential(SECOND, 64 * SECOND, jitter=0),
+            "resync": None,
+        }
+        return Operator(**{**given, **self.settings, **changed})
+
+    def options(self, **changed: Any) -> Options:
+        given: dict[str, Any] = {
+            "listen": None,
+            "clock": self.clock,
+            "chance": lambda: 0.5,
+            "pace": Pace(silence=1e9, relist_every=1e9, monotonic=now, chance=lambda: 0.0),
+        }
+        return Options(**{**given, **changed})
+
+    @asynccontextmanager
+    async def operating(self, *, options: dict[str, Any] | None = None, **changed: Any) -> AsyncIterator[Process]:
+        given = self.options(**(options or {}))
+        async with running(self.gateway, self.operator(**changed), options=given) as process:
+            await asyncio.sleep(5)
+            yield process
+
+    async def edit(self, key: ObjectKey, patch: Manifest) -> Manifest:
+        return await self.cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="kubectl")
+
+    async def create(self, manifest: Manifest) -> Manifest:
+        return await self.cluster.create(manifest, field_manager="kubectl")
+
+    def forget(self) -> None:
+        """Forget what happened so far."""
+        self.passes.clear()
+        self.gateway.requests.clear()
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+Play = Callable[[Callable[[Stage], Coroutine[Any, Any, None]]], None]
+
+
+@pytest.fixture
+def play() -> Play:
+    """Run a test on a new stage, in virtual time."""
+
+    def run(test: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
+        async def on_stage() -> None:
+            clock = LoopClock()
+            cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
+            await cluster.apply(DEFINITION, field_manager="setup")
+            await test(Stage(cluster, Gateway(cluster), clock))
+
+        run_in_virtual_time(on_stage())
+
+    return run
