@@ -24,10 +24,13 @@ CONTROLLERS = (
 @pytest.fixture(scope="session")
 def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
     """Give a control plane that knows caches, and on which controllers run: one of its own, for they act everywhere."""
-    with ControlPlane(envtest_programs) as plane, plane.controllers(*CONTROLLERS):
+    with ControlPlane(envtest_programs) as plane:
         for one in (definition(), MONITORS):
             plane.kubectl("create", "-f", "-", stdin=dump_document(one))
-        yield plane
+            plane.kubectl("wait", "--for=condition=Established", f"crd/{one['metadata']['name']}")
+        # The garbage collector looks for new kinds twice a minute, so it begins after them.
+        with plane.controllers(*CONTROLLERS):
+            yield plane
 
 
 @pytest.fixture(params=["embedded", "envtest"])

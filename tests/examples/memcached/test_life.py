@@ -8,7 +8,6 @@ from ocf.objects import Manifest
 from tests.examples.memcached.worlds import World
 
 HPA = "HorizontalPodAutoscaler"
-CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization"}}}
 
 
 def cpu(percent: int) -> Manifest:

@@ -154,6 +154,14 @@ class World:
             return False
         return True
 
+    async def gone(self, kind: str) -> None:
+        """Wait until there is no object of a kind: a real garbage collector takes its time."""
+        api_version = APIS[kind]
+        async with asyncio.timeout(_PATIENCE):
+            while (found := await self.cluster.list(api_version, kind, namespace=self.namespace)).items:
+                since = found.resource_version
+                await anext(self.cluster.watch(api_version, kind, namespace=self.namespace, resource_version=since))
+
     async def replicas(self) -> int:
         return int((await self.get("Deployment"))["spec"]["replicas"])
 
