@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from ocf.objects import Manifest
 from ocf.runtime.admission.declaring import Operation, Step, Webhook, Webhooks
@@ -49,6 +50,11 @@ class Url:
     """
 
     base: str
+
+    @property
+    def host(self) -> str:
+        """The name or address that the server's certificate must be for."""
+        return urlsplit(self.base).hostname or ""
 
     def client_config(self, path: str) -> dict[str, Any]:
         """Return where a path of the server is."""

@@ -1,0 +1,193 @@
+"""`serving`: the server of the webhooks, over TLS.
+
+A connection keeps the certificate with which it began, and a new one gets what is shown then. So a renewal closes
+nothing and refuses nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, suppress
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.concepts import Clock, SystemClock, format_time
+from ocf.errors import ConfigError, OcfError
+from ocf.runtime.admission.contexts import Front
+from ocf.runtime.admission.declaring import Webhooks
+from ocf.runtime.admission.offers import Certificates, Offer
+from ocf.runtime.admission.reviewing import refusal, review
+
+if TYPE_CHECKING:
+    from aiohttp import web
+
+__all__ = ["Server", "serving"]
+
+_log: Final = logging.getLogger(__name__)
+
+_PORT: Final = 9443
+# An API server takes requests of up to 3 MB; a review holds the object twice.
+_LONGEST_BODY: Final = 7 * 1024 * 1024
+# API servers keep idle connections for 90 seconds. Who closes first must be them: a request that meets a closing
+# connection fails.
+_KEPT_ALIVE: Final = 120.0
+_WORKERS: Final = 4
+_SHARE: Final = 0.9  # of the time an API server waits, so that the answer still arrives
+
+
+class Server:
+    """A running server of webhooks.
+
+    Args:
+        webhooks: What it answers for.
+        certificates: Where its certificate comes from.
+        clock: What time it is.
+        offer: What it shows.
+    """
+
+    def __init__(self, webhooks: Webhooks, certificates: Certificates, clock: Clock, offer: Offer) -> None:
+        self.front: Final = Front(offer.pair)
+        self.url = ""
+        self._webhooks = webhooks
+        self._certificates = certificates
+        self._clock = clock
+        self._offer = offer
+        self._workers = ThreadPoolExecutor(_WORKERS, "admission")
+
+    def problem(self) -> str:
+        """Say why API servers cannot have their questions answered; empty if they can. A check for `/readyz`."""
+        pair = self._offer.pair
+        if not pair.is_usable(self._clock.now()):
+            window = f"from {format_time(pair.not_before)} to {format_time(pair.not_after)}"
+            return f"the certificate is valid {window}, and it is {format_time(self._clock.now())}"
+        return self._offer.problem
+
+    async def refresh(self) -> None:
+        """Show what the certificates offer now; what cannot be had is logged, and nothing changes."""
+        try:
+            offer = await self._certificates.refresh()
+            self.front.show(offer.pair)
+        except Exception as error:  # noqa: BLE001 (whatever happens, what is shown is shown on)
+            _log.warning("the certificate of the webhooks is not renewed: %s", _worded(error))
+            return
+        self._offer = offer
+
+    async def run(self) -> None:
+        """Refresh again and again, until cancelled."""
+        while True:
+            await asyncio.sleep(self._certificates.interval.total_seconds())
+            await self.refresh()
+
+    async def answer(self, request: web.Request) -> web.Response:
+        """Answer an AdmissionReview."""
+        from aiohttp import web
+
+        found = self._webhooks.at(request.path)
+        if found is None:
+            raise web.HTTPNotFound(text=f"there is no webhook at {request.path}\n")
+        seconds = self._webhooks.timeout.total_seconds() * _SHARE
+        uid = ""
+        try:
+            async with asyncio.timeout(seconds):
+                question = _question(await request.read())
+                uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
+                loop = asyncio.get_running_loop()
+                return web.json_response(await loop.run_in_executor(self._workers, review, *found, question))
+        except TimeoutError:
+            webhook, step = found
+            text = f"{webhook.name(step)} did not answer within {seconds:g} seconds"
+            return web.json_response(refusal(uid, 504, "Timeout", text))
+
+    async def readiness(self, _: web.Request) -> web.Response:
+        """Answer whether the webhooks can be asked."""
+        from aiohttp import web
+
+        problem = self.problem()
+        return web.Response(status=500, text=f"{problem}\n") if problem else web.Response(text="ok")
+
+    def close(self) -> None:
+        """Let go of what was started."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+
+@asynccontextmanager
+async def serving(
+    webhooks: Webhooks,
+    *,
+    certificates: Certificates,
+    host: str = "0.0.0.0",  # noqa: S104 (API servers come from outside of the pod)
+    port: int = _PORT,
+    clock: Clock | None = None,
+) -> AsyncIterator[Server]:
+    """Serve webhooks for as long as the block runs, and keep the server's certificate.
+
+    `/readyz` says whether API servers can get answers: the certificate is valid, and in self-managed mode trusted.
+
+    Args:
+        webhooks: What to answer for.
+        certificates: Where the certificate comes from: `FileCertificates` or `SecretCertificates`.
+        host: The address to listen on.
+        port: The port to listen on; 0 takes any that is free.
+        clock: What time it is; the machine's by default.
+
+    Yields:
+        The server: its `url`, and `problem`, a check for the operator's own `/readyz`.
+
+    Raises:
+        ConfigError: If there is no certificate, or the address cannot be listened on.
+        ApiError: If the certificate is kept in a cluster that cannot be asked.
+    """
+    from aiohttp import web
+
+    server = Server(webhooks, certificates, clock or SystemClock(), await certificates.refresh())
+    app = web.Application(client_max_size=_LONGEST_BODY)
+    app.router.add_get("/readyz", server.readiness)
+    app.router.add_post("/{path:.*}", server.answer)
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        handle_signals=False,
+        keepalive_timeout=_KEPT_ALIVE,
+        shutdown_timeout=webhooks.timeout.total_seconds(),
+    )
+    await runner.setup()
+    refreshing = asyncio.create_task(server.run())
+    try:
+        server.url = await _listen(runner, server.front, host, port)
+        yield server
+    finally:
+        refreshing.cancel()
+        with suppress(asyncio.CancelledError):
+            await refreshing
+        await runner.cleanup()
+        server.close()
+
+
+async def _listen(runner: web.AppRunner, front: Front, host: str, port: int) -> str:
+    from aiohttp import web
+
+    try:
+        await web.TCPSite(runner, host, port, ssl_context=front.context).start()
+    except OSError as error:
+        raise ConfigError(f"webhooks: {host}:{port} cannot be listened on: {error.strerror or error}") from error
+    address: tuple[Any, ...] = runner.addresses[0]
+    return f"https://{address[0]}:{address[1]}"
+
+
+def _question(body: bytes) -> dict[str, Any]:
+    from aiohttp import web
+
+    try:
+        question = json.loads(body)
+    except (ValueError, RecursionError):
+        question = None
+    if not isinstance(question, dict):
+        raise web.HTTPBadRequest(text="the body is no AdmissionReview\n")
+    return question
+
+
+def _worded(error: Exception) -> str:
+    return str(error) if isinstance(error, OcfError) else type(error).__name__
