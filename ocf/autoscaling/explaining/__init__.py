@@ -1,26 +1,41 @@
-"""Why a decision is what it is, what would have to change for another one, and what is left open if the history is."""
+"""Why a decision is what it is, what would have to change for another one, and what is left open if the history is.
 
-from ocf.autoscaling.explaining.bounds import Bounds, Known, Range, bounds, compatible_histories, last_recommendation
+`explain` asks the algorithm; `sections`, `drawn` and `plain` tell what it found, to people and to programs.
+"""
+
+from ocf.autoscaling.explaining.bounds import Bounds, Known, Range, bounds, compatible_histories
+from ocf.autoscaling.explaining.explanation import Explanation, explain, explain_unknown
 from ocf.autoscaling.explaining.holding import Budget, Hold, Release, Return, budgets, first_release, hold_of
 from ocf.autoscaling.explaining.levers import Block, Lever, Span, levers, with_total
+from ocf.autoscaling.explaining.plain import plain
+from ocf.autoscaling.explaining.timeline import Timeline, drawn, timeline
+from ocf.autoscaling.explaining.words import Section, sections
 
 __all__ = [
     "Block",
     "Bounds",
     "Budget",
+    "Explanation",
     "Hold",
     "Known",
     "Lever",
     "Range",
     "Release",
     "Return",
+    "Section",
     "Span",
+    "Timeline",
     "bounds",
     "budgets",
     "compatible_histories",
+    "drawn",
+    "explain",
+    "explain_unknown",
     "first_release",
     "hold_of",
-    "last_recommendation",
     "levers",
+    "plain",
+    "sections",
+    "timeline",
     "with_total",
 ]

@@ -30,7 +30,7 @@ from ocf.autoscaling.algorithm import (
     downscale_window,
 )
 
-__all__ = ["Bounds", "Known", "Range", "bounds", "compatible_histories", "last_recommendation"]
+__all__ = ["Bounds", "Known", "Range", "bounds", "compatible_histories"]
 
 _MOST: Final = 2**31 - 1
 _JUST: Final = timedelta(microseconds=1)
@@ -76,6 +76,9 @@ class Bounds(NamedTuple):
         high: A decision with the most.
         high_history: What would have to be remembered for that.
         unknown: What is not known and matters, in words.
+        since: Since when everything is known; what a history says of the time before is made up.
+        histories: The extremes of everything that is possible.
+        changed: When the size was last changed by an amount that is not known; None if it never was.
     """
 
     low: Decision
@@ -83,6 +86,9 @@ class Bounds(NamedTuple):
     high: Decision
     high_history: History
     unknown: tuple[str, ...]
+    since: datetime
+    histories: tuple[History, ...]
+    changed: datetime | None
 
     @property
     def exact(self) -> bool:
@@ -116,29 +122,15 @@ def bounds(snapshot: Snapshot, known: Known, *, settings: Settings, now: datetim
     Returns:
         The fewest and the most replicas that may result, each with a history that leads there.
     """
-    found = [
-        (decide(snapshot, history, settings=settings, now=now), history)
-        for history in compatible_histories(snapshot, known, settings=settings)
-    ]
+    histories = tuple(dict.fromkeys(compatible_histories(snapshot, known, settings=settings)))
+    found = [(decide(snapshot, history, settings=settings, now=now), history) for history in histories]
     low, high = min(found, key=_desired), max(found, key=_desired)
-    return Bounds(*low, *high, tuple(_unknown(snapshot.autoscaler, known, settings, now)))
+    unknown = tuple(_unknown(snapshot.autoscaler, known, settings, now))
+    return Bounds(*low, *high, unknown, known.since, histories, known.status.last_scale_time)
 
 
 def _desired(pair: tuple[Decision, History]) -> int:
     return pair[0].desired
-
-
-def last_recommendation(snapshot: Snapshot, status: Status) -> Range | None:
-    """Tell what the round recommended that left a status.
-
-    Args:
-        snapshot: What is seen now; its autoscaler counts.
-        status: The status.
-
-    Returns:
-        Between what it lies; None if the status does not say.
-    """
-    return _facts(snapshot.autoscaler, status).wanted
 
 
 def compatible_histories(snapshot: Snapshot, known: Known, *, settings: Settings) -> Iterator[History]:

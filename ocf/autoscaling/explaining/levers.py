@@ -6,7 +6,7 @@ surge pod is enough). So the values are cut there, and each piece is halved unti
 value with a consequence lie next to each other.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from itertools import pairwise
@@ -20,6 +20,7 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
     Unavailable,
     decide,
+    normalized,
 )
 from ocf.autoscaling.explaining.holding import Release, first_release
 
@@ -100,16 +101,23 @@ class Lever(NamedTuple):
 
 
 def levers(
-    snapshot: Snapshot, history: History, *, settings: Settings, now: datetime, decision: Decision
+    snapshot: Snapshot,
+    histories: Sequence[History],
+    *,
+    settings: Settings,
+    now: datetime,
+    decision: Decision,
+    most: bool = False,
 ) -> Iterator[Lever]:
     """Find out for each metric that made a proposal what it would have to be to change something now.
 
     Args:
         snapshot: What was seen.
-        history: What is remembered.
+        histories: What is remembered; several if it is one of these, and nobody knows which.
         settings: The controller's settings.
         now: The instant of the round.
         decision: What was decided on these.
+        most: Of several histories, the one with the most replicas counts for each value, or else that with the fewest.
 
     Yields:
         One per metric that made a proposal; none where the metrics had no say.
@@ -117,7 +125,8 @@ def levers(
     found = decision.trace.combination
     for position, outcome in enumerate(found.outcomes if found is not None else ()):
         if isinstance(outcome.result, Calculation):
-            yield _Probe(snapshot, history, settings, now, position, outcome.result).lever()
+            ask = _Asked(snapshot, histories, settings, now, most=most)
+            yield _Probe(ask, position, outcome.result).lever()
 
 
 def with_total(snapshot: Snapshot, position: int, carriers: tuple[str, ...], total: int) -> Snapshot:
@@ -152,29 +161,54 @@ def _carriers(snapshot: Snapshot, position: int, calculated: Calculation) -> tup
     return tuple(name for name in reading if name not in dropped)
 
 
-class _Probe:
-    """Asks the algorithm what results from other values of one metric."""
+class _Asked:
+    """The algorithm, asked about a snapshot with one history or several."""
 
-    def __init__(  # noqa: PLR0917 (what a round is made of, and which metric of it is asked about)
-        self,
-        snapshot: Snapshot,
-        history: History,
-        settings: Settings,
-        now: datetime,
-        position: int,
-        calculated: Calculation,
+    def __init__(
+        self, snapshot: Snapshot, histories: Sequence[History], settings: Settings, now: datetime, *, most: bool
     ) -> None:
-        self._snapshot, self._history, self._settings, self._now = snapshot, history, settings, now
+        self.snapshot, self.settings = snapshot, settings
+        self._histories, self._now, self._most = tuple(dict.fromkeys(histories)), now, most
+
+    def about(self, seen: Snapshot) -> tuple[Decision, History]:
+        """Return the extreme decision, and the history that leads to it."""
+        first = self._decided(seen, self._histories[0])
+        trace = first.trace
+        if len(self._histories) == 1 or trace.stabilization is None or not trace.current:
+            return first, self._histories[0]
+        # Histories matter only after the metrics, so these are computed once.
+        wanted, current, sign = trace.stabilization.wanted, trace.current, 1 if self._most else -1
+
+        def reached(history: History) -> int:
+            started = history.started(current, self._now)
+            autoscaler, settings = seen.autoscaler, self.settings
+            held = normalized(autoscaler, current, wanted, started, settings=settings, now=self._now)
+            return sign * held[1].replicas
+
+        extreme = max(self._histories, key=reached)
+        return self._decided(seen, extreme), extreme
+
+    def _decided(self, seen: Snapshot, history: History) -> Decision:
+        return decide(seen, history, settings=self.settings, now=self._now)
+
+
+class _Probe:
+    """Asks what results from other values of one metric."""
+
+    def __init__(self, asked: _Asked, position: int, calculated: Calculation) -> None:
+        self._asked, self._snapshot = asked, asked.snapshot
         self._position, self._calculated = position, calculated
-        self._carriers = _carriers(snapshot, position, calculated)
-        self._known: dict[int, Decision] = {}
+        self._carriers = _carriers(asked.snapshot, position, calculated)
+        self._known: dict[int, tuple[Decision, History]] = {}
+
+    def _about(self, total: int) -> tuple[Decision, History]:
+        if total not in self._known:
+            self._known[total] = self._asked.about(with_total(self._snapshot, self._position, self._carriers, total))
+        return self._known[total]
 
     def decision(self, total: int) -> Decision:
         """Return what would be decided."""
-        if total not in self._known:
-            seen = with_total(self._snapshot, self._position, self._carriers, total)
-            self._known[total] = decide(seen, self._history, settings=self._settings, now=self._now)
-        return self._known[total]
+        return self._about(total)[0]
 
     def replicas(self, total: int) -> int:
         return self.decision(total).desired
@@ -273,8 +307,8 @@ class _Probe:
         return _first(low, high, lambda total: self.change(total) != same)
 
     def _block(self, total: int) -> Block:
-        decision = self.decision(total)
-        return Block(decision, first_release(decision, self._history, self._settings))
+        decision, history = self._about(total)
+        return Block(decision, first_release(decision, history, self._asked.settings))
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:

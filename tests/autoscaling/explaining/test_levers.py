@@ -98,7 +98,7 @@ def _reading(kind: str, pods: list[Pod]) -> st.SearchStrategy[Reading]:
 
 def found(snapshot: Snapshot, history: History, settings: Settings) -> list[Lever]:
     decision = decide(snapshot, history, settings=settings, now=NOON)
-    return list(levers(snapshot, history, settings=settings, now=NOON, decision=decision))
+    return list(levers(snapshot, (history,), settings=settings, now=NOON, decision=decision))
 
 
 @given(situation=situations(), tolerance=st.sampled_from([0.0, 0.1, 0.3]))
