@@ -1,15 +1,18 @@
-"""One recorder in front of several, so that a pass is counted and told of at once."""
+"""Recorders made of recorders: several behind one, and one that is told events in other words."""
 
 import logging
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from ocf.concepts import Attempt, Event, Recorder
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["combined"]
+__all__ = ["Words", "combined", "worded"]
 
 _log: Final = logging.getLogger(__name__)
+
+Words: TypeAlias = Callable[[Event], Event | None]
+"""Puts an event into an operator's own words; None keeps it to itself."""
 
 
 class _Combined:
@@ -52,3 +55,40 @@ def combined(*recorders: Recorder) -> Recorder:
         >>> combined(Silence(), Silence()).observed(ObjectKey("example.com/v1", "Shop", "corner", "town"), [])
     """
     return _Combined(recorders)
+
+
+class _Worded:
+    """Hands everything on, events in other words."""
+
+    def __init__(self, recorder: Recorder, words: Words) -> None:
+        self._recorder = recorder
+        self._words = words
+
+    def attempted(self, attempt: Attempt) -> None:
+        self._recorder.attempted(attempt)
+
+    def happened(self, event: Event) -> None:
+        said = self._words(event)
+        if said is not None:
+            self._recorder.happened(said)
+
+    def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
+        self._recorder.observed(owner, conditions)
+
+
+def worded(recorder: Recorder, words: Words) -> Recorder:
+    """Tell a recorder events in other words: users of an operator may know it by its reasons and notes.
+
+    Args:
+        recorder: The recorder.
+        words: Returns the event as it is told; None tells nothing.
+
+    Returns:
+        The one to hand to `reconciling`.
+
+    Example:
+        >>> from dataclasses import replace
+        >>> from ocf.concepts import Silence
+        >>> brief = worded(Silence(), lambda event: replace(event, note=event.resource.name))
+    """
+    return _Worded(recorder, words)

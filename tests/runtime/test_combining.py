@@ -1,12 +1,13 @@
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ocf.concepts import Attempt, Event, Silence
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime import combined
+from ocf.runtime import combined, worded
 
 
 class Notes:
@@ -50,3 +51,14 @@ def test_a_broken_recorder_harms_nobody(event: Callable[..., Event], caplog: pyt
 
 def test_none_at_all_keeps_nothing(event: Callable[..., Event]) -> None:
     combined().happened(event())
+
+
+def test_other_words_for_events_and_none_for_some(attempt: Callable[..., Attempt], event: Callable[..., Event]) -> None:
+    notes = Notes()
+    recorder = worded(notes, lambda one: replace(one, note="said") if one.reason == "Kept" else None)
+    recorder.happened(event())
+    recorder.happened(event(reason="Kept"))
+    recorder.attempted(attempt())
+    recorder.observed(event().owner, [])
+
+    assert notes.taken == [event(reason="Kept", note="said"), attempt(), (event().owner, [])]

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ocf.component import Component, Departure, ReconcileContext, Result
+    from ocf.concepts import Recorder
     from ocf.runtime.admission import Webhook
+    from ocf.runtime.combining import Words
 
 __all__ = ["Components", "Kind", "Operator", "Outcome", "OwnerType", "Report", "Watch"]
 
@@ -185,6 +187,9 @@ class Operator(Generic[O]):
         delays: How long an owner waits after a pass that failed.
         limit: How long a pass may take; it has failed then.
         resync: How often all owners are looked at although nothing happened; None for never.
+        words: Puts events into the operator's own words; None posts them as they are.
+        recorders: Are told what passes do, besides those that count and post.
+        gone: Is told the owners that are gone, so that what is kept of them can go too.
 
     Raises:
         BuildError: If a setting is out of range.
@@ -204,6 +209,9 @@ class Operator(Generic[O]):
     delays: Delays = _DELAYS
     limit: timedelta = _LIMIT
     resync: timedelta | None = _RESYNC
+    words: Words | None = None
+    recorders: Sequence[Recorder] = ()
+    gone: Callable[[ObjectKey], object] | None = None
 
     def __post_init__(self) -> None:
         problems = []

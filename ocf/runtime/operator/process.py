@@ -11,13 +11,13 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster.cached import CachedCluster
-from ocf.concepts import Recorder
 from ocf.errors import ApiError, BuildError, LeaseLostError
 from ocf.objects import ObjectKey
-from ocf.runtime.combining import combined
+from ocf.runtime.combining import combined, worded
 from ocf.runtime.endpoints import Endpoints, serving
 from ocf.runtime.events import posting
 from ocf.runtime.leader import leading
@@ -192,19 +192,20 @@ class Process:
     async def _controller(
         self, operator: Operator[Any], cache: CachedCluster, cluster: Cluster, stack: AsyncExitStack
     ) -> Controller:
-        recorders: list[Recorder] = []
-        forget: Callable[[ObjectKey], object] = _remember_nothing
+        recorders = [*operator.recorders]
+        forgetting = [operator.gone] if operator.gone is not None else []
         if self._counts is not None:
             counting = self._counts.recorder(operator.name)
             recorders.append(counting)
-            forget = counting.remove_conditions_for
+            forgetting.append(counting.remove_conditions_for)
         if self._options.events:
             poster = posting(cluster, controller=operator.controller, clock=self._options.clock)
-            recorders.append(await stack.enter_async_context(poster))
+            posted = await stack.enter_async_context(poster)
+            recorders.append(worded(posted, operator.words) if operator.words is not None else posted)
         means = Means(
             clock=self._options.clock,
             recorder=combined(*recorders),
-            forget=forget,
+            forget=partial(_forget, forgetting),
             namespaces=tuple(self._options.namespaces),
             metrics=self._counts.queues if self._counts is not None else None,
             chance=self._options.chance,
@@ -229,8 +230,10 @@ class _Counts:
         return self._first.for_controller(name)
 
 
-def _remember_nothing(_: ObjectKey) -> None:
-    """Have nothing to forget."""
+def _forget(forgetting: Sequence[Callable[[ObjectKey], object]], owner: ObjectKey) -> None:
+    """Tell all who keep something of an owner that it is gone."""
+    for forget in forgetting:
+        forget(owner)
 
 
 async def _revive(cache: CachedCluster) -> None:

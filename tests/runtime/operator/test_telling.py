@@ -1,0 +1,53 @@
+"""Who is told what an operator does: recorders of its own, events in its own words, and who keeps things of owners."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from ocf.concepts import Attempt, Event, Silence
+from ocf.objects import ObjectKey
+
+from .conftest import NAMESPACE, Play, Stage, key_of, shop
+
+
+class Attempts(Silence):
+    def __init__(self) -> None:
+        self.taken: list[str] = []
+
+    def attempted(self, attempt: Attempt) -> None:
+        self.taken.append(f"{attempt.resource.kind} {attempt.why}")
+
+
+def brief(event: Event) -> Event | None:
+    """Tell of Services only."""
+    return replace(event, reason="Made", note=event.resource.name) if event.resource.kind == "Service" else None
+
+
+def test_recorders_of_its_own_are_told_of_every_attempt(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        attempts = Attempts()
+        async with stage.operating(recorders=[attempts], words=brief):
+            await stage.create(shop())
+            await asyncio.sleep(10)
+        events = (await stage.cluster.list("events.k8s.io/v1", "Event", namespace=NAMESPACE)).items
+
+        assert attempts.taken == ["ConfigMap absent", "Service absent"]
+        assert [(event["reason"], event["note"]) for event in events] == [("Made", "corner-front")]
+
+    play(test)
+
+
+def test_who_keeps_things_of_owners_is_told_that_one_is_gone(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        gone: list[ObjectKey] = []
+        async with stage.operating(gone=gone.append):
+            await stage.create(shop())
+            await asyncio.sleep(10)
+            before = list(gone)
+            await stage.cluster.delete(key_of())
+            await asyncio.sleep(10)
+
+        assert (before, set(gone)) == ([], {key_of()})
+
+    play(test)
