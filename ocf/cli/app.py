@@ -18,7 +18,7 @@ from typer.main import get_command
 
 __all__ = ["app"]
 
-_COMMANDS: Final = ("validate", "default", "preview", "diff", "serve", "version")
+_COMMANDS: Final = ("validate", "default", "preview", "diff", "serve", "dev", "version")
 """The commands in the order of the overview; each is the function of its name in the module of its name."""
 
 _ANY_NUMBER: Final = -1

@@ -1,0 +1,140 @@
+"""`ocf dev`: an operator at work on an embedded API server, until it is stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Final
+
+import typer
+
+from ocf.cli.options import Traceback
+from ocf.cli.serving import Kubeconfig, Port, ServeOutput, Telling, asked_to_stop, kubeconfig_of, read_manifests, tell
+from ocf.cli.showing import failing
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.objects import Manifest
+    from ocf.runtime.operator import Operator, Process
+
+__all__ = ["dev"]
+
+_MANAGER: Final = "ocf-dev"
+_HOST: Final = "127.0.0.1"
+_HOME: Final = "kube-system"
+"""Where the certificate of the webhooks is kept: out of the reader's way."""
+
+
+def dev(  # noqa: PLR0913 (each is an option of the command line)
+    target: Annotated[
+        str,
+        typer.Argument(metavar="MODULE[:NAME]", help="Where the operator is: shop.operator, shop/operator.py or shop."),
+    ],
+    *,
+    apply: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Manifests to begin with, as kubectl applies; repeatable.")
+    ] = None,
+    crd: Annotated[
+        list[Path] | None, typer.Option(metavar="FILE", help="Further CustomResourceDefinitions; repeatable.")
+    ] = None,
+    rollouts: Annotated[
+        bool, typer.Option("--rollouts", help="Report every workload as rolled out, as if its pods ran.")
+    ] = False,
+    port: Port = 0,
+    kubeconfig: Kubeconfig = None,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what the operator does.")] = False,
+    output: Telling = ServeOutput.TEXT,
+    traceback: Traceback = False,
+) -> None:
+    """Run an operator against an embedded Kubernetes API on this machine, to be played with.
+
+    Its definitions are applied and its webhooks are registered; kubectl and any other client can use the API. There are
+    no other controllers, so no pod ever runs. It ends with Ctrl-C, and everything in it is gone.
+    """
+    logging.basicConfig(
+        level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
+    )
+    with failing(traceback=traceback):
+        asyncio.run(_dev(target, [*(crd or ())], [*(apply or ())], _Place(port, kubeconfig, output), rollouts=rollouts))
+
+
+class _Place:
+    """Where the API is, and how that is told."""
+
+    def __init__(self, port: int, kubeconfig: Path | None, output: ServeOutput) -> None:
+        self.port = port
+        self.kubeconfig = kubeconfig
+        self.output = output
+
+
+async def _dev(target: str, crds: Sequence[Path], files: Sequence[Path], place: _Place, *, rollouts: bool) -> None:
+    from ocf.cli.operators import load_operator
+    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.cluster.embedded.http import load_manifests, serving
+
+    operator = load_operator(target)
+    manifests = list(read_manifests(files))
+    embedded = EmbeddedCluster()
+    definitions = [*_definitions(operator), *read_manifests(crds)]
+    await load_manifests(embedded, definitions, field_manager=_MANAGER)
+    stopped = asked_to_stop()
+    async with (
+        serving(embedded, port=place.port) as server,
+        kubeconfig_of(server, place.kubeconfig) as path,
+        _working(operator, path, rollouts=rollouts) as process,
+    ):
+        await load_manifests(embedded, manifests, field_manager=_MANAGER)
+        tell(server, path, place.output)
+        if place.output is ServeOutput.TEXT:
+            _tell_operator(operator, process)
+        await stopped.wait()
+
+
+def _definitions(operator: Operator[Any]) -> list[Manifest]:
+    own = [operator.owner.definition] if operator.owner.definition is not None else []
+    return [*own, *operator.definitions]
+
+
+@asynccontextmanager
+async def _working(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Process]:
+    """Have the operator work through the API as any client, with all that it needs."""
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.runtime.operator import Listen, Options, running
+    from ocf.testing import playing_rollouts
+
+    async with AsyncExitStack() as stack:
+        cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
+        await stack.enter_async_context(_admitting(operator, cluster))
+        if rollouts:
+            await stack.enter_async_context(playing_rollouts(cluster))
+        options = Options(listen=Listen(port=0, host=_HOST))
+        process = await stack.enter_async_context(running(cluster, operator, options=options))
+        await process.working()
+        yield process
+
+
+@asynccontextmanager
+async def _admitting(operator: Operator[Any], cluster: Cluster) -> AsyncIterator[None]:
+    """Serve the webhooks, if there are any, and have the API server ask them."""
+    if not operator.webhooks:
+        yield
+        return
+    from ocf.runtime.admission import SecretCertificates, Url, Webhooks, configurations, serving
+
+    webhooks = Webhooks(operator.name, operator.webhooks)
+    certificates = SecretCertificates(cluster, webhooks, Url(f"https://{_HOST}"), namespace=_HOME)
+    async with serving(webhooks, certificates=certificates, host=_HOST, port=0) as server:
+        for manifest in configurations(webhooks, Url(server.url)):
+            await cluster.create(manifest, field_manager=_MANAGER)
+        await server.refresh()  # writes into the configurations whom to trust
+        yield
+
+
+def _tell_operator(operator: Operator[Any], process: Process) -> None:
+    api_version, kind = operator.owner_kind
+    typer.echo(f"operator {operator.name} works on {kind} of {api_version}")
+    if process.endpoints is not None:
+        typer.echo(f"its metrics: {process.endpoints.url}/metrics")

@@ -1,0 +1,92 @@
+"""What commands share that serve a cluster: manifests to begin with, a kubeconfig, and an end when asked to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+import tempfile
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import asynccontextmanager
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+if TYPE_CHECKING:
+    from ocf.cluster.embedded.http import Server
+    from ocf.objects import Manifest
+
+__all__ = ["Kubeconfig", "Port", "ServeOutput", "Telling", "asked_to_stop", "kubeconfig_of", "read_manifests", "tell"]
+
+
+class ServeOutput(StrEnum):
+    """How the start is told."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+Port: TypeAlias = Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes a free one.")]
+Kubeconfig: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Where the kubeconfig is written; a temporary file by default.")
+]
+Telling: TypeAlias = Annotated[ServeOutput, typer.Option(help="For people, or one line for programs.")]
+
+
+def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
+    """Read all documents of some files.
+
+    Args:
+        files: Files of YAML or JSON documents.
+
+    Raises:
+        ConfigError: If one cannot be read; names it.
+    """
+    from ocf.errors import ConfigError, ManifestError
+    from ocf.objects import load_documents
+
+    for file in files:
+        try:
+            yield from load_documents(file.read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file} cannot be read: {getattr(error, 'strerror', None) or error}") from error
+        except ManifestError as error:
+            raise ConfigError(f"{file}: {error}") from error
+
+
+def asked_to_stop() -> asyncio.Event:
+    """Return what is set when somebody asks the process to end."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopped.set)
+    return stopped
+
+
+@asynccontextmanager
+async def kubeconfig_of(server: Server, path: Path | None) -> AsyncIterator[Path]:
+    """Write the kubeconfig while the block runs; what nobody named is removed afterwards."""
+    from ocf.cluster.embedded.http import write_kubeconfig
+
+    if path is not None:
+        write_kubeconfig(server.kubeconfig(), path)
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="ocf-serve-") as folder:
+        temporary = Path(folder) / "kubeconfig"
+        write_kubeconfig(server.kubeconfig(), temporary)
+        yield temporary
+
+
+def tell(server: Server, kubeconfig: Path, output: ServeOutput) -> None:
+    """Say where the server is and how to reach it."""
+    if output is ServeOutput.JSON:
+        found = {"url": server.url, "kubeconfig": str(kubeconfig.absolute()), "pid": os.getpid()}
+        typer.echo(json.dumps(found))
+        return
+    typer.echo(f"serving on {server.url}; Ctrl-C ends it")
+    typer.echo(f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}")

@@ -1,0 +1,242 @@
+"""`ocf dev` as a process: the operator works, its webhooks are asked, and all ends as it is asked to."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import aiohttp
+import pytest
+
+from ocf.cli.operators import load_operator
+from ocf.errors import ConfigError
+
+SHOP: Final = """
+from kubernetes.client import V1Condition
+from pydantic import BaseModel
+
+from ocf import component
+from ocf.primitives import deployment
+from ocf.runtime.admission import Webhook, invalid
+from ocf.runtime.crds import Version, crd
+from ocf.runtime.operator import Operator, OwnerType
+
+
+class Metadata(BaseModel):
+    name: str
+    namespace: str = ""
+
+
+class Spec(BaseModel):
+    branches: int | None = None
+
+
+class Status(BaseModel):
+    conditions: list[V1Condition] = []
+
+
+class Shop(BaseModel):
+    metadata: Metadata
+    spec: Spec = Spec()
+    status: Status | None = None
+
+
+def components(shop: Shop) -> component.Component:
+    base = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": shop.metadata.name, "namespace": shop.metadata.namespace},
+        "spec": {
+            "replicas": shop.spec.branches,
+            "selector": {"matchLabels": {"app": "shop"}},
+            "template": {
+                "metadata": {"labels": {"app": "shop"}},
+                "spec": {"containers": [{"name": "shop", "image": "shop:1"}]},
+            },
+        },
+    }
+    return component.Builder("web", condition_type="WebReady").with_resource(deployment.Builder(base).build()).build()
+
+
+def default(shop):
+    shop.spec.branches = shop.spec.branches or 3
+
+
+def judge(shop, old, operation):
+    if (shop.spec.branches or 0) > 9:
+        yield invalid("spec.branches", shop.spec.branches, "must be at most 9")
+
+
+DEFINITION = crd("example.com", Version("v1", Shop))
+WEBHOOK = Webhook.of(DEFINITION, Shop, defaulters=[default], validators=[judge])
+shops = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components, webhooks=[WEBHOOK])
+
+
+def made():
+    return shops
+
+
+def failing():
+    raise RuntimeError("no licence")
+"""
+CORNER: Final = "{apiVersion: example.com/v1, kind: Shop, metadata: {name: corner}}"
+SHOPS: Final = "/apis/example.com/v1/namespaces/default/shops"
+DEPLOYMENTS: Final = "/apis/apps/v1/namespaces/default/deployments"
+CONFIGURATION: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/shops"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Give a folder with an operator in it, as somebody at a terminal has it."""
+    (tmp_path / "dev_shop.py").write_text(SHOP)
+    (tmp_path / "dev_package").mkdir()
+    (tmp_path / "dev_package" / "__init__.py").write_text("")
+    (tmp_path / "dev_package" / "operator.py").write_text(SHOP)
+    (tmp_path / "dev_two.py").write_text(
+        f"{SHOP}\nothers = Operator(name='o', owner=shops.owner, components=components)"
+    )
+    (tmp_path / "dev_none.py").write_text("components = 1")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    before = set(sys.modules)
+    yield tmp_path
+    for name in {*sys.modules} - before:
+        if name.startswith("dev_"):
+            del sys.modules[name]
+
+
+@dataclass
+class Running:
+    """The process and what it said at its start."""
+
+    process: asyncio.subprocess.Process
+    said: dict[str, Any]
+    session: aiohttp.ClientSession
+
+    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        async with self.session.request(method, self.said["url"] + path, json=body) as answer:
+            return answer.status, await answer.json(content_type=None)
+
+    async def first(self, path: str) -> Any:
+        """Return the first object of a kind, as soon as there is one."""
+        url = f"{self.said['url']}{path}?watch=1"
+        async with self.session.get(url) as answer, asyncio.timeout(20):
+            return json.loads(await answer.content.readline())["object"]
+
+
+async def start(*arguments: str) -> asyncio.subprocess.Process:
+    pipe = asyncio.subprocess.PIPE
+    program = "from ocf.cli import main\nmain()"
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, "dev", *arguments, stdout=pipe, stderr=pipe, env=dict(os.environ)
+    )
+
+
+@asynccontextmanager
+async def dev(*arguments: str) -> AsyncIterator[Running]:
+    process = await start("--output", "json", *arguments)
+    try:
+        assert process.stdout is not None
+        line = await process.stdout.readline()
+        assert line, (await process.communicate())[1].decode()
+        async with aiohttp.ClientSession() as session:
+            yield Running(process, json.loads(line), session)
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await process.communicate()
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_the_operator_works_until_it_is_asked_to_end(folder: Path, number: signal.Signals) -> None:
+    (folder / "corner.yaml").write_text(CORNER)
+    async with dev("dev_shop", "--apply", "corner.yaml") as running:
+        deployment = await running.first(DEPLOYMENTS)
+        assert deployment["metadata"]["ownerReferences"][0]["name"] == "corner"
+        assert deployment["spec"]["replicas"] == 3, "the defaulting webhook was asked"
+        running.process.send_signal(number)
+        out, err = await running.process.communicate()
+    assert (running.process.returncode, out, err) == (0, b"", b"")
+
+
+@pytest.mark.usefixtures("folder")
+async def test_the_webhooks_are_asked() -> None:
+    async with dev("dev_package") as running:
+        shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "big"}, "spec": {"branches": 10}}
+        status, refusal = await running.ask("POST", SHOPS, shop)
+        assert status == 422
+        assert "spec.branches: Invalid value: 10: must be at most 9" in refusal["message"]
+        _, configuration = await running.ask("GET", CONFIGURATION)
+        assert configuration["webhooks"][0]["clientConfig"]["caBundle"]
+
+
+@pytest.mark.usefixtures("folder")
+async def test_rollouts_are_played_where_that_is_asked_for(folder: Path) -> None:
+    (folder / "corner.yaml").write_text(CORNER)
+    async with dev("dev_shop.py:made", "--rollouts", "--apply", "corner.yaml") as running:
+        url = f"{running.said['url']}{SHOPS}?watch=1"
+        async with running.session.get(url) as answer, asyncio.timeout(20):
+            async for line in answer.content:
+                conditions = (json.loads(line)["object"].get("status") or {}).get("conditions") or [{}]
+                if conditions[0].get("reason") == "Healthy":
+                    break
+
+
+@pytest.mark.usefixtures("folder")
+async def test_what_cannot_be_begins_nothing_and_says_why_in_one_line(folder: Path) -> None:
+    (folder / "broken.yaml").write_text("{apiVersion: example.com/v1, kind: Shop, metadata: {name: Corner}}")
+    process = await start("dev_shop", "--apply", "broken.yaml")
+    out, err = await process.communicate()
+
+    assert (process.returncode, out) == (2, b"")
+    assert err.decode().startswith("error: Shop Corner cannot be applied: ")
+    assert err.count(b"\n") == 1
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "target",
+    [
+        pytest.param("dev_shop", id="a module"),
+        pytest.param("dev_shop.py", id="a file"),
+        pytest.param("./dev_shop.py", id="a file, as shells complete it"),
+        pytest.param("dev_package", id="a package with a module operator"),
+        pytest.param("dev_package/", id="a folder"),
+        pytest.param("dev_package/operator.py", id="a file in a folder"),
+        pytest.param("dev_package.operator:shops", id="a name"),
+        pytest.param("dev_two:shops", id="one of several"),
+        pytest.param("dev_shop:made", id="a function"),
+    ],
+)
+def test_an_operator_is_found(target: str) -> None:
+    assert load_operator(target).name == "shops"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("target", "problem"),
+    [
+        pytest.param("dev_two", "there are 2 operators, shops, others; choose one: dev_two:NAME", id="two"),
+        pytest.param("dev_none", "there is no operator in module dev_none", id="none"),
+        pytest.param("dev_none:components", "dev_none:components is no operator, but int", id="something else"),
+        pytest.param("dev_shop:shop", 'module dev_shop has no "shop", did you mean "shops"?', id="misspelt"),
+        pytest.param(
+            "dev_shop:failing", r"dev_shop:failing failed: RuntimeError: no licence \(dev_shop.py:", id="fails"
+        ),
+        pytest.param("dev_shop:", "names no operator: write MODULE or MODULE:NAME", id="no name"),
+        pytest.param("dev_nothing", 'there is no module "dev_nothing"', id="no module"),
+        pytest.param("/shops/shop.py", "is an absolute path: change to the folder", id="an absolute path"),
+    ],
+)
+def test_what_is_no_operator_is_refused(target: str, problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        load_operator(target)
