@@ -110,6 +110,12 @@ class HpaController:
         self._generations: dict[ObjectKey, int] = {}
         self._caches: tuple[CachedCluster, ...] = ()
         self._working = False
+        self._rounds: Rounds | None = None
+
+    @property
+    def rounds(self) -> Rounds | None:
+        """The rounds of the term, with all that is remembered; None before and after it."""
+        return self._rounds
 
     @property
     def working(self) -> bool:
@@ -140,10 +146,10 @@ class HpaController:
         """
         try:
             async with AsyncExitStack() as stack:
-                rounds, cached = await self._prepared(stack)
-                await self._work(rounds, cached)
+                self._rounds, cached = await self._prepared(stack)
+                await self._work(self._rounds, cached)
         finally:
-            self._working = False
+            self._working, self._rounds = False, None
             self._monitor.forget_all()
 
     async def _prepared(self, stack: AsyncExitStack) -> tuple[Rounds, CachedCluster]:

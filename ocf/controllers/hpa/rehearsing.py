@@ -8,7 +8,7 @@ they are remembered, and what we only would have done is not.
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from ocf.autoscaling.algorithm import Autoscaler, Decision, History, Scale
+from ocf.autoscaling.algorithm import Autoscaler, History, Scale, Snapshot
 from ocf.autoscaling.algorithm.history import stored
 from ocf.concepts import format_time
 from ocf.controllers.hpa.planning import Plan
@@ -29,14 +29,14 @@ class Scene(NamedTuple):
     scaled: datetime | None
 
     @classmethod
-    def of(cls, decision: Decision) -> "Scene":
-        """Return the scene of a decision.
+    def of(cls, snapshot: Snapshot) -> "Scene":
+        """Return the scene of a snapshot.
 
         Args:
-            decision: What was decided, and what was seen.
+            snapshot: What is seen.
         """
-        scale, status = decision.snapshot.scale, decision.snapshot.status
-        return cls(scale.replicas if isinstance(scale, Scale) else None, status.last_scale_time)
+        scale = snapshot.scale
+        return cls(scale.replicas if isinstance(scale, Scale) else None, snapshot.status.last_scale_time)
 
 
 class Rehearsal(NamedTuple):

@@ -76,6 +76,7 @@ class Rounds:
     Attributes:
         claims: Who names which target; whoever watches autoscalers keeps it up to date.
         memory: What is remembered.
+        selectors: Which pods the autoscalers count.
     """
 
     def __init__(self, around: Surroundings) -> None:
@@ -83,6 +84,7 @@ class Rounds:
         self._teller = Teller(around.monitor, around.events)
         self.claims: Final = Claims()
         self.memory: Final = Memory(around.settings)
+        self.selectors: Final = around.observer.selectors
 
     def noticed(self, manifest: Manifest) -> timedelta:
         """Take notice of an autoscaler that is there, or was changed.
@@ -137,7 +139,7 @@ class Rounds:
             key: The autoscaler.
         """
         self.memory.forget(key)
-        self._around.observer.selectors.forget(key.namespace, key.name)
+        self.selectors.forget(key.namespace, key.name)
         self._around.monitor.forget(key.namespace, key.name)
 
     def _recalled(self, key: ObjectKey, manifest: Manifest) -> tuple[Remembered, bool]:
@@ -164,7 +166,7 @@ class Rounds:
     def _unlearn(self, remembered: Remembered) -> None:
         """Forget what running an autoscaler taught: one that is not run counts no pods, and begins anew one day."""
         key = remembered.subject.key
-        self._around.observer.selectors.forget(key.namespace, key.name)
+        self.selectors.forget(key.namespace, key.name)
         remembered.history = History()
 
     async def _made(self, manifest: Manifest, remembered: Remembered) -> tuple[Plan, str]:
@@ -177,9 +179,9 @@ class Rounds:
             return await self._with_status(manifest, planned) if mode.writes else (planned, subject.problem)
         hpa = as_built_in(manifest) if mode is Mode.OWN_KIND else manifest
         seen = await self._around.observer.observe(hpa, settings=subject.settings)
-        planned = plan(subject, seen.snapshot, remembered.history, now=self._around.clock.now())
         if not mode.writes:
-            return self._rehearsed(remembered, planned)
+            return self._rehearsed(remembered, seen)
+        planned = plan(subject, seen.snapshot, remembered.history, now=self._around.clock.now())
         planned, decision = await self._with_scale(planned, seen)
         remembered.history = decision.history
         return await self._with_status(manifest, planned)
@@ -211,12 +213,13 @@ class Rounds:
                 refused = error.message
         return planned.status_refused(refused) if refused else (planned, planned.problem)
 
-    def _rehearsed(self, remembered: Remembered, planned: Plan) -> tuple[Plan, str]:
-        """Remember what happens instead of what would, and report what is new."""
-        decision, autoscaler = planned.made, planned.made.snapshot.autoscaler
-        unwritten = decision.history if decision.resize is None else decision.resize.history
-        scene = Scene.of(decision)
-        remembered.history = followed(unwritten, autoscaler, remembered.scene, scene)
+    def _rehearsed(self, remembered: Remembered, seen: Observation) -> tuple[Plan, str]:
+        """Plan a round, but remember what happens instead of what would; report what is new."""
+        snapshot, scene = seen.snapshot, Scene.of(seen.snapshot)
+        history = followed(remembered.history, snapshot.autoscaler, remembered.scene, scene)
+        planned = plan(remembered.subject, snapshot, history, now=self._around.clock.now())
+        resize = planned.made.resize
+        remembered.history = planned.made.history if resize is None else resize.history
         remembered.scene = scene
         said, told = rehearsed(remembered.subject.key, planned), remembered.told
         if self._around.report is not None and (told is None or said != told._replace(at=said.at)):

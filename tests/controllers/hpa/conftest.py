@@ -1,0 +1,235 @@
+"""A small world in virtual time: an embedded cluster, workloads, measurements, and processes of the controller."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+import pytest
+
+from ocf.autoscaling.algorithm import Settings
+from ocf.cluster import Cluster, PatchType, Request, Subresource
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.controllers.hpa import OWN, HpaController, Mode, Monitor, Operator, Options, Rehearsal
+from ocf.controllers.hpa.definition import definition
+from ocf.controllers.hpa.operating import Election
+from ocf.controllers.metrics import FixedMetrics, MetricsApi
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing import LoopClock, run_in_virtual_time
+
+PERIOD: Final = 15.0
+NAMESPACE: Final = "shop"
+
+Scene: TypeAlias = Callable[["World"], Coroutine[Any, Any, None]]
+Play: TypeAlias = Callable[[Scene], None]
+
+
+@dataclass
+class Process:
+    """A process of the controller.
+
+    Attributes:
+        monitor: What it counts.
+        reports: What a dry run said.
+    """
+
+    controller: HpaController | None = None
+    monitor: Monitor = field(default_factory=Monitor)
+    reports: list[Rehearsal] = field(default_factory=list)
+    stopped: asyncio.Event = field(default_factory=asyncio.Event)
+    task: asyncio.Task[None] | None = None
+
+    async def stop(self) -> None:
+        self.stopped.set()
+        assert self.task is not None
+        await self.task
+
+    def value(self, name: str, **labels: str) -> float:
+        return self.monitor.registry.get_sample_value(f"horizontal_pod_autoscaler_controller_{name}", labels) or 0
+
+    def states(self) -> dict[str, float]:
+        return {
+            sample.labels["state"]: sample.value
+            for family in self.monitor.collect()
+            for sample in family.samples
+            if sample.name == "ocf_hpa_controller_autoscalers"
+        }
+
+
+class World:
+    """What outlives a process."""
+
+    def __init__(self) -> None:
+        self.clock = LoopClock()
+        self.cluster = EmbeddedCluster(namespaces=(NAMESPACE, "other"), now=self.clock.now)
+        self.metrics = FixedMetrics(self.clock)
+
+    async def set_up(self) -> None:
+        await self.cluster.create(definition(), field_manager="admin")
+
+    async def deploy(self, name: str = "web", replicas: int = 3, *, namespace: str = NAMESPACE) -> None:
+        """Create a Deployment with pods that have run for an hour."""
+        labels = {"app": name}
+        container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "100m"}}}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+        spec = {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template}
+        metadata = {"name": name, "namespace": namespace}
+        await self.cluster.create(
+            {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}, field_manager="user"
+        )
+        await self.settle(name, namespace=namespace)
+
+    async def settle(self, name: str = "web", *, namespace: str = NAMESPACE) -> None:
+        """Do what the controllers of a Deployment would: make as many pods as it wants, and report them."""
+        key = ObjectKey("apps/v1", "Deployment", name, namespace)
+        replicas = (await self.cluster.get(key))["spec"]["replicas"]
+        await self._report(key, {"replicas": replicas})
+        wanted = {f"{name}-{number}" for number in range(replicas)}
+        pods = await self.cluster.list("v1", "Pod", namespace=namespace, label_selector=f"app={name}")
+        existing = {pod["metadata"]["name"] for pod in pods.items}
+        for pod in sorted(existing - wanted):
+            await self.cluster.delete(ObjectKey("v1", "Pod", pod, namespace))
+        for pod in sorted(wanted - existing):
+            await self._run(pod, name, namespace)
+
+    async def _run(self, pod: str, app: str, namespace: str) -> None:
+        container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "100m"}}}
+        metadata = {"name": pod, "namespace": namespace, "labels": {"app": app}}
+        made = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": [container]}}
+        await self.cluster.create(made, field_manager="user")
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T10:00:00Z"}
+        status = {"phase": "Running", "startTime": "2026-01-01T10:00:00Z", "conditions": [ready]}
+        await self._report(ObjectKey("v1", "Pod", pod, namespace), status)
+
+    async def _report(self, key: ObjectKey, status: Manifest) -> None:
+        await self.cluster.patch(
+            key,
+            {"status": status},
+            patch_type=PatchType.MERGE,
+            field_manager="user",
+            subresource=Subresource.STATUS,
+        )
+
+    def burn(self, name: str, cpu: str, pods: int, *, namespace: str = NAMESPACE) -> None:
+        """Say how much cpu each pod uses."""
+        for number in range(pods):
+            pod = f"{name}-{number}"
+            self.metrics.set_usage(namespace, pod, {"app": {"cpu": cpu}}, labels={"app": name})
+
+    def queue(self, length: int, *, namespace: str = NAMESPACE) -> None:
+        self.metrics.set_external(namespace, "queue", str(length))
+
+    async def autoscale(
+        self,
+        name: str = "web",
+        *,
+        of: tuple[str, str] = OWN,
+        target: Manifest | None = None,
+        namespace: str = NAMESPACE,
+        **spec: Any,
+    ) -> ObjectKey:
+        """Create an autoscaler that wants a pod for every ten in the queue, unless something else is said."""
+        reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name} | (target or {})
+        wanted = {"type": "AverageValue", "averageValue": "10"}
+        queue = {"type": "External", "external": {"metric": {"name": "queue"}, "target": wanted}}
+        manifest = {
+            "apiVersion": of[0],
+            "kind": of[1],
+            "metadata": {"name": name, "namespace": namespace},
+            "spec": {"scaleTargetRef": reference, "maxReplicas": 20, "metrics": [queue]} | spec,
+        }
+        await self.cluster.create(manifest, field_manager="user")
+        return ObjectKey.of(manifest)
+
+    async def change(self, key: ObjectKey, patch: Manifest, *, by: str = "user", status: bool = False) -> None:
+        await self.cluster.patch(
+            key,
+            patch,
+            patch_type=PatchType.MERGE,
+            field_manager=by,
+            subresource=Subresource.STATUS if status else None,
+        )
+
+    async def replicas(self, name: str = "web", *, namespace: str = NAMESPACE) -> int:
+        found = await self.cluster.get(ObjectKey("apps/v1", "Deployment", name, namespace))
+        return int(found["spec"]["replicas"])
+
+    async def conditions(self, key: ObjectKey) -> dict[str, tuple[str, str]]:
+        status = (await self.cluster.get(key)).get("status") or {}
+        return {each["type"]: (each["status"], each["reason"]) for each in status.get("conditions", ())}
+
+    async def message(self, key: ObjectKey, condition: str) -> str:
+        status = (await self.cluster.get(key))["status"]
+        return str(next(each["message"] for each in status["conditions"] if each["type"] == condition))
+
+    async def events(self, reason: str = "") -> list[tuple[str, str, str]]:
+        found = (await self.cluster.list("events.k8s.io/v1", "Event")).items
+        return [
+            (each["regarding"]["name"], each["reason"], each["note"])
+            for each in found
+            if reason in ("", each["reason"])
+        ]
+
+    @property
+    def writes(self) -> list[Request]:
+        return [one for one in self.cluster.requests if not one.verb.is_read]
+
+    @asynccontextmanager
+    async def running(
+        self,
+        mode: Mode = Mode.OWN_KIND,
+        *,
+        cluster: Cluster | None = None,
+        metrics: MetricsApi | None = None,
+        settings: Settings | None = None,
+        take_over: bool = False,
+        election: Election | None = None,
+    ) -> AsyncIterator[Process]:
+        """Run a process for the length of the block; it is stopped gracefully unless it was killed."""
+        process = Process()
+        given = settings or Settings()
+
+        def make(where: Cluster, events: Any) -> HpaController:
+            report = process.reports.append if mode is Mode.DRY_RUN else None
+            process.controller = HpaController(
+                where,
+                metrics or self.metrics,
+                options=Options(mode=mode, settings=given, take_over=take_over, report=report),
+                clock=self.clock,
+                events=events,
+                monitor=process.monitor,
+            )
+            return process.controller
+
+        operator = Operator(cluster or self.cluster, make, election=election, posts=mode.writes, clock=self.clock)
+        process.task = asyncio.create_task(operator.run(process.stopped))
+        try:
+            yield process
+        finally:
+            process.stopped.set()
+            await asyncio.wait([process.task])
+            if not process.task.cancelled():
+                process.task.result()
+
+
+async def periods(number: float = 1, *, period: float = PERIOD) -> None:
+    """Let sync periods pass, and a moment in which what was due is done."""
+    await asyncio.sleep(number * period + 0.5)
+
+
+@pytest.fixture
+def play() -> Play:
+    """Run a scene in a world of its own, in virtual time."""
+
+    def played(scene: Scene) -> None:
+        async def whole() -> None:
+            world = World()
+            await world.set_up()
+            await scene(world)
+
+        run_in_virtual_time(whole())
+
+    return played
