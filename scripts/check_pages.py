@@ -3,6 +3,7 @@
 Every page becomes one module, each line at its place, so a complaint names the line of the page.
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,7 +14,9 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 ROOT: Final = Path(__file__).parents[1]
-PAGES: Final = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+TUTORIAL: Final = ROOT / "docs" / "tutorial.md"
+PAGES: Final = [ROOT / "README.md", *sorted({*(ROOT / "docs").glob("*.md")} - {TUTORIAL})]
+FILE: Final = re.compile(r"`(\w+\.py)`:\n\n```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def script(page: Path) -> str:
@@ -25,10 +28,18 @@ def script(page: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
+def files(page: Path, folder: Path) -> list[str]:
+    """Write the files of the tutorial as its reader has them in the end; return their paths."""
+    written = dict(FILE.findall(page.read_text(encoding="utf-8")))
+    for name, text in written.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [str(folder / name) for name in written]
+
+
 def main() -> int:
     """Write the modules, run mypy on them, and return its verdict."""
     with tempfile.TemporaryDirectory() as folder:
-        modules = []
+        modules = files(TUTORIAL, Path(folder))
         for page in PAGES:
             module = Path(folder) / f"{page.stem.replace('-', '_').lower()}_page.py"
             module.write_text(script(page), encoding="utf-8")
