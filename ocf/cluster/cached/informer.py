@@ -96,7 +96,7 @@ class Informer:
         self._subscriptions: set[Subscription] = set()
         self._must_list = True
         self._listed_at = 0.0
-        self._heard = 0
+        self._heard_at = 0.0
         self._failures = 0
         self._error: Exception | None = None
         self._problem = ""
@@ -328,7 +328,7 @@ class Informer:
         events = self._cluster.watch(api_version, kind, namespace=namespace, resource_version=self.store.version)
         try:
             async for event in events:
-                self._heard += 1
+                self._heard_at = self._pace.monotonic()
                 self.store.take(event)
                 self._demand_room(len(self.store))
                 if self.store.contradiction:
@@ -339,10 +339,12 @@ class Informer:
 
     async def _guard(self) -> None:
         """Return when the watch has been silent for too long, or a list is due."""
-        heard = -1
-        while heard != self._heard and not self._is_due:
-            heard = self._heard
-            await self._pace.sleep(self._pace.silence)
+        self._heard_at = self._pace.monotonic()
+        while not self._is_due:
+            left = self._heard_at + self._pace.silence - self._pace.monotonic()
+            if left <= 0:
+                return
+            await self._pace.sleep(left)
 
     @property
     def _is_due(self) -> bool:

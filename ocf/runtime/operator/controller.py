@@ -16,6 +16,7 @@ from ocf.errors import ApiError, NotFoundError
 from ocf.objects import ObjectKey, get_field, split_api_version
 from ocf.runtime.operator.passing import pass_over
 from ocf.runtime.operator.sights import Observed, Sight, Sights
+from ocf.runtime.operator.steady import Start, steady
 from ocf.runtime.work import WorkQueue, work
 
 if TYPE_CHECKING:
@@ -97,8 +98,8 @@ class Controller:
         self._sights = Sights()
         self._flights: dict[ObjectKey, _Flight] = {}
         """The passes that are under way."""
-        self._following: dict[tuple[str, str, str], asyncio.Task[None]] = {}
-        self._tasks: asyncio.TaskGroup | None = None
+        self._following: set[tuple[str, str, str]] = set()
+        self._start: Start | None = None
 
     @property
     def owners(self) -> int:
@@ -108,7 +109,7 @@ class Controller:
     @property
     def following(self) -> tuple[Kind, ...]:
         """The kinds whose changes are followed."""
-        return tuple(dict.fromkeys((api_version, kind) for api_version, kind, _ in self._following))
+        return tuple(sorted({(api_version, kind) for api_version, kind, _ in self._following}))
 
     @property
     def overdue(self) -> tuple[ObjectKey, ...]:
@@ -123,13 +124,14 @@ class Controller:
         Args:
             farewell: How long passes that are under way may go on then.
         """
-        async with asyncio.TaskGroup() as tasks:
-            self._tasks = tasks
+        async with steady() as start:
+            self._start = start
             watched = [(watch.api_version, watch.kind) for watch in self.operator.watches]
             for kind in (self.operator.owner_kind, *self.operator.owns, *watched):
                 for namespace in self._means.namespaces or ("",):
                     self._follow(*kind, namespace)
-            resyncing = tasks.create_task(self._resync(), name=f"resync of {self.operator.name}")
+            if self.operator.resync is not None:
+                start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
             try:
                 await work(
                     self.queue,
@@ -140,9 +142,7 @@ class Controller:
                     metrics=self._means.metrics,
                 )
             finally:
-                self._tasks = None
-                for task in (resyncing, *self._following.values()):
-                    task.cancel()
+                self._start = None
 
     def tell(self, event: WatchEvent) -> None:
         """Take an event, and have those owners worked on to which it is news.
@@ -215,10 +215,10 @@ class Controller:
     def _follow(self, api_version: str, kind: str, namespace: str) -> None:
         scope = (api_version, kind, namespace)
         unfollowed = (api_version, kind) in {*self.operator.uncached, *_NOT_FOLLOWED}
-        if scope in self._following or unfollowed or self._tasks is None:
+        if scope in self._following or unfollowed or self._start is None:
             return
-        name = f"{self.operator.name} follows {kind} {namespace}".rstrip()
-        self._following[scope] = self._tasks.create_task(self._followed(*scope), name=name)
+        self._following.add(scope)
+        self._start(self._followed(*scope), f"{self.operator.name} follows {kind} {namespace}".rstrip())
 
     async def _followed(self, api_version: str, kind: str, namespace: str) -> None:
         """Take every event of a kind, for as long as the cache tells them."""
@@ -230,6 +230,7 @@ class Controller:
                 raise
             # The cluster has no watch of the kind; who waits for such an object asks for another pass.
             _log.warning("%s: %s %s cannot be followed: %s", self.operator.name, api_version, kind, error)
+            await asyncio.get_running_loop().create_future()
 
     def _tell_safely(self, event: WatchEvent) -> None:
         try:
@@ -237,11 +238,11 @@ class Controller:
         except Exception:  # noqa: BLE001 (an author's mapping that fails must not make the operator deaf)
             _log.exception("%s: an event of %s was not understood", self.operator.name, ObjectKey.of(event.object))
 
-    async def _resync(self) -> None:
+    async def _resync(self, period: timedelta) -> None:
         """Look at all owners now and then, behind everything that is news."""
-        while self.operator.resync is not None:
+        while True:
             spread = 1 + _JITTER * (2 * self._means.chance() - 1)
-            await asyncio.sleep(self.operator.resync.total_seconds() * spread)
+            await asyncio.sleep(period.total_seconds() * spread)
             for namespace in self._means.namespaces or ("",):
                 try:
                     owners = await self._cache.list(*self.operator.owner_kind, namespace=namespace)

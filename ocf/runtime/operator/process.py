@@ -25,6 +25,7 @@ from ocf.runtime.metrics import PrometheusRecorder
 from ocf.runtime.operator.controller import Controller, Means
 from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.options import Options
+from ocf.runtime.operator.steady import steady
 from ocf.runtime.work import QueueMetrics
 
 if TYPE_CHECKING:
@@ -165,15 +166,11 @@ class Process:
             self.health.look_at(cache, self._controllers)
             if self._stop.is_set():
                 return
-            async with asyncio.TaskGroup() as tasks:
-                reviving = tasks.create_task(_revive(cache), name="watches")
-                runs = [
+            async with steady() as start, asyncio.TaskGroup() as tasks:
+                start(_revive(cache), "watches")
+                for each in self._controllers:
                     tasks.create_task(each.run(farewell=self._options.farewell), name=each.operator.name)
-                    for each in self._controllers
-                ]
                 self._working.set()
-                await asyncio.gather(*runs)
-                reviving.cancel()
 
     def _end_term(self) -> None:
         self._controllers = ()

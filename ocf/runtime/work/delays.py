@@ -50,9 +50,9 @@ class Exponential:
         [1.0, 2.0, 4.0, 5.0, 5.0]
     """
 
-    base: timedelta = timedelta(milliseconds=500)
+    base: timedelta = timedelta(seconds=1)
     cap: timedelta = timedelta(minutes=5)
-    jitter: float = 0.2
+    jitter: float = 0.1
     chance: Callable[[], float] = field(default=random.random, repr=False)
 
     def __post_init__(self) -> None:

@@ -49,6 +49,7 @@ async def work(
 
     Raises:
         ConfigError: If there is not at least one worker.
+        OcfError: If somebody cancelled a worker.
         asyncio.CancelledError: If cancelled: all work on keys is, too.
 
     Example:
@@ -70,8 +71,8 @@ async def work(
     ]
     closing = asyncio.create_task(queue.closing(), name=f"end of {queue.name}")
     try:
-        # A worker ends before the queue is closed only by what nobody may catch.
         await asyncio.wait([*tasks, closing], return_when=asyncio.FIRST_COMPLETED)
+        early = not queue.closed
         queue.close()
         await asyncio.wait(tasks, timeout=farewell.total_seconds())
     finally:
@@ -82,6 +83,9 @@ async def work(
     for end in ends:
         if isinstance(end, BaseException) and not isinstance(end, asyncio.CancelledError):
             raise end
+    if early:
+        # By what nobody may catch, or because somebody cancelled it.
+        raise OcfError(f"a worker of {queue.name} ended although it must not")
 
 
 async def _worker(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Request, Verb
+from ocf.cluster import Cluster, PatchType, Request, Verb, WatchEvent
 from ocf.cluster.cached import Pace
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component, ReconcileContext
@@ -81,6 +81,10 @@ def components_of(owner: Shop, *, motto: str = "") -> Component:
     )
 
 
+class _SilenceError(Exception):
+    """A connection that is lost without anybody noticing."""
+
+
 class Gateway(InterceptingCluster):
     """The way to the cluster: it counts, and does what a test wants to requests."""
 
@@ -88,6 +92,43 @@ class Gateway(InterceptingCluster):
         super().__init__(cluster)
         self.requests: list[Request] = []
         self.meddle: Callable[[Request], Awaitable[None]] | None = None
+        self._cuts: set[asyncio.Future[Exception | None]] = set()
+
+    async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
+        """Report events until `cut` is called, or nothing any more once `silence` is."""
+        events = super().watch(api_version, kind, **said)
+        cut: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        self._cuts.add(cut)
+        try:
+            while True:
+                event: asyncio.Future[Any] = asyncio.ensure_future(anext(events))
+                try:
+                    await asyncio.wait({event, cut}, return_when=asyncio.FIRST_COMPLETED)
+                    if not cut.done():
+                        yield event.result()
+                        continue
+                finally:
+                    event.cancel()
+                    await asyncio.gather(event, return_exceptions=True)
+                end = cut.result()
+                if end is None:
+                    return
+                if isinstance(end, _SilenceError):
+                    await asyncio.get_running_loop().create_future()
+                raise end
+        finally:
+            self._cuts.discard(cut)
+            await events.aclose()
+
+    def cut(self, error: Exception | None = None) -> int:
+        """End all watches that are open, by an error or cleanly; return how many."""
+        for cut in self._cuts:
+            cut.set_result(error)
+        return len(self._cuts)
+
+    def silence(self) -> int:
+        """Let all watches that are open tell nothing any more; return how many."""
+        return self.cut(_SilenceError())
 
     async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         self.requests.append(request)

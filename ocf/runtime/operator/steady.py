@@ -1,0 +1,70 @@
+"""Tasks that must not end before the block in which they were started.
+
+A task group takes a task that was cancelled for one that is done. An operator whose watch ended that way would live on
+deaf. Here the end of any task, by an error, by being cancelled or by returning, ends the block.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, TypeAlias
+
+from ocf.errors import OcfError
+
+__all__ = ["Start", "steady"]
+
+Start: TypeAlias = Callable[[Coroutine[Any, Any, None], str], None]
+"""Starts a task of a name."""
+
+
+@asynccontextmanager
+async def steady() -> AsyncIterator[Start]:
+    """Run tasks for as long as the block runs.
+
+    Yields:
+        What starts one; leaving the block cancels them.
+
+    Raises:
+        ExceptionGroup: With what ended a task, or that it was cancelled or returned; the block is cancelled then.
+
+    Example:
+        >>> async def brief() -> None: ...
+        >>> async def main() -> None:
+        ...     async with steady() as start:
+        ...         start(brief(), "brief")
+        ...         await asyncio.sleep(1)
+        >>> try:
+        ...     asyncio.run(main())
+        ... except* OcfError as group:
+        ...     print(group.exceptions[0])
+        task "brief" ended although it must not
+    """
+    block = asyncio.current_task()
+    lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
+    started: list[asyncio.Task[None]] = []
+
+    def note(task: asyncio.Task[None]) -> None:
+        ending = lost.done() or block is None or block.cancelling()
+        if not ending and (task.cancelled() or task.exception() is None):
+            lost.set_result(task.get_name())
+
+    async with asyncio.TaskGroup() as tasks:
+
+        def start(work: Coroutine[Any, Any, None], name: str) -> None:
+            task = tasks.create_task(work, name=name)
+            task.add_done_callback(note)
+            started.append(task)
+
+        guard = tasks.create_task(_fail(lost), name="guard")
+        try:
+            yield start
+        finally:
+            lost.cancel()
+            for task in (guard, *started):
+                task.cancel()
+
+
+async def _fail(lost: asyncio.Future[str]) -> None:
+    raise OcfError(f'task "{await lost}" ended although it must not')

@@ -1,0 +1,373 @@
+"""What goes wrong around an operator, and that it is as if nothing had."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from datetime import timedelta
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from ocf.cluster import Cluster, Request, Verb
+from ocf.cluster.cached import Pace
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.component import ReconcileContext
+from ocf.errors import ApiError, ConfigError, ExpiredError, OcfError, ServerError, TooManyRequestsError
+from ocf.objects import ObjectKey
+from ocf.runtime.operator import Operator, Options, OwnerType, running
+from ocf.runtime.work import Exponential, Fixed
+from ocf.testing import LoopClock, disturb_each_write, run_in_virtual_time
+
+from .conftest import (
+    DEFINITION,
+    NAMESPACE,
+    SECOND,
+    SHOPS,
+    Gateway,
+    Play,
+    Shop,
+    Stage,
+    components_of,
+    key_of,
+    now,
+    settings_of,
+    shop,
+)
+
+PATIENT = Pace(monotonic=now, chance=lambda: 0.0)
+
+
+async def motto(stage: Stage, name: str = "corner") -> str:
+    return str((await stage.cluster.get(settings_of(name)))["data"]["motto"])
+
+
+def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same() -> None:
+    """A crash before and after each write, a lost reply, a refusal: of two shops, one of which is edited."""
+
+    async def new_cluster() -> Cluster:
+        cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=LoopClock().now)
+        await cluster.apply(DEFINITION, field_manager="setup")
+        await cluster.create(shop(motto="first"), field_manager="kubectl")
+        return cluster
+
+    async def operate(cluster: Cluster) -> None:
+        operator = Operator(name="shops", owner=SHOPS, components=components_of, workers=1)
+        options = Options(listen=None, events=False, clock=LoopClock(), pace=PATIENT)
+        async with running(cluster, operator, options=options):
+            await asyncio.sleep(60)
+
+    async def main() -> None:
+        report = await disturb_each_write(new_cluster, operate)
+        report.assert_same()
+        assert len(report.rows) == 3 * 4
+
+    run_in_virtual_time(main())
+
+
+WATCHES_END: dict[str, Callable[[Stage], object]] = {
+    "cleanly": lambda stage: stage.gateway.cut(),
+    "by a lost connection": lambda stage: stage.gateway.cut(ServerError("connection lost")),
+    "by 410": lambda stage: stage.gateway.cut(ExpiredError("too old", code=410)),
+    "by a bug": lambda stage: stage.gateway.cut(KeyError("a bug")),
+    "silently": lambda stage: stage.gateway.silence(),
+}
+
+
+@pytest.mark.parametrize("how", WATCHES_END)
+def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(play: Play, how: str) -> None:
+    """Neither what happens to an owner nor what happens to an object, twenty times over; a silent one takes 70 s."""
+
+    async def test(stage: Stage) -> None:
+        async with stage.operating(options={"pace": PATIENT}):
+            await stage.create(shop())
+            await asyncio.sleep(5)
+            for number in range(20):
+                assert WATCHES_END[how](stage) == 3
+                await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
+                await asyncio.sleep(80)
+                assert await motto(stage) == f"motto {number}"
+                stage.gateway.cut(None)
+                await stage.edit(settings_of(), {"data": {"motto": "changed by hand"}})
+                await asyncio.sleep(80)
+                assert await motto(stage) == f"motto {number}"
+
+    play(test)
+
+
+def test_versions_that_are_forgotten_are_listed_anew(play: Play) -> None:
+    """A hundred compactions while everything changes."""
+
+    async def test(stage: Stage) -> None:
+        async with stage.operating(options={"pace": PATIENT}):
+            await stage.create(shop())
+            await asyncio.sleep(5)
+            for number in range(100):
+                stage.gateway.cut(ServerError("connection lost"))
+                await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
+                await stage.edit(settings_of(), {"data": {"motto": "changed by hand"}})
+                stage.cluster.compact()
+                await asyncio.sleep(10)
+                assert await motto(stage) == f"motto {number}"
+            writes = [kind for verb, kind in stage.gateway.writes if verb is Verb.CREATE and kind != "Event"]
+            assert writes == []
+
+    play(test)
+
+
+def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_unhealthy(play: Play) -> None:
+    """And both are well again when it is back, and what happened meanwhile is made up for."""
+
+    async def test(stage: Stage) -> None:
+        async def away(request: Request) -> None:
+            if request.verb in (Verb.LIST, Verb.WATCH, Verb.GET):
+                raise ServerError("connection refused")
+
+        def unwell(process: Any) -> tuple[bool, bool]:
+            live, ready = process.health.live["watches"](), process.health.ready["watches"]()
+            return bool(ready), bool(live)
+
+        given = {"pace": PATIENT, "patience": timedelta(minutes=5)}
+        async with stage.operating(options=given) as process:
+            await stage.create(shop())
+            await asyncio.sleep(5)
+            assert unwell(process) == (False, False)
+            stage.gateway.meddle = away
+            stage.gateway.cut(ServerError("connection lost"))
+            await asyncio.sleep(60)
+            assert unwell(process) == (True, False)
+            await stage.edit(key_of(), {"spec": {"motto": "closed"}})
+            await asyncio.sleep(301)
+            assert unwell(process) == (True, True)
+            assert "connection refused" in process.health.live["watches"]()
+            stage.gateway.meddle = None
+            await asyncio.sleep(60)
+            assert unwell(process) == (False, False)
+            assert await motto(stage) == "closed"
+
+    play(test)
+
+
+def test_a_task_that_somebody_ended_is_started_anew(play: Play) -> None:
+    """The watch of a kind: it would be missed by nobody but the next pass, which may never come."""
+
+    async def test(stage: Stage) -> None:
+        async with stage.operating() as process:
+            await stage.create(shop())
+            await asyncio.sleep(5)
+            victims = [task for task in asyncio.all_tasks() if task.get_name().startswith("cache of")]
+            assert len(victims) == 3
+            for task in victims:
+                task.cancel()
+            await asyncio.sleep(1)
+            assert "the task was cancelled" in process.health.watches()
+            await stage.edit(key_of(), {"spec": {"motto": "closed"}})
+            await asyncio.sleep(20)
+            assert process.health.watches() == ""
+            assert await motto(stage) == "closed"
+
+    play(test)
+
+
+@pytest.mark.parametrize("prefix", ["shops follows", "worker 0 of shops", "resync of shops", "watches"])
+def test_the_end_of_any_other_task_ends_the_process(play: Play, prefix: str) -> None:
+    """So that it is started anew, and does not live on deaf."""
+
+    async def test(stage: Stage) -> None:
+        with pytest.raises(OcfError, match="ended although it must not"):  # noqa: PT012 (the block is cancelled)
+            async with stage.operating(resync=100 * SECOND):
+                for task in asyncio.all_tasks():
+                    if task.get_name().startswith(prefix):
+                        task.cancel()
+                await asyncio.sleep(100)
+
+    play(test)
+
+
+def test_more_objects_than_may_be_held_end_the_process(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        for number in range(3):
+            await stage.create(shop(f"shop-{number}"))
+        with pytest.raises(ConfigError, match="may hold 2 objects"):
+            async with stage.operating(options={"max_objects": 2}):
+                pass
+
+    play(test)
+
+
+def test_a_long_outage_costs_few_requests_and_ends_soon_after(play: Play) -> None:
+    """Half an hour: at most 60 requests per owner, and all is well at most the longest delay, 5 minutes, later."""
+
+    async def test(stage: Stage) -> None:
+        async def down(request: Request) -> None:
+            if not request.verb.is_read:
+                raise ServerError("unavailable", code=503)
+
+        async with stage.operating(delays=Exponential(chance=lambda: 0.5), options={"events": False}):
+            stage.gateway.meddle = down
+            for number in range(10):
+                await stage.create(shop(f"shop-{number}"))
+            await asyncio.sleep(1800)
+            assert len(stage.gateway.requests) <= 60 * 10
+            stage.gateway.meddle = None
+            await asyncio.sleep(301)
+            for number in range(10):
+                assert await motto(stage, f"shop-{number}") == "open"
+
+    play(test)
+
+
+def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) -> None:
+    """Twenty refusals with Retry-After: no early try, although the owner is edited all the time."""
+
+    async def test(stage: Stage) -> None:
+        tries: list[float] = []
+
+        async def slow_down(request: Request) -> None:
+            if request.verb is Verb.APPLY and request.name == "corner-settings" and len(tries) < 20:
+                tries.append(now())
+                raise TooManyRequestsError("slow down", code=429, retry_after=7)
+
+        stage.gateway.meddle = slow_down
+        async with stage.operating(delays=Fixed(SECOND / 1000), options={"events": False}):
+            await stage.create(shop())
+            for number in range(200):
+                await stage.create(shop(f"shop-{number}"))
+                await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
+                begun = now()
+                await asyncio.sleep(0.9)
+                created = await stage.cluster.get(settings_of(f"shop-{number}"))
+                assert created["metadata"]["creationTimestamp"]
+                assert [at for name, at in stage.passes if name == f"shop-{number}"] == [begun]
+            assert len(tries) == 20
+            assert min(later - earlier for earlier, later in pairwise(tries)) >= 7 - 1e-9
+            assert await motto(stage) == "motto 199"
+
+    play(test)
+
+
+def test_a_fresh_edit_overtakes_all_that_was_there_at_the_start(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        async def briefly(_: Shop, __: ReconcileContext) -> None:
+            await asyncio.sleep(0.05)
+
+        for number in range(400):
+            await stage.create(shop(f"shop-{number}"))
+        await asyncio.sleep(3600)
+        stage.before = briefly
+        async with stage.operating(workers=1, options={"events": False}):
+            late = []
+            for number in range(399, 379, -1):
+                await stage.edit(key_of(f"shop-{number}"), {"spec": {"motto": "edited"}})
+                begun = now()
+                while await _motto_or_none(stage, f"shop-{number}") != "edited":  # noqa: ASYNC110 (in virtual time)
+                    await asyncio.sleep(0.01)
+                late.append(now() - begun)
+            assert len(stage.passes) < 300
+            assert max(late) <= 1
+
+    play(test)
+
+
+async def _motto_or_none(stage: Stage, name: str) -> str | None:
+    try:
+        return await motto(stage, name)
+    except ApiError:
+        return None
+
+
+def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        async def hang(owner: Shop, _: ReconcileContext) -> None:
+            if owner.metadata["name"] == "corner" and len(stage.passes) < 3:
+                await asyncio.sleep(1e6)
+
+        stage.before = hang
+        async with stage.operating(workers=1, limit=30 * SECOND, report=stage.report):
+            await stage.create(shop())
+            await asyncio.sleep(1)
+            await stage.create(shop("other"))
+            await asyncio.sleep(100)
+            assert stage.passes == [("corner", 5), ("other", 35), ("corner", 36)]
+            assert "ended at its limit of 0:00:30" in str(stage.outcomes[0].error)
+            assert await motto(stage) == "open"
+
+    play(test)
+
+
+def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        stubborn = True
+
+        async def hang(_: Shop, __: ReconcileContext) -> None:
+            while stubborn:
+                with suppress(asyncio.CancelledError):
+                    await asyncio.sleep(10)
+
+        stage.before = hang
+        async with stage.operating(limit=30 * SECOND) as process:
+            await stage.create(shop())
+            await asyncio.sleep(85)
+            assert process.health.passes() == ""
+            await asyncio.sleep(10)
+            told = "the pass over example.com/v1/Shop/town/corner does not end"
+            assert process.health.live["passes"]() == process.health.ready["passes"]() == told
+            stubborn = False
+            await asyncio.sleep(100)
+            assert process.health.passes() == ""
+
+    play(test)
+
+
+def test_a_kind_that_comes_later_is_found_without_a_restart() -> None:
+    """That of the owners; until then the process is not ready, but lives."""
+
+    async def main() -> None:
+        clock = LoopClock()
+        cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
+        operator = Operator(name="shops", owner=SHOPS, components=components_of)
+        options = Options(listen=None, clock=clock, pace=PATIENT)
+        async with running(Gateway(cluster), operator, options=options) as process:
+            await asyncio.sleep(1000)
+            assert process.health.owners() == "example.com/v1 Shop is not read yet"
+            assert [check() for check in process.health.live.values()] == ["", ""]
+            await cluster.apply(DEFINITION, field_manager="kubectl")
+            await cluster.create(shop(), field_manager="kubectl")
+            await asyncio.sleep(60)
+            assert process.health.owners() == ""
+            assert (await cluster.get(settings_of()))["data"] == {"motto": "open"}
+
+    run_in_virtual_time(main())
+
+
+def test_an_owner_that_cannot_be_read_fails_alone(play: Play, caplog: pytest.LogCaptureFixture) -> None:
+    async def test(stage: Stage) -> None:
+        class Strict(Shop):
+            size: int
+
+        async with stage.operating(owner=OwnerType("example.com/v1", "Shop", Strict)):
+            await stage.create(shop())
+            await asyncio.sleep(5)
+        assert "Shop/town/corner" in caplog.text
+        assert "Strict.size" in caplog.text
+
+    play(test)
+
+
+def test_a_namespace_goes_while_no_operator_runs(play: Play) -> None:
+    """An operator of objects in the owner's namespace leaves nothing on the owner that would hold it."""
+
+    async def test(stage: Stage) -> None:
+        async with stage.operating():
+            await stage.create(shop())
+            await asyncio.sleep(5)
+        live = await stage.cluster.get(key_of())
+        assert "finalizers" not in live["metadata"]
+        assert "annotations" not in live["metadata"]
+        await stage.cluster.delete(ObjectKey("v1", "Namespace", NAMESPACE))
+        with pytest.raises(ApiError):
+            await stage.cluster.get(key_of())
+
+    play(test)

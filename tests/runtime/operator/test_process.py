@@ -1,0 +1,329 @@
+"""A process: how it begins, who leads, what it serves, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+
+from ocf.cluster.cached import Pace
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.component import ReconcileContext
+from ocf.errors import BuildError, LeaseLostError, ServerError
+from ocf.objects import ObjectKey
+from ocf.runtime.operator import Lease, Listen, Operator, Options, OwnerType, Process, run, running
+from ocf.testing import run_in_virtual_time
+
+from .conftest import (
+    DEFINITION,
+    NAMESPACE,
+    SECOND,
+    SHOPS,
+    Gateway,
+    Play,
+    Shop,
+    Stage,
+    components_of,
+    key_of,
+    now,
+    settings_of,
+    shop,
+)
+
+LEASE = Lease("shops", "default", "one")
+FOLLOWER = Lease("shops", "default", "two")
+
+
+async def exists(stage: Stage, name: str = "corner") -> bool:
+    found = await stage.cluster.list("v1", "ConfigMap", namespace=NAMESPACE)
+    return settings_of(name).name in {item["metadata"]["name"] for item in found.items}
+
+
+def slowly(seconds: float) -> Any:
+    async def wait(_: Shop, __: ReconcileContext) -> None:
+        await asyncio.sleep(seconds)
+
+    return wait
+
+
+def test_what_is_under_way_is_finished_and_nothing_else_begins(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        stage.before = slowly(10)
+        async with stage.operating(workers=1):
+            await stage.create(shop())
+            await stage.create(shop("other"))
+            await asyncio.sleep(1)
+        assert now() == 15
+        assert (await exists(stage), await exists(stage, "other")) == (True, False)
+        assert (await stage.cluster.get(key_of()))["status"]["conditions"]
+
+    play(test)
+
+
+def test_what_takes_too_long_is_cancelled_at_the_end(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        stage.before = slowly(1000)
+        async with stage.operating(options={"farewell": 7 * SECOND}):
+            await stage.create(shop())
+            await asyncio.sleep(1)
+        assert now() == 13
+        assert not await exists(stage)
+        assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    play(test)
+
+
+def test_an_error_of_the_block_is_raised_as_it_is_and_ends_passes_at_once(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        stage.before = slowly(1000)
+        with pytest.raises(ZeroDivisionError):  # noqa: PT012 (the block is cancelled)
+            async with stage.operating():
+                await stage.create(shop())
+                await asyncio.sleep(1)
+                raise ZeroDivisionError
+        assert now() == 6
+        assert not [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+
+    play(test)
+
+
+def test_what_is_told_at_the_end_is_still_posted(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        async with stage.operating():
+            await stage.create(shop())
+            await asyncio.sleep(1)
+        events = await stage.cluster.list("events.k8s.io/v1", "Event", namespace=NAMESPACE)
+        assert {event["reportingController"] for event in events.items} == {"example.com/shops"}
+        assert {event["reason"] for event in events.items} == {"CreatedConfigMap", "CreatedService"}
+
+    play(test)
+
+
+def test_events_and_metrics_can_be_switched_off(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        async with stage.operating(options={"events": False, "metrics": False}) as process:
+            await stage.create(shop())
+            await asyncio.sleep(1)
+            assert process.registry is None
+        assert not (await stage.cluster.list("events.k8s.io/v1", "Event")).items
+
+    play(test)
+
+
+class TestLeading:
+    def test_one_works_and_another_follows_at_once_when_it_stops(self, play: Play) -> None:
+        async def test(stage: Stage) -> None:
+            second = Stage(stage.cluster, Gateway(stage.cluster), stage.clock)
+            async with stage.operating(options={"lease": LEASE}):
+                async with second.operating(options={"lease": FOLLOWER}) as waiting:
+                    await stage.create(shop())
+                    await asyncio.sleep(100)
+                    assert (len(stage.passes), second.passes, waiting.controllers) == (1, [], ())
+                    assert [check() for check in waiting.health.ready.values()] == ["", "", ""]
+                    assert not [one for one in second.gateway.requests if one.kind == "Shop"]
+                assert now() == 110
+            async with second.operating(options={"lease": FOLLOWER}):
+                assert len(second.passes) == 1
+
+        play(test)
+
+    def test_who_loses_the_lease_stops_writing_and_waits_for_the_next(self, play: Play) -> None:
+        """A pass that is under way is cancelled; afterwards everything is read anew."""
+
+        async def test(stage: Stage) -> None:
+            async def cut(_: Any) -> None:
+                raise ServerError("connection refused")
+
+            async with stage.operating(options={"lease": LEASE}) as process:
+                stage.before = slowly(60)
+                await stage.create(shop())
+                await asyncio.sleep(1)
+                stage.gateway.meddle = cut
+                await asyncio.sleep(20)
+                assert process.controllers == ()
+                stage.gateway.requests.clear()
+                second = Stage(stage.cluster, Gateway(stage.cluster), stage.clock)
+                async with second.operating(options={"lease": FOLLOWER}):
+                    await asyncio.sleep(60)
+                    assert await exists(stage)
+                    assert not [kind for _, kind in stage.gateway.writes if kind != "Lease"]
+                stage.before = stage.gateway.meddle = None
+                await asyncio.sleep(60)
+                assert len(process.controllers) == 1
+                await stage.edit(key_of(), {"spec": {"motto": "closed"}})
+                await asyncio.sleep(1)
+                assert (await stage.cluster.get(settings_of()))["data"] == {"motto": "closed"}
+
+        play(test)
+
+    def test_stopping_gives_the_lease_back(self, play: Play) -> None:
+        async def test(stage: Stage) -> None:
+            async with stage.operating(options={"lease": LEASE}):
+                pass
+            lease = await stage.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "shops", "default"))
+            assert lease["spec"]["holderIdentity"] == ""
+
+        play(test)
+
+    def test_the_loss_of_a_lease_inside_a_pass_is_an_error_like_any_other(self, play: Play) -> None:
+        async def test(stage: Stage) -> None:
+            async def fail(_: Shop, __: ReconcileContext) -> None:
+                if len(stage.passes) == 1:
+                    raise LeaseLostError("default/other", "one", "two holds it")
+
+            stage.before = fail
+            async with stage.operating(options={"lease": LEASE}):
+                await stage.create(shop())
+                await asyncio.sleep(10)
+                assert await exists(stage)
+
+        play(test)
+
+
+async def _until(true: Callable[[], bool]) -> None:
+    async with asyncio.timeout(30):
+        while not true():  # noqa: ASYNC110 (what is waited for tells nobody)
+            await asyncio.sleep(0)
+
+
+class TestServing:
+    async def test_probes_and_metrics_are_served_and_a_signal_ends_it(self) -> None:
+        cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+        await cluster.apply(DEFINITION, field_manager="setup")
+        operator = Operator(name="shops", owner=SHOPS, components=components_of)
+        options = Options(listen=Listen(0, "127.0.0.1"), metrics_prefix="shops")
+        process = Process(cluster, [operator], options)
+        task = asyncio.create_task(process.run())
+        await process.working()
+        assert process.endpoints is not None
+        async with ClientSession(process.endpoints.url) as session:
+            await cluster.create(shop(), field_manager="kubectl")
+            controller = process.controllers[0]
+            await _until(lambda: bool(controller.owners) and not controller.queue.running)
+            for path, text in [("/healthz", "ok"), ("/readyz", "ok"), ("/readyz/owners", "ok")]:
+                async with session.get(path) as answer:
+                    assert (answer.status, await answer.text()) == (200, text)
+            async with session.get("/metrics") as answer:
+                metrics = await answer.text()
+        for line in (
+            'workqueue_depth{controller="shops",name="shops"} 0.0',
+            'controller_runtime_reconcile_total{controller="shops",result="success"}',
+            'shops_controller_condition{condition="WebReady"',
+        ):
+            assert line in metrics
+        process.stop()
+        await task
+
+    async def test_a_signal_ends_it_gently(self) -> None:
+        cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+        await cluster.apply(DEFINITION, field_manager="setup")
+        operator = Operator(name="shops", owner=SHOPS, components=components_of)
+        task = asyncio.create_task(run(cluster, operator, options=Options(listen=None, lease=LEASE)))
+        lease = ObjectKey("coordination.k8s.io/v1", "Lease", "shops", "default")
+        await _until(lambda: any(one.kind == "Lease" and one.changed for one in cluster.requests))
+        os.kill(os.getpid(), signal.SIGTERM)
+        await task
+        assert (await cluster.get(lease))["spec"]["holderIdentity"] == ""
+
+    def test_an_event_ends_it_gently(self, play: Play) -> None:
+        async def test(stage: Stage) -> None:
+            stop = asyncio.Event()
+            task = asyncio.create_task(run(stage.gateway, stage.operator(), options=stage.options(), stop=stop))
+            await stage.create(shop())
+            await asyncio.sleep(5)
+            stop.set()
+            await task
+            assert await exists(stage)
+
+        play(test)
+
+
+def test_several_operators_share_a_process(play: Play) -> None:
+    """One cache and one set of metrics; what one makes may wake the other."""
+
+    async def test(stage: Stage) -> None:
+        seen: list[str] = []
+
+        def note(owner: dict[str, Any]) -> list[Any]:
+            seen.append(owner["metadata"]["name"])
+            return []
+
+        notes = Operator[dict[str, Any]](name="notes", owner=OwnerType("v1", "ConfigMap"), components=note)
+        operators = (stage.operator(), notes)
+        async with running(stage.gateway, *operators, options=stage.options()) as process:
+            await stage.create(shop())
+            await asyncio.sleep(5)
+            assert "corner-settings" in seen
+            assert [controller.operator.name for controller in process.controllers] == ["shops", "notes"]
+            watches = [one.kind for one in stage.gateway.requests if one.verb == "watch"]
+            assert sorted(watches) == ["ConfigMap", "Service", "Shop"]
+
+    play(test)
+
+
+def test_an_operator_of_single_namespaces_asks_for_no_other(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        for name in ("village", "city"):
+            await stage.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+        elsewhere = shop("far")
+        elsewhere["metadata"]["namespace"] = "city"
+        async with stage.operating(options={"namespaces": [NAMESPACE, "village"]}, owns=[("v1", "ConfigMap")]):
+            await stage.create(shop())
+            await stage.create(elsewhere)
+            await asyncio.sleep(5)
+            assert [name for name, _ in stage.passes] == ["corner"]
+            await stage.edit(settings_of(), {"data": {"motto": "changed by hand"}})
+            await asyncio.sleep(5)
+            assert (await stage.cluster.get(settings_of()))["data"] == {"motto": "open"}
+            assert {one.namespace for one in stage.gateway.requests} <= {NAMESPACE, "village"}
+
+    play(test)
+
+
+@pytest.mark.parametrize("names", [[], ["shops", "shops"]])
+def test_operators_need_names_of_their_own(names: list[str]) -> None:
+    async def main() -> None:
+        operators = [Operator(name=name, owner=SHOPS, components=components_of) for name in names]
+        with pytest.raises(BuildError, match="names of their own"):
+            Process(EmbeddedCluster(), operators, Options())
+
+    run_in_virtual_time(main())
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        pytest.param({"name": ""}, "needs a name", id="no name"),
+        pytest.param({"workers": 0}, "workers must be at least 1, got 0", id="no workers"),
+        pytest.param({"limit": 0 * SECOND}, "limit must be positive", id="no time"),
+        pytest.param({"resync": 0 * SECOND}, "resync must be positive", id="no period"),
+        pytest.param(
+            {"owns": [("v1", "Secret")], "uncached": [("v1", "Secret")]},
+            "Secret is one of `uncached`, and so cannot be watched",
+            id="watched and not cached",
+        ),
+    ],
+)
+def test_a_declaration_that_makes_no_sense_is_refused(wrong: dict[str, Any], told: str) -> None:
+    given: dict[str, Any] = {"name": "shops", "owner": SHOPS, "components": components_of}
+    with pytest.raises(BuildError, match=told):
+        Operator(**{**given, **wrong})
+
+
+def test_pace_is_the_caches_own(play: Play) -> None:
+    """A cache that lists everything anew each minute does so in an operator, too."""
+
+    async def test(stage: Stage) -> None:
+        pace = Pace(relist_every=60, silence=10, monotonic=now, chance=lambda: 0.0)
+        async with stage.operating(options={"pace": pace}):
+            await stage.create(shop())
+            await asyncio.sleep(3600)
+            assert len([one for one in stage.gateway.requests if one.verb == "list"]) > 100
+            assert len(stage.passes) == 1
+
+    play(test)
