@@ -7,19 +7,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from examples.memcached import secrets
+from examples.memcached import samples, secrets
 from examples.memcached.autoscaler import autoscaler, wanted
 from examples.memcached.budget import budget, protected
+from examples.memcached.model import Memcached
 from examples.memcached.monitor import monitor, monitored
 from examples.memcached.network import access, restricted, service
 from examples.memcached.server import server
 from ocf import component
 from ocf.concepts import Data
+from ocf.objects import load_document
 
 if TYPE_CHECKING:
-    from examples.memcached.model import Memcached
+    from collections.abc import Iterator
 
-__all__ = ["NAME", "memcached"]
+__all__ = ["NAME", "every_state", "memcached"]
 
 NAME: Final = "memcached"
 """A part of the field manager's name, `Memcached/memcached/<uid>`; changing it costs a write per object."""
@@ -48,3 +50,11 @@ def memcached(cache: Memcached) -> component.Component:
         .suspend(cache.spec.suspended)
         .build()
     )
+
+
+def every_state() -> Iterator[component.Component]:
+    """Yield the component in every state: with all that can be switched on, without, and asleep."""
+    for sample in (samples.EVERYTHING, samples.PLAIN):
+        cache = Memcached.model_validate(load_document(sample))
+        yield memcached(cache)
+        yield memcached(cache.model_copy(update={"spec": cache.spec.model_copy(update={"suspended": True})}))

@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
+from ocf.concepts import SystemClock
+
 if TYPE_CHECKING:
+    from datetime import timedelta
+
     from examples.memcached.conditions import View
     from examples.memcached.model import Memcached
-    from ocf.concepts import Attempt, Event
+    from ocf.concepts import Attempt, Clock, Event
     from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["Metrics"]
@@ -27,22 +31,25 @@ class Metrics:
 
     Args:
         registry: Where they are registered; one of their own by default.
+        clock: Measures how long passes take; the one that the operator is run with.
 
     Attributes:
         registry: Where they are registered.
 
     Example:
+        >>> from datetime import timedelta
         >>> from ocf.objects import ObjectKey
         >>> metrics, cache = Metrics(), ObjectKey("memcached.c5c3.io/v1alpha1", "Memcached", "my-cache", "default")
-        >>> metrics.passed(cache, seconds=0.2)
+        >>> metrics.passed(cache, since=timedelta(0))
         >>> metrics.registry.get_sample_value(
         ...     "memcached_operator_reconcile_total",
         ...     {"name": "my-cache", "namespace": "default", "result": "success"})
         1.0
     """
 
-    def __init__(self, registry: CollectorRegistry | None = None) -> None:
+    def __init__(self, registry: CollectorRegistry | None = None, clock: Clock | None = None) -> None:
         self.registry: Final = registry or CollectorRegistry()
+        self._clock = clock or SystemClock()
         self._resources = Counter(
             f"{_PREFIX}_reconcile_resource_total",
             "Objects brought to their desired state, or not.",
@@ -84,16 +91,16 @@ class Metrics:
             conditions: All of them.
         """
 
-    def passed(self, owner: ObjectKey, *, seconds: float, failed: bool = False) -> None:
+    def passed(self, owner: ObjectKey, *, since: timedelta, failed: bool = False) -> None:
         """Count a pass.
 
         Args:
             owner: The cache.
-            seconds: How long it took.
+            since: When it began, on the clock that nobody sets.
             failed: Whether it failed.
         """
         self._passes.labels(owner.name, owner.namespace, _result(failed=failed)).inc()
-        self._duration.labels(owner.name, owner.namespace).observe(seconds)
+        self._duration.labels(owner.name, owner.namespace).observe((self._clock.elapsed() - since).total_seconds())
 
     def seen(self, cache: Memcached, view: View) -> None:
         """Show what is known of a cache.

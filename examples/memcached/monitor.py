@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from examples.memcached.model import ServiceMonitorSettings
 from examples.memcached.naming import labels, named
 from ocf.feature import BooleanGate
+from ocf.objects import Manifest
 from ocf.primitives import unstructured
 
 if TYPE_CHECKING:
@@ -14,7 +15,32 @@ if TYPE_CHECKING:
     from ocf.concepts import Resource
     from ocf.feature import Gate
 
-__all__ = ["monitor", "monitored"]
+__all__ = ["DEFINITION", "monitor", "monitored"]
+
+DEFINITION: Final[Manifest] = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "servicemonitors.monitoring.coreos.com"},
+    "spec": {
+        "group": "monitoring.coreos.com",
+        "names": {
+            "kind": "ServiceMonitor",
+            "listKind": "ServiceMonitorList",
+            "plural": "servicemonitors",
+            "singular": "servicemonitor",
+        },
+        "scope": "Namespaced",
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+"""What the kind is called and where it lives, for privileges and for trying things out; Prometheus brings the rest."""
 
 
 def monitored(cache: Memcached) -> Gate:

@@ -22,22 +22,12 @@ if TYPE_CHECKING:
 
     from examples.memcached.model import Memcached
 
-__all__ = ["SECRET_HASH", "Entries", "named_secrets", "reading", "rolling", "secret_hash", "used_secrets"]
+__all__ = ["SECRET_HASH", "Entries", "reading", "rolling", "secret_hash", "used_secrets"]
 
 SECRET_HASH: Final = f"{GROUP}/secret-hash"
 
 Entries = dict[str, bytes]
 """What a Secret holds, decoded."""
-
-
-def named_secrets(cache: Memcached) -> tuple[str, ...]:
-    """Return the names of all Secrets that a cache names, whether or not what they are for is switched on, sorted.
-
-    Args:
-        cache: The owner.
-    """
-    names = (cache.sasl.credentials_secret_ref.name, cache.tls.certificate_secret_ref.name)
-    return tuple(sorted({name for name in names if name}))
 
 
 def used_secrets(cache: Memcached) -> tuple[str, ...]:

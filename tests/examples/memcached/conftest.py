@@ -4,13 +4,14 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from examples.memcached import monitor
 from examples.memcached.definition import definition
 from ocf.cluster import WriteMemory
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.objects import dump_document
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import Controller, ControlPlane, Programs
-from tests.examples.memcached.worlds import MONITORS, World, embedded_kubelet, real_kubelet, served
+from tests.examples.memcached.worlds import World, embedded_kubelet, real_kubelet, served
 
 CONTROLLERS = (
     Controller.DEPLOYMENT,
@@ -25,7 +26,7 @@ CONTROLLERS = (
 def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
     """Give a control plane that knows caches, and on which controllers run: one of its own, for they act everywhere."""
     with ControlPlane(envtest_programs) as plane:
-        for one in (definition(), MONITORS):
+        for one in (definition(), monitor.DEFINITION):
             plane.kubectl("create", "-f", "-", stdin=dump_document(one))
             plane.kubectl("wait", "--for=condition=Established", f"crd/{one['metadata']['name']}")
         # The garbage collector looks for new kinds twice a minute, so it begins after them.
@@ -56,7 +57,7 @@ async def embedded() -> World:
 
 async def embedded_world() -> World:
     cluster = EmbeddedCluster(namespaces=["caches"])
-    for one in (definition(), MONITORS):
+    for one in (definition(), monitor.DEFINITION):
         await cluster.create(one, field_manager="user")
     cluster.requests.clear()
     return World(cluster, "caches", embedded_kubelet)

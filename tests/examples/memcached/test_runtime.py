@@ -4,10 +4,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from examples.memcached.controller import reconcile
 from examples.memcached.samples import AUTOSCALED, EVERYTHING, PLAIN
 from examples.memcached.secrets import SECRET_HASH
-from ocf.cluster import Cluster, PatchType, Propagation, Verb
+from ocf.cluster import PatchType, Propagation, Verb
 from ocf.component import Action
 from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey
@@ -211,10 +210,7 @@ class TestQuiet:
         await world.settle()
         world.heard.events.clear()
 
-        async def one_pass(cluster: Cluster) -> None:
-            await reconcile(await cluster.get(world.owner), cluster, clock=world.clock, recorder=world.heard)
-
-        await assert_quiet(world.cluster, one_pass)
+        await assert_quiet(world.cluster, world.pass_over)
         assert world.heard.events == []
 
     async def test_what_is_off_costs_no_request_but_a_look(self, world: World) -> None:
@@ -357,7 +353,7 @@ class TestFailure:
         await embedded.change(image="memcached:1.6.1")
         faulty = FaultyCluster(embedded.cluster, [server_error(verbs={Verb.APPLY})])
         with pytest.raises(ReconcileError):
-            await reconcile(await faulty.get(embedded.owner), faulty, clock=embedded.clock)
+            await embedded.pass_over(faulty)
         failed = (await embedded.conditions())["Degraded"]
         await embedded.settle()
 
@@ -387,7 +383,7 @@ async def test_two_caches_side_by_side(world: World) -> None:
     }
     await world.cluster.create(manifest, field_manager="user")
     before = await world.versions()
-    await reconcile(await world.cluster.get(other), world.cluster, clock=world.clock)
+    await world.pass_over(world.cluster, other)
 
     assert await world.versions() == before
     assert (await world.cluster.get(world.own("Deployment", "other")))["spec"]["replicas"] == 2

@@ -5,36 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
 from typing import Any, Final
 
-from examples.memcached.controller import reconcile
 from examples.memcached.defaulting import default
 from examples.memcached.model import Memcached
+from examples.memcached.operator import memcached_operator
 from examples.memcached.validation import validate
 from ocf.cluster import Cluster, PatchType, Subresource
 from ocf.cluster.embedded import EmbeddedCluster
-from ocf.component import Result
+from ocf.component import ReconcileContext, Result
 from ocf.concepts import Attempt, Event
 from ocf.errors import NotFoundError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document, write_model
+from ocf.runtime.operator import Outcome
+from ocf.runtime.operator.passing import pass_over
 from ocf.testing import RecordingCluster, VirtualClock, rolled_out
 
-__all__ = ["MONITORS", "Heard", "World", "admitted", "embedded_kubelet", "real_kubelet", "served"]
+__all__ = ["Heard", "World", "admitted", "embedded_kubelet", "real_kubelet", "served"]
 
-MONITORS: Final[Manifest] = load_document("""
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: servicemonitors.monitoring.coreos.com}
-spec:
-  group: monitoring.coreos.com
-  names: {kind: ServiceMonitor, listKind: ServiceMonitorList, plural: servicemonitors, singular: servicemonitor}
-  scope: Namespaced
-  versions:
-  - name: v1
-    served: true
-    storage: true
-    schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
-""")
 APIS: Final = {
     "Deployment": "apps/v1",
     "HorizontalPodAutoscaler": "autoscaling/v2",
@@ -127,8 +117,20 @@ class World:
     # --- The operator. ---
 
     async def reconcile(self) -> Result | None:
-        owner = await self.cluster.get(self.owner)
-        return await reconcile(owner, self.cluster, clock=self.clock, recorder=self.heard)
+        return await self.pass_over(self.cluster)
+
+    async def pass_over(self, cluster: Cluster, owner: ObjectKey | None = None) -> Result | None:
+        """Make a pass on another cluster, or over another cache; return what it did, if it did anything."""
+        results: list[Result] = []
+
+        async def report(context: ReconcileContext, cache: Memcached, outcome: Outcome) -> timedelta | None:
+            results.extend(outcome.results.values())
+            return await memcached_operator.taking.report(context, cache, outcome)
+
+        operator = replace(memcached_operator, report=report)
+        live = await cluster.get(owner or self.owner)
+        await pass_over(operator, live, cluster, clock=self.clock, recorder=self.heard)
+        return results[0] if results else None
 
     async def settle(self) -> None:
         """Let everybody work until nothing is left to do."""
