@@ -18,8 +18,8 @@ from typer.main import get_command
 
 __all__ = ["app"]
 
-_COMMANDS: Final = ("validate", "default", "preview", "diff", "serve", "dev", "version")
-"""The commands in the order of the overview; each is the function of its name in the module of its name."""
+_COMMANDS: Final = ("validate", "default", "explain", "preview", "diff", "serve", "dev", "hpa-controller", "version")
+"""The commands in the order of the overview; each is the function of its name, with `_`, in the module of its name."""
 
 _ANY_NUMBER: Final = -1
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
@@ -59,7 +59,8 @@ class _Commands(TyperGroup):
 
 
 def _load(name: str) -> Any:
-    function: Callable[..., object] = getattr(import_module(f"ocf.cli.{name}"), name)
+    written = name.replace("-", "_")
+    function: Callable[..., object] = getattr(import_module(f"ocf.cli.{written}"), written)
     single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_SETTINGS)
     single.command(name, cls=_QuickHelp)(function)
     command: Any = get_command(single)

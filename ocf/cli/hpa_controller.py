@@ -1,0 +1,337 @@
+"""`ocf hpa-controller`: run the HPA controller, or print what it needs in a cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import signal
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from ocf.cli.options import Context, Kubeconfig, KubernetesVersion, Traceback
+from ocf.cli.showing import failing
+
+if TYPE_CHECKING:
+    from datetime import timedelta
+
+    from ocf.autoscaling.algorithm import Features, Settings
+    from ocf.controllers.hpa import Options, Rehearsal
+    from ocf.controllers.hpa.process import ProcessOptions
+    from ocf.runtime.endpoints import Endpoints
+
+__all__ = ["hpa_controller"]
+
+_GATES: Final[Mapping[str, str]] = {
+    "HPAConfigurableTolerance": "configurable_tolerance",
+    "HPAGeneration": "observed_generation",
+    "HPAScaleToZero": "scale_to_zero",
+    "PodLevelResources": "pod_level_resources",
+}
+_DURATION: Final = "DURATION"
+
+
+class Action(StrEnum):
+    """What is done."""
+
+    RUN = "run"
+    MANIFESTS = "manifests"
+
+
+class ModeName(StrEnum):
+    """What is run; the names are those of `ocf.controllers.hpa.Mode`, which is loaded later."""
+
+    OWN_KIND = "own-kind"
+    REPLACE = "replace"
+    DRY_RUN = "dry-run"
+
+
+class LogOutput(StrEnum):
+    """How things are told."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+SyncPeriod = Annotated[
+    str,
+    typer.Option(
+        "--sync-period",
+        "--horizontal-pod-autoscaler-sync-period",
+        metavar=_DURATION,
+        help="How often an autoscaler is looked at.",
+    ),
+]
+Downscale = Annotated[
+    str,
+    typer.Option(
+        "--downscale-stabilization",
+        "--horizontal-pod-autoscaler-downscale-stabilization",
+        metavar=_DURATION,
+        help="How long a recommendation keeps a target from shrinking below it.",
+    ),
+]
+Tolerance = Annotated[
+    float,
+    typer.Option(
+        "--tolerance",
+        "--horizontal-pod-autoscaler-tolerance",
+        help="By how much a ratio may differ from 1 without consequence.",
+    ),
+]
+CpuInitialization = Annotated[
+    str,
+    typer.Option(
+        "--cpu-initialization-period",
+        "--horizontal-pod-autoscaler-cpu-initialization-period",
+        metavar=_DURATION,
+        help="How long after its start a pod's cpu may be passed over.",
+    ),
+]
+ReadinessDelay = Annotated[
+    str,
+    typer.Option(
+        "--initial-readiness-delay",
+        "--horizontal-pod-autoscaler-initial-readiness-delay",
+        metavar=_DURATION,
+        help="How long after its start a change to unready counts as never having been ready.",
+    ),
+]
+Workers = Annotated[
+    int,
+    typer.Option(
+        "--concurrent-syncs",
+        "--concurrent-horizontal-pod-autoscaler-syncs",
+        help="How many autoscalers are looked at side by side.",
+    ),
+]
+LeaderElect = Annotated[bool, typer.Option("--leader-elect/--no-leader-elect", help="Whether a leader is elected.")]
+LeaseNamespace = Annotated[
+    str | None,
+    typer.Option(
+        "--lease-namespace",
+        "--leader-elect-resource-namespace",
+        metavar="NAME",
+        help="Where the lease is; the pod's namespace by default.",
+    ),
+]
+Switches = Annotated[
+    list[str] | None,
+    typer.Option("--feature-gates", metavar="NAME=BOOL", help=f"{', '.join(_GATES)}; repeatable."),
+]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scales",
+        metavar="RESOURCE",
+        help="For manifests: a resource that may be scaled, such as rollouts.argoproj.io; repeatable."
+        " By default those of Kubernetes itself.",
+    ),
+]
+
+
+def hpa_controller(  # noqa: PLR0913 (each is an option)
+    action: Annotated[Action, typer.Argument(help="Run it, or print what it needs in a cluster.")] = Action.RUN,
+    *,
+    mode: Annotated[
+        ModeName,
+        typer.Option(help="A kind of its own, in place of the built-in controller, or only watching that one."),
+    ] = ModeName.OWN_KIND,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="With replace: run also what another controller ran before.")
+    ] = False,
+    sync_period: SyncPeriod = "15s",
+    downscale_stabilization: Downscale = "5m0s",
+    tolerance: Tolerance = 0.1,
+    cpu_initialization_period: CpuInitialization = "5m0s",
+    initial_readiness_delay: ReadinessDelay = "30s",
+    concurrent_syncs: Workers = 5,
+    kubernetes_version: KubernetesVersion = None,
+    feature_gates: Switches = None,
+    leader_elect: LeaderElect = True,
+    lease_namespace: LeaseNamespace = None,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where metrics and probes are served.")] = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus come from outside of the pod)
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Their port; 0 takes a free one.")] = 8080,
+    namespace: Annotated[
+        str, typer.Option(metavar="NAME", help="For manifests: the namespace of the controller.")
+    ] = "ocf-system",
+    image: Annotated[
+        str, typer.Option(metavar="IMAGE", help="For manifests: a container image in which ocf is installed.")
+    ] = "ocf:latest",
+    scales: Targets = None,
+    kubeconfig: Kubeconfig = None,
+    context: Context = None,
+    output: Annotated[
+        LogOutput, typer.Option(help="For people, or one JSON object per line for programs.")
+    ] = LogOutput.TEXT,
+    traceback: Traceback = False,
+) -> None:
+    """Run the HPA algorithm as a controller.
+
+    It never shares a target with the built-in controller: by default it runs a kind of its own; with --mode replace it
+    runs autoscaling/v2, where the built-in one is switched off; with --mode dry-run it reads, tells what it would do
+    next to what happens, and writes nothing.
+    """
+    with failing(traceback=traceback):
+        settings = _settings(
+            {
+                "sync_period": ("--sync-period", sync_period),
+                "downscale_stabilization": ("--downscale-stabilization", downscale_stabilization),
+                "cpu_initialization_period": ("--cpu-initialization-period", cpu_initialization_period),
+                "initial_readiness_delay": ("--initial-readiness-delay", initial_readiness_delay),
+            },
+            tolerance,
+            concurrent_syncs,
+            _features(kubernetes_version, feature_gates or ()),
+        )
+        options = _options(mode, settings, output, take_over=take_over)
+        if action is Action.MANIFESTS:
+            _print_manifests(options, namespace, image, scales, elected=leader_elect, output=output)
+            return
+        process = _process(options, lease_namespace, host, port, elected=leader_elect)
+        _log(output)
+        asyncio.run(_run(process, kubeconfig, context, output))
+
+
+def _settings(periods: Mapping[str, tuple[str, str]], tolerance: float, workers: int, features: Features) -> Settings:
+    import math
+
+    from ocf.autoscaling.algorithm import Settings
+    from ocf.errors import ConfigError
+
+    if not (math.isfinite(tolerance) and tolerance >= 0):
+        raise ConfigError(f"--tolerance must be a number of at least 0, such as 0.1, got {tolerance}")
+    if workers < 1:
+        raise ConfigError(f"--concurrent-syncs must be at least 1, got {workers}")
+    read = {name: _period(flag, text) for name, (flag, text) in periods.items()}
+    return replace(Settings(tolerance=tolerance, workers=workers, features=features), **read)  # type: ignore[arg-type]  # all of them are durations
+
+
+def _period(flag: str, text: str) -> timedelta:
+    from datetime import timedelta
+
+    from ocf.errors import ConfigError
+    from ocf.objects.durations import parse_duration
+
+    try:
+        found = parse_duration(text)
+    except ValueError as error:
+        raise ConfigError(f"{flag} {error}") from None
+    if found <= timedelta(0):
+        raise ConfigError(f"{flag} must be longer than 0s, got {text}")
+    return found
+
+
+def _features(version: str | None, switches: Sequence[str]) -> Features:
+    from ocf.autoscaling.algorithm import Features
+    from ocf.errors import ConfigError
+
+    found = Features.of(version) if version else Features()
+    for switch in (one for text in switches for one in text.split(",")):
+        name, _, value = switch.partition("=")
+        if name not in _GATES or value.lower() not in {"true", "false"}:
+            known = ", ".join(_GATES)
+            raise ConfigError(f'"{switch}" is no feature gate: write NAME=true or NAME=false; there are {known}')
+        found = replace(found, **{_GATES[name]: value.lower() == "true"})
+    return found
+
+
+def _options(mode: ModeName, settings: Settings, output: LogOutput, *, take_over: bool) -> Options:
+    from ocf.controllers.hpa import Mode, Options
+
+    chosen = Mode(mode)
+    report = _reporting(output) if chosen is Mode.DRY_RUN else None
+    return Options(mode=chosen, settings=settings, take_over=take_over, report=report)
+
+
+def _reporting(output: LogOutput) -> Callable[[Rehearsal], None]:
+    def report(said: Rehearsal) -> None:
+        typer.echo(json.dumps(said.as_json()) if output is LogOutput.JSON else str(said))
+        sys.stdout.flush()
+
+    return report
+
+
+def _process(options: Options, lease_namespace: str | None, host: str, port: int, *, elected: bool) -> ProcessOptions:
+    from ocf.controllers.hpa import NAME, Election
+    from ocf.controllers.hpa.process import ProcessOptions, pod_namespace
+
+    where = lease_namespace or pod_namespace()
+    election = Election(name=NAME, namespace=where) if elected else None
+    return ProcessOptions(controller=options, election=election, host=host, port=port)
+
+
+async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | None, output: LogOutput) -> None:
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.controllers.hpa.process import run_process
+
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+        await run_process(cluster, process, stopped, began=lambda endpoints: _tell(endpoints, output))
+
+
+def _tell(endpoints: Endpoints, output: LogOutput) -> None:
+    told = {"metrics": f"{endpoints.url}/metrics", "health": f"{endpoints.url}/healthz"}
+    told["ready"] = f"{endpoints.url}/readyz"
+    line = json.dumps(told) if output is LogOutput.JSON else f"metrics on {told['metrics']}; Ctrl-C ends it"
+    typer.echo(line, err=output is LogOutput.TEXT)
+
+
+def _log(output: LogOutput) -> None:
+    from ocf.runtime import JsonFormatter
+
+    handler = logging.StreamHandler()
+    plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    handler.setFormatter(JsonFormatter() if output is LogOutput.JSON else plain)
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
+
+
+def _print_manifests(
+    options: Options, namespace: str, image: str, scales: Sequence[str] | None, *, elected: bool, output: LogOutput
+) -> None:
+    from ocf.controllers.hpa import TARGETS, Installation, Scalable, installation
+    from ocf.objects import dump_document
+
+    wanted = Installation(
+        mode=options.mode,
+        namespace=namespace,
+        image=image,
+        arguments=["run", *_arguments(options), *([] if elected else ["--no-leader-elect"]), "--output=json"],
+        targets=[Scalable.parse(text) for text in scales] if scales else TARGETS,
+        elected=elected,
+    )
+    found = installation(wanted)
+    if output is LogOutput.JSON:
+        typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=2))
+        return
+    typer.echo("---\n".join(dump_document(manifest) for manifest in found), nl=False)
+
+
+def _arguments(options: Options) -> Iterator[str]:
+    """Write the options as the command line that gives them, without those that are as by default."""
+    from ocf.autoscaling.algorithm import Features, Settings
+    from ocf.objects.durations import format_duration
+
+    settings, usual = options.settings, Settings()
+    yield f"--mode={options.mode}"
+    if options.take_over:
+        yield "--take-over"
+    for name in ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):
+        if getattr(settings, name) != getattr(usual, name):
+            yield f"--{name.replace('_', '-')}={format_duration(getattr(settings, name))}"
+    if settings.tolerance != usual.tolerance:
+        yield f"--tolerance={settings.tolerance:g}"
+    if settings.workers != usual.workers:
+        yield f"--concurrent-syncs={settings.workers}"
+    if settings.features.remembered_zero != Features().remembered_zero:
+        yield "--kubernetes-version=1.35"
+    for gate, name in _GATES.items():
+        if getattr(settings.features, name) != getattr(Features(), name):
+            yield f"--feature-gates={gate}={str(getattr(settings.features, name)).lower()}"
