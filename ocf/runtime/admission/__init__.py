@@ -9,7 +9,7 @@ from ocf.runtime.admission.pairs import Pair
 from ocf.runtime.admission.reviewing import review
 from ocf.runtime.admission.rotating import Renewal
 from ocf.runtime.admission.secret import SecretCertificates
-from ocf.runtime.admission.serving import Server, serving
+from ocf.runtime.admission.server import Server, serving
 
 __all__ = [
     "Certificates",

@@ -21,7 +21,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import Pair, Renewal, SecretCertificates, Service, Webhooks, configurations
 from ocf.runtime.admission.pairs import authorities, issue
 from ocf.runtime.admission.rotating import Kept, Policy, Trust, offered, plan
-from ocf.testing import VirtualClock
+from ocf.testing import RecordingCluster, VirtualClock
 
 ADDRESS: Final = Service("shops-webhook", "ops")
 SECRET: Final = ObjectKey("v1", "Secret", "shops-webhook-certificates", "ops")
@@ -374,3 +374,62 @@ def test_a_pair_that_works_is_not_left_for_one_that_does_not() -> None:
     planned = plan(Kept(foreign), shown, trust, NOW, POLICY)
     assert offered(planned, shown, trust, NOW) == shown
     assert shown.authority in planned.retired
+
+
+def test_the_authority_of_a_pair_that_was_followed_stays() -> None:
+    old, following = at(0), at(0)
+    planned = plan(Kept(old, following), None, Trust(), NOW, POLICY)
+    assert (planned.current, planned.retired) == (following, (old.authority,))
+    assert plan(planned, None, Trust(), old.not_after - timedelta(seconds=1), POLICY).retired == (old.authority,)
+    assert plan(planned, None, Trust(), old.not_after, POLICY).retired == ()
+
+
+async def test_who_is_late_does_not_take_back_what_others_have_published(webhooks: Webhooks) -> None:
+    """One replica thinks for long between looking and writing; meanwhile another one begins a renewal."""
+    cluster = EmbeddedCluster()
+    arrived, allowed = asyncio.Event(), asyncio.Event()
+
+    class Slow:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(cluster, name)
+
+        async def apply(self, *arguments: Any, **more: Any) -> Manifest:
+            arrived.set()
+            await allowed.wait()
+            return await cluster.apply(*arguments, **more)
+
+    def certificates(held: Any) -> SecretCertificates:
+        return SecretCertificates(held, webhooks, ADDRESS, namespace="default")
+
+    quick = certificates(cluster)
+    shown = (await quick.refresh()).pair
+    for manifest in configurations(webhooks, ADDRESS):
+        await cluster.create(manifest, field_manager="t")
+    late = asyncio.create_task(certificates(Slow()).refresh())
+    await arrived.wait()
+    await quick.refresh()
+    await cluster.delete(ObjectKey("v1", "Secret", "shops-webhook-certificates", "default"))
+    await quick.refresh()
+    key = ObjectKey("admissionregistration.k8s.io/v1", CONFIGURATIONS[0], "shops", "")
+    published = get(cluster, key)
+    allowed.set()
+    assert (await late).pair == shown
+    assert get(cluster, key) == published
+
+
+async def test_the_privileges_are_what_is_sent_and_nothing_more(webhooks: Webhooks) -> None:
+    world = World(webhooks, 11)
+    await world.begin(1)
+    cluster = RecordingCluster(world.cluster)
+    await cluster.delete(SECRET)
+    certificates = SecretCertificates(cluster, webhooks, ADDRESS, namespace="ops", clock=world.clock, renewal=QUICK)
+    for _ in range(2):
+        await certificates.refresh()
+        world.clock.advance(timedelta(minutes=45))
+    verbs = {"apply": "patch"}
+    sent = {(verbs.get(one.verb, one.verb), one.kind) for one in cluster.requests if one.verb != "delete"}
+    plurals = {"Secret": "secrets", **{kind: f"{kind.lower()}s" for kind in CONFIGURATIONS}}
+    assert {(verb, plurals[kind]) for verb, kind in sent} == {
+        (one.verb, one.resource) for one in certificates.privileges
+    }
+    assert {one.name for one in certificates.privileges if one.verb != "create"} == {SECRET.name, "shops"}
