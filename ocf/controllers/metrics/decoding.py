@@ -4,23 +4,14 @@ It decodes an answer as a whole: one value that is no quantity, and there is no 
 autoscaler are decoded, so what is wrong with one does not touch the others.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ocf.autoscaling.readers import (
-    METADATA,
-    Reader,
-    instant,
-    integer,
-    items,
-    quantity,
-    read_object,
-    struct,
-    text,
-    texts,
-)
+from ocf.autoscaling import readers
+from ocf.autoscaling.readers import METADATA, Reader, instant, integer, items, read_object, struct, text, texts
 from ocf.controllers.metrics.api import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
-from ocf.errors import FieldProblem, ManifestError
+from ocf.errors import FieldProblem, ManifestError, QuantityError
 from ocf.objects import Manifest
 
 __all__ = ["decode_external_values", "decode_pod_metrics", "decode_values"]
@@ -37,6 +28,7 @@ def decode_pod_metrics(entries: Sequence[Any]) -> list[Manifest]:
 
     Raises:
         ManifestError: If a field has a value of a wrong type; names all of an entry.
+        QuantityError: If an amount is no quantity.
     """
     return [read_object(entry, _POD_METRICS, f"{RESOURCE_METRICS}/v1beta1", _POD, strict=False) for entry in entries]
 
@@ -52,6 +44,7 @@ def decode_values(entries: Sequence[Any]) -> list[Manifest]:
 
     Raises:
         ManifestError: If a field has a value of a wrong type, or there is no value.
+        QuantityError: If the value is no quantity.
     """
     return [
         _with_value(read_object(_unversioned(entry), _VALUE, _ANY, "MetricValue", strict=False)) for entry in entries
@@ -69,6 +62,7 @@ def decode_external_values(entries: Sequence[Any]) -> list[Manifest]:
 
     Raises:
         ManifestError: If a field has a value of a wrong type, or there is no value.
+        QuantityError: If the value is no quantity.
     """
     version = f"{EXTERNAL_METRICS}/v1beta1"
     return [_with_value(read_object(entry, _EXTERNAL, version, _SERIES, strict=False)) for entry in entries]
@@ -85,12 +79,29 @@ def _unversioned(entry: Any) -> Any:
     return {**entry, "apiVersion": _ANY} if isinstance(entry, Mapping) else entry
 
 
+def quantity(value: Any, path: str, _problems: list[FieldProblem]) -> Any:
+    """Read a quantity; one that is none ends everything, with the sentence of the controller's client."""
+    ours: list[FieldProblem] = []
+    found = readers.quantity(value, path, ours)
+    if ours:
+        raise QuantityError(_sentence(value))
+    return found
+
+
+def _sentence(value: Any) -> str:
+    written = value if isinstance(value, str) else ""
+    if _FORM.fullmatch(written.strip()):
+        return "unable to parse quantity's suffix"
+    return f"quantities must match the regular expression '^{_FORM.pattern}$'"
+
+
 def _quantities(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     """Read a map of quantities."""
     names: dict[str, Reader] = dict.fromkeys(value, quantity) if isinstance(value, Mapping) else {}
     return struct(**names)(value, path, problems)
 
 
+_FORM: Final = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
 _POD: Final = "PodMetrics"
 _SERIES: Final = "ExternalMetricValue"
 _ANY: Final = CUSTOM_METRICS

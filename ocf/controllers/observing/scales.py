@@ -5,6 +5,7 @@ Kubernetes brings, the Scale follows from the object alone, so where a cache hol
 all: that costs one list and one watch per kind, however many autoscalers there are.
 """
 
+from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from ocf.autoscaling.readers import integer, read_object, struct, text
@@ -12,8 +13,9 @@ from ocf.cluster import Cluster, Subresource
 from ocf.cluster.apiserver.paths import object_path
 from ocf.controllers.metrics import Kinds, PathReader
 from ocf.controllers.metrics.refusals import worded
-from ocf.errors import ApiError, NotFoundError
+from ocf.errors import ApiError, ManifestError, NotFoundError, ServerError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, split_api_version
+from ocf.objects.requirements import Operator
 
 __all__ = ["DerivedScales", "Scales", "SubresourceScales"]
 
@@ -24,6 +26,13 @@ _DERIVED: Final = {
     ("apps", "ReplicaSet"): ("apps/v1", "replicasets.apps"),
     ("apps", "StatefulSet"): ("apps/v1", "statefulsets.apps"),
     ("", "ReplicationController"): ("v1", "replicationcontrollers"),
+}
+_OK: Final = 200
+_CONVERTED: Final = {Operator.DOUBLE_EQUALS: Operator.EQUALS}
+_REFUSED: Final = {
+    Operator.NOT_EQUALS: '"!=" is not a valid label selector operator',
+    Operator.GREATER_THAN: '"gt" isn\'t supported in label selectors',
+    Operator.LESS_THAN: '"lt" isn\'t supported in label selectors',
 }
 _INT32: Final = integer("int32")
 _SCALE: Final = struct(
@@ -76,7 +85,7 @@ class SubresourceScales:
             answer = await self._cluster.get(target, subresource=Subresource.SCALE)
         else:
             answer = await self._read(target, self._reader, self._kinds)
-        return read_object(answer, _SCALE, _VERSION, "Scale", strict=False)
+        return _converted(read_object(answer, _SCALE, _VERSION, "Scale", strict=False))
 
     @staticmethod
     async def _read(target: ObjectKey, reader: PathReader, kinds: Kinds) -> Manifest:
@@ -143,6 +152,33 @@ class DerivedScales:
             message = f'{resource} "{target.name}" not found'
             raise NotFoundError(message, code=error.code, reason=error.reason) from error
         return _derived(found)
+
+
+def _converted(scale: Manifest) -> Manifest:
+    """Return a Scale as the controller's client hands it on: with a selector that an object could have, or not at all.
+
+    The text form knows more operators than the object form, and the client converts from one to the other.
+    """
+    status = scale.get("status") or {}
+    written = status.get("selector")
+    if not written:
+        return scale
+    try:
+        found = LabelSelector.parse(written)
+    except ManifestError as error:
+        raise _inconvertible(f'couldn\'t parse the selector string "{written}": {error}') from error
+    for each in found.requirements:
+        if each.operator in _REFUSED:
+            raise _inconvertible(_REFUSED[each.operator])
+    requirements = tuple(
+        replace(each, operator=_CONVERTED.get(each.operator, each.operator)) for each in found.requirements
+    )
+    return {**scale, "status": {**status, "selector": str(LabelSelector(requirements))}}
+
+
+def _inconvertible(problem: str) -> ServerError:
+    place = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
+    return ServerError(f"{place}: failed to parse target selector: {problem}", code=_OK)
 
 
 def _derived(workload: Manifest) -> Manifest:

@@ -52,7 +52,7 @@ class Desk:
     def __init__(self, metrics: FixedMetrics, plural_of: Callable[[str, str], Awaitable[str]], clock: Clock) -> None:
         self.metrics = metrics
         self.asked: list[Asked] = []
-        self.overrides: dict[str, bytes] = {}
+        self.overrides: dict[str, tuple[int, bytes]] = {}
         self._plural_of = plural_of
         self._clock = clock
 
@@ -64,7 +64,9 @@ class Desk:
         query = tuple(sorted(request.query.items()))
         self.asked.append(Asked(self._clock.now(), request.path, query, user))
         if request.path in self.overrides:
-            return web.Response(body=self.overrides[request.path], content_type="application/json")
+            status, body = self.overrides[request.path]
+            kind = "application/json" if body.startswith(b"{") else "text/plain"
+            return web.Response(status=status, body=body, content_type=kind)
         try:
             kind, items = await self._items(request)
         except ApiError as error:

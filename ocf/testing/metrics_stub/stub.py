@@ -89,16 +89,17 @@ class MetricsStub:
         """What was asked so far, oldest first; questions of discovery are left out. May be cleared."""
         return self._open.asked
 
-    def override(self, path: str, body: bytes | None) -> None:
-        """Answer something else, for example nonsense.
+    def override(self, path: str, body: bytes | None, *, status: int = 200) -> None:
+        """Answer something else to one question, for example nonsense.
 
         Args:
             path: The path of the question.
-            body: The answer; None to answer as before.
+            body: The answer, JSON if it begins with a brace; None to answer as before.
+            status: Its HTTP status.
         """
         self._open.overrides.pop(path, None)
         if body is not None:
-            self._open.overrides[path] = body
+            self._open.overrides[path] = (status, body)
 
     @property
     def _open(self) -> Desk:

@@ -1,0 +1,41 @@
+"""Record the ticks of the real HPA controller, which the tests compare ours with.
+
+The scenarios of `tests/controllers/comparison` are played on a real control plane with the HPA controller of its
+kube-controller-manager. What it saw at each tick, when, and what it wrote becomes a file for each scenario. Nothing of
+ours takes part but the reading of inputs.
+
+    python -m ocf.testing.envtest
+    python -m scripts.record_hpa_ticks [SCENARIO ...]
+"""
+
+import argparse
+import asyncio
+from collections.abc import Sequence
+
+from tests.controllers.comparison.running import staged
+from tests.controllers.comparison.scenarios import SCENARIOS
+from tests.controllers.comparison.ticks import DATA, save
+
+
+async def record(names: Sequence[str]) -> None:
+    """Play scenarios, and write what happened.
+
+    Args:
+        names: The scenarios.
+    """
+    async with staged() as stage:
+        played = await stage.play(names)
+    for name, rounds in played.items():
+        save(DATA / f"{name}.json", [each.tick for each in rounds])
+        print(f"{name}: {len(rounds)} ticks")
+
+
+def main() -> None:
+    """Read the command line, and record."""
+    parser = argparse.ArgumentParser(description="Record the ticks of the real HPA controller.")
+    parser.add_argument("scenario", nargs="*", choices=[[], *SCENARIOS], help="all of them unless named")
+    asyncio.run(record(parser.parse_args().scenario or list(SCENARIOS)))
+
+
+if __name__ == "__main__":
+    main()
