@@ -16,7 +16,6 @@ from ocf.cli.serving import Kubeconfig, Port, ServeOutput, Telling, asked_to_sto
 from ocf.cli.showing import failing
 
 if TYPE_CHECKING:
-    from ocf.cluster import Cluster
     from ocf.objects import Manifest
     from ocf.runtime.operator import Operator, Process
 
@@ -24,8 +23,6 @@ __all__ = ["dev"]
 
 _MANAGER: Final = "ocf-dev"
 _HOST: Final = "127.0.0.1"
-_HOME: Final = "kube-system"
-"""Where the certificate of the webhooks is kept: out of the reader's way."""
 
 
 def dev(  # noqa: PLR0913 (each is an option of the command line)
@@ -103,34 +100,17 @@ async def _working(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool)
     """Have the operator work through the API as any client, with all that it needs."""
     from ocf.cluster.apiserver import ApiServerCluster
     from ocf.runtime.operator import Listen, Options, running
-    from ocf.testing import playing_rollouts
+    from ocf.testing import admitting, playing_rollouts
 
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
-        await stack.enter_async_context(_admitting(operator, cluster))
+        await stack.enter_async_context(admitting(cluster, operator.name, operator.webhooks))
         if rollouts:
             await stack.enter_async_context(playing_rollouts(cluster))
         options = Options(listen=Listen(port=0, host=_HOST))
         process = await stack.enter_async_context(running(cluster, operator, options=options))
         await process.working()
         yield process
-
-
-@asynccontextmanager
-async def _admitting(operator: Operator[Any], cluster: Cluster) -> AsyncIterator[None]:
-    """Serve the webhooks, if there are any, and have the API server ask them."""
-    if not operator.webhooks:
-        yield
-        return
-    from ocf.runtime.admission import SecretCertificates, Url, Webhooks, configurations, serving
-
-    webhooks = Webhooks(operator.name, operator.webhooks)
-    certificates = SecretCertificates(cluster, webhooks, Url(f"https://{_HOST}"), namespace=_HOME)
-    async with serving(webhooks, certificates=certificates, host=_HOST, port=0) as server:
-        for manifest in configurations(webhooks, Url(server.url)):
-            await cluster.create(manifest, field_manager=_MANAGER)
-        await server.refresh()  # writes into the configurations whom to trust
-        yield
 
 
 def _tell_operator(operator: Operator[Any], process: Process) -> None:

@@ -5,6 +5,7 @@ and so are the fixtures for pytest, `ocf.testing.plugin`: nothing else in this r
 """
 
 from ocf.cluster.interception import InterceptingCluster
+from ocf.testing.admitting import admitting
 from ocf.testing.clock import VirtualClock
 from ocf.testing.conditions import Finding, Rule, Severity, lint_conditions
 from ocf.testing.disturbances import DisturbanceReport, DisturbedWrite, disturb_each_write
@@ -46,6 +47,7 @@ __all__ = [
     "VersionMatrix",
     "VirtualClock",
     "VirtualLoop",
+    "admitting",
     "assert_golden",
     "assert_quiet",
     "disturb_each_write",
