@@ -1,0 +1,186 @@
+"""Scenario 27 and the webhooks around it: asked by a function, by the embedded cluster, and by a real API server."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from examples.memcached.admission import webhooks
+from examples.memcached.samples import AUTOSCALED, DEFAULTS
+from ocf.errors import InvalidError
+from ocf.objects import Manifest, load_document
+from ocf.runtime.admission import Step, review
+from ocf.testing import admitting
+from tests.examples.memcached.worlds import World
+
+MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
+CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
+REQUESTS = {"requests": {"cpu": "100m"}}
+
+REFUSED: list[Any] = [
+    pytest.param(
+        {"replicas": 3, "autoscaling": {"enabled": True, "maxReplicas": 10}, "resources": REQUESTS},
+        "spec.replicas",
+        "mutually exclusive",
+        id="07 replicas and autoscaling",
+    ),
+    pytest.param(
+        {"autoscaling": {"enabled": True, "minReplicas": 10, "maxReplicas": 5}, "resources": REQUESTS},
+        "spec.autoscaling.minReplicas",
+        r"minReplicas \(10\) must not be greater than maxReplicas \(5\)",
+        id="08 minimum above maximum",
+    ),
+    pytest.param(
+        {"autoscaling": {"enabled": True, "maxReplicas": 5, "metrics": [CPU]}},
+        "spec.resources.requests.cpu",
+        "needs a request for cpu",
+        id="09 cpu utilization without a request",
+    ),
+]
+
+
+@asynccontextmanager
+async def asked(world: World, *, strict: bool = False) -> AsyncIterator[None]:
+    """Have the API server ask the operator's webhooks."""
+    async with admitting(world.cluster, f"memcached-{world.namespace}", webhooks(strict=strict).webhooks):
+        yield
+
+
+def manifest(world: World, **spec: Any) -> Manifest:
+    metadata = {"name": "my-cache", "namespace": world.namespace}
+    return {"apiVersion": "memcached.c5c3.io/v1alpha1", "kind": "Memcached", "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.parametrize(("spec", "field", "text"), REFUSED)
+async def test_scenario_27_refused_in_strict_mode(world: World, spec: Manifest, field: str, text: str) -> None:
+    async with asked(world, strict=True):
+        with pytest.raises(InvalidError, match=text) as refused:
+            await world.cluster.create(manifest(world, **spec), field_manager="user")
+
+    assert [cause.field for cause in refused.value.causes] == [field]
+
+
+@pytest.mark.parametrize(("spec", "field", "text"), REFUSED)
+def test_scenario_27_the_function(spec: Manifest, field: str, text: str) -> None:
+    """Without strict mode two of the three are warnings, in the same words."""
+    lenient, strict = (answer(spec, strict=strict) for strict in (False, True))
+
+    assert not strict["allowed"]
+    assert [cause["field"] for cause in strict["status"]["details"]["causes"]] == [field]
+    if field == "spec.autoscaling.minReplicas":
+        assert not lenient["allowed"]
+    else:
+        assert lenient["allowed"]
+        assert [bool(re.search(f"^{field}: .*{text}", warning)) for warning in lenient["warnings"]].count(True) == 1
+
+
+def answer(spec: Manifest, *, strict: bool) -> Manifest:
+    metadata = {"name": "my-cache", "namespace": "default"}
+    cache = {"apiVersion": "memcached.c5c3.io/v1alpha1", "kind": "Memcached", "metadata": metadata, "spec": spec}
+    request = {
+        "uid": "1",
+        "kind": {"group": "memcached.c5c3.io", "version": "v1alpha1", "kind": "Memcached"},
+        "operation": "CREATE",
+        "name": "my-cache",
+        "object": cache,
+    }
+    (webhook,) = webhooks(strict=strict).webhooks
+    found: Manifest = review(webhook, Step.VALIDATE, {"request": request})["response"]
+    return found
+
+
+@pytest.mark.parametrize("sample", [AUTOSCALED, DEFAULTS], ids=["full", "short"])
+async def test_both_examples_are_taken_as_they_are_shown(world: World, sample: str) -> None:
+    shown = load_document(sample)
+    async with asked(world):
+        stored = await world.cluster.create(
+            {**shown, "metadata": {"name": "my-cache", "namespace": world.namespace}}, field_manager="user"
+        )
+    scaling = stored["spec"]["autoscaling"]
+
+    assert shown["spec"]["autoscaling"].items() <= scaling.items()
+    assert stored["spec"].get("replicas") == shown["spec"].get("replicas")
+    assert scaling["metrics"] == shown["spec"]["autoscaling"].get("metrics", [CPU])
+    window = scaling["behavior"]["scaleDown"]["stabilizationWindowSeconds"]
+    assert window == (600 if "behavior" in shown["spec"]["autoscaling"] else 300)
+
+
+async def test_the_defaults_of_an_empty_cache(world: World) -> None:
+    async with asked(world):
+        stored = await world.cluster.create(manifest(world), field_manager="user")
+
+    assert stored["spec"] == {
+        "replicas": 1,
+        "image": "memcached:1.6",
+        "suspended": False,
+        "memcached": {"maxMemoryMB": 64, "maxConnections": 1024, "threads": 4, "maxItemSize": "1m", "verbosity": 0},
+    }
+
+
+async def test_applying_the_same_again_changes_nothing(world: World) -> None:
+    """What the webhook added stays, and belongs to nobody who could drop it by accident."""
+    wanted = {**load_document(DEFAULTS), "metadata": {"name": "my-cache", "namespace": world.namespace}}
+    async with asked(world):
+        first = await world.cluster.apply(wanted, field_manager="kubectl")
+        second = await world.cluster.apply(wanted, field_manager="kubectl")
+
+    assert second["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+    assert first["spec"]["autoscaling"]["metrics"] == [CPU]
+
+
+async def test_everything_wrong_is_told_at_once(world: World) -> None:
+    spec = {
+        "resources": {"limits": {"memory": "64Mi"}},
+        "memcached": {"maxMemoryMB": 64},
+        "highAvailability": {"gracefulShutdown": {"enabled": True, "terminationGracePeriodSeconds": 5}},
+        "security": {"sasl": {"enabled": True}, "tls": {"enabled": True}},
+        "autoscaling": {"enabled": True, "minReplicas": 3, "maxReplicas": 2, "metrics": [{"type": "Resource"}]},
+    }
+    async with asked(world):
+        with pytest.raises(InvalidError) as refused:
+            await world.cluster.create(manifest(world, **spec), field_manager="user")
+
+    assert [cause.field for cause in refused.value.causes] == [
+        "spec.resources.limits.memory",
+        "spec.highAvailability.gracefulShutdown.terminationGracePeriodSeconds",
+        "spec.security.sasl.credentialsSecretRef.name",
+        "spec.security.tls.certificateSecretRef.name",
+        "spec.autoscaling.minReplicas",
+        "spec.autoscaling.metrics[0].resource",
+    ]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        pytest.param({"replicas": 65}, id="too many replicas"),
+        pytest.param({"memcached": {"maxMemoryMB": 15}}, id="too little memory"),
+        pytest.param({"memcached": {"maxItemSize": "1g"}}, id="no size"),
+        pytest.param({"highAvailability": {"antiAffinityPreset": "medium"}}, id="no preset"),
+        pytest.param({"autoscaling": {"minReplicas": 0}}, id="no replica at least"),
+    ],
+)
+async def test_the_schema_refuses_by_itself(world: World, spec: Manifest) -> None:
+    with pytest.raises(InvalidError):
+        await world.cluster.create(manifest(world, **spec), field_manager="user")
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        pytest.param({"replicas": 0}, id="no replica"),
+        pytest.param({"replicas": 64}, id="as many as there may be"),
+        pytest.param({"resources": {"requests": {"cpu": 1}}}, id="a quantity as a number"),
+        pytest.param({"highAvailability": {"podDisruptionBudget": {"minAvailable": "50%"}}}, id="a share"),
+    ],
+)
+async def test_the_schema_takes(world: World, field: Manifest) -> None:
+    stored: Any = (await world.cluster.create(manifest(world, **field), field_manager="user"))["spec"]
+    wanted: Any = field
+    while isinstance(wanted, dict):
+        ((name, wanted),) = wanted.items()
+        stored = stored[name]
+
+    assert stored == wanted
