@@ -1,0 +1,192 @@
+"""The controller on a real API server, beside the real controllers of workloads, and beside the built-in one."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf.autoscaling.algorithm import Settings
+from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.controllers.hpa import BUILT_IN, OWN, HpaController, Mode, Operator, Options
+from ocf.controllers.hpa.definition import definition
+from ocf.controllers.metrics import ServedMetrics
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing.envtest import Controller
+from ocf.testing.metrics_stub import MetricsStub
+
+if TYPE_CHECKING:
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.concepts import Recorder
+    from ocf.testing.plugin import Envtest, RunControllers
+
+PERIOD: Final = timedelta(milliseconds=300)
+LABELS: Final = {"app": "web"}
+
+
+@pytest.fixture
+async def defined(envtest_cluster: ApiServerCluster) -> ApiServerCluster:
+    """Give a cluster with our kind."""
+    made = await envtest_cluster.apply(definition(), field_manager="admin", force=True)
+    key = ObjectKey.of(made)
+    await until(envtest_cluster, key, _established)
+    return envtest_cluster
+
+
+def _established(crd: Manifest) -> bool:
+    conditions = (crd.get("status") or {}).get("conditions") or ()
+    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
+
+
+def deployment(namespace: str, replicas: int = 2) -> Manifest:
+    container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "100m"}}}
+    template = {"metadata": {"labels": LABELS}, "spec": {"containers": [container]}}
+    spec = {"replicas": replicas, "selector": {"matchLabels": LABELS}, "template": template}
+    metadata = {"name": "web", "namespace": namespace}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def autoscaler(kind: tuple[str, str], namespace: str, **spec: Any) -> Manifest:
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    target = {"type": "AverageValue", "averageValue": "10"}
+    queue = {"type": "External", "external": {"metric": {"name": "queue"}, "target": target}}
+    wanted = {"scaleTargetRef": reference, "maxReplicas": 9, "metrics": [queue]}
+    metadata = {"name": "web", "namespace": namespace}
+    return {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, "spec": wanted | spec}
+
+
+async def until(cluster: Cluster, key: ObjectKey, reached: Callable[[Manifest], Any]) -> Manifest:
+    """Follow an object until somebody has brought it somewhere."""
+    seen: Manifest = {}
+    try:
+        async with asyncio.timeout(30):
+            while not reached(seen := await cluster.get(key)):  # noqa: ASYNC110 (other processes)
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        pytest.fail(f"{key} never got there; it is {seen.get('spec')}, {seen.get('status')}")
+    return seen
+
+
+def counts(number: int) -> Callable[[Manifest], bool]:
+    return lambda live: live["spec"].get("replicas") == number
+
+
+def says(condition: str, reason: str) -> Callable[[Manifest], bool]:
+    def said(live: Manifest) -> bool:
+        conditions = (live.get("status") or {}).get("conditions") or ()
+        return any((each["type"], each["reason"]) == (condition, reason) for each in conditions)
+
+    return said
+
+
+@asynccontextmanager
+async def running(cluster: ApiServerCluster, mode: Mode, *, take_over: bool = False) -> AsyncIterator[None]:
+    settings = Settings(sync_period=PERIOD, downscale_stabilization=timedelta(seconds=1))
+
+    def make(where: Cluster, events: Recorder | None) -> HpaController:
+        options = Options(mode=mode, settings=settings, take_over=take_over)
+        return HpaController(where, ServedMetrics(cluster), options=options, events=events, reader=cluster)
+
+    stopped = asyncio.Event()
+    task = asyncio.create_task(Operator(cluster, make).run(stopped))
+    try:
+        yield
+    finally:
+        stopped.set()
+        await task
+
+
+async def test_one_of_our_kind_scales_a_real_deployment(
+    envtest: Envtest, defined: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    home = envtest.namespace
+    web = await defined.create(deployment(home), field_manager="user")
+    ours = await defined.create(autoscaler(OWN, home), field_manager="user")
+    with envtest_controllers(Controller.DEPLOYMENT, Controller.REPLICA_SET):
+        async with MetricsStub(envtest.plane) as stub, running(defined, Mode.OWN_KIND):
+            stub.metrics.set_external(home, "queue", "40")
+            await until(defined, ObjectKey.of(web), counts(4))
+            await until(defined, ObjectKey.of(web), lambda live: live["status"].get("replicas") == 4)
+            live = await until(defined, ObjectKey.of(ours), says("AbleToScale", "ReadyForNewScale"))
+            assert live["status"]["currentMetrics"][0]["external"]["current"]["averageValue"] in ("10", "20")
+            assert len((await defined.list("v1", "Pod", namespace=home, label_selector="app=web")).items) == 4
+            shown = await asyncio.to_thread(envtest.kubectl, "get", "oha", "web", "--no-headers")
+            assert shown.split()[:5] == ["web", "web", "9", "4", "True"]  # no minimum is said
+            stub.metrics.set_external(home, "queue", "10")
+            await until(defined, ObjectKey.of(web), counts(1))
+        events = await defined.list("events.k8s.io/v1", "Event", namespace=home)
+        told = {one["reason"] for one in events.items if one["regarding"]["kind"] == OWN[1]}
+        assert "SuccessfulRescale" in told
+
+
+async def test_in_place_of_the_built_in_controller_it_scales_by_cpu(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    home = envtest.namespace
+    resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+    web = await envtest_cluster.create(deployment(home), field_manager="user")
+    hpa = autoscaler(BUILT_IN, home, metrics=[{"type": "Resource", "resource": resource}])
+    await envtest_cluster.create(hpa, field_manager="user")
+    with envtest_controllers(Controller.DEPLOYMENT, Controller.REPLICA_SET):
+        await until(envtest_cluster, ObjectKey.of(web), lambda live: (live.get("status") or {}).get("replicas") == 2)
+        async with MetricsStub(envtest.plane) as stub:
+            for pod in (await envtest_cluster.list("v1", "Pod", namespace=home)).items:
+                ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T10:00:00Z"}
+                status = {"phase": "Running", "startTime": "2026-01-01T10:00:00Z", "conditions": [ready]}
+                await envtest_cluster.patch(
+                    ObjectKey.of(pod),
+                    {"status": status},
+                    patch_type=PatchType.MERGE,
+                    field_manager="kubelet",
+                    subresource=Subresource.STATUS,
+                )
+                stub.metrics.set_usage(home, pod["metadata"]["name"], {"app": {"cpu": "75m"}}, labels=LABELS)
+            async with running(envtest_cluster, Mode.REPLACE):
+                await until(envtest_cluster, ObjectKey.of(web), counts(3))
+                live = await until(envtest_cluster, ObjectKey.of(hpa), says("ScalingActive", "ValidMetricFound"))
+                current = live["status"]["currentMetrics"][0]["resource"]["current"]
+                assert current == {"averageUtilization": 75, "averageValue": "75m"}
+
+
+async def test_beside_the_built_in_controller_a_target_that_it_has_is_refused(
+    envtest: Envtest, defined: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    home = envtest.namespace
+    web = await defined.create(deployment(home), field_manager="user")
+    theirs = await defined.create(autoscaler(BUILT_IN, home, minReplicas=3), field_manager="user")
+    ours = await defined.create(autoscaler(OWN, home, minReplicas=6), field_manager="user")
+    with envtest_controllers(
+        Controller.DEPLOYMENT, Controller.REPLICA_SET, Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD
+    ):
+        async with running(defined, Mode.OWN_KIND):
+            await until(defined, ObjectKey.of(ours), says("AbleToScale", "TargetClaimed"))
+            await until(defined, ObjectKey.of(web), counts(3))  # the built-in controller raises it to its minimum
+            await until(defined, ObjectKey.of(theirs), says("AbleToScale", "SucceededGetScale"))
+            assert counts(3)(await defined.get(ObjectKey.of(web)))
+            await defined.delete(ObjectKey.of(theirs))
+            await until(defined, ObjectKey.of(web), counts(6))
+
+
+async def test_what_the_built_in_controller_runs_is_left_alone_until_it_is_switched_off_and_taken_over(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    home = envtest.namespace
+    web = await envtest_cluster.create(deployment(home), field_manager="user")
+    hpa = await envtest_cluster.create(autoscaler(BUILT_IN, home, minReplicas=3), field_manager="user")
+    with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
+        await until(envtest_cluster, ObjectKey.of(hpa), says("AbleToScale", "SucceededRescale"))
+    async with running(envtest_cluster, Mode.REPLACE):
+        before = await envtest_cluster.apply(
+            {**autoscaler(BUILT_IN, home, minReplicas=5), "metadata": {"name": "web", "namespace": home}},
+            field_manager="user",
+            force=True,
+        )
+        await asyncio.sleep(4 * PERIOD.total_seconds())  # nothing is to happen
+        assert counts(3)(await envtest_cluster.get(ObjectKey.of(web)))
+        assert (await envtest_cluster.get(ObjectKey.of(hpa)))["status"] == before["status"]
+    async with running(envtest_cluster, Mode.REPLACE, take_over=True):
+        await until(envtest_cluster, ObjectKey.of(web), counts(5))
