@@ -55,7 +55,10 @@ class Explanation:
         Args:
             at: The instant.
         """
-        return self.bounds is not None and at < self.bounds.since
+        if self.bounds is None or not self.bounds.unknown:
+            return False
+        # A controller that has just started begins with a recommendation of now.
+        return at < self.bounds.since or self.history.recommendations is None
 
 
 def explain(

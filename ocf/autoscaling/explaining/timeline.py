@@ -30,7 +30,7 @@ class Timeline(NamedTuple):
         current: The replicas now.
         wanted: What the metrics want.
         desired: The replicas next.
-        known_since: Since when entries are known; before that, they are only possible.
+        assumed: The instants of recommendations that are only possible, and not known.
     """
 
     start: datetime
@@ -44,7 +44,7 @@ class Timeline(NamedTuple):
     current: int
     wanted: int
     desired: int
-    known_since: datetime
+    assumed: frozenset[datetime]
 
 
 class _Signs(NamedTuple):
@@ -82,7 +82,6 @@ def timeline(explanation: Explanation) -> Timeline | None:
     longest = timedelta() if behavior is None else max(behavior.up.longest, behavior.down.longest)
     # No window is longer than an hour, and no period than half of one, unless somebody made them up.
     start = trace.now - max(_LEAST, shrinking, growing, longest)
-    found = explanation.bounds
     return Timeline(
         start=start,
         now=trace.now,
@@ -97,7 +96,7 @@ def timeline(explanation: Explanation) -> Timeline | None:
         current=trace.current,
         wanted=trace.stabilization.wanted,
         desired=trace.desired,
-        known_since=start if found is None else found.since,
+        assumed=frozenset(each.at for each in history.recommendations or () if explanation.assumes(each.at)),
     )
 
 
@@ -142,7 +141,7 @@ def _row(picture: Timeline, signs: _Signs, columns: int, span: tuple[int, int], 
     for each in picture.recommendations:
         if low < each.replicas <= high:
             place = _column(each.at, picture, columns)
-            known = signs.point if each.at >= picture.known_since else "?"
+            known = "?" if each.at in picture.assumed else signs.point
             cells[place] = signs.holder if each == picture.holder and known != "?" else known
     wanted = signs.wanted if low < picture.wanted <= high else " "
     desired = signs.desired if low < picture.desired <= high else " "
@@ -164,9 +163,9 @@ def _changes(picture: Timeline, signs: _Signs, columns: int) -> str:
 
 def _legend(picture: Timeline, signs: _Signs) -> Iterator[str]:
     known = [
-        (f"{signs.point} recommended", any(each.at >= picture.known_since for each in picture.recommendations)),
-        ("? may have been recommended", any(each.at < picture.known_since for each in picture.recommendations)),
-        (f"{signs.holder} holds", picture.holder is not None and picture.holder.at >= picture.known_since),
+        (f"{signs.point} recommended", any(each.at not in picture.assumed for each in picture.recommendations)),
+        ("? may have been recommended", bool(picture.assumed)),
+        (f"{signs.holder} holds", picture.holder is not None and picture.holder.at not in picture.assumed),
         (f"{signs.level} size now", True),
         (f"{signs.wanted} wanted", True),
         (f"{signs.desired} next", True),

@@ -1,0 +1,274 @@
+"""What a round sees of an autoscaler in a cluster, and what can be known of its history from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import typer
+
+from ocf.autoscaling.algorithm import History, Scale, ScaleEvent, Settings, Snapshot, decide
+from ocf.autoscaling.explaining import Known
+from ocf.concepts import Clock, SystemClock, parse_time
+from ocf.controllers.metrics import Kinds, ServedMetrics
+from ocf.controllers.observing import Observer, Scales, Selectors, SubresourceScales
+from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
+from ocf.objects import LabelSelector, Manifest, ObjectKey
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+
+__all__ = ["Observed", "Place", "observed", "reach", "watched"]
+
+_API: Final = "autoscaling/v2"
+_KIND: Final = "HorizontalPodAutoscaler"
+_EVENTS_SHOWN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What was observed.
+
+    Args:
+        snapshot: What a round sees now.
+        known: What is known of the history.
+        now: When it was seen.
+        events: Events about the autoscaler, the latest first.
+    """
+
+    snapshot: Snapshot
+    known: Known
+    now: datetime
+    events: tuple[Manifest, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Tell what the controller last said of the autoscaler."""
+        status = self.snapshot.status
+        if not status.conditions:
+            yield "Nothing yet: no controller has looked at this autoscaler."
+        else:
+            scaled = "never" if status.last_scale_time is None else f"{status.last_scale_time:%Y-%m-%d %H:%M:%S} UTC"
+            yield f"currentReplicas {status.current_replicas}, desiredReplicas {status.desired_replicas}."
+            yield f"Last scaled: {scaled}."
+        for condition in status.conditions:
+            yield f"{condition.type}={condition.status} {condition.reason}"
+            yield f"  {condition.message}"
+        for event in self.events[:_EVENTS_SHOWN]:
+            yield f"Event {event['type']} {event['reason']} at {event['at']}"
+            yield f"  {event['message']}"
+
+    def plain(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {"status": self.snapshot.status.to_manifest(), "events": list(self.events)}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where an autoscaler is read.
+
+    Args:
+        cluster: The cluster.
+        observer: Gathers what a round sees.
+        scales: Where it reads Scales.
+        key: The autoscaler.
+        clock: Tells what time it is.
+    """
+
+    cluster: Cluster
+    observer: Observer
+    scales: Scales
+    key: ObjectKey
+    clock: Clock
+
+    async def look(self) -> Snapshot:
+        """Return what a round would see now."""
+        hpa = await self.cluster.get(self.key)
+        return (await self.observer.observe(hpa)).snapshot
+
+
+async def observed(  # noqa: PLR0917 (what the command line says)
+    name: str,
+    namespace: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    watch: timedelta | None,
+    settings: Settings,
+) -> Observed:
+    """Observe an autoscaler of a cluster.
+
+    Args:
+        name: Its name.
+        namespace: Its namespace; None for the one of the context.
+        kubeconfig: How to reach the cluster; None as kubectl finds it.
+        context: The context; None for the current one.
+        watch: For how long to collect the history first; None for not at all.
+        settings: The controller's settings.
+
+    Raises:
+        ConfigError: If there is no such autoscaler.
+        ApiError: If the API server refuses to tell.
+    """
+    where = namespace or _namespace(kubeconfig, context)
+    async with reach(kubeconfig, context, ObjectKey(_API, _KIND, name, where), settings) as place:
+        await _present(place)
+        await _note_others(place)
+        known, snapshot = await watched(place, watch or timedelta(), settings)
+        return Observed(snapshot, known, place.clock.now(), await _events(place))
+
+
+@asynccontextmanager
+async def reach(
+    kubeconfig: str | None, context: str | None, key: ObjectKey, settings: Settings
+) -> AsyncIterator[Place]:
+    """Open the cluster that is meant; a separate function, so that a test can give another one."""
+    from ocf.cluster.apiserver import ApiServerCluster
+
+    async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
+        kinds = Kinds(cluster)
+        scales = SubresourceScales(cluster, cluster, kinds=kinds)
+        metrics = ServedMetrics(cluster, kinds=kinds)
+        selectors = Selectors()
+        async with Observer(
+            cluster, metrics, scales=scales, selectors=selectors, settings=settings, max_age=timedelta()
+        ) as observer:
+            yield Place(cluster, observer, scales, key, SystemClock())
+
+
+def _namespace(kubeconfig: str | None, context: str | None) -> str:
+    """Return the namespace of a context, as kubectl does."""
+    from kubernetes.config import ConfigException, list_kube_config_contexts
+
+    try:
+        contexts, active = list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
+    except ConfigException:
+        return "default"
+    found = [each for each in contexts if each["name"] == context] if context else [active]
+    return str(found[0]["context"].get("namespace") or "default") if found else "default"
+
+
+async def _present(place: Place) -> None:
+    """Refuse an autoscaler that is not there, and name those that are."""
+    key = place.key
+    try:
+        await place.cluster.get(key)
+    except NotFoundError as error:
+        found = await place.cluster.list(_API, _KIND, namespace=key.namespace)
+        names = ", ".join(sorted(each["metadata"]["name"] for each in found.items)) or "none"
+        raise ConfigError(f"{error.message}; in namespace {key.namespace} there are: {names}") from error
+
+
+async def _note_others(place: Place) -> None:
+    """Learn which pods the other autoscalers of the namespace count, as a running controller knows it."""
+    key = place.key
+    try:
+        found = await place.cluster.list(_API, _KIND, namespace=key.namespace)
+    except ApiError:
+        return
+    await asyncio.gather(*(_note(place, each) for each in found.items if each["metadata"]["name"] != key.name))
+
+
+async def _note(place: Place, hpa: Manifest) -> None:
+    target = hpa["spec"]["scaleTargetRef"]
+    key = ObjectKey(target.get("apiVersion", ""), target["kind"], target["name"], place.key.namespace)
+    try:
+        selector = Scale.of(await place.scales.scale(key)).selector
+        place.observer.selectors.note(place.key.namespace, hpa["metadata"]["name"], LabelSelector.parse(selector))
+    except (ApiError, ManifestError):
+        # Whoever has no readable selector claims no pods.
+        return
+
+
+async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[Known, Snapshot]:
+    """Look at an autoscaler for a while, and remember what its controller remembers of that time.
+
+    Args:
+        place: Where it is.
+        period: For how long; zero looks once.
+        settings: The controller's settings; looked at once per sync period.
+
+    Returns:
+        What is known of the history, and what was seen last.
+    """
+    since = place.clock.now()
+    snapshot = await place.look()
+    before, history = snapshot.status, History(())
+    if not period:
+        return Known(before, since), snapshot
+    with _progress(period, settings.sync_period) as passed:
+        while (left := since + period - place.clock.now()) > timedelta():
+            history = _recommended(snapshot, history, settings, place.clock.now())
+            await asyncio.sleep(min(left, settings.sync_period).total_seconds())
+            last, snapshot = snapshot, await place.look()
+            history = _changed(last, snapshot, history)
+            passed(place.clock.now() - since)
+    return Known(before, since, history), snapshot
+
+
+def _recommended(snapshot: Snapshot, history: History, settings: Settings, now: datetime) -> History:
+    """Add what the controller's own round of about this time recommended."""
+    recommended = decide(snapshot, history, settings=settings, now=now).history.recommendations
+    return history._replace(recommendations=recommended)
+
+
+def _changed(before: Snapshot, after: Snapshot, history: History) -> History:
+    """Add a change that the controller made between two looks."""
+    at = after.status.last_scale_time
+    if at is None or at == before.status.last_scale_time or after.autoscaler.behavior is None:
+        return history
+    if not isinstance(before.scale, Scale) or not isinstance(after.scale, Scale):
+        return history
+    change = after.scale.replicas - before.scale.replicas
+    event = ScaleEvent(abs(change), at)
+    if change > 0:
+        return history._replace(scale_ups=(*history.scale_ups, event))
+    return history._replace(scale_downs=(*history.scale_downs, event)) if change else history
+
+
+@contextmanager
+def _progress(period: timedelta, every: timedelta) -> Iterator[Any]:
+    """Show how far it is: as a bar to a person, or as one line."""
+    total = period.total_seconds()
+    if not sys.stderr.isatty():
+        text = f"watching for {total:g}s, every {every.total_seconds():g}s"
+        typer.secho(text, err=True)
+        yield lambda _: None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("collecting the history", total=total)
+        yield lambda passed: bar.update(task, completed=passed.total_seconds())
+
+
+async def _events(place: Place) -> tuple[Manifest, ...]:
+    """Return what was told about the autoscaler, the latest first."""
+    key = place.key
+    about = f"involvedObject.kind={_KIND},involvedObject.name={key.name}"
+    try:
+        found = await place.cluster.list("v1", "Event", namespace=key.namespace, field_selector=about)
+    except ApiError:
+        return ()
+    told = [_event(each) for each in found.items]
+    return tuple(sorted(told, key=lambda each: parse_time(each["at"]), reverse=True))
+
+
+def _event(event: Manifest) -> Manifest:
+    times: Sequence[Any] = (
+        (event.get("series") or {}).get("lastObservedTime"),
+        event.get("lastTimestamp"),
+        event.get("eventTime"),
+        event["metadata"].get("creationTimestamp"),
+    )
+    return {
+        "type": event.get("type") or "Normal",
+        "reason": event.get("reason") or "",
+        "message": event.get("message") or "",
+        "count": event.get("count") or 1,
+        "at": next(each for each in times if each),
+    }

@@ -1,0 +1,315 @@
+"""What a round sees, gathered from files: the HPA, its target, pods, and answers of the metrics APIs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.autoscaling import Gates, validate
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    History,
+    Metric,
+    Reading,
+    Scale,
+    Snapshot,
+    Unavailable,
+    read_external,
+    read_object,
+    read_pods,
+    read_resource,
+)
+from ocf.autoscaling.reading import read_hpa
+from ocf.cli.manifests import Document, read_documents
+from ocf.concepts import parse_time
+from ocf.errors import ConfigError, ManifestError, QuantityError
+from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
+
+if TYPE_CHECKING:
+    from ocf.cli.situation import Situation
+
+__all__ = ["Given", "read_given"]
+
+_HPAS: Final = frozenset({"HorizontalPodAutoscaler", "HorizontalAutoscaler"})
+_MEASUREMENTS: Final = frozenset({"PodMetrics", "MetricValue", "ExternalMetricValue"})
+_UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """What the files say.
+
+    Args:
+        snapshot: What the round sees.
+        history: What it remembers; None where the files do not say.
+        now: When it takes place.
+        notes: What was filled in.
+    """
+
+    snapshot: Snapshot
+    history: History | None
+    now: datetime
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(slots=True)
+class _Files:
+    """The objects of all files, by kind."""
+
+    by_kind: dict[str, list[Manifest]] = field(default_factory=dict)
+    situation: Situation | None = None
+    notes: list[str] = field(default_factory=list)
+
+    def of(self, kind: str, namespace: str | None = None) -> list[Manifest]:
+        found = self.by_kind.get(kind, [])
+        return [each for each in found if namespace is None or _namespace(each) in {namespace, None}]
+
+
+def read_given(paths: Sequence[str], name: str | None, *, gates: Gates, now: datetime | None) -> Given:
+    """Read what a round sees from files.
+
+    Args:
+        paths: Files, folders, `-` for the standard input.
+        name: Which HPA is meant, `web` or `shop/web`; None if there is one only.
+        gates: The feature gates of the server, for what it would refuse.
+        now: When the round takes place; None takes it from the files.
+
+    Returns:
+        What it sees and remembers.
+
+    Raises:
+        ConfigError: If a file cannot be read, or does not say what is needed; with what to add.
+    """
+    files = _read(paths)
+    hpa = _checked(_chosen(files, name), gates)
+    autoscaler = Autoscaler.of(hpa)
+    now = now or _instant(files)
+    scale, pods = _workload(files, autoscaler, now)
+    snapshot = Snapshot.of(hpa, scale=scale, pods=pods, others=dict(_others(files, autoscaler)))
+    readings = _readings(files, snapshot, now)
+    snapshot = Snapshot(
+        autoscaler=snapshot.autoscaler,
+        status=snapshot.status,
+        scale=snapshot.scale,
+        pods=snapshot.pods,
+        readings=readings,
+        others=snapshot.others,
+    )
+    told = None if files.situation is None else files.situation.history
+    return Given(
+        snapshot=snapshot, history=None if told is None else told.history(now), now=now, notes=tuple(files.notes)
+    )
+
+
+def _read(paths: Sequence[str]) -> _Files:
+    files = _Files()
+    for document in read_documents(paths):
+        manifest = document.manifest
+        if manifest is None:
+            place = f"{document.file}: document {document.number}" if document.number else document.file
+            raise ConfigError(f"{place}: {document.problem}")
+        if manifest.get("kind") == "Situation":
+            files.situation = _situation(document, files.situation)
+        else:
+            for each in _items(manifest):
+                files.by_kind.setdefault(str(each.get("kind") or ""), []).append(each)
+    return files
+
+
+def _situation(document: Document, before: Situation | None) -> Situation:
+    from ocf.cli.situation import read_situation
+
+    if before is not None:
+        raise ConfigError(f"{document.file}: document {document.number}: there is another Situation; give one")
+    return read_situation(document)
+
+
+def _items(manifest: Manifest) -> Iterator[Manifest]:
+    """Yield the entries of a list of any kind, each with its kind."""
+    kind, items = str(manifest.get("kind") or ""), manifest.get("items")
+    if not kind.endswith("List") or not isinstance(items, list):
+        yield manifest
+        return
+    for item in items:
+        if isinstance(item, dict):
+            yield {"apiVersion": manifest.get("apiVersion"), "kind": kind.removesuffix("List"), **item}
+
+
+def _chosen(files: _Files, name: str | None) -> Manifest:
+    found = [each for kind in sorted(_HPAS) for each in files.of(kind)]
+    wanted = [each for each in found if name is None or name in {_full(each), each["metadata"].get("name")}]
+    if len(wanted) == 1:
+        return wanted[0]
+    known = ", ".join(map(_full, found)) or "none"
+    if not wanted:
+        raise ConfigError(f"the files hold no HorizontalPodAutoscaler {name or ''}".rstrip() + f"; there are: {known}")
+    raise ConfigError(f"the files hold several autoscalers; name one of: {known}")
+
+
+def _checked(hpa: Manifest, gates: Gates) -> Manifest:
+    """Return the HPA as autoscaling/v2, unless the API server would refuse it."""
+    if hpa.get("kind") != "HorizontalPodAutoscaler":
+        return hpa
+    read = read_hpa(hpa, gates=gates)
+    problems = validate(read, gates=gates) if (hpa.get("metadata") or {}).get("namespace") else ()
+    if problems:
+        raise ConfigError(
+            f"the API server would refuse {_full(hpa)}: {problems[0].path}: {problems[0].message};"
+            " `ocf validate` says everything about it"
+        )
+    return {**read, **({"status": hpa["status"]} if "status" in hpa else {})}
+
+
+def _instant(files: _Files) -> datetime:
+    if files.situation is not None and files.situation.now is not None:
+        return files.situation.now.astimezone(UTC)
+    times = [each["timestamp"] for kind in _MEASUREMENTS for each in files.of(kind) if each.get("timestamp")]
+    if times:
+        return max(map(parse_time, times))
+    return datetime.now(UTC)
+
+
+def _workload(files: _Files, autoscaler: Autoscaler, now: datetime) -> tuple[Manifest, list[Manifest]]:
+    """Return the Scale of the target, and the pods that there are."""
+    target = _target(files, autoscaler)
+    labels = get_field(target or {}, ("spec", "selector", "matchLabels")) or {"app": autoscaler.target or "app"}
+    situation = files.situation
+    pods = files.of("Pod", autoscaler.namespace)
+    selector = _selector(target, labels)
+    if situation is not None:
+        selector = situation.selector or selector
+        pods += list(situation.manifests(autoscaler.target or "pod", autoscaler.namespace, labels, now))
+    scale = _scale(files, autoscaler, target, pods, selector)
+    if not pods and target is not None and (situation is None or situation.pods is None):
+        pods = list(_from_template(target, scale["spec"]["replicas"], autoscaler, now))
+        files.notes.append(
+            f"no Pod is given, so there are {len(pods)} of them, as {autoscaler.kind} {autoscaler.target} makes them,"
+            " running and ready for an hour"
+        )
+    return scale, pods
+
+
+def _target(files: _Files, autoscaler: Autoscaler) -> Manifest | None:
+    for each in files.of(autoscaler.kind, autoscaler.namespace):
+        group = split_api_version(str(each.get("apiVersion") or ""))[0]
+        if (each.get("metadata") or {}).get("name") == autoscaler.target and (
+            group == split_api_version(autoscaler.api_version)[0]
+        ):
+            return each
+    return None
+
+
+def _selector(target: Manifest | None, labels: Mapping[str, str]) -> str:
+    if target is not None and get_field(target, ("spec", "selector")):
+        return str(LabelSelector.of(target["spec"]["selector"]))
+    return ",".join(f"{key}={value}" for key, value in labels.items())
+
+
+def _scale(
+    files: _Files, autoscaler: Autoscaler, target: Manifest | None, pods: Sequence[Manifest], selector: str
+) -> Manifest:
+    for each in files.of("Scale", autoscaler.namespace):
+        if (each.get("metadata") or {}).get("name") == autoscaler.target:
+            return {"spec": {"replicas": 0}, **each}
+    situation = files.situation
+    replicas = situation.replicas if situation is not None else None
+    observed = situation.observed_replicas if situation is not None else None
+    if replicas is None and target is not None:
+        replicas = (target.get("spec") or {}).get("replicas", 1)
+        observed = observed if observed is not None else (target.get("status") or {}).get("replicas")
+    if replicas is None and pods:
+        replicas = len(pods)
+    if replicas is None:
+        raise ConfigError(
+            f"the files do not say how many replicas {autoscaler.reference} has: add its manifest, its Scale, its"
+            " pods, or a Situation with `replicas`"
+        )
+    status = {"replicas": replicas if observed is None else observed, "selector": selector}
+    return {"spec": {"replicas": replicas}, "status": status}
+
+
+def _from_template(target: Manifest, count: int, autoscaler: Autoscaler, now: datetime) -> Iterator[Manifest]:
+    from ocf.cli.situation import ready_since
+
+    template = get_field(target, ("spec", "template")) or {}
+    labels = get_field(template, ("metadata", "labels")) or {}
+    for number in range(count):
+        metadata = {"name": f"{autoscaler.target}-{number}", "namespace": autoscaler.namespace, "labels": labels}
+        yield {"metadata": metadata, "spec": template.get("spec") or {}, "status": ready_since(now)}
+
+
+def _others(files: _Files, autoscaler: Autoscaler) -> Iterator[tuple[str, LabelSelector]]:
+    """Yield the selectors of the other autoscalers of the namespace, as far as their targets are in the files."""
+    for each in files.of("HorizontalPodAutoscaler", autoscaler.namespace):
+        other = Autoscaler.of(read_hpa(each))
+        target = _target(files, other) if other.name != autoscaler.name else None
+        if target is not None and get_field(target, ("spec", "selector")):
+            yield other.name, LabelSelector.of(target["spec"]["selector"])
+
+
+def _readings(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[Reading, ...]:
+    pods = [pod.name for pod in snapshot.pods]
+    found = []
+    for metric in snapshot.autoscaler.metrics:
+        told = None if files.situation is None else files.situation.reading(metric, pods, now)
+        found.append(_measured(files, metric, set(pods), snapshot) if told is None else told)
+    return tuple(found)
+
+
+def _measured(files: _Files, metric: Metric, pods: set[str], snapshot: Snapshot) -> Reading:
+    """Return what the lists of the metrics APIs say of a metric."""
+    namespace = snapshot.autoscaler.namespace
+    if isinstance(snapshot.scale, Scale) and metric.type in {"Resource", "ContainerResource"}:
+        entries = [each for each in files.of("PodMetrics", namespace) if each["metadata"].get("name") in pods]
+        return _tried("resource", lambda: read_resource(entries, metric.name, metric.container))
+    if metric.type == "External":
+        series = [each for each in files.of("ExternalMetricValue") if _is_series(each, metric)]
+        return _tried("external", lambda: read_external(series))
+    values = [each for each in files.of("MetricValue") if _metric_name(each) == metric.name]
+    if metric.type == "Pods":
+        about = [each for each in values if each["describedObject"].get("name") in pods and _describes(each, "Pod")]
+        return _tried("custom", lambda: read_pods(about))
+    described = metric.described or {}
+    of_object = [
+        each
+        for each in values
+        if _describes(each, str(described.get("kind") or ""))
+        and each["describedObject"].get("name") == described.get("name")
+    ]
+    return _tried("custom", lambda: read_object(of_object))
+
+
+def _tried(api: str, read: Any) -> Reading:
+    try:
+        found: Reading = read()
+    except _UNREADABLE as error:
+        return Unavailable(f"unable to fetch metrics from {api} metrics API: {error}")
+    return found
+
+
+def _metric_name(value: Manifest) -> str:
+    # In v1beta1 of this API the field is called `metricName`.
+    return str((value.get("metric") or {}).get("name") or value.get("metricName") or "")
+
+
+def _describes(value: Manifest, kind: str) -> bool:
+    return str((value.get("describedObject") or {}).get("kind") or "") == kind
+
+
+def _is_series(value: Manifest, metric: Metric) -> bool:
+    if value.get("metricName") != metric.name:
+        return False
+    return metric.selector is None or LabelSelector.of(metric.selector).matches(value.get("metricLabels") or {})
+
+
+def _namespace(manifest: Manifest) -> str | None:
+    metadata = manifest.get("metadata") or manifest.get("describedObject") or {}
+    found = metadata.get("namespace")
+    return None if found is None else str(found)
+
+
+def _full(hpa: Manifest) -> str:
+    metadata = hpa.get("metadata") or {}
+    return f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
