@@ -13,11 +13,11 @@ import pytest
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, PatchType, Subresource
 from ocf.controllers.hpa import BUILT_IN, OWN, HpaController, Mode, Operator, Options
-from ocf.controllers.hpa.definition import definition
 from ocf.controllers.metrics import ServedMetrics
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import Controller
 from ocf.testing.metrics_stub import MetricsStub
+from tests.controllers.hpa.conftest import define, until
 
 if TYPE_CHECKING:
     from ocf.cluster.apiserver import ApiServerCluster
@@ -31,15 +31,8 @@ LABELS: Final = {"app": "web"}
 @pytest.fixture
 async def defined(envtest_cluster: ApiServerCluster) -> ApiServerCluster:
     """Give a cluster with our kind."""
-    made = await envtest_cluster.apply(definition(), field_manager="admin", force=True)
-    key = ObjectKey.of(made)
-    await until(envtest_cluster, key, _established)
+    await define(envtest_cluster)
     return envtest_cluster
-
-
-def _established(crd: Manifest) -> bool:
-    conditions = (crd.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)
 
 
 def deployment(namespace: str, replicas: int = 2) -> Manifest:
@@ -57,18 +50,6 @@ def autoscaler(kind: tuple[str, str], namespace: str, **spec: Any) -> Manifest:
     wanted = {"scaleTargetRef": reference, "maxReplicas": 9, "metrics": [queue]}
     metadata = {"name": "web", "namespace": namespace}
     return {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, "spec": wanted | spec}
-
-
-async def until(cluster: Cluster, key: ObjectKey, reached: Callable[[Manifest], Any]) -> Manifest:
-    """Follow an object until somebody has brought it somewhere."""
-    seen: Manifest = {}
-    try:
-        async with asyncio.timeout(30):
-            while not reached(seen := await cluster.get(key)):  # noqa: ASYNC110 (other processes)
-                await asyncio.sleep(0.05)
-    except TimeoutError:
-        pytest.fail(f"{key} never got there; it is {seen.get('spec')}, {seen.get('status')}")
-    return seen
 
 
 def counts(number: int) -> Callable[[Manifest], bool]:
