@@ -1,0 +1,98 @@
+"""How the operator is run in a cluster: read from the environment, where the manifest of its Deployment says it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Self
+
+from examples.memcached.operator import NAME
+from ocf.errors import ConfigError
+from ocf.runtime.operator import Lease, Listen, Options
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+__all__ = ["Settings"]
+
+_PORT: Final = 8080
+_WEBHOOK_PORT: Final = 9443
+_SWITCH: Final = {"true": True, "false": False, "": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the operator is run.
+
+    Args:
+        namespace: Where it runs itself (`POD_NAMESPACE`): there are its lease and the Secret with its certificate.
+            Empty works without either.
+        namespaces: Where it looks for caches (`WATCH_NAMESPACES`, separated by commas); empty for everywhere.
+        port: Where metrics and probes are served (`PORT`).
+        webhook_service: The Service in front of its webhooks (`WEBHOOK_SERVICE`); empty serves none.
+        webhook_port: Where they are served (`WEBHOOK_PORT`).
+        strict: Whether they refuse what is most likely a mistake (`STRICT_VALIDATION`, `true` or `false`).
+    """
+
+    namespace: str = ""
+    namespaces: tuple[str, ...] = ()
+    port: int = _PORT
+    webhook_service: str = ""
+    webhook_port: int = _WEBHOOK_PORT
+    strict: bool = False
+
+    @classmethod
+    def of(cls, environment: Mapping[str, str]) -> Self:
+        """Read them.
+
+        Args:
+            environment: Usually `os.environ`.
+
+        Raises:
+            ConfigError: If a value is none of those that are allowed, or there is no place for a certificate.
+
+        Example:
+            >>> Settings.of({"WATCH_NAMESPACES": "shop, town", "STRICT_VALIDATION": "true"}).namespaces
+            ('shop', 'town')
+        """
+        watched = environment.get("WATCH_NAMESPACES", "").split(",")
+        found = cls(
+            namespace=environment.get("POD_NAMESPACE", ""),
+            namespaces=tuple(name.strip() for name in watched if name.strip()),
+            port=_port(environment, "PORT", _PORT),
+            webhook_service=environment.get("WEBHOOK_SERVICE", ""),
+            webhook_port=_port(environment, "WEBHOOK_PORT", _WEBHOOK_PORT),
+            strict=_switch(environment, "STRICT_VALIDATION"),
+        )
+        if found.webhook_service and not found.namespace:
+            raise ConfigError("WEBHOOK_SERVICE needs POD_NAMESPACE, which is where the certificate is kept")
+        return found
+
+    def options(self, registry: CollectorRegistry | None = None) -> Options:
+        """Return how the process is run.
+
+        Args:
+            registry: Where all metrics are.
+        """
+        lease = Lease(NAME, self.namespace) if self.namespace else None
+        return Options(
+            namespaces=self.namespaces,
+            lease=lease,
+            listen=Listen(self.port),
+            metrics_prefix="memcached_operator",
+            registry=registry,
+        )
+
+
+def _port(environment: Mapping[str, str], name: str, usual: int) -> int:
+    text = environment.get(name, "")
+    if text and not (text.isdecimal() and int(text) < 2**16):
+        raise ConfigError(f"{name} must be a port, 0 to 65535, got {text!r}")
+    return int(text) if text else usual
+
+
+def _switch(environment: Mapping[str, str], name: str) -> bool:
+    text = environment.get(name, "")
+    if text not in _SWITCH:
+        raise ConfigError(f"{name} must be true or false, got {text!r}")
+    return _SWITCH[text]

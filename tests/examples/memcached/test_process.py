@@ -1,0 +1,139 @@
+"""The process: what the environment may say, and the whole program against a served cluster."""
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from aiohttp import ClientSession
+
+from examples.memcached import monitor
+from examples.memcached.definition import definition
+from examples.memcached.samples import AUTOSCALED
+from examples.memcached.settings import Settings
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.errors import ConfigError
+from ocf.testing import playing_rollouts
+from tests.examples.memcached.worlds import World, embedded_kubelet
+
+CHECKOUT = Path(__file__).parents[3]
+
+
+def test_settings_without_an_environment() -> None:
+    options = Settings.of({}).options()
+
+    assert (options.namespaces, options.lease, options.listen and options.listen.port) == ((), None, 8080)
+
+
+def test_settings_of_an_environment() -> None:
+    given = {
+        "POD_NAMESPACE": "ops",
+        "WATCH_NAMESPACES": "shop, town,",
+        "PORT": "8081",
+        "WEBHOOK_SERVICE": "memcached-webhook",
+        "WEBHOOK_PORT": "9444",
+        "STRICT_VALIDATION": "true",
+    }
+    settings = Settings.of(given)
+    options = settings.options()
+
+    assert (settings.webhook_service, settings.webhook_port, settings.strict) == ("memcached-webhook", 9444, True)
+    assert options.namespaces == ("shop", "town")
+    assert options.lease is not None
+    assert (options.lease.name, options.lease.namespace) == ("memcached-operator", "ops")
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        ({"PORT": "high"}, "PORT must be a port, 0 to 65535, got 'high'"),
+        ({"WEBHOOK_PORT": "65536"}, "WEBHOOK_PORT must be a port"),
+        ({"STRICT_VALIDATION": "yes"}, "STRICT_VALIDATION must be true or false, got 'yes'"),
+        ({"WEBHOOK_SERVICE": "webhook"}, "WEBHOOK_SERVICE needs POD_NAMESPACE"),
+    ],
+)
+def test_settings_that_are_refused(given: dict[str, str], problem: str) -> None:
+    with pytest.raises(ConfigError, match=problem):
+        Settings.of(given)
+
+
+PROGRAMS = [
+    pytest.param(["-m", "examples.memcached"], id="by itself"),
+]
+
+
+@asynccontextmanager
+async def program(
+    arguments: list[str], kubeconfig: Path, **environment: str
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run a program of Python until it is told to stop; it has to end well."""
+    given = {**os.environ, "KUBECONFIG": str(kubeconfig), "PYTHONPATH": str(CHECKOUT), **environment}
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, *arguments, cwd=CHECKOUT, env=given, stderr=asyncio.subprocess.PIPE
+    )
+    telling = asyncio.create_task(process.communicate())
+    try:
+        yield process
+    finally:
+        if process.returncode is None:
+            process.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(30):
+            _, told = await telling
+    assert process.returncode == 0, told.decode()
+
+
+async def ready(world: World) -> None:
+    """Wait until the cache is ready."""
+    async with asyncio.timeout(60):
+        key = world.owner
+        since = (await world.cluster.list(key.api_version, key.kind)).resource_version
+        async for _ in world.cluster.watch(key.api_version, key.kind, resource_version=since):
+            if (await world.conditions()).get("Ready", ("",))[0] == "True":
+                return
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@pytest.mark.parametrize("arguments", PROGRAMS)
+async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[str], tmp_path: Path) -> None:
+    cluster, port, webhook_port = EmbeddedCluster(namespaces=["caches", "ops"]), free_port(), free_port()
+    for one in (definition(), monitor.DEFINITION):
+        await cluster.create(one, field_manager="user")
+    world, kubeconfig = World(cluster, "caches", embedded_kubelet), tmp_path / "kubeconfig"
+    environment = {
+        "POD_NAMESPACE": "ops",
+        "PORT": str(port),
+        "WEBHOOK_SERVICE": "memcached-webhook",
+        "WEBHOOK_PORT": str(webhook_port),
+    }
+    async with serving(cluster) as server, playing_rollouts(cluster), ClientSession() as session:
+        write_kubeconfig(server.kubeconfig(), kubeconfig)
+        async with program(arguments, kubeconfig, **environment):
+            await world.create(AUTOSCALED)
+            await ready(world)
+            async with session.get(f"http://127.0.0.1:{port}/metrics") as answer:
+                metrics = await answer.text()
+            async with session.get(f"https://127.0.0.1:{webhook_port}/readyz", ssl=False) as answer:
+                reachable = answer.status
+        live = await world.get("Memcached")
+        events = (await cluster.list("events.k8s.io/v1", "Event", namespace="caches")).items
+
+    assert 'memcached_operator_instance_replicas_ready{name="my-cache",namespace="caches"} 1.0' in metrics
+    assert (
+        'memcached_operator_reconcile_resource_total{resource_kind="HorizontalPodAutoscaler",result="success"}'
+        in metrics
+    )
+    assert reachable == 200
+    assert {"annotations", "finalizers"}.isdisjoint(live["metadata"])
+    assert {event["note"] for event in events} >= {"Created Deployment my-cache", "Created Service my-cache"}
+    assert (await cluster.list("coordination.k8s.io/v1", "Lease", namespace="ops")).items
