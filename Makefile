@@ -11,8 +11,8 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.ready  ## run examples/first_component.py on the embedded cluster
-	@$(BIN)/python examples/first_component.py
+demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and tell what it does
+	@$(BIN)/python -m examples.memcached.demo
 
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 	@$(BIN)/python -m pytest -q

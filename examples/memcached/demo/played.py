@@ -1,0 +1,145 @@
+"""What is not in the embedded cluster, played for the demo: clients, pods, and the HPA controller of Kubernetes.
+
+The algorithm is the controller's own, `ocf.autoscaling.algorithm`; what is played is its loop, once every 15 seconds
+of a clock that the demo moves.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from ocf.autoscaling.algorithm import History, Sample, Settings, Snapshot, decide
+from ocf.cluster import PatchType, Subresource
+from ocf.concepts import format_time
+from ocf.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ocf.autoscaling.algorithm import Event
+    from ocf.cluster import Cluster
+    from ocf.objects import Manifest, ObjectKey
+    from ocf.testing import VirtualClock
+
+__all__ = ["CONTROLLERS", "ROUND", "Played"]
+
+CONTROLLERS: Final = "kube-controller-manager"
+"""Who writes what is played."""
+
+ROUND: Final = timedelta(seconds=15)
+_READY_AFTER: Final = timedelta(seconds=30)
+_WINDOW: Final = timedelta(seconds=30)
+_MOST: Final = 300
+"""How much cpu a pod can use, in thousandths."""
+
+
+class Played:
+    """Pods of one cache, their clients, and their autoscaler's controller.
+
+    Args:
+        cluster: Where the cache is.
+        clock: What time it is.
+        deployment: The Deployment whose pods they are.
+        autoscaler: Their autoscaler, where there is one.
+
+    Attributes:
+        load: How much cpu all clients together want the pods to use, in thousandths.
+    """
+
+    def __init__(self, cluster: Cluster, clock: VirtualClock, deployment: ObjectKey, autoscaler: ObjectKey) -> None:
+        self.load = 0
+        self._cluster = cluster
+        self._clock = clock
+        self._deployment = deployment
+        self._autoscaler = autoscaler
+        self._started: list[datetime] = []
+        self._history = History()
+
+    @property
+    def ready(self) -> int:
+        """How many pods serve."""
+        return len(self._serving())
+
+    @property
+    def used(self) -> int:
+        """How much cpu a pod that serves uses, in thousandths."""
+        return min(_MOST, self.load // self.ready) if self.ready else 0
+
+    async def round(self) -> Sequence[Event]:
+        """Let the Deployment's controller work, then the autoscaler's; return what that one tells."""
+        await self.roll_out()
+        autoscaler = await self._found(self._autoscaler)
+        if autoscaler is None:
+            self._history = History()
+            return ()
+        return await self._scale(autoscaler)
+
+    async def roll_out(self) -> None:
+        """Start and stop pods, and report them, as the Deployment's controller would."""
+        live = await self._found(self._deployment)
+        if live is None:
+            return
+        wanted = live["spec"]["replicas"]
+        self._started = [*self._started, *[self._clock.now()] * wanted][:wanted]
+        counts = dict.fromkeys(("replicas", "updatedReplicas"), wanted) | dict.fromkeys(
+            ("readyReplicas", "availableReplicas"), self.ready
+        )
+        status = {"observedGeneration": live["metadata"]["generation"], **counts}
+        if status.items() <= live.get("status", {}).items():
+            return
+        await self._patch(self._deployment, {"status": status}, Subresource.STATUS)
+
+    async def _scale(self, autoscaler: Manifest) -> Sequence[Event]:
+        scale = await self._cluster.get(self._deployment, subresource=Subresource.SCALE)
+        deployment = await self._cluster.get(self._deployment)
+        now = self._clock.now()
+        usage = {self._pod_name(number): Sample(self.used, now, _WINDOW) for number in self._serving()}
+        seen = Snapshot.of(autoscaler, scale=scale, pods=self._pods(deployment), readings=[usage])
+        decision = decide(seen, self._history, settings=Settings(), now=now)
+        self._history = decision.history
+        if decision.rescale:
+            await self._patch(self._deployment, {"spec": {"replicas": decision.desired}}, Subresource.SCALE)
+        if decision.status_changed:
+            await self._patch(self._autoscaler, {"status": decision.status.to_manifest()}, Subresource.STATUS)
+        return decision.events
+
+    def _serving(self) -> list[int]:
+        now = self._clock.now()
+        return [number for number, started in enumerate(self._started) if now - started >= _READY_AFTER]
+
+    def _pod_name(self, number: int) -> str:
+        return f"{self._deployment.name}-{number}"
+
+    def _pods(self, deployment: Manifest) -> list[Manifest]:
+        template = deployment["spec"]["template"]
+        return [
+            {
+                "metadata": {
+                    **template["metadata"],
+                    "name": self._pod_name(number),
+                    "namespace": self._deployment.namespace,
+                },
+                "spec": template["spec"],
+                "status": {
+                    "phase": "Running",
+                    "startTime": format_time(started),
+                    "conditions": [self._readiness(number, started)],
+                },
+            }
+            for number, started in enumerate(self._started)
+        ]
+
+    def _readiness(self, number: int, started: datetime) -> Manifest:
+        ready = number in self._serving()
+        since = started + _READY_AFTER if ready else started
+        return {"type": "Ready", "status": str(ready), "lastTransitionTime": format_time(since)}
+
+    async def _found(self, key: ObjectKey) -> Manifest | None:
+        try:
+            return await self._cluster.get(key)
+        except NotFoundError:
+            return None
+
+    async def _patch(self, key: ObjectKey, change: Manifest, part: Subresource) -> None:
+        await self._cluster.patch(key, change, patch_type=PatchType.MERGE, field_manager=CONTROLLERS, subresource=part)
