@@ -82,6 +82,11 @@ class Process:
         """Where the metrics are; None where nothing is counted."""
         return self._counts.registry if self._counts is not None else None
 
+    @property
+    def stopping(self) -> bool:
+        """Whether `stop` was called."""
+        return self._stop.is_set()
+
     async def working(self) -> None:
         """Wait until the operators are at work."""
         await self._working.wait()

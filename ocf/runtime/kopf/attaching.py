@@ -1,0 +1,138 @@
+"""`attach`: kopf runs the process, watches the owners and answers the probe; the work is ours.
+
+Of kopf's handlers only those are used that store nothing: `on.startup`, `on.cleanup`, `on.probe`, and `on.event`, which
+keeps neither progress nor the last handled configuration, and adds no finalizer. Peering is off, and so is its posting
+of events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, Final
+
+try:
+    import kopf
+except ImportError as error:  # pragma: no cover (the development environment has it)
+    raise ImportError("ocf.runtime.kopf needs kopf: install ocf[kopf]", name="kopf") from error
+
+from ocf.cluster import EventType, WatchEvent
+from ocf.objects import split_api_version
+from ocf.runtime.operator import Options, Process
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.runtime.operator import Operator
+
+__all__ = ["attach"]
+
+_log: Final = logging.getLogger(__name__)
+
+
+def attach(
+    *operators: Operator[Any],
+    options: Options | None = None,
+    registry: kopf.OperatorRegistry | None = None,
+    connect: Callable[[], Awaitable[ApiServerCluster]] | None = None,
+) -> None:
+    """Have kopf run operators, in a module that `kopf run` loads.
+
+    kopf says when to begin and when to end, tells of owners besides our own watch, and its liveness probe is red when
+    ours is. If the operators end although they must not, kopf ends, too, with their error.
+
+    Args:
+        operators: The operators, each with a name of its own.
+        options: How they are run. Namespaces are those of `options`, not those of kopf's command line.
+        registry: Where kopf's handlers are registered; kopf's default one by default.
+        connect: Opens the cluster; by kubeconfig or the pod's service account by default.
+
+    Example:
+        >>> from ocf.runtime.operator import Operator, OwnerType
+        >>> registry = kopf.OperatorRegistry()
+        >>> shops = Operator(name="shops", owner=OwnerType("example.com/v1", "Shop"), components=lambda shop: ())
+        >>> attach(shops, registry=registry)
+    """
+    into = registry if registry is not None else kopf.get_default_registry()
+    inside = _Inside(operators, options or Options(), connect or _connect)
+    kopf.on.startup(registry=into, id="ocf")(inside.begin)
+    kopf.on.cleanup(registry=into, id="ocf", errors=kopf.ErrorsMode.PERMANENT)(inside.end)
+    kopf.on.probe(registry=into, id="ocf")(inside.probe)
+    for operator in operators:
+        group, version = split_api_version(operator.owner.api_version)
+        watch = kopf.on.event(group=group, version=version, kind=operator.owner.kind, registry=into, id=operator.name)
+        watch(inside.tell)
+
+
+class _Inside:
+    """The operators of one process of kopf; its methods are kopf's handlers.
+
+    Args:
+        operators: The operators.
+        options: How they are run.
+        connect: Opens the cluster.
+    """
+
+    def __init__(
+        self,
+        operators: tuple[Operator[Any], ...],
+        options: Options,
+        connect: Callable[[], Awaitable[ApiServerCluster]],
+    ) -> None:
+        self._operators = operators
+        self._options = options
+        self._connect = connect
+        self._process: Process | None = None
+        self._running: asyncio.Task[None] | None = None
+
+    async def begin(self, *, settings: kopf.OperatorSettings, **_: object) -> None:
+        """Start the operators."""
+        settings.peering.standalone = True
+        settings.posting.enabled = False
+        cluster = await self._connect()
+        self._process = Process(cluster, self._operators, self._options)
+        self._running = asyncio.create_task(_run(self._process, cluster), name="ocf")
+        self._running.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if self._process is not None and not self._process.stopping:
+            error = None if task.cancelled() else task.exception()
+            _log.error("the operators ended although they must not, and so does kopf", exc_info=error)
+            signal.raise_signal(signal.SIGTERM)
+
+    async def end(self, **_: object) -> None:
+        """Let passes that are under way finish; raise what the operators ended with."""
+        if self._process is not None and self._running is not None:
+            self._process.stop()
+            await self._running
+
+    async def tell(self, *, event: Any, **_: object) -> None:
+        """Take an event of kopf's own watch of the owners; what was listed has no type."""
+        if self._process is not None:
+            self._process.tell(WatchEvent(EventType(event["type"] or EventType.ADDED), dict(event["object"])))
+
+    async def probe(self, **_: object) -> str:
+        """Fail as `/healthz` does."""
+        if self._process is None or self._running is None or self._running.done():
+            raise kopf.PermanentError("the operators are not running")
+        problems = [problem for check in self._process.health.live.values() if (problem := check())]
+        if problems:
+            raise kopf.PermanentError("; ".join(problems))
+        return "ok"
+
+
+async def _run(process: Process, cluster: ApiServerCluster | Cluster) -> None:
+    async with AsyncExitStack() as stack:
+        close = getattr(cluster, "close", None)
+        if close is not None:
+            stack.push_async_callback(close)
+        await process.run()
+
+
+async def _connect() -> ApiServerCluster:
+    from ocf.cluster.apiserver import ApiServerCluster
+
+    return await ApiServerCluster.connect()

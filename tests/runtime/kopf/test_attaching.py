@@ -1,0 +1,225 @@
+"""An operator inside kopf, against a served cluster: kopf runs the process, and leaves nothing on any object."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import ClientError, ClientSession
+from pydantic import BaseModel, ConfigDict
+
+import ocf
+from ocf import component
+from ocf.cluster import PatchType
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.component import Component
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap
+from ocf.runtime.crds import Version, crd
+from ocf.runtime.kopf import attach
+from ocf.runtime.operator import Operator, Options, OwnerType
+from ocf.runtime.operator.health import Health
+
+kopf: Any = pytest.importorskip("kopf")
+
+pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+
+SHOP = ObjectKey("example.com/v1", "Shop", "corner", "town")
+SETTINGS = ObjectKey("v1", "ConfigMap", "corner-settings", "town")
+
+
+class ShopSpec(BaseModel):
+    motto: str = "open"
+
+
+class ShopStatus(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Shop(BaseModel):
+    spec: ShopSpec = ShopSpec()
+    status: ShopStatus | None = None
+    metadata: dict[str, Any] = {}
+
+
+DEFINITION = crd("example.com", Version("v1", Shop))
+
+
+def components_of(owner: Shop) -> Component:
+    metadata = {"name": f"{owner.metadata['name']}-settings", "namespace": "town"}
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"motto": owner.spec.motto}}
+    builder = component.Builder("web", condition_type="WebReady")
+    return builder.with_resource(configmap.Builder(manifest).build()).build()
+
+
+def shops(**more: Any) -> Operator[Shop]:
+    return Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components_of, **more)
+
+
+@pytest_asyncio.fixture
+async def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EmbeddedCluster]:
+    """Serve a cluster, and have it found as the current one of the kubeconfig.
+
+    kopf ends every task of the loop that began after it did, those of the server's connections among them. So tests
+    ask the cluster itself.
+    """
+    cluster = EmbeddedCluster(namespaces=["town"])
+    await cluster.create(DEFINITION, field_manager="test")
+    async with serving(cluster) as running:
+        kubeconfig = tmp_path / "kubeconfig"
+        write_kubeconfig(running.kubeconfig(), kubeconfig)
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield cluster
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def kopf_running(
+    operator: Operator[Any], *, options: Options | None = None, **more: Any
+) -> AsyncIterator[asyncio.Future[None]]:
+    registry = kopf.OperatorRegistry()
+    kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
+    attach(operator, options=options or Options(listen=None), registry=registry)
+    ready, stop = asyncio.Event(), asyncio.Event()
+    running = kopf.operator(registry=registry, namespaces=["town"], ready_flag=ready, stop_flag=stop, **more)
+    task = asyncio.ensure_future(running)
+    try:
+        await asyncio.wait_for(ready.wait(), 30)
+        yield task
+    finally:
+        stop.set()
+        await asyncio.wait([task], timeout=30)
+
+
+async def until(holds: Callable[[], Awaitable[Any]]) -> None:
+    for _ in range(1500):
+        if await holds():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it never came to that")
+
+
+async def motto(cluster: EmbeddedCluster) -> str | None:
+    found = await cluster.list("v1", "ConfigMap", namespace="town", field_selector="metadata.name=corner-settings")
+    return found.items[0]["data"]["motto"] if found.items else None
+
+
+async def until_it_shows(cluster: EmbeddedCluster, text: str) -> None:
+    async def shows() -> bool:
+        return await motto(cluster) == text
+
+    await until(shows)
+
+
+def shop(**spec: Any) -> Manifest:
+    metadata = {"name": "corner", "namespace": "town"}
+    return {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": spec}
+
+
+async def test_owners_and_their_objects_are_looked_after_and_nothing_of_kopf_is_on_them(
+    cluster: EmbeddedCluster,
+) -> None:
+    async with kopf_running(shops()):
+        await cluster.create(shop(), field_manager="test")
+        await until_it_shows(cluster, "open")
+        for object_key, patch, text in [
+            (SHOP, {"spec": {"motto": "closed"}}, "closed"),
+            (SETTINGS, {"data": {"motto": "changed by hand"}}, "closed"),
+            (SHOP, {"spec": {"motto": "open"}}, "open"),
+        ]:
+            await cluster.patch(object_key, patch, patch_type=PatchType.MERGE, field_manager="test")
+            await until_it_shows(cluster, text)
+    for key in (SHOP, SETTINGS):
+        metadata = (await cluster.get(key))["metadata"]
+        assert not {"annotations", "finalizers"} & metadata.keys()
+        assert not [entry for entry in metadata["managedFields"] if "kopf" in entry["manager"].lower()]
+    assert list((await cluster.get(SHOP))["status"]) == ["conditions"]
+    events = await cluster.list("events.k8s.io/v1", "Event", namespace="town")
+    assert {event["reportingController"] for event in events.items} == {"example.com/shops"}
+    # Nobody holds it.
+    await cluster.delete(SHOP)
+    assert not (await cluster.list("example.com/v1", "Shop", namespace="town")).items
+
+
+async def test_what_is_under_way_is_finished_when_kopf_is_stopped(cluster: EmbeddedCluster) -> None:
+    begun, going_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(owner: Shop) -> Component:
+        begun.set()
+        await going_on.wait()
+        return components_of(owner)
+
+    operator = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=slowly)
+    async with kopf_running(operator):
+        await cluster.create(shop(), field_manager="test")
+        await begun.wait()
+        asyncio.get_running_loop().call_later(0.2, going_on.set)
+    assert await motto(cluster) == "open"
+
+
+@pytest.mark.parametrize(("problem", "status"), [("", 200), ("the pass over a shop does not end", 500)])
+@pytest.mark.usefixtures("cluster")
+async def test_the_probe_of_kopf_is_red_when_ours_is(
+    problem: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Health, "passes", lambda _: problem)
+    port = free_port()
+    async with kopf_running(shops(), liveness_endpoint=f"http://127.0.0.1:{port}/healthz"), ClientSession() as session:
+
+        async def answers() -> bool:
+            try:
+                async with session.get(f"http://127.0.0.1:{port}/healthz") as answer:
+                    return answer.status == status
+            except ClientError:
+                return False
+
+        await until(answers)
+
+
+@pytest.mark.usefixtures("cluster")
+async def test_kopf_ends_when_the_operators_do() -> None:
+    """With their error, so that the process is started anew."""
+    async with kopf_running(shops()) as task:
+
+        async def found() -> list[bool]:
+            tasks = [each for each in asyncio.all_tasks() if each.get_name() == "worker 0 of shops"]
+            return [each.cancel() for each in tasks]
+
+        await until(found)
+        with pytest.raises(Exception, match="handlers failed") as caught:
+            await asyncio.wait_for(asyncio.shield(task), 30)
+        assert type(caught.value).__name__ == "ActivityError"
+    # kopf leaves its session open where a cleanup fails, which is told when it is collected.
+    gc.collect()
+
+
+def imports() -> Iterator[tuple[str, str]]:
+    root = Path(ocf.__file__).parent
+    for path in sorted(root.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                yield from ((str(path.relative_to(root)), alias.name) for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                yield str(path.relative_to(root)), node.module or ""
+
+
+def test_nothing_but_the_adapter_imports_kopf() -> None:
+    """And nothing imports the adapter, so that nobody needs kopf who does not name it."""
+    importers = {
+        path for path, name in imports() if name.split(".")[0] == "kopf" or name.startswith("ocf.runtime.kopf")
+    }
+    assert importers == {"runtime/kopf/__init__.py", "runtime/kopf/attaching.py"}
