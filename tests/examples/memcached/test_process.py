@@ -65,6 +65,7 @@ def test_settings_that_are_refused(given: dict[str, str], problem: str) -> None:
 
 PROGRAMS = [
     pytest.param(["-m", "examples.memcached"], id="by itself"),
+    pytest.param(["-m", "kopf", "run", "--all-namespaces", "-m", "examples.memcached.with_kopf"], id="in kopf"),
 ]
 
 
