@@ -8,14 +8,17 @@ anything, so no message repeats it.
 
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from ocf.cluster.protocol import EventType, ObjectList, WatchEvent
 from ocf.cluster.refusals import as_refusal
 from ocf.errors import ApiError, NotFoundError, ServerError, StatusCause, api_error
 from ocf.objects import Manifest
 
-__all__ = ["UnknownPathError", "answer_error", "read_event", "read_list", "read_object", "status_error"]
+__all__ = ["UNTOLD", "UnknownPathError", "answer_error", "read_event", "read_list", "read_object", "status_error"]
+
+UNTOLD: Final = "and no Status that says why"
+"""How the message ends of an error that the server gave no message for."""
 
 _NOT_FOUND = 404
 
@@ -72,7 +75,7 @@ def status_error(
     if retry_after is None:
         retry_after = _seconds(details.get("retryAfterSeconds"))
     error = api_error(
-        str(status.get("message") or f"{asked}: HTTP {code}, and no Status that says why"),
+        str(status.get("message") or f"{asked}: HTTP {code}, {UNTOLD}"),
         code=code,
         reason=str(status.get("reason") or ""),
         causes=_causes(details.get("causes")),
@@ -150,7 +153,7 @@ def read_event(line: bytes, *, asked: str) -> WatchEvent:
 def _parsed(body: bytes) -> Any:
     try:
         return json.loads(body)
-    except ValueError:  # UnicodeDecodeError is one, too
+    except (ValueError, RecursionError):  # a UnicodeDecodeError is a ValueError, too
         return None
 
 

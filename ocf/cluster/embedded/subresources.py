@@ -103,7 +103,9 @@ def scale_of(parent: Manifest, resource: Resource) -> Manifest:
     replicas = _at(parent, paths.spec)
     status: dict[str, Any] = {"replicas": _at(parent, paths.status) or 0}
     if resource.scale is None:
-        text = selector_text(parent.get("spec", {}).get("selector"))
+        selector = parent.get("spec", {}).get("selector")
+        # The oldest of them knows labels only, and holds them without a name.
+        text = selector_text({"matchLabels": selector} if resource.kind == "ReplicationController" else selector)
     else:
         text = _at(parent, paths.selector) if paths.selector else ""
     if text:

@@ -7,6 +7,7 @@ events, where people look for them, so they are the same here.
 
 from typing import Final
 
+from ocf.cluster.apiserver.answers import UNTOLD
 from ocf.errors import ApiError, api_error
 
 __all__ = ["worded"]
@@ -41,15 +42,16 @@ def worded(error: ApiError, path: str, *subject: str) -> ApiError:
         An error of the same class. Without an answer, and for an answer that is nonsense, the message stays.
 
     Example:
-        >>> print(worded(api_error("HTTP 503", code=503), "/apis/metrics.k8s.io", "pods.metrics.k8s.io"))
+        >>> untold = api_error("GET /x: HTTP 503, and no Status that says why", code=503)
+        >>> print(worded(untold, "/x", "pods.metrics.k8s.io"))
         the server is currently unable to handle the request (get pods.metrics.k8s.io)
     """
-    if error.reason:
-        message = error.message.removeprefix(f"GET {path}: ")
-    elif error.code in _REFUSED:
+    if error.code not in _REFUSED:
+        return error
+    if error.message.endswith(UNTOLD):
         message = f"{_sentence(error.code)} ({' '.join(['get', *filter(None, subject)])})"
     else:
-        return error
+        message = error.message.removeprefix(f"GET {path}: ")
     return api_error(message, code=error.code, reason=error.reason, causes=error.causes, retry_after=error.retry_after)
 
 

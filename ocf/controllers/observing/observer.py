@@ -1,10 +1,10 @@
 """`Observer`: from an HPA to everything that a round of the controller sees of it."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from ocf.autoscaling.algorithm import (
     Autoscaler,
@@ -25,13 +25,15 @@ from ocf.controllers.observing.labelled import Labelled
 from ocf.controllers.observing.scales import Scales, SubresourceScales
 from ocf.controllers.observing.selectors import Selectors
 from ocf.controllers.observing.sharing import Once, SharedMetrics
-from ocf.errors import ApiError, ManifestError, QuantityError
+from ocf.errors import ApiError, ManifestError, QuantityError, ServerError
 from ocf.objects import LabelSelector, Manifest, ObjectKey
 
 __all__ = ["Observation", "Observer"]
 
+T = TypeVar("T")
 _DEFAULTS: Final = Settings()
 _SHARED_FOR: Final = timedelta(seconds=5)
+_PATIENCE: Final = timedelta(seconds=10)
 _NOT_ASKED: Final = Unavailable("it was not asked for")
 
 
@@ -86,7 +88,10 @@ class Observer:
         selectors: What is known of the other HPAs; None starts with nothing, as a controller does.
         settings: The controller's settings; its features tell which HPAs need no metrics.
         clock: Tells how old a read is.
-        max_age: For how long a read is shared; at most the sync period. Zero shares nothing.
+        max_age: For how long a read is shared: no longer than the shortest period in which an HPA is looked at. Zero
+            shares nothing.
+        patience: How long to wait for each answer; later ones count as none, so that one slow API keeps nobody from
+            looking at the HPAs that do not need it.
 
     Example:
         >>> from datetime import UTC, datetime
@@ -123,7 +128,7 @@ class Observer:
         ((38000,),) 4
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 (settings, by keyword)
         self,
         cluster: Cluster,
         metrics: MetricsApi,
@@ -133,6 +138,7 @@ class Observer:
         settings: Settings = _DEFAULTS,
         clock: Clock | None = None,
         max_age: timedelta = _SHARED_FOR,
+        patience: timedelta = _PATIENCE,
     ) -> None:
         self._cluster = cluster
         self._metrics = metrics
@@ -142,7 +148,8 @@ class Observer:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._max_age = max_age
-        self._now: _Sync | None = None
+        self._patience = patience
+        self._syncs: list[_Sync] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -152,8 +159,7 @@ class Observer:
 
     async def close(self) -> None:
         """Give up what is being read; whoever waits for it learns that it could not be read."""
-        if self._now is not None:
-            await self._now.once.close()
+        await asyncio.gather(*(sync.once.close() for sync in self._syncs))
 
     async def observe(self, hpa: Manifest, *, settings: Settings | None = None) -> Observation:
         """Gather what a round sees of an HPA.
@@ -187,7 +193,7 @@ class Observer:
         if target.api_version.count("/") > 1:
             return _NOT_ASKED  # the step says what is wrong with it
         try:
-            return await self._scales.scale(target)
+            return await self._in_time(self._scales.scale(target))
         except ApiError as error:
             return Unavailable(error.message)
         except ManifestError as error:
@@ -200,7 +206,7 @@ class Observer:
             return seen
         autoscaler, sync = seen.autoscaler, self._sync()
         self.selectors.note(autoscaler.namespace, autoscaler.name, parsed)
-        pods = await _pods(sync, autoscaler.namespace, parsed)
+        pods = await self._pods(sync, autoscaler.namespace, parsed)
         if isinstance(pods, Unavailable):
             return _with(seen, (), [pods] * len(autoscaler.metrics))
         others = self.selectors.others(autoscaler.namespace, autoscaler.name, [pod.labels for pod in pods])
@@ -212,15 +218,36 @@ class Observer:
         asked = [self._reading(sync, metric, autoscaler.namespace, written) for metric in autoscaler.metrics]
         return _with(seen, pods, await asyncio.gather(*asked))
 
-    @staticmethod
-    async def _reading(sync: _Sync, metric: Metric, namespace: str, selector: str) -> Reading:
-        return await read_metric(sync.metrics, metric, namespace=namespace, selector=selector)
+    async def _pods(self, sync: _Sync, namespace: str, selector: LabelSelector) -> list[Pod] | Unavailable:
+        """Return the pods that a selector means; what keeps us from knowing them makes every metric unusable."""
+        try:
+            return [Pod.of(pod) for pod in (await self._in_time(sync.pods(namespace))).matching(selector)]
+        except ApiError as error:
+            return Unavailable(f"unable to list pods: {error.message}")
+        except (QuantityError, ValueError) as error:
+            return Unavailable(f"unable to read pods: {error}")
+
+    async def _reading(self, sync: _Sync, metric: Metric, namespace: str, selector: str) -> Reading:
+        try:
+            return await self._in_time(read_metric(sync.metrics, metric, namespace=namespace, selector=selector))
+        except ApiError as error:
+            return Unavailable(error.message)
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        """Return what comes of something, unless it takes too long."""
+        try:
+            async with asyncio.timeout(self._patience.total_seconds()):
+                return await work
+        except TimeoutError as error:
+            raise ServerError(f"no answer within {self._patience.total_seconds():g} s") from error
 
     def _sync(self) -> _Sync:
         now = self._clock.elapsed()
-        if self._now is None or now - self._now.started >= self._max_age:
-            self._now = _Sync(self._cluster, self._metrics, now)
-        return self._now
+        current = self._syncs[-1] if self._syncs else None
+        if current is None or now - current.started >= self._max_age:
+            current = _Sync(self._cluster, self._metrics, now)
+            self._syncs = [*(sync for sync in self._syncs if sync.once.busy), current]
+        return current
 
 
 def _with(seen: Snapshot, pods: Sequence[Pod], readings: Sequence[Reading]) -> Snapshot:
@@ -235,13 +262,3 @@ def _parsed(selector: str) -> LabelSelector | None:
         return LabelSelector.parse(selector) if selector else None
     except ManifestError:
         return None
-
-
-async def _pods(sync: _Sync, namespace: str, selector: LabelSelector) -> list[Pod] | Unavailable:
-    """Return the pods that a selector means; what keeps us from knowing them makes every metric unusable."""
-    try:
-        return [Pod.of(pod) for pod in (await sync.pods(namespace)).matching(selector)]
-    except ApiError as error:
-        return Unavailable(f"unable to list pods: {error.message}")
-    except (QuantityError, ValueError) as error:
-        return Unavailable(f"unable to read pods: {error}")

@@ -40,11 +40,17 @@ class Once:
         task = self._tasks.get(key)
         if task is None:
             task = self._tasks[key] = asyncio.create_task(work())
+            task.add_done_callback(_seen)
         await asyncio.wait([task])  # unlike `await task`, passes no cancellation on in either direction
         if task.cancelled():
             raise ServerError("what was being read was given up: the observer was closed")
         result: T = task.result()
         return result
+
+    @property
+    def busy(self) -> bool:
+        """Whether something is under way."""
+        return not all(task.done() for task in self._tasks.values())
 
     async def close(self) -> None:
         """End what is under way, and wait for that."""
@@ -114,6 +120,12 @@ class SharedMetrics:
         labels = [_labels(entry) for entry in entries]
         told = [(each, entry) for each, entry in zip(labels, entries, strict=True) if each]
         return Labelled(told) if len(told) == len(entries) else None
+
+
+def _seen(task: asyncio.Task[Any]) -> None:
+    """Keep asyncio from reporting an error as lost where everybody who waited has been cancelled."""
+    if not task.cancelled():
+        task.exception()
 
 
 def _labels(entry: Any) -> Mapping[str, str] | None:

@@ -229,7 +229,7 @@ class TestReadObject:
             "big": 9007199254740993,
         }
 
-    @pytest.mark.parametrize("body", [b"", b"<html>s3cr3t", b"[]", b'"s3cr3t"'])
+    @pytest.mark.parametrize("body", [b"", b"<html>s3cr3t", b"[]", b'"s3cr3t"', b"[" * 100_000])
     def test_anything_but_an_object_is_an_error_of_the_server(self, body: bytes) -> None:
         with pytest.raises(ServerError, match="no JSON object") as caught:
             read_object(body, code=200, asked=ASKED)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from ocf.cluster import Subresource
 from ocf.cluster.embedded import EmbeddedCluster
+from ocf.concepts import format_time
 from ocf.controllers.metrics import FixedMetrics
 from ocf.objects import Manifest
 from ocf.testing import VirtualClock
@@ -75,10 +77,14 @@ class Shop:
         """Make a pod that is running."""
         containers = [{"name": "app", "image": "app", "resources": {"requests": {"cpu": "500m"}}}]
         metadata = {"name": name, "namespace": namespace, "labels": labels}
-        await self.cluster.create(
+        made = await self.cluster.create(
             {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": {"containers": containers}},
             field_manager="shop",
         )
+        since = format_time(self.clock.now() - timedelta(hours=1))
+        conditions = [{"type": "Ready", "status": "True", "lastTransitionTime": since}]
+        status = {"phase": "Running", "startTime": since, "conditions": conditions}
+        await self.cluster.update({**made, "status": status}, field_manager="shop", subresource=Subresource.STATUS)
         self.metrics.set_usage(namespace, name, {"app": {"cpu": cpu}}, labels=labels)
 
 
