@@ -115,7 +115,7 @@ TROUBLE = [
     pytest.param(["1"], 2, id="a list"),
     # These are numbers, and the controller takes them at their word; its sums wrap around.
     pytest.param("-1", 1, id="negative"),
-    pytest.param("8E", 1, id="a sum beyond 64 bits"),
+    pytest.param("8E", 2, id="a sum beyond 64 bits"),
 ]
 
 
