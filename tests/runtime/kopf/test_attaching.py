@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import asyncio
-import gc
+import re
 import socket
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+import sys
+from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from ocf.runtime.operator.health import Health
 
 kopf: Any = pytest.importorskip("kopf")
 
-pytestmark = [pytest.mark.filterwarnings("default"), pytest.mark.filterwarnings("ignore::ResourceWarning")]
+pytestmark = pytest.mark.filterwarnings("default")
 
 SHOP = ObjectKey("example.com/v1", "Shop", "corner", "town")
 SETTINGS = ObjectKey("v1", "ConfigMap", "corner-settings", "town")
@@ -191,36 +192,40 @@ async def test_the_probe_of_kopf_is_red_when_ours_is(
         await until(answers)
 
 
-@pytest.mark.usefixtures("cluster")
-async def test_kopf_ends_when_the_operators_do() -> None:
-    """With their error, so that the process is started anew."""
-    async with kopf_running(shops()) as task:
+MODULE = """
+import asyncio
 
-        async def found() -> list[bool]:
-            tasks = [each for each in asyncio.all_tasks() if each.get_name() == "worker 0 of shops"]
-            return [each.cancel() for each in tasks]
-
-        await until(found)
-        with pytest.raises(Exception, match="handlers failed") as caught:
-            await asyncio.wait_for(asyncio.shield(task), 30)
-        assert type(caught.value).__name__ == "ActivityError"
-    # kopf leaves its session open where a cleanup fails, which is told when it is collected.
-    gc.collect()
+from ocf.runtime.kopf import attach
+from ocf.runtime.operator import Operator, Options, OwnerType
 
 
-def imports() -> Iterator[tuple[str, str]]:
-    root = Path(ocf.__file__).parent
-    for path in sorted(root.rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Import):
-                yield from ((str(path.relative_to(root)), alias.name) for alias in node.names)
-            elif isinstance(node, ast.ImportFrom):
-                yield str(path.relative_to(root)), node.module or ""
+def components(shop):
+    (worker,) = [task for task in asyncio.all_tasks() if task.get_name() == "worker 3 of shops"]
+    worker.cancel()
+    return ()
+
+
+attach(
+    Operator(name="shops", owner=OwnerType("example.com/v1", "Shop"), components=components),
+    options=Options(listen=None),
+)
+"""
+
+
+async def test_kopf_ends_when_the_operators_do(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    """With an error, so that the process is started anew; here as a program, `kopf run`."""
+    (tmp_path / "shops.py").write_text(MODULE)
+    await cluster.create(shop(), field_manager="test")
+    arguments = [sys.executable, "-m", "kopf", "run", "--namespace", "town", str(tmp_path / "shops.py")]
+    process = await asyncio.create_subprocess_exec(*arguments, stdout=PIPE, stderr=STDOUT)
+    told, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert b"a worker of shops ended although it must not" in told
+    assert process.returncode
 
 
 def test_nothing_but_the_adapter_imports_kopf() -> None:
     """And nothing imports the adapter, so that nobody needs kopf who does not name it."""
-    importers = {
-        path for path, name in imports() if name.split(".")[0] == "kopf" or name.startswith("ocf.runtime.kopf")
-    }
+    root = Path(ocf.__file__).parent
+    naming = re.compile(r"^\s*(import|from) (ocf\.runtime\.)?kopf\b", re.MULTILINE)
+    importers = {str(path.relative_to(root)) for path in root.rglob("*.py") if naming.search(path.read_text())}
     assert importers == {"runtime/kopf/__init__.py", "runtime/kopf/attaching.py"}
