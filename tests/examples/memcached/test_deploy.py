@@ -1,0 +1,198 @@
+"""What the operator ships as: manifests that say what it says, which API servers accept, and an image."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from examples.memcached.deploy import ACCOUNT, SERVICE, generated
+from examples.memcached.settings import Settings
+from ocf.objects import Manifest, load_documents
+from ocf.testing.envtest.programs import Program
+
+if TYPE_CHECKING:
+    from ocf.testing.envtest import ControlPlane
+    from ocf.testing.envtest.programs import Programs
+
+ROOT: Final = Path(__file__).parents[3]
+DEPLOY: Final = ROOT / "examples" / "memcached" / "deploy"
+BASE: Final = DEPLOY / "base"
+CONTAINERFILE: Final = DEPLOY / "Containerfile"
+
+# The rules of the operator that this one is modelled on; what is granted here must be among them.
+CHILD: Final = {"create", "delete", "get", "list", "patch", "update", "watch"}
+BOUND: Final = {
+    ("memcached.c5c3.io", "memcacheds"): CHILD,
+    ("memcached.c5c3.io", "memcacheds/status"): {"get", "patch", "update"},
+    ("apps", "deployments"): CHILD,
+    ("", "services"): CHILD,
+    ("policy", "poddisruptionbudgets"): CHILD,
+    ("networking.k8s.io", "networkpolicies"): CHILD,
+    ("monitoring.coreos.com", "servicemonitors"): CHILD,
+    ("autoscaling", "horizontalpodautoscalers"): CHILD,
+    ("", "secrets"): {"get", "list", "watch"},
+    ("events.k8s.io", "events"): {"create", "patch"},
+}
+# What it needs besides, for objects of its own: its lease, the certificate of its webhooks, and their configurations.
+OWN: Final = {"leases", "secrets", "mutatingwebhookconfigurations", "validatingwebhookconfigurations"}
+
+
+def read(name: str) -> list[Manifest]:
+    return list(load_documents((BASE / name).read_text(encoding="utf-8")))
+
+
+def only(name: str, kind: str) -> Manifest:
+    (found,) = [manifest for manifest in read(name) if manifest["kind"] == kind]
+    return found
+
+
+def container() -> dict[str, Any]:
+    (found,) = only("deployment.yaml", "Deployment")["spec"]["template"]["spec"]["containers"]
+    return dict(found)
+
+
+class TestManifests:
+    @pytest.mark.parametrize("name", sorted(generated()))
+    def test_what_is_generated_is_what_the_operator_says(self, name: str) -> None:
+        """Write them anew with `python -m examples.memcached.deploy`."""
+        assert read(name) == generated()[name]
+
+    def test_every_file_is_in_the_kustomization(self) -> None:
+        kustomization = only("kustomization.yaml", "Kustomization")
+
+        assert {*kustomization["resources"], "kustomization.yaml"} == {path.name for path in BASE.iterdir()}
+
+    def test_it_runs_as_the_account_that_has_the_rights(self) -> None:
+        account = only("service-account.yaml", "ServiceAccount")["metadata"]
+        deployment = only("deployment.yaml", "Deployment")
+
+        assert (account["name"], account["namespace"]) == (ACCOUNT.name, ACCOUNT.namespace)
+        assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == ACCOUNT.name
+        assert deployment["metadata"]["namespace"] == ACCOUNT.namespace
+
+    def test_the_service_leads_to_the_webhooks(self) -> None:
+        service = only("service.yaml", "Service")
+        ports = {port["name"]: port["containerPort"] for port in container()["ports"]}
+        settings = Settings.of({"POD_NAMESPACE": ACCOUNT.namespace, "WEBHOOK_SERVICE": SERVICE.name})
+        template = only("deployment.yaml", "Deployment")["spec"]["template"]
+
+        assert (service["metadata"]["name"], service["metadata"]["namespace"]) == (SERVICE.name, SERVICE.namespace)
+        assert {"name": "webhooks", "port": SERVICE.port, "targetPort": "webhooks"} in service["spec"]["ports"]
+        assert ports == {"metrics": settings.port, "webhooks": settings.webhook_port}
+        assert service["spec"]["selector"].items() <= template["metadata"]["labels"].items()
+
+    def test_the_environment_is_what_the_program_reads(self) -> None:
+        given = {each["name"]: each.get("value", ACCOUNT.namespace) for each in container()["env"]}
+        settings = Settings.of(given)
+
+        assert (settings.namespace, settings.webhook_service) == (ACCOUNT.namespace, SERVICE.name)
+        assert settings.options().lease is not None
+        assert all(f"`{name}`" in (Settings.__doc__ or "") for name in given)
+
+    def test_kustomize_writes_all_of_them(self, envtest_programs: Programs) -> None:
+        command = [str(envtest_programs.path(Program.KUBECTL)), "kustomize", str(BASE)]
+        written = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 (ours)
+
+        assert len(load_documents(written)) == sum(len(read(path.name)) for path in BASE.iterdir()) - 1
+
+
+class TestRights:
+    def test_they_are_within_those_of_its_model(self) -> None:
+        (role,) = [one for one in read("roles.yaml") if one["kind"] == "ClusterRole"]
+        for rule in role["rules"]:
+            for resource in rule["resources"]:
+                if not (resource in OWN and rule.get("resourceNames") == [ACCOUNT.name]):
+                    assert {*rule["verbs"]} <= BOUND[rule["apiGroups"][0], resource], rule
+
+    def test_beyond_its_namespace_what_is_its_own_is_named(self) -> None:
+        (role,) = [one for one in read("roles.yaml") if one["kind"] == "Role"]
+
+        assert role["metadata"]["namespace"] == ACCOUNT.namespace
+        assert {resource for rule in role["rules"] for resource in rule["resources"]} <= OWN
+        # A name is not known to whoever creates.
+        assert [rule["verbs"] for rule in role["rules"] if "resourceNames" not in rule] == [["create"], ["create"]]
+
+    def test_nothing_of_a_cache_is_ever_replaced(self) -> None:
+        """An apply is a patch, so `update`, which could replace anything, is not asked for but of the status."""
+        (role,) = [one for one in read("roles.yaml") if one["kind"] == "ClusterRole"]
+        updated = [resource for rule in role["rules"] if "update" in rule["verbs"] for resource in rule["resources"]]
+
+        assert updated == ["memcacheds/status"]
+
+    def test_there_are_no_wildcards(self) -> None:
+        assert "*" not in json.dumps([rule for one in read("roles.yaml") for rule in one.get("rules", ())])
+
+
+class TestOnARealApiServer:
+    def test_the_manifests_are_accepted(self, envtest_plane: ControlPlane) -> None:
+        said = envtest_plane.kubectl("apply", "--server-side", "--validate=strict", f"--kustomize={BASE}")
+        try:
+            assert len(said.splitlines()) == sum(len(read(path.name)) for path in BASE.iterdir()) - 1
+            self.a_pod_is_as_restricted_as_can_be(envtest_plane)
+        finally:
+            # Nobody answers these webhooks here, and they would be asked by every test that makes a cache.
+            envtest_plane.kubectl("delete", f"--filename={BASE / 'webhooks.yaml'}")
+
+    def a_pod_is_as_restricted_as_can_be(self, plane: ControlPlane) -> None:
+        """Its namespace enforces the strictest of the pod security standards."""
+        template = only("deployment.yaml", "Deployment")["spec"]["template"]
+        metadata = {**template["metadata"], "name": "one", "namespace": ACCOUNT.namespace}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
+
+        assert "one" in plane.kubectl("create", "--dry-run=server", "--filename=-", stdin=json.dumps(pod))
+
+
+class TestImage:
+    def lines(self, word: str) -> list[list[str]]:
+        text = CONTAINERFILE.read_text(encoding="utf-8")
+        return [line.split()[1:] for line in text.splitlines() if line.split(" ")[0] == word]
+
+    def test_nobody_in_it_is_root(self) -> None:
+        (user,) = self.lines("USER")
+        security = only("deployment.yaml", "Deployment")["spec"]["template"]["spec"]["securityContext"]
+
+        assert user == [f"{security['runAsUser']}:{security['runAsGroup']}"]
+
+    def test_what_builds_is_left_behind(self) -> None:
+        stages = CONTAINERFILE.read_text(encoding="utf-8").split("\nFROM ")[1:]
+
+        assert len(stages) == 2
+        assert "RUN" not in stages[-1]
+        assert {stage.split()[0] for stage in stages} == {"docker.io/library/python:3.13-slim"}
+
+    def test_every_requirement_is_locked(self) -> None:
+        lock = (ROOT / "requirements" / "operator.lock").read_text(encoding="utf-8")
+        tested = (ROOT / "requirements" / "test.lock").read_text(encoding="utf-8")
+        pinned = set(re.findall(r"^([\w.-]+==[\w.]+)", lock, re.MULTILINE))
+
+        assert {"kopf", "cryptography", "kubernetes"} <= {pin.partition("==")[0] for pin in pinned}
+        assert pinned <= set(re.findall(r"^([\w.-]+==[\w.]+)", tested, re.MULTILINE)), "they are what is tested"
+
+    def test_nothing_is_fetched_but_from_the_context(self) -> None:
+        assert self.lines("ADD") == []
+        for *sources, _ in self.lines("COPY"):
+            paths = [source for source in sources if not source.startswith("--from")]
+            assert all(list(ROOT.glob(path)) for path in paths if not path.startswith("/")), paths
+
+    def test_the_program_starts_from_what_is_copied(self, tmp_path: Path) -> None:
+        """In a folder with nothing else, and told something wrong, so that it ends at once."""
+        (tmp_path / "examples" / "memcached").mkdir(parents=True)
+        for file in (ROOT / "examples" / "memcached").glob("*.py"):
+            shutil.copy(file, tmp_path / "examples" / "memcached")
+        (entry,) = self.lines("ENTRYPOINT")
+        command = [sys.executable, *json.loads(" ".join(entry))[1:]]
+        environment = {**os.environ, "PORT": "none", "PYTHONPATH": str(tmp_path)}
+
+        done = subprocess.run(  # noqa: S603 (our own program)
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60, check=False
+        )
+
+        assert "PORT must be a port, 0 to 65535, got 'none'" in done.stderr
