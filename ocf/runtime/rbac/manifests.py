@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ocf.objects import Manifest
@@ -50,11 +50,19 @@ def roles(
         [{'apiGroups': [''], 'resources': ['secrets'], 'resourceNames': ['ca'], 'verbs': ['get', 'patch']}]
     """
     placed: dict[str, set[Privilege]] = defaultdict(set)
-    for one in privileges:
+    for one in _without_granted(frozenset(privileges), everywhere=not namespaces):
         where = [one.namespace] if one.namespace else namespaces if one.namespaced else ()
         for namespace in where or [""]:
             placed[namespace].add(one)
     return [manifest for namespace in sorted(placed) for manifest in _role(name, namespace, placed[namespace], account)]
+
+
+def _without_granted(privileges: frozenset[Privilege], *, everywhere: bool) -> Iterator[Privilege]:
+    """Leave out what a privilege for all objects of all namespaces grants already."""
+    for one in privileges:
+        whole = replace(one, name="", namespace="")
+        if one == whole or not (everywhere and whole in privileges):
+            yield one
 
 
 def _role(name: str, namespace: str, privileges: set[Privilege], account: Account) -> list[Manifest]:

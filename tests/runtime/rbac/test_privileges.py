@@ -156,6 +156,12 @@ class TestRoles:
         assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "op", "namespace": "ops"}]
         assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "op"}
 
+    def test_what_is_granted_everywhere_is_not_granted_again(self) -> None:
+        everywhere, here = Privilege("", "secrets", "get"), Privilege("", "secrets", "get", "ca", namespace="ops")
+
+        assert len(roles({everywhere, here}, name="op", account=Account("op", "ops"))) == 2
+        assert len(roles({everywhere, here}, name="op", account=Account("op", "ops"), namespaces=["town"])) == 4
+
     def test_each_namespace_has_a_role_of_its_own(self) -> None:
         found = roles(of(of_settings().build()), name="op", account=Account("op", "ops"), namespaces=["one", "two"])
 
