@@ -207,7 +207,10 @@ def _show(found: Explanation, observed: Observed | None) -> None:
     seen = [] if observed is None else [Section("What the controller last said", tuple(observed.lines()))]
     width, fine = _terminal()
     for section in (first, *seen, *rest):
-        typer.secho(section.title if section is first else f"\n{section.title}", bold=True)
+        if section is not first:
+            typer.echo()
+        for part in _broken(section.title, width, indent=""):
+            typer.secho(part, bold=True)
         for line in section.lines:
             for part in _broken(line, width):
                 typer.echo(part)
@@ -226,12 +229,12 @@ def _terminal() -> tuple[int, bool]:
     return width, encoding.startswith("utf")
 
 
-def _broken(line: str, width: int) -> list[str]:
+def _broken(line: str, width: int, *, indent: str = _INDENT) -> list[str]:
     """Break a line between words; what goes on is indented further."""
     import textwrap
 
     text = line.lstrip()
-    start = _INDENT + line[: len(line) - len(text)]
+    start = indent + line[: len(line) - len(text)]
     if len(start) + len(text) <= width:
         return [start + text]
     return textwrap.wrap(

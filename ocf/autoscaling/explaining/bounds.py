@@ -78,6 +78,7 @@ class Bounds(NamedTuple):
         unknown: What is not known and matters, in words.
         since: Since when everything is known; what a history says of the time before is made up.
         histories: The extremes of everything that is possible.
+        watch: How long one has to watch until nothing is unknown.
         changed: When the size was last changed by an amount that is not known; None if it never was.
     """
 
@@ -88,6 +89,7 @@ class Bounds(NamedTuple):
     unknown: tuple[str, ...]
     since: datetime
     histories: tuple[History, ...]
+    watch: timedelta
     changed: datetime | None
 
     @property
@@ -126,7 +128,8 @@ def bounds(snapshot: Snapshot, known: Known, *, settings: Settings, now: datetim
     found = [(decide(snapshot, history, settings=settings, now=now), history) for history in histories]
     low, high = min(found, key=_desired), max(found, key=_desired)
     unknown = tuple(_unknown(snapshot.autoscaler, known, settings, now))
-    return Bounds(*low, *high, unknown, known.since, histories, known.status.last_scale_time)
+    watch = max(_memory(snapshot.autoscaler, settings))
+    return Bounds(*low, *high, unknown, known.since, histories, watch, known.status.last_scale_time)
 
 
 def _desired(pair: tuple[Decision, History]) -> int:
@@ -244,13 +247,17 @@ def _harmless(current: int, policy: Policy) -> int:
 def _unknown(autoscaler: Autoscaler, known: Known, settings: Settings, now: datetime) -> Iterator[str]:
     if not known.status.conditions:
         return
-    behavior = autoscaler.behavior
-    window, longest = downscale_window(autoscaler, settings), timedelta()
-    if behavior is not None:
-        window = max(window, behavior.up.window or timedelta())
-        longest = max(behavior.up.longest, behavior.down.longest)
+    window, longest = _memory(autoscaler, settings)
     if known.since > now - window:
         yield f"what was recommended in the last {window.total_seconds():g}s"
     last = known.status.last_scale_time
     if last is not None and last + _SECOND > now - longest:
         yield f"what was changed in the last {longest.total_seconds():g}s, up to the last change at {last:%H:%M:%S}"
+
+
+def _memory(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, timedelta]:
+    """Return how far back recommendations count, and how far back changes do."""
+    window, behavior = downscale_window(autoscaler, settings), autoscaler.behavior
+    if behavior is None:
+        return window, timedelta()
+    return max(window, behavior.up.window or timedelta()), max(behavior.up.longest, behavior.down.longest)

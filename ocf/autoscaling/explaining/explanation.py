@@ -49,13 +49,18 @@ class Explanation:
         """Whether the result is known."""
         return self.bounds is None or self.bounds.exact
 
+    @property
+    def guesses(self) -> bool:
+        """Whether anything that the history says is only possible, and not known."""
+        return self.bounds is not None and bool(self.bounds.unknown)
+
     def assumes(self, at: datetime) -> bool:
         """Tell whether what the history says of an instant is only possible, and not known.
 
         Args:
             at: The instant.
         """
-        if self.bounds is None or not self.bounds.unknown:
+        if self.bounds is None or not self.guesses:
             return False
         # A controller that has just started begins with a recommendation of now.
         return at < self.bounds.since or self.history.recommendations is None

@@ -49,10 +49,10 @@ def lever_lines(lever: Lever, explanation: Explanation) -> Iterator[str]:
     rows = [(_range(span, lever, metric), _consequence(span), _is_here(span, lever.total)) for span in lever.spans]
     width = max(len(values) for values, _, _ in rows)
     for values, consequence, here in rows:
-        yield f"  {values.ljust(width)}  {consequence}{'  <- now' if here else ''}"
+        yield f"  {'>' if here else ' '} {values.ljust(width)}  {consequence}"
     for block, direction in ((lever.no_more, "more"), (lever.no_fewer, "fewer")):
         if block is not None:
-            yield f"  no value gives {direction}: {_held_by(block, lever, explanation)}"
+            yield f"    no value gives {direction}: {_held_by(block, lever, explanation)}"
 
 
 def others_change(explanation: Explanation) -> Iterator[str]:
@@ -102,7 +102,7 @@ def _held_by(block: Block, lever: Lever, explanation: Explanation) -> str:
     if block.release is None:
         return reason
     at = clock(block.release.at, explanation.decision.trace.now)
-    latest = "" if explanation.bounds is None else " at the latest"
+    latest = " at the latest" if explanation.guesses else ""
     return f"{reason}; at {at}{latest}, {block.release.replicas} would result"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from ocf.autoscaling.algorithm import Calculation, Failure, Metric, Outcome, Rule
+from ocf.autoscaling.explaining.advice import advice
 from ocf.autoscaling.explaining.amounts import amount, number
 from ocf.autoscaling.explaining.explanation import Explanation
 
@@ -27,7 +28,7 @@ def metric_lines(outcome: Outcome, explanation: Explanation, *, counts: bool) ->
     result, metric = outcome.result, outcome.metric
     if isinstance(result, Failure):
         name = metric.name or "without a name"
-        return f"{metric.type} {name} failed", iter((f"{result.reason}: {result.message}",))
+        return f"{metric.type} {name} failed", iter((f"{result.reason}: {result.message}", *advice(result.message)))
     several = len(explanation.decision.snapshot.autoscaler.metrics) > 1
     chosen = "; it counts" if counts and several else ""
     return f"{outcome.name} wants {result.replicas}{chosen}", _calculated(metric, result, explanation)

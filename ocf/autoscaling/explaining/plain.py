@@ -86,11 +86,21 @@ def _metrics(explanation: Explanation) -> list[dict[str, Any]]:
 
 def _metric(outcome: Outcome, *, chosen: bool) -> dict[str, Any]:
     metric, result = outcome.metric, outcome.result
-    source = {"type": metric.type, "name": metric.name, "title": outcome.name, "chosen": chosen}
+    target = metric.target
+    source = {
+        "type": metric.type,
+        "name": metric.name,
+        "title": outcome.name,
+        "chosen": chosen,
+        "target": {
+            "utilization": target.utilization,
+            "averageValue": None if target.average is None else amount(target.average, metric),
+            "value": None if target.value is None else amount(target.value, metric),
+        },
+    }
     if not isinstance(result, Calculation):
         return {**source, "failure": {"reason": result.reason, "message": result.message}, "proposal": None}
     groups = result.groups
-    target = metric.target
     return {
         **source,
         "failure": None,
@@ -112,11 +122,6 @@ def _metric(outcome: Outcome, *, chosen: bool) -> dict[str, Any]:
                 "missing": list(groups.missing),
                 "ignored": list(groups.ignored),
             },
-        },
-        "target": {
-            "utilization": target.utilization,
-            "averageValue": None if target.average is None else amount(target.average, metric),
-            "value": None if target.value is None else amount(target.value, metric),
         },
     }
 

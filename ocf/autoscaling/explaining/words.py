@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Limit, Rule, Stabilization
+from ocf.autoscaling.explaining.advice import advice
 from ocf.autoscaling.explaining.amounts import clock, duration
 from ocf.autoscaling.explaining.budget_words import budget_lines
 from ocf.autoscaling.explaining.explanation import Explanation
@@ -24,13 +25,13 @@ BECAUSE: Final = {
     Rule.BELOW_MINIMUM: "there are fewer replicas than minReplicas",
     Rule.FAILED: "the metrics that there are do not permit a decision",
     Rule.WITHIN_TOLERANCE: "what was measured is so close to its target that nothing is to be done",
-    Rule.READY_PODS: "the metric has it its way: its ratio times the pods that are ready",
-    Rule.FROM_ZERO: "the metric has it its way: its ratio, coming from zero",
-    Rule.TOTAL: "the metric has it its way: its total divided by its target",
+    Rule.READY_PODS: "the metric gets its way: its ratio times the pods that are ready",
+    Rule.FROM_ZERO: "the metric gets its way: its ratio, coming from zero",
+    Rule.TOTAL: "the metric gets its way: its total divided by its target",
     Rule.FILLED_WITHIN_TOLERANCE: "with pods filled in that were not measured, it is close to its target",
     Rule.FILLED_TURNED_RATIO: "filling in pods that were not measured turns the ratio around, so nothing is done",
     Rule.FILLED_TURNED_COUNT: "filling in pods that were not measured turns the change around, so nothing is done",
-    Rule.FILLED: "the metric has it its way, with pods filled in that were not measured",
+    Rule.FILLED: "the metric gets its way, with pods filled in that were not measured",
     Rule.SCALE_UP_STABILIZED: "a lower recommendation within the window of growing holds it",
     Rule.SCALE_DOWN_STABILIZED: "a higher recommendation within the window of shrinking holds it",
     Rule.WITHIN_RANGE: "nothing limits it",
@@ -72,7 +73,7 @@ def sections(explanation: Explanation) -> Iterator[Section]:
         title, lines = metric_lines(outcome, explanation, counts=found is not None and position == found.chosen)
         yield Section(f"Metric {position + 1}: {title}", tuple(lines))
     if trace.problem:
-        yield Section("Stopped", (trace.problem,))
+        yield Section("Stopped", (trace.problem, *(() if found is not None else advice(trace.problem))))
     for each, title in _sides(explanation, apart=not explanation.exact):
         if each.decision.trace.stabilization is not None:
             yield Section(f"Stabilization{title}", tuple(_held(each, each.decision.trace.stabilization)))
@@ -128,9 +129,12 @@ def _replicas(count: int) -> str:
 
 def _unknown(explanation: Explanation) -> Iterator[str]:
     found = explanation.bounds
+    if found is None:
+        return
     yield "Another controller runs this autoscaler, and its memory cannot be read:"
-    for each in found.unknown if found is not None else ():
+    for each in found.unknown:
         yield f"  {each}"
+    yield f"After watching for {duration(found.watch)}, it is known."
     if explanation.exact:
         yield "It makes no difference now: every history that the status permits gives this result."
     else:
@@ -155,6 +159,10 @@ def _holding(explanation: Explanation, hold: Hold, step: Stabilization) -> Itera
     at, until = clock(since, now), clock(hold.until, now)
     kept = "stays" if step.replicas == explanation.decision.trace.current else "for now"
     count = hold.recommendation.replicas
+    if since == now and not explanation.guesses:
+        yield f"{step.wanted} wanted, but a controller begins with the size it finds, {count}: {step.replicas} {kept}."
+        yield f"That lets go at {until}, in {duration(hold.until - now)}."
+        return
     if explanation.assumes(since):
         yield f"{step.wanted} wanted, but {count} may have been recommended as late as {at}: {step.replicas} {kept}."
         yield f"It lets go at {until} at the latest, if nothing repeats it."
@@ -200,5 +208,5 @@ def _written(explanation: Explanation) -> Iterator[str]:
 def _later(explanation: Explanation) -> Iterator[str]:
     release, trace = explanation.release, explanation.decision.trace
     if release is not None:
-        at = clock(release.at, trace.now) + ("" if explanation.bounds is None else " at the latest")
+        at = clock(release.at, trace.now) + (" at the latest" if explanation.guesses else "")
         yield f"Nothing but time: if all stays as it is, {_replicas(release.replicas)} result at {at}."
