@@ -17,7 +17,7 @@ from ocf.cluster import Cluster, PatchType, Subresource
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import ReconcileContext, Result
 from ocf.concepts import Attempt, Event
-from ocf.errors import NotFoundError, TooManyRequestsError
+from ocf.errors import ConflictError, NotFoundError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document, write_model
 from ocf.runtime.operator import Outcome
 from ocf.runtime.operator.passing import pass_over
@@ -85,10 +85,12 @@ class World:
 
     async def change(self, **spec: Any) -> Manifest:
         """Replace fields of the spec; one that is None goes."""
-        live = await self.cluster.get(self.owner)
-        merged = {**live["spec"], **spec}
-        live["spec"] = {field: value for field, value in merged.items() if value is not None}
-        return await self.cluster.update(admitted(live), field_manager="user")
+        while True:
+            live = await self.cluster.get(self.owner)
+            merged = {**live["spec"], **spec}
+            live["spec"] = {field: value for field, value in merged.items() if value is not None}
+            with suppress(ConflictError):  # the operator was faster with the status
+                return await self.cluster.update(admitted(live), field_manager="user")
 
     async def secret(self, name: str, **entries: str) -> None:
         content = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": self.namespace}}
