@@ -1,0 +1,197 @@
+"""On a real API server, with the privileges that the declaration asks for and no others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from ocf import component
+from ocf.cluster import PatchType
+from ocf.component import FINALIZER, Component, ReconcileContext
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap, deployment, unstructured
+from ocf.runtime.operator import Lease, Operator, Options, running
+from ocf.runtime.rbac import Account, Privilege, lease_privileges, roles
+
+from .conftest import DEFINITION, SECOND, SHOPS, Play, Shop, Stage, key_of, shop
+
+if TYPE_CHECKING:
+    import pytest
+
+    from ocf.cluster import Cluster
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.envtest import ControlPlane
+    from ocf.testing.envtest.fixtures import Envtest
+
+
+def manifest(api_version: str, kind: str, name: str, namespace: str = "", **content: Any) -> Manifest:
+    metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **content}
+
+
+def web(owner: Shop) -> Component:
+    """Return a component with a Deployment, a ConfigMap, and a PriorityClass, which the shop cannot own."""
+    namespace = owner.metadata["namespace"]
+    labels = {"app": "web"}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "a", "image": "a:1"}]}}
+    workload = manifest(
+        "apps/v1", "Deployment", "web", namespace, spec={"selector": {"matchLabels": labels}, "template": template}
+    )
+    settings = manifest("v1", "ConfigMap", "settings", namespace, data={"motto": owner.spec.motto})
+    priority = manifest("scheduling.k8s.io/v1", "PriorityClass", f"{namespace}-web", value=1000)
+    return (
+        component.Builder("web", condition_type="WebReady")
+        .with_resource(configmap.Builder(settings).build())
+        .with_resource(unstructured.StaticBuilder(priority, cluster_scoped=True).build())
+        .with_resource(deployment.Builder(workload).build())
+        .build()
+    )
+
+
+async def components(owner: Shop, context: ReconcileContext) -> Component:
+    if owner.spec.guide:
+        await context.cluster.get(ObjectKey("v1", "Secret", owner.spec.guide, owner.metadata["namespace"]))
+    return web(owner)
+
+
+OPERATOR = Operator(name="shops", owner=SHOPS, components=components, reads=[("v1", "Secret")])
+EVERY_STATE = [web(Shop(metadata={"name": "any", "namespace": "any"}))]
+
+
+async def until(holds: Callable[[], Awaitable[Any]]) -> None:
+    """Wait until something holds, on a cluster with a clock of its own."""
+    async with asyncio.timeout(60):
+        while not await holds():  # noqa: ASYNC110 (the server tells nobody)
+            await asyncio.sleep(0.05)
+
+
+async def is_gone(cluster: Cluster, key: ObjectKey) -> bool:
+    try:
+        await cluster.get(key)
+    except NotFoundError:
+        return True
+    return False
+
+
+async def test_its_privileges_are_enough(
+    envtest: Envtest,
+    envtest_plane: ControlPlane,
+    envtest_cluster: ApiServerCluster,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """To make, to repair, to follow a Secret, to lead, to post events, and to clean up."""
+    namespace, admin = envtest.namespace, envtest_cluster
+    await admin.apply(DEFINITION, field_manager="admin")
+    granted = OPERATOR.privileges(EVERY_STATE) | lease_privileges("shops", namespace)
+    for one in roles(granted, name=f"shops-{namespace}", account=Account("shops", namespace)):
+        await admin.create(one, field_manager="admin")
+    kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
+    corner = shop(guide="guide")
+    corner["metadata"]["namespace"] = namespace
+    owner = ObjectKey.of(corner)
+    settings, workload = ObjectKey("v1", "ConfigMap", "settings", namespace), ObjectKey.of(corner)
+    workload = ObjectKey("apps/v1", "Deployment", "web", namespace)
+    priority = ObjectKey("scheduling.k8s.io/v1", "PriorityClass", f"{namespace}-web")
+
+    async def shows(motto: str) -> bool:
+        return not await is_gone(admin, settings) and (await admin.get(settings))["data"] == {"motto": motto}
+
+    async def is_there() -> bool:
+        return not await is_gone(admin, workload)
+
+    options = Options(listen=None, lease=Lease("shops", namespace))
+    async with (
+        await envtest_plane.cluster(kubeconfig) as cluster,
+        running(cluster, OPERATOR, options=options) as process,
+    ):
+        await until(lambda: _defined(admin, corner))
+        await asyncio.sleep(0)
+        assert await is_gone(admin, settings)  # its Secret is missing
+        guide = manifest("v1", "Secret", "guide", namespace, stringData={"text": "1"})
+        await admin.create(guide, field_manager="admin")
+        await until(is_there)
+        assert (await admin.get(owner))["metadata"]["finalizers"] == [FINALIZER]
+        await admin.patch(settings, {"data": {"motto": "no"}}, patch_type=PatchType.MERGE, field_manager="admin")
+        await until(lambda: shows("open"))
+        await admin.patch(owner, {"spec": {"motto": "closed"}}, patch_type=PatchType.MERGE, field_manager="admin")
+        await until(lambda: shows("closed"))
+        await admin.delete(priority)
+
+        async def is_back() -> bool:
+            return not await is_gone(admin, priority)
+
+        await until(is_back)
+        live = (await admin.get(owner))["status"]["conditions"][0]
+        assert (live["type"], live["reason"]) == ("WebReady", "Creating")
+        assert process.health.watches() == process.health.owners() == ""
+        await admin.delete(owner)
+
+        async def cleaned() -> bool:
+            return await is_gone(admin, owner) and await is_gone(admin, priority)
+
+        await until(cleaned)
+    assert "forbidden" not in caplog.text.lower()
+
+
+async def _defined(admin: Cluster, corner: Manifest) -> bool:
+    """Create the shop once the server serves its kind."""
+    try:
+        await admin.create(corner, field_manager="admin")
+    except NotFoundError:
+        return False
+    return True
+
+
+def test_what_the_owner_cannot_own_is_cleaned_up_and_repaired(play: Play) -> None:
+    """By a finalizer that only such an owner has; the object wakes the owner although it does not refer to it."""
+
+    async def test(stage: Stage) -> None:
+        priority = ObjectKey("scheduling.k8s.io/v1", "PriorityClass", "town-web")
+        async with stage.operating(components=web):
+            await stage.create(shop())
+            await asyncio.sleep(1)
+            assert (await stage.cluster.get(key_of()))["metadata"]["finalizers"] == [FINALIZER]
+            await stage.cluster.delete(priority)
+            await asyncio.sleep(1)
+            assert (await stage.cluster.get(priority))["value"] == 1000
+            await stage.cluster.delete(key_of())
+            await asyncio.sleep(1)
+            assert await is_gone(stage.cluster, priority)
+            assert await is_gone(stage.cluster, key_of())
+
+    play(test)
+
+
+def test_an_owner_that_others_hold_is_left_alone_once_it_is_being_deleted(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        held = shop()
+        held["metadata"]["finalizers"] = ["example.com/others"]
+        async with stage.operating(report=lambda *_: 10 * SECOND):
+            await stage.create(held)
+            await asyncio.sleep(1)
+            await stage.cluster.delete(key_of())
+            await asyncio.sleep(5)
+            stage.forget()
+            await asyncio.sleep(100)
+            assert (stage.passes, stage.gateway.requests) == ([], [])
+            await stage.edit(key_of(), {"metadata": {"finalizers": None}})
+            await asyncio.sleep(5)
+            assert await is_gone(stage.cluster, key_of())
+
+    play(test)
+
+
+def test_privileges_are_those_of_the_declaration() -> None:
+    """Watches of what it reads, no list of what it does not cache, and the events it posts."""
+    cached = OPERATOR.privileges(EVERY_STATE)
+    direct = Operator(
+        name="shops", owner=SHOPS, components=components, reads=[("v1", "Secret")], uncached=[("v1", "Secret")]
+    ).privileges(EVERY_STATE)
+    secrets = {Privilege("", "secrets", verb) for verb in ("get", "list", "watch")}
+    assert secrets <= cached
+    assert cached - direct == {Privilege("", "secrets", verb) for verb in ("list", "watch")}
+    assert Privilege("example.com", "shops", "watch") in cached
+    assert Privilege("example.com", "shops", "update") not in cached
+    assert Privilege("events.k8s.io", "events", "create") in cached
