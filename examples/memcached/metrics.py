@@ -50,6 +50,7 @@ class Metrics:
     def __init__(self, registry: CollectorRegistry | None = None, clock: Clock | None = None) -> None:
         self.registry: Final = registry or CollectorRegistry()
         self._clock = clock or SystemClock()
+        self._images: dict[ObjectKey, str] = {}
         self._resources = Counter(
             f"{_PREFIX}_reconcile_resource_total",
             "Objects brought to their desired state, or not.",
@@ -102,18 +103,21 @@ class Metrics:
         self._passes.labels(owner.name, owner.namespace, _result(failed=failed)).inc()
         self._duration.labels(owner.name, owner.namespace).observe((self._clock.elapsed() - since).total_seconds())
 
-    def seen(self, cache: Memcached, view: View) -> None:
+    def seen(self, owner: ObjectKey, cache: Memcached, view: View) -> None:
         """Show what is known of a cache.
 
         Args:
-            cache: The owner.
+            owner: The cache.
+            cache: The same, as it was read.
             view: What was seen of it.
         """
-        owner = (cache.metadata.name, cache.metadata.namespace)
-        self._info.remove_by_labels(dict(zip(_OWNER, owner, strict=True)))  # another image is another series
-        self._info.labels(*owner, cache.spec.image).set(1)
-        self._desired.labels(*owner).set(view.desired)
-        self._ready.labels(*owner).set(view.pods.ready if view.pods else 0)
+        image, before = cache.spec.image, self._images.get(owner)
+        if before not in {None, image}:
+            self._info.remove(owner.name, owner.namespace, before)
+        self._images[owner] = image
+        self._info.labels(owner.name, owner.namespace, image).set(1)
+        self._desired.labels(owner.name, owner.namespace).set(view.desired)
+        self._ready.labels(owner.name, owner.namespace).set(view.pods.ready if view.pods else 0)
 
     def forget(self, owner: ObjectKey) -> None:
         """Drop all series of a cache that is gone.
@@ -121,6 +125,7 @@ class Metrics:
         Args:
             owner: The cache.
         """
+        self._images.pop(owner, None)
         labels = dict(zip(_OWNER, (owner.name, owner.namespace), strict=True))
         for family in (self._passes, self._duration, self._info, self._desired, self._ready):
             family.remove_by_labels(labels)

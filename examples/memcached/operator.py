@@ -84,8 +84,9 @@ async def _report(context: ReconcileContext, cache: Memcached, outcome: Outcome,
     seen = await observe(cache, context.cluster, outcome.error)
     report(context, cache, seen)
     if metrics is not None:
-        metrics.passed(context.owned_by.key, since=context.elapsed, failed=outcome.error is not None)
-        metrics.seen(cache, seen)
+        owner = context.owned_by.key
+        metrics.passed(owner, since=context.elapsed, failed=outcome.error is not None)
+        metrics.seen(owner, cache, seen)
 
 
 memcached_operator: Final = operator()
