@@ -50,7 +50,8 @@ IMAGE: Final = "memcached:1.6"
 EXPORTER_IMAGE: Final = "prom/memcached-exporter:v0.15.4"
 
 # As in the API: counts are integers of 32 bits, and a server refuses larger ones in the objects made of them.
-Count: TypeAlias = Annotated[int, Field(le=2**31 - 1, json_schema_extra={"format": "int32"})]
+Count: TypeAlias = Annotated[int, Field(json_schema_extra={"format": "int32"})]
+_MOST: Final = 2**31 - 1
 
 
 class _Section(BaseModel):
@@ -189,8 +190,10 @@ class Autoscaling(_Section):
     """The HorizontalPodAutoscaler; while it is on, it owns the count of the Deployment."""
 
     enabled: bool = Field(default=False, description="Whether there is a HorizontalPodAutoscaler.")
-    min_replicas: Count | None = Field(default=None, ge=1, description="The lowest count; 1 if absent.")
-    max_replicas: Count | None = Field(default=None, ge=1, description="The highest count; required while enabled.")
+    min_replicas: Count | None = Field(default=None, ge=1, le=_MOST, description="The lowest count; 1 if absent.")
+    max_replicas: Count | None = Field(
+        default=None, ge=1, le=_MOST, description="The highest count; required while enabled."
+    )
     metrics: list[V2MetricSpec] | None = Field(
         default=None, description="What it scales by; 80 % of the cpu if absent."
     )
