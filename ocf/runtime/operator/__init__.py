@@ -6,6 +6,7 @@ passes of keys; `passing` is one pass; `process` runs operators with all that a 
 
 from ocf.runtime.operator.declaring import Kind, Operator, Outcome, OwnerType, Watch
 from ocf.runtime.operator.options import Lease, Listen, Options
+from ocf.runtime.operator.passing import pass_over
 from ocf.runtime.operator.process import Process
 from ocf.runtime.operator.running import main, run, running
 
@@ -20,6 +21,7 @@ __all__ = [
     "Process",
     "Watch",
     "main",
+    "pass_over",
     "run",
     "running",
 ]
