@@ -10,7 +10,20 @@ from typing import Final
 from rich.console import Console
 from rich.progress import track
 
-from benchmarks import clusters, commands, deciding, fleet, gates, hpa, imports, machine, parts, reconciling, rendering
+from benchmarks import (
+    clusters,
+    commands,
+    controlling,
+    deciding,
+    fleet,
+    gates,
+    hpa,
+    imports,
+    machine,
+    parts,
+    reconciling,
+    rendering,
+)
 from benchmarks.figures import Case, Count, Figure, Suite, counted, timed
 from benchmarks.report import as_json, print_table
 from benchmarks.timer import calls_for, sample
@@ -18,6 +31,7 @@ from benchmarks.timer import calls_for, sample
 _SUITES: Final = (
     rendering.suite,
     deciding.suite,
+    controlling.suite,
     gates.suite,
     imports.suite,
     reconciling.suite,
@@ -29,6 +43,7 @@ _SUITES: Final = (
 )
 # What takes a smaller part where nothing is judged but that it runs.
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
+    controlling.suite: controlling.small_suite,
     fleet.suite: fleet.small_suite,
     clusters.suite: clusters.small_suite,
 }

@@ -1,0 +1,215 @@
+"""Two thousand autoscalers with ten pods each: what one sync of the live controller costs.
+
+The cluster is the embedded one, and time is virtual: it passes while everybody waits, so what a period of 15 seconds
+takes is the work of that period and nothing else, that of the cluster included. Every autoscaler scales by cpu. What is
+counted are requests that a real API server would get, those for measurements among them.
+
+Bringing them up takes a while, so it is done when the first figure is asked for, and not where none is.
+"""
+
+import asyncio
+import gc
+import resource
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks.figures import Case, Count, Suite
+from benchmarks.timer import each_turn
+from ocf.cluster import PatchType, Subresource
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.controllers.hpa import BUILT_IN, HpaController, Mode, Options
+from ocf.controllers.metrics import FixedMetrics
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing import LoopClock, VirtualLoop
+
+__all__ = ["small_suite", "suite"]
+
+_SIZE: Final = 2_000
+_FEW: Final = 200
+_SMALL: Final = 20
+_PODS: Final = 10
+_PERIOD: Final = timedelta(seconds=15)
+_SYNC_LIMIT: Final = 15_000_000_000
+_KINDS: Final = 3  # of watches that are renewed now and then: autoscalers, pods, Deployments
+_STARTED: Final = "2026-01-01T10:00:00Z"
+
+
+class _Counted(FixedMetrics):
+    """Metrics APIs that count the questions."""
+
+    asked = 0
+
+    async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
+        self.asked += 1
+        return await super().pod_metrics(namespace, selector)
+
+
+class _Controlled:
+    """Workloads and autoscalers, spread over namespaces, and a controller that runs them.
+
+    Attributes:
+        grown: How many bytes of memory the controller took, caches included.
+    """
+
+    def __init__(self, size: int, namespaces: int) -> None:
+        self._clock = LoopClock()
+        self._namespaces = [f"shop-{number}" for number in range(namespaces)]
+        # Nothing is garbage here, and looking for it after each write would be most of what setting up costs.
+        self._cluster = EmbeddedCluster(namespaces=self._namespaces, now=self._clock.now, collect=False)
+        self._metrics = _Counted(self._clock)
+        self._controller = HpaController(
+            self._cluster, self._metrics, options=Options(mode=Mode.REPLACE), clock=self._clock
+        )
+        self._size = size
+        self.grown = 0
+
+    @classmethod
+    async def bring_up(cls, size: int, namespaces: int) -> "_Controlled":
+        """Create everything, start the controller, and let it do what there is to be done."""
+        made = cls(size, namespaces)
+        for number in range(size):
+            await made._create(f"web-{number}", made._namespaces[number % namespaces])
+        await made._start()
+        return made
+
+    async def _start(self) -> None:
+        self._cluster.requests.clear()
+        before = _resident()
+        self._running = asyncio.create_task(self._controller.run())
+        for _ in range(4):
+            await self.sync()
+        self.grown = _resident() - before
+        rounds = self._controller.rounds
+        assert rounds is not None
+        assert len(rounds.memory) == self._size
+        assert not any(known.problem for known in rounds.memory), next(iter(rounds.memory)).problem
+
+    async def sync(self) -> None:
+        """Let a period pass, in which every autoscaler is looked at."""
+        await asyncio.sleep(_PERIOD.total_seconds())
+
+    async def quiet(self) -> tuple[int, int]:
+        """Return how many writes, and how many questions for measurements and objects, one sync takes."""
+        self._cluster.requests.clear()
+        self._metrics.asked = 0
+        await self.sync()
+        return self._cluster.requests.writes, self._cluster.requests.reads + self._metrics.asked
+
+    async def close(self) -> None:
+        """Stop the controller."""
+        self._controller.stop()
+        await self._running
+
+    async def _create(self, name: str, namespace: str) -> None:
+        labels = {"app": name}
+        container = {"name": "app", "image": "app:1", "resources": {"requests": {"cpu": "500m"}}}
+        template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+        spec: Manifest = {"replicas": _PODS, "selector": {"matchLabels": labels}, "template": template}
+        metadata = {"name": name, "namespace": namespace}
+        web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+        target = {"type": "Utilization", "averageUtilization": 80}
+        hpa = {
+            "apiVersion": BUILT_IN[0],
+            "kind": BUILT_IN[1],
+            "metadata": metadata,
+            "spec": {
+                "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": name},
+                "maxReplicas": 50,
+                "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}],
+            },
+        }
+        for manifest in (web, hpa):
+            await self._cluster.create(manifest, field_manager="benchmark")
+        await self._report(ObjectKey.of(web), {"replicas": _PODS})
+        for number in range(_PODS):
+            await self._run(f"{name}-{number}", namespace, labels, template["spec"])
+
+    async def _run(self, name: str, namespace: str, labels: dict[str, str], spec: Any) -> None:
+        metadata = {"name": name, "namespace": namespace, "labels": labels}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+        await self._cluster.create(pod, field_manager="benchmark")
+        ready = {"type": "Ready", "status": "True", "lastTransitionTime": _STARTED}
+        status = {"phase": "Running", "startTime": _STARTED, "conditions": [ready]}
+        await self._report(ObjectKey.of(pod), status)
+        self._metrics.set_usage(namespace, name, {"app": {"cpu": "400m"}}, labels=labels)
+
+    async def _report(self, key: ObjectKey, status: Manifest) -> None:
+        await self._cluster.patch(
+            key,
+            {"status": status},
+            patch_type=PatchType.MERGE,
+            field_manager="benchmark",
+            subresource=Subresource.STATUS,
+        )
+
+
+def _resident() -> int:
+    """Return how many bytes of memory the process holds; where the system does not say, how many it ever held."""
+    gc.collect()
+    try:
+        return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
+
+@contextmanager
+def _suite(size: int, few: int) -> Iterator[Suite]:
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        started: list[_Controlled] = []
+
+        @cache
+        def controlled(number: int, namespaces: int) -> _Controlled:
+            made = runner.run(_Controlled.bring_up(number, namespaces))
+            started.append(made)
+            return made
+
+        @cache
+        def quiet(number: int, namespaces: int) -> tuple[int, int]:
+            return runner.run(controlled(number, namespaces).quiet())
+
+        def measure(calls: int) -> int:
+            return each_turn(runner, controlled(size, 10).sync)(calls)
+
+        def count(name: str, what: str, value: Any, limit: int | None = None) -> Count:
+            return Count(name=f"controlling.{name}", what=what, value=value, limit=limit)
+
+        yield [
+            Case(
+                name="controlling.sync",
+                what=f"a sync of {size} autoscalers with {_PODS} pods each, the cluster's part included",
+                measure=measure,
+                limit=_SYNC_LIMIT,
+            ),
+            count("writes", "its writes, where nothing is to be done", lambda: quiet(size, 10)[0], 0),
+            *(
+                count(
+                    name,
+                    f"requests of a sync of {number} autoscalers in {namespaces} namespace{'s' * (namespaces > 1)}",
+                    lambda number=number, namespaces=namespaces: quiet(number, namespaces)[1],
+                    namespaces + 2 * _KINDS,
+                )
+                for name, number, namespaces in (
+                    ("one-namespace", few, 1),
+                    ("ten-namespaces", few, 10),
+                    ("hundred-namespaces", few, 100),
+                    ("many", size, 10),
+                )
+            ),
+            count(
+                "memory",
+                "KiB of memory per autoscaler and its pods, caches included",
+                lambda: controlled(size, 10).grown // size // 1024,
+            ),
+        ]
+        for made in started:
+            runner.run(made.close())
+
+
+suite = partial(_suite, _SIZE, _FEW)
+"""Give the cases."""
+small_suite = partial(_suite, _SMALL, _SMALL // 2)
+"""Give them over few autoscalers, for a run that only shows that everything works."""
