@@ -252,7 +252,7 @@ class TestWatch:
         async def work() -> Any:
             clock = LoopClock(NOON)
             shop = Shop(clock)
-            spec = {} if behavior is None else {"behavior": behavior}
+            spec: dict[str, Any] = {} if behavior is None else {"behavior": behavior}
             await shop.create(deployment("web", {"app": "web"}), hpa(**spec))
             running = _Running(shop, settings, values)
             task = asyncio.create_task(running.run(rounds))

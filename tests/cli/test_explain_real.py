@@ -1,0 +1,92 @@
+"""`ocf explain` beside the real controller, on a real API server, with real metrics APIs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+from typer.testing import CliRunner
+
+from ocf.cli.app import app
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing.envtest import Controller
+from ocf.testing.metrics_stub import MetricsStub
+
+if TYPE_CHECKING:
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.plugin import Envtest, RunControllers
+
+PERIOD: Final = timedelta(milliseconds=300)
+LABELS: Final = {"app": "web"}
+
+
+def deployment(namespace: str) -> Manifest:
+    template = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+    spec = {"replicas": 3, "selector": {"matchLabels": LABELS}, "template": template}
+    metadata = {"name": "web", "namespace": namespace}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
+
+
+def hpa(namespace: str) -> Manifest:
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    queue = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}
+    spec = {"scaleTargetRef": reference, "maxReplicas": 9, "metrics": [{"type": "External", "external": queue}]}
+    metadata = {"name": "web", "namespace": namespace}
+    return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
+
+
+async def until(cluster: ApiServerCluster, key: ObjectKey, holds: Callable[[Manifest], bool]) -> Manifest:
+    """Wait until something holds of an object; a test that waits in vain fails."""
+    async with asyncio.timeout(30):
+        while not holds(live := await cluster.get(key)):  # noqa: ASYNC110 (another program is waited for)
+            await asyncio.sleep(0.05)
+    return live
+
+
+def says(reason: str) -> Callable[[Manifest], bool]:
+    def said(live: Manifest) -> bool:
+        return any(each["reason"] == reason for each in (live.get("status") or {}).get("conditions") or ())
+
+    return said
+
+
+async def explained(envtest: Envtest, *words: str) -> Any:
+    """Run the command in a thread, as the metrics are served by this one."""
+    line = ["explain", "web", "-n", envtest.namespace, "--kubeconfig", str(envtest.kubeconfig), "--output", "json"]
+    answer = await asyncio.to_thread(CliRunner().invoke, app, [*line, "--sync-period", "1s", *words])
+    assert answer.exit_code == 0, answer.output
+    return json.loads(answer.stdout)
+
+
+async def test_beside_the_real_controller(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    home = envtest.namespace
+    web = await envtest_cluster.create(deployment(home), field_manager="user")
+    key = ObjectKey.of(await envtest_cluster.create(hpa(home), field_manager="user"))
+    async with MetricsStub(envtest.plane) as stub:
+        stub.metrics.set_external(home, "queue", "45")
+        before = await explained(envtest)
+        with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
+            await until(envtest_cluster, ObjectKey.of(web), lambda live: live["spec"]["replicas"] == 5)
+            live = await until(envtest_cluster, key, says("ReadyForNewScale"))
+            settled = await explained(envtest)
+            stub.metrics.set_external(home, "queue", "12")
+            await until(envtest_cluster, key, says("ScaleDownStabilized"))
+            held = await explained(envtest)
+
+    assert before["observed"]["status"].get("conditions", []) == []
+    assert (before["exact"], before["replicas"]["desired"]) == (True, 5)
+    assert before["least"]["events"][0]["message"].startswith("New size: 5; reason: external metric queue(nil) above")
+
+    told = {each["type"]: (each["status"], each["reason"], each["message"]) for each in live["status"]["conditions"]}
+    ours = {each["type"]: (each["status"], each["reason"], each["message"]) for each in settled["least"]["conditions"]}
+    assert (settled["exact"], settled["replicas"]["desired"]) == (True, 5)
+    assert ours == told
+
+    assert (held["replicas"]["least"], held["replicas"]["most"]) == (2, 5)
+    assert held["most"]["hold"]["replicas"] == 5
+    assert {each["reason"] for each in held["observed"]["events"]} >= {"SuccessfulRescale"}
