@@ -202,15 +202,35 @@ async def embedded_kubelet(cluster: Cluster, namespace: str) -> None:
 
 
 async def real_kubelet(cluster: Cluster, namespace: str) -> None:
-    """Report every pod as ready, until the real controllers have made all of them and said so."""
+    """Report every pod as ready, until the real controllers have made all of them and said so.
+
+    Before that the real autoscaler has looked at its target, so that it does not raise the count behind our back.
+    """
+    limits = await _limits(cluster, namespace)
     async with asyncio.timeout(_PATIENCE):
         while True:
             found = await cluster.list("apps/v1", "Deployment", namespace=namespace)
             await _make_ready(cluster, namespace)
-            if all(_is_rolled_out(live) for live in found.items):
+            if all(_is_rolled_out(live, limits.get(live["metadata"]["name"])) for live in found.items):
                 return
-            watch = cluster.watch("apps/v1", "Deployment", namespace=namespace, resource_version=found.resource_version)
-            await anext(watch)
+            await anext(
+                cluster.watch("apps/v1", "Deployment", namespace=namespace, resource_version=found.resource_version)
+            )
+
+
+async def _limits(cluster: Cluster, namespace: str) -> dict[str, range]:
+    """Return the counts that autoscalers allow, by the names of their targets, once all have been looked at."""
+    api_version, kind = "autoscaling/v2", "HorizontalPodAutoscaler"
+    async with asyncio.timeout(_PATIENCE):
+        while True:
+            found = await cluster.list(api_version, kind, namespace=namespace)
+            if all(live.get("status", {}).get("conditions") for live in found.items):
+                specs = [live["spec"] for live in found.items]
+                return {
+                    each["scaleTargetRef"]["name"]: range(each["minReplicas"], each["maxReplicas"] + 1)
+                    for each in specs
+                }
+            await anext(cluster.watch(api_version, kind, namespace=namespace, resource_version=found.resource_version))
 
 
 async def _make_ready(cluster: Cluster, namespace: str) -> None:
@@ -226,10 +246,12 @@ async def _report(cluster: Cluster, live: Manifest, status: Manifest) -> None:
     await cluster.patch(key, status, patch_type=PatchType.MERGE, field_manager="kubelet", subresource=part)
 
 
-def _is_rolled_out(live: Manifest) -> bool:
-    wanted = {name: count for name, count in rolled_out(live).items() if count}  # zero is left out
+def _is_rolled_out(live: Manifest, limits: range | None) -> bool:
+    count = live["spec"]["replicas"]
+    wanted = {name: number for name, number in rolled_out(live).items() if number}  # zero is left out
     status = live.get("status", {})
-    return wanted.items() <= status.items() and bool(status.get("replicas", 0) == live["spec"]["replicas"])
+    reported = wanted.items() <= status.items() and status.get("replicas", 0) == count
+    return bool(reported) and (limits is None or count in limits)
 
 
 async def served(cluster: Cluster, *kinds: tuple[str, str]) -> None:
