@@ -26,6 +26,7 @@ from ocf.testing.envtest.fixtures import (
     envtest_feature_gates,
     envtest_plane,
     envtest_programs,
+    metrics_stub,
     pytest_runtest_makereport,
 )
 from ocf.testing.goldens import Subject, assert_golden
@@ -46,6 +47,7 @@ __all__ = [
     "envtest_programs",
     "golden",
     "golden_directory",
+    "metrics_stub",
     "pytest_addoption",
     "pytest_runtest_makereport",
     "update_goldens",

@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 
 import pytest
 
@@ -24,6 +24,7 @@ from ocf.testing.envtest.programs import REMEDY, Program, Programs, find_program
 
 if TYPE_CHECKING:
     from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.metrics_stub import MetricsStub
 
 __all__ = [
     "REQUIRE",
@@ -35,6 +36,7 @@ __all__ = [
     "envtest_feature_gates",
     "envtest_plane",
     "envtest_programs",
+    "metrics_stub",
     "pytest_runtest_makereport",
 ]
 
@@ -139,7 +141,7 @@ def envtest(envtest_plane: ControlPlane, request: pytest.FixtureRequest) -> Iter
         yield Envtest(envtest_plane, namespace, kubeconfig)
 
 
-def _asynchronous(function: Callable[[ControlPlane], AsyncIterator[ApiServerCluster]]) -> object:
+def _asynchronous(function: Callable[[ControlPlane], AsyncIterator[Any]]) -> object:
     """Make a fixture of a generator: pytest-asyncio's own, which its strict mode wants, else one for other plugins."""
     try:
         from pytest_asyncio import fixture
@@ -153,6 +155,15 @@ async def envtest_cluster(envtest_plane: ControlPlane) -> AsyncIterator[ApiServe
     """Give a client of the control plane, opened in the test's event loop; needs pytest-asyncio or anyio's plugin."""
     async with await envtest_plane.cluster() as cluster:
         yield cluster
+
+
+@_asynchronous
+async def metrics_stub(envtest_plane: ControlPlane) -> AsyncIterator[MetricsStub]:
+    """Give a server of metrics behind the control plane; needs pytest-asyncio or anyio's plugin."""
+    from ocf.testing.metrics_stub import MetricsStub
+
+    async with MetricsStub(envtest_plane) as stub:
+        yield stub
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from ocf.testing.plugin import Envtest, RunControllers
 
 if TYPE_CHECKING:
     from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.metrics_stub import MetricsStub
 
 PAGE = Path(__file__).parents[3] / "docs" / "envtest.md"
 
@@ -43,6 +44,16 @@ async def test_the_example_with_controllers(
     page: dict[str, Any], envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
 ) -> None:
     await page["test_pods"](envtest, envtest_cluster, envtest_controllers)
+
+
+async def test_the_example_with_metrics(
+    page: dict[str, Any],
+    envtest: Envtest,
+    envtest_cluster: ApiServerCluster,
+    envtest_controllers: RunControllers,
+    metrics_stub: MetricsStub,
+) -> None:
+    await page["test_scaling"](envtest, envtest_cluster, envtest_controllers, metrics_stub)
 
 
 async def test_the_example_without_pytest(page: dict[str, Any], envtest_programs: Programs) -> None:
