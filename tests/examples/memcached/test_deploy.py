@@ -59,6 +59,22 @@ def container() -> dict[str, Any]:
     return dict(found)
 
 
+def kustomized(programs: Programs, folder: Path) -> tuple[Manifest, ...]:
+    """Return what `kubectl kustomize` writes; it asks no cluster."""
+    command = [str(programs.path(Program.KUBECTL)), "kustomize", str(folder)]
+    return load_documents(subprocess.run(command, capture_output=True, text=True, check=True).stdout)  # noqa: S603 (ours)
+
+
+def namespaces(value: Any) -> set[str]:
+    """Return every namespace that is named anywhere in a value, leaving definitions and the field's own schema out."""
+    if isinstance(value, dict):
+        if value.get("kind") == "CustomResourceDefinition":
+            return set()
+        named = {value["namespace"]} if isinstance(value.get("namespace"), str) else set()
+        return named.union(*map(namespaces, value.values()))
+    return set().union(*map(namespaces, value)) if isinstance(value, list | tuple) else set()
+
+
 class TestManifests:
     @pytest.mark.parametrize("name", sorted(generated()))
     def test_what_is_generated_is_what_the_operator_says(self, name: str) -> None:
@@ -98,10 +114,21 @@ class TestManifests:
         assert all(f"`{name}`" in (Settings.__doc__ or "") for name in given)
 
     def test_kustomize_writes_all_of_them(self, envtest_programs: Programs) -> None:
-        command = [str(envtest_programs.path(Program.KUBECTL)), "kustomize", str(BASE)]
-        written = subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603 (ours)
+        assert len(kustomized(envtest_programs, BASE)) == sum(len(read(path.name)) for path in BASE.iterdir()) - 1
 
-        assert len(load_documents(written)) == sum(len(read(path.name)) for path in BASE.iterdir()) - 1
+    def test_an_overlay_may_put_it_elsewhere(self, envtest_programs: Programs, tmp_path: Path) -> None:
+        """Also what names the namespace within: subjects of bindings, and the Service of the webhooks."""
+        base = os.path.relpath(BASE, tmp_path.resolve())
+        image = "{name: memcached-operator, newName: registry.example.com/cache, newTag: '7'}"
+        overlay = f"resources: [{base}]\nnamespace: caches\nimages: [{image}]\n"
+        (tmp_path / "kustomization.yaml").write_text(overlay)
+
+        written = kustomized(envtest_programs, tmp_path)
+
+        assert namespaces(written) == {"caches"}
+        (deployment,) = [one for one in written if one["kind"] == "Deployment"]
+        (found,) = deployment["spec"]["template"]["spec"]["containers"]
+        assert found["image"] == "registry.example.com/cache:7"
 
 
 class TestRights:
