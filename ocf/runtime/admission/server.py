@@ -162,7 +162,7 @@ async def serving(
         refreshing.cancel()
         with suppress(asyncio.CancelledError):
             await refreshing
-        await runner.cleanup()
+        await _close(runner)
         server.close()
 
 
@@ -175,6 +175,16 @@ async def _listen(runner: web.AppRunner, front: Front, host: str, port: int) -> 
         raise ConfigError(f"webhooks: {host}:{port} cannot be listened on: {error.strerror or error}") from error
     address: tuple[Any, ...] = runner.addresses[0]
     return f"https://{address[0]}:{address[1]}"
+
+
+async def _close(runner: web.AppRunner) -> None:
+    """Let running requests end, then end all connections at once: API servers would keep theirs."""
+    served = runner.server
+    transports = [connection.transport for connection in served.connections] if served else []
+    await runner.cleanup()
+    for transport in filter(None, transports):
+        transport.abort()
+    await asyncio.sleep(0)
 
 
 def _question(body: bytes) -> dict[str, Any]:
