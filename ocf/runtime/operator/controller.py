@@ -171,6 +171,7 @@ class Controller:
             del self._flights[owner]
             if not all(flight.sight.has_seen(key, version) for key, version in flight.told.items()):
                 self.queue.add(owner)
+            flight.sight.end()
 
     async def _pass(self, owner: ObjectKey, sight: Sight) -> timedelta | None:
         cluster = Observed(self._cache, sight, self._touch)

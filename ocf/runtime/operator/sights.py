@@ -13,14 +13,13 @@ from collections.abc import Awaitable, Callable, Iterator
 from typing import Any, Final
 
 from ocf.cluster import Cluster, InterceptingCluster, Request, Subresource, Verb
-from ocf.cluster.cached.versions import is_older
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, get_field
 
 __all__ = ["Observed", "Sight", "Sights", "controller_of"]
 
 _ABSENT: Final = ""
-# No version is equal to it or older.
+# No version is equal to it.
 _BLIND: Final = "?"
 
 
@@ -31,7 +30,7 @@ class Sight:
         owner: The owner of the pass.
     """
 
-    __slots__ = ("asked", "loose", "owner", "versions")
+    __slots__ = ("asked", "loose", "overwritten", "owner", "versions")
 
     def __init__(self, owner: ObjectKey) -> None:
         self.owner: Final = owner
@@ -39,6 +38,8 @@ class Sight:
         self.loose: set[ObjectKey] = set()
         self.asked: set[ObjectKey] = set()
         """What the pass has asked for so far, answered or not."""
+        self.overwritten: set[tuple[ObjectKey, str]] = set()
+        """Versions that the pass has seen, and replaced by its own writes."""
 
     def note(self, key: ObjectKey, live: Manifest | None, *, written: bool = False) -> None:
         """Note an object as the cluster returned it.
@@ -55,6 +56,7 @@ class Sight:
         known = self.versions.get(key)
         if known is None or (written and known != _BLIND):
             self.versions[key] = version
+            self.overwritten.add((key, known or _ABSENT))
         if key != self.owner and (live is None or controller_of(live) != (self.owner.kind, self.owner.name)):
             self.loose.add(key)
         else:
@@ -68,9 +70,16 @@ class Sight:
         self.versions[key] = _BLIND
 
     def has_seen(self, key: ObjectKey, version: str) -> bool:
-        """Tell whether a version of an object is no news."""
-        seen = self.versions.get(key, _ABSENT)
-        return bool(version and seen) and (version == seen or is_older(version, seen))
+        """Tell whether a version of an object is no news.
+
+        Only equal versions count. After a cluster was restored from a backup, news has older ones.
+        """
+        return version != _ABSENT and (self.versions.get(key) == version or (key, version) in self.overwritten)
+
+    def end(self) -> None:
+        """Forget what matters only while the pass is under way."""
+        self.asked = set()
+        self.overwritten = set()
 
 
 class Sights:
@@ -86,7 +95,6 @@ class Sights:
     def replace(self, sight: Sight) -> None:
         """Put what a pass has seen in place of what the one before saw."""
         self.forget(sight.owner)
-        sight.asked.clear()
         self._of[sight.owner] = sight
         for key in sight.loose:
             self._dependents.setdefault(key, set()).add(sight.owner)

@@ -17,6 +17,7 @@ from ocf.cluster import Cluster, PatchType, Request, Verb, WatchEvent
 from ocf.cluster.cached import Pace
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component, ReconcileContext
+from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, service
 from ocf.runtime.crds import Version, crd
@@ -125,6 +126,11 @@ class Gateway(InterceptingCluster):
         for cut in self._cuts:
             cut.set_result(error)
         return len(self._cuts)
+
+    def redirect(self, cluster: Cluster) -> None:
+        """Lead to another cluster from now on."""
+        self._inner = cluster
+        self.cut(ServerError("connection lost"))
 
     def silence(self) -> int:
         """Let all watches that are open tell nothing any more; return how many."""

@@ -97,6 +97,35 @@ def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(play: Play, how: 
     play(test)
 
 
+def test_a_cluster_that_was_restored_from_a_backup_is_followed(play: Play) -> None:
+    """Its versions are older than those that passes have seen."""
+
+    async def test(stage: Stage) -> None:
+        async with stage.operating(options={"pace": PATIENT}):
+            await stage.create(shop())
+            for number in range(50):
+                await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
+                await asyncio.sleep(1)
+            backup = EmbeddedCluster(namespaces=[NAMESPACE], now=stage.clock.now)
+            await backup.apply(DEFINITION, field_manager="setup")
+            await backup.create(shop(motto="of old"), field_manager="kubectl")
+            stage.gateway.redirect(backup)
+            stage.cluster = backup
+            await asyncio.sleep(60)
+            assert await motto(stage) == "of old"
+            for key, patch in [
+                (settings_of(), {"data": {"motto": "changed by hand"}}),
+                (key_of(), {"spec": {"motto": "edited"}}),
+            ]:
+                stage.forget()
+                await stage.edit(key, patch)
+                await asyncio.sleep(1)
+                assert len(stage.passes) == 1
+            assert await motto(stage) == "edited"
+
+    play(test)
+
+
 def test_versions_that_are_forgotten_are_listed_anew(play: Play) -> None:
     """A hundred compactions while everything changes."""
 
