@@ -144,11 +144,12 @@ def _namespace(kubeconfig: str | None, context: str | None) -> str:
     from kubernetes.config import ConfigException, list_kube_config_contexts
 
     try:
-        contexts, active = list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
+        found: tuple[Any, Any] = list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
     except ConfigException:
         return "default"
-    found = [each for each in contexts if each["name"] == context] if context else [active]
-    return str(found[0]["context"].get("namespace") or "default") if found else "default"
+    contexts, active = found
+    meant = [each for each in contexts if each["name"] == context] if context else [active]
+    return str(meant[0]["context"].get("namespace") or "default") if meant else "default"
 
 
 async def _present(place: Place) -> None:

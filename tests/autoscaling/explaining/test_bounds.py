@@ -145,6 +145,16 @@ SLOW: Final = Rules((Policy("Pods", 2, timedelta(minutes=1)),), window=timedelta
             (5, 7),
             id="budget-is-back",
         ),
+        pytest.param(
+            9000,
+            told("ScaleUpStabilized", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(minutes=1)),
+            (5, 9),
+            id="the-api-cuts-off-fractions-of-a-second",
+        ),
+        pytest.param(9000, told("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (5, 5), id="fewer-were-wanted"),
+        pytest.param(3000, told("ScaleUpStabilized", "DesiredWithinRange", 5, 5), (5, 5), id="more-were-wanted"),
+        pytest.param(4000, told("SucceededRescale", "DesiredWithinRange", 3, 5), (5, 5), id="it-has-just-grown"),
+        pytest.param(3000, told("SucceededRescale", "DesiredWithinRange", 7, 5), (3, 5), id="it-has-just-shrunk"),
     ],
 )
 def test_with_a_behavior(value: int, status: Status, expected: tuple[int, int]) -> None:
@@ -152,6 +162,20 @@ def test_with_a_behavior(value: int, status: Status, expected: tuple[int, int]) 
     found = bounds(seen(value, 5, status, behavior), Known(status, NOON), settings=Settings(), now=NOON)
 
     assert (found.low.desired, found.high.desired) == expected
+
+
+def test_somebody_made_it_smaller_in_between() -> None:
+    """It has just grown to 5, so nothing below 5 is in the window of growing, and it goes back to 5 at once.
+
+    A controller that has just started knows nothing of that.
+    """
+    status = told("SucceededRescale", "DesiredWithinRange", 3, 5)
+    snapshot = seen(9000, 3, status, Behavior(SLOW, SLOW))
+    found = bounds(snapshot, Known(status, NOON), settings=Settings(), now=NOON)
+    running = [each for each in found.histories if each.recommendations is not None]
+
+    assert (found.low.desired, found.low_history) == (3, History())
+    assert {decide(snapshot, each, now=NOON).desired for each in running} == {5}
 
 
 def test_watching_long_enough_leaves_nothing_unknown() -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Final
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -151,6 +152,30 @@ def test_a_total_per_pod() -> None:
     assert lever.more is not None
     assert (lever.more.low, lever.more.first) == (3301, 4)
     assert (lever.no_more, lever.no_fewer) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "ready", "expected"),
+    [
+        pytest.param(3, 4, [(-1, 203), (0, 303), (1, 359), (0, 443), (1, None)], id="a-pod-more-than-replicas"),
+        pytest.param(5, 2, [(-1, 179), (0, 221), (-1, 401), (0, 501), (1, None)], id="fewer-pods-than-replicas"),
+    ],
+)
+def test_with_other_pods_than_replicas_the_direction_turns_around(
+    replicas: int, ready: int, expected: list[tuple[int, int | None]]
+) -> None:
+    """A ratio multiplies the pods that are ready: with 4 of them for 3 replicas, 0.8 gives 4."""
+    rps = Metric("Pods", "rps", Target("AverageValue", average=100))
+    pods = [Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(ready)]
+    snapshot = Snapshot(
+        autoscaler=Autoscaler(name="web", minimum=1, maximum=10, metrics=(rps,)),
+        scale=Scale(replicas, replicas, "app=web"),
+        pods=pods,
+        readings=({pod.name: Sample(100, NOON) for pod in pods},),
+    )
+    [lever] = found(snapshot, History(()), Settings())
+
+    assert [(span.change, None if span is lever.spans[-1] else span.high) for span in lever.spans] == expected
 
 
 def test_why_no_value_helps() -> None:
