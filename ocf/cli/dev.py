@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
 import typer
 
@@ -23,6 +23,7 @@ __all__ = ["dev"]
 
 _MANAGER: Final = "ocf-dev"
 _HOST: Final = "127.0.0.1"
+_RULES: Final = "x-kubernetes-validations"
 
 
 def dev(  # noqa: PLR0913 (each is an option of the command line)
@@ -75,7 +76,7 @@ async def _dev(target: str, crds: Sequence[Path], files: Sequence[Path], place: 
     operator = load_operator(target)
     manifests = list(read_manifests(files))
     embedded = EmbeddedCluster()
-    definitions = [*_definitions(operator), *read_manifests(crds)]
+    definitions = [_without_rules(one) for one in (*_definitions(operator), *read_manifests(crds))]
     await load_manifests(embedded, definitions, field_manager=_MANAGER)
     stopped = asked_to_stop()
     async with (
@@ -93,6 +94,22 @@ async def _dev(target: str, crds: Sequence[Path], files: Sequence[Path], place: 
 def _definitions(operator: Operator[Any]) -> list[Manifest]:
     own = [operator.owner.definition] if operator.owner.definition is not None else []
     return [*own, *operator.definitions]
+
+
+def _without_rules(definition: Manifest) -> Manifest:
+    """Leave out the rules in CEL, which the embedded cluster refuses to guess at, and say so."""
+    left = _left(definition)
+    if left != definition:
+        name = definition.get("metadata", {}).get("name")
+        note = f"note: the rules in CEL (x-kubernetes-validations) of {name} are not checked here"
+        typer.secho(note, fg=typer.colors.YELLOW, err=True)
+    return cast("Manifest", left)
+
+
+def _left(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _left(below) for name, below in value.items() if name != _RULES}
+    return [_left(below) for below in value] if isinstance(value, list) else value
 
 
 @asynccontextmanager

@@ -192,6 +192,18 @@ async def test_rollouts_are_played_where_that_is_asked_for(folder: Path) -> None
 
 
 @pytest.mark.usefixtures("folder")
+async def test_rules_in_cel_are_left_out_and_that_is_said(folder: Path) -> None:
+    ruled = SHOP.replace("class Spec(", "@rules(Rule('self.branches > 0'))\nclass Spec(")
+    (folder / "dev_ruled.py").write_text(ruled.replace("import Version, crd", "import Rule, Version, crd, rules"))
+    async with dev("dev_ruled") as running:
+        assert (await running.ask("GET", SHOPS))[0] == 200
+        running.process.send_signal(signal.SIGINT)
+        _, err = await running.process.communicate()
+    told = "note: the rules in CEL (x-kubernetes-validations) of shops.example.com are not checked here\n"
+    assert err.decode() == told
+
+
+@pytest.mark.usefixtures("folder")
 async def test_what_cannot_be_begins_nothing_and_says_why_in_one_line(folder: Path) -> None:
     (folder / "broken.yaml").write_text("{apiVersion: example.com/v1, kind: Shop, metadata: {name: Corner}}")
     process = await start("dev_shop", "--apply", "broken.yaml")
