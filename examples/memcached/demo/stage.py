@@ -39,7 +39,7 @@ AUTOSCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", _NAME
 SERVICE: Final = ObjectKey("v1", "Service", _NAME, _NAMESPACE)
 
 _USER: Final = "kubectl"
-_PATIENCE: Final = 20.0
+_PATIENCE: Final = 60.0
 """How many seconds the operator has for anything; it takes some hundredths of one."""
 
 

@@ -86,7 +86,7 @@ class Life:
     async def live(self) -> list[str]:
         """Go through it, up to the first thing that is forbidden; return what was."""
         with suppress(ForbiddenError):
-            async with asyncio.timeout(30), self.operating():
+            async with asyncio.timeout(90), self.operating():
                 await self.steps()
         with suppress(ForbiddenError):
             if not self.account.refusals:
