@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
-__all__ = ["copy_model", "read_base", "read_live", "write_model"]
+__all__ = ["copy_model", "quantities_as_text", "read_base", "read_live", "write_model"]
 
 ModelT = TypeVar("ModelT", bound="BaseModel")
 
@@ -102,7 +102,7 @@ def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
     except ValidationError as error:
         errors = error.errors()
     empty = {navigable(details["loc"], manifest) for details in errors if _is_empty(details)}
-    mended = _with_quantities_as_text(errors, manifest, model)
+    mended = quantities_as_text(errors, manifest, model)
     if mended is not manifest:
         return read_live(mended, model)
     if not empty:
@@ -166,7 +166,7 @@ def _validated(manifest: Manifest, model: type[BaseModel], subject: str) -> Mani
         written = write_model(model.model_validate(manifest))
     except ValidationError as error:
         errors = error.errors()
-        mended = _with_quantities_as_text(errors, manifest, model)
+        mended = quantities_as_text(errors, manifest, model)
         if mended is manifest:
             raise ManifestError(subject, problems_of(errors, manifest, model)) from None
         return _validated(mended, model, subject)
@@ -191,8 +191,17 @@ def _stray_keys(given: Any, written: Any, path: FieldPath) -> Iterator[FieldPath
             yield from _stray_keys(item, counterpart, (*path, position))
 
 
-def _with_quantities_as_text(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> Manifest:
-    """Return the manifest with every number in a quantity field written as text; the same object if there is none."""
+def quantities_as_text(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> Manifest:
+    """Write every number in a quantity field as text: the API takes both, the client's models only read text.
+
+    Args:
+        errors: What a model has against the manifest, as pydantic tells it.
+        manifest: The manifest; left as it is.
+        model: The model.
+
+    Returns:
+        The manifest without these errors; the same object if there are none of that kind.
+    """
     mended: Any = manifest
     for error in errors:
         path = navigable(error["loc"], manifest)

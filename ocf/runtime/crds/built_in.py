@@ -32,7 +32,8 @@ def is_client_model(model: type[BaseModel]) -> bool:
 def with_built_in(model: type[BaseModel], schema: JsonSchemaValue) -> JsonSchemaValue:
     """Add to the schema of a client's model which fields are quantities, and how its lists merge.
 
-    A quantity is a text: the client's models read no number there.
+    A quantity may be a number, as in the API itself. The client's models read only text there; whoever reads an object
+    with `ocf` (operators, webhooks, `read_live`) need not care.
 
     Args:
         model: The model.
@@ -48,7 +49,7 @@ def with_built_in(model: type[BaseModel], schema: JsonSchemaValue) -> JsonSchema
 
 def _field(model: type[BaseModel], name: str, said: JsonSchemaValue, known: StructType | None) -> JsonSchemaValue:
     if holds_quantity(model, (name,)):
-        return {**_with_pattern(said)}
+        return {**_as_quantity(said)}
     found = known.fields[name].type if known is not None and name in known.fields else None
     if not isinstance(found, ListType) or found.keys is None:
         return said
@@ -74,14 +75,17 @@ def _with_anything(said: Any) -> Any:
     return {key: _with_anything(value) if key in _INNER else value for key, value in said.items()}
 
 
-def _with_pattern(said: Any) -> Any:
-    """Add the pattern of quantities to every text in a schema."""
+def _as_quantity(said: Any) -> Any:
+    """Make a quantity of every text in a schema."""
     if isinstance(said, list):
-        return [_with_pattern(item) for item in said]
+        return [_as_quantity(item) for item in said]
     if not isinstance(said, dict):
         return said
-    found: dict[str, Any] = {key: _with_pattern(value) if key in _INNER else value for key, value in said.items()}
-    return found | {"pattern": QUANTITY_PATTERN} if said.get("type") == "string" else found
+    found: dict[str, Any] = {key: _as_quantity(value) if key in _INNER else value for key, value in said.items()}
+    if found.get("type") != "string":
+        return found
+    del found["type"]
+    return found | {"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}
 
 
 _INNER: Final = ("additionalProperties", "items", "anyOf")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
 
 from ocf.errors import BuildError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, describe_invalid, split_api_version
+from ocf.objects.models import quantities_as_text
 from ocf.runtime.operator.functions import Taking
 from ocf.runtime.rbac.plurals import named
 from ocf.runtime.rbac.privileges import EVENTS, Privilege, privileges
@@ -107,6 +108,9 @@ class OwnerType(Generic[O]):
         try:
             return cast("O", cast("type[BaseModel]", self.model).model_validate(manifest, extra="ignore"))
         except ValidationError as error:
+            mended = quantities_as_text(error.errors(), manifest, cast("type[BaseModel]", self.model))
+            if mended is not manifest:
+                return self.read(mended)
             problem = FieldProblem("", describe_invalid(error))
             raise ManifestError(str(ObjectKey.of(manifest)), [problem]) from None
 

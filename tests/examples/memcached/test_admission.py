@@ -184,3 +184,16 @@ async def test_the_schema_takes(world: World, field: Manifest) -> None:
         stored = stored[name]
 
     assert stored == wanted
+
+
+async def test_a_number_is_a_quantity_wherever_the_api_takes_one(world: World) -> None:
+    target = {"type": "AverageValue", "averageValue": 500}
+    metric = {"type": "Resource", "resource": {"name": "memory", "target": target}}
+    async with asked(world):
+        spec = {"autoscaling": {"enabled": True, "maxReplicas": 5, "metrics": [metric]}}
+        stored = await world.cluster.create(manifest(world, **spec), field_manager="user")
+    await world.reconcile()
+    live = await world.get("HorizontalPodAutoscaler")
+
+    assert stored["spec"]["autoscaling"]["metrics"] == [metric]
+    assert live["spec"]["metrics"][0]["resource"]["target"]["averageValue"] == "500"

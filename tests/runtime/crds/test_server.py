@@ -38,6 +38,7 @@ from ocf.runtime.crds import (
     crd,
     rules,
 )
+from ocf.runtime.operator import OwnerType
 
 if TYPE_CHECKING:
     from ocf.cluster.apiserver import ApiServerCluster
@@ -194,11 +195,11 @@ VALUES: Final[dict[str, tuple[list[Any], list[Any]]]] = {
     "metrics": ([[], [CPU]], [[{}], [{"type": 1}], [{**CPU, "resource": {"name": "cpu"}}], [CPU, "cpu"]]),
     "behavior": (
         [{}, {"scaleDown": {"stabilizationWindowSeconds": 60}}, {"scaleUp": {"tolerance": "0.1"}}],
-        [{"scaleDown": {"stabilizationWindowSeconds": "60"}}, {"scaleUp": {"tolerance": 1}}],
+        [{"scaleDown": {"stabilizationWindowSeconds": "60"}}, {"scaleUp": {"tolerance": True}}],
     ),
     "resources": (
         [{}, {"limits": {"cpu": "500m", "memory": "1Gi"}}, {"claims": [{"name": "a"}]}],
-        [{"limits": {"cpu": 1}}, {"claims": [{}]}],
+        [{"limits": {"cpu": True}}, {"claims": [{}]}],
     ),
     "peers": ([[], [{"podSelector": {}}], [{"ipBlock": {"cidr": "10.0.0.0/8"}}]], [[{"ipBlock": {}}]]),
     "security": ([{}, {"runAsUser": 5, "capabilities": {"drop": ["ALL"]}}], [{"runAsUser": "5"}]),
@@ -311,6 +312,21 @@ async def test_the_server_holds_objects_to_more_than_the_model_does(
     for spec in REFUSED_BY_SERVER:
         assert accepted(spec) is not None
         assert await stored(cluster, envtest.namespace, spec) is None, spec
+
+
+async def test_the_server_takes_numbers_for_quantities_and_owners_are_read_with_them(
+    cluster: ApiServerCluster, envtest: Envtest
+) -> None:
+    average = {**CPU, "resource": {"name": "cpu", "target": {"type": "AverageValue", "averageValue": 2}}}
+    spec = {"resources": {"limits": {"cpu": 1}}, "behavior": {"scaleUp": {"tolerance": 0}}, "metrics": [average]}
+    answer = await cluster.create(sample(envtest.namespace, spec), field_manager="test", dry_run=True)
+    read = OwnerType.of(definition(), Sample).read(answer).spec
+
+    assert spec.items() <= answer["spec"].items()
+    assert read.resources is not None
+    assert read.resources.limits == {"cpu": "1"}
+    assert read.metrics[0].resource is not None
+    assert read.metrics[0].resource.target.average_value == "2"
 
 
 async def test_defaults_of_the_server_are_those_of_the_model(cluster: ApiServerCluster, envtest: Envtest) -> None:
