@@ -88,8 +88,8 @@ class Observer:
         selectors: What is known of the other HPAs; None starts with nothing, as a controller does.
         settings: The controller's settings; its features tell which HPAs need no metrics.
         clock: Tells how old a read is.
-        max_age: For how long a read is shared: no longer than the shortest period in which an HPA is looked at. Zero
-            shares nothing.
+        max_age: For how long a read is shared, and never longer than the sync period of the HPA that asks. Zero shares
+            nothing.
         patience: How long to wait for each answer; later ones count as none, so that one slow API keeps nobody from
             looking at the HPAs that do not need it.
 
@@ -185,8 +185,9 @@ class Observer:
         scale = found if isinstance(found, Unavailable) else Scale.of(found)
         written = None if isinstance(found, Unavailable) else found
         seen = Snapshot(autoscaler=autoscaler, status=status, scale=scale)
-        if isinstance(scale, Scale) and not shortcut(autoscaler, scale, status.conditions, settings or self._settings):
-            seen = await self._measured(seen, scale.selector)
+        holding = settings or self._settings
+        if isinstance(scale, Scale) and not shortcut(autoscaler, scale, status.conditions, holding):
+            seen = await self._measured(seen, scale.selector, min(self._max_age, holding.sync_period))
         return Observation(seen, target, written)
 
     async def _scale(self, target: ObjectKey) -> Manifest | Unavailable:
@@ -199,12 +200,12 @@ class Observer:
         except ManifestError as error:
             return Unavailable(str(error))
 
-    async def _measured(self, seen: Snapshot, selector: str) -> Snapshot:
+    async def _measured(self, seen: Snapshot, selector: str, max_age: timedelta) -> Snapshot:
         """Return a snapshot with pods and readings, as far as the round gets to look at them."""
         parsed = _parsed(selector)
         if parsed is None:
             return seen
-        autoscaler, sync = seen.autoscaler, self._sync()
+        autoscaler, sync = seen.autoscaler, self._sync(max_age)
         self.selectors.note(autoscaler.namespace, autoscaler.name, parsed)
         pods = await self._pods(sync, autoscaler.namespace, parsed)
         if isinstance(pods, Unavailable):
@@ -241,10 +242,10 @@ class Observer:
         except TimeoutError as error:
             raise ServerError(f"no answer within {self._patience.total_seconds():g} s") from error
 
-    def _sync(self) -> _Sync:
+    def _sync(self, max_age: timedelta) -> _Sync:
         now = self._clock.elapsed()
         current = self._syncs[-1] if self._syncs else None
-        if current is None or now - current.started >= self._max_age:
+        if current is None or now - current.started >= max_age:
             current = _Sync(self._cluster, self._metrics, now)
             self._syncs = [*(sync for sync in self._syncs if sync.once.busy), current]
         return current

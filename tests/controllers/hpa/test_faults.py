@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from itertools import pairwise
 from typing import Any
@@ -135,12 +136,12 @@ class TestMetrics:
 
         play(scene)
 
-    def test_an_api_that_never_answers_holds_up_one_worker_per_autoscaler(self, play: Play) -> None:
+    def test_an_api_that_never_answers_is_a_failure_and_holds_nobody_up(self, play: Play) -> None:
         async def scene(world: World) -> None:
             await beside(world)
             await world.deploy(replicas=4)
             odd = {"metric": {"name": "odd"}, "target": {"type": "AverageValue", "averageValue": "10"}}
-            await world.autoscale(metrics=[{"type": "External", "external": odd}])
+            key = await world.autoscale(metrics=[{"type": "External", "external": odd}])
 
             class Silent:
                 async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Any:
@@ -149,13 +150,35 @@ class TestMetrics:
                     return await world.metrics.external_metric(namespace, metric, selector=selector)
 
             async with world.running(metrics=Silent()) as process:  # type: ignore[arg-type]  # as above
-                await periods(4)
+                await periods(1)
                 assert await world.replicas("fine") == 5
-                await asyncio.sleep(300)
-                assert process.controller is not None
-                assert "a round has been going on for" in process.controller.stuck()
+                await periods(3)
+                assert (await world.replicas(), process.states()) == (4, {"running": 2})
+                assert (await world.conditions(key))["ScalingActive"] == ("False", "FailedGetExternalMetric")
+                assert "no answer within 10 s" in await world.message(key, "ScalingActive")
 
         play(scene)
+
+
+def test_a_round_that_never_ends_is_told_to_whoever_asks_whether_the_process_lives(play: Play) -> None:
+    async def scene(world: World) -> None:
+        await beside(world)
+
+        class Silent(InterceptingCluster):
+            async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+                if request.subresource is Subresource.SCALE:
+                    await asyncio.sleep(3600)
+                return await send()
+
+        async with world.running(cluster=Silent(world.cluster)) as process:
+            await periods(2)
+            assert process.controller is not None
+            assert (process.controller.unready(), process.controller.stuck()) == ("", "")
+            await asyncio.sleep(300)
+            assert re.fullmatch("a round has been going on for 3.. s, more than 300 s", process.controller.stuck())
+            await asyncio.sleep(3600)
+
+    play(scene)
 
 
 class TestScales:

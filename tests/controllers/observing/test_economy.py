@@ -77,6 +77,19 @@ async def test_what_was_read_is_read_anew_when_it_is_too_old(shop: Shop) -> None
     assert counts == [1, 1, 2, 2, 3]
 
 
+async def test_who_is_looked_at_more_often_gets_what_is_younger(shop: Shop) -> None:
+    shop.metrics = asked = Asked(shop.clock)
+    await shop.workload("web")
+    observer = Observer(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
+    counts = []
+    for period in (15, 15, 1, 15):
+        shop.clock.advance(timedelta(seconds=2))
+        await observer.observe(hpa("web"), settings=Settings(sync_period=timedelta(seconds=period)))
+        counts.append(asked.count["usage"])
+
+    assert counts == [1, 1, 2, 2]
+
+
 async def test_with_no_age_everything_is_read_for_each(shop: Shop) -> None:
     shop.metrics = asked = Asked(shop.clock)
     await shop.workload("web")
