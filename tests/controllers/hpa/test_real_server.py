@@ -133,6 +133,7 @@ async def test_in_place_of_the_built_in_controller_it_scales_by_cpu(
                 assert current == {"averageUtilization": 75, "averageValue": "75m"}
 
 
+@pytest.mark.promise("one-controller")
 async def test_beside_the_built_in_controller_a_target_that_it_has_is_refused(
     envtest: Envtest, defined: ApiServerCluster, envtest_controllers: RunControllers
 ) -> None:
@@ -152,6 +153,7 @@ async def test_beside_the_built_in_controller_a_target_that_it_has_is_refused(
             await until(defined, ObjectKey.of(web), counts(6))
 
 
+@pytest.mark.promise("one-controller")
 async def test_what_the_built_in_controller_runs_is_left_alone_until_it_is_switched_off_and_taken_over(
     envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
 ) -> None:

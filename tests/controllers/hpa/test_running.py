@@ -78,6 +78,7 @@ def test_a_round_writes_the_scale_and_then_the_status_and_tells_an_event(
     play(scene)
 
 
+@pytest.mark.promise("hpa-controller", runs="60 rounds of 10 autoscalers, of each kind")
 @pytest.mark.parametrize(("mode", "kind"), KINDS)
 def test_where_nothing_changes_nothing_is_written_and_only_watches_are_renewed(
     play: Play, mode: Mode, kind: tuple[str, str]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
+import pytest
+
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Verb
 from ocf.controllers.hpa import BUILT_IN, Mode
@@ -15,6 +17,7 @@ DEPLOYMENT = ObjectKey("apps/v1", "Deployment", "web", NAMESPACE)
 
 
 class TestOwnKind:
+    @pytest.mark.promise("one-controller")
     def test_a_target_of_a_built_in_autoscaler_is_refused_until_that_one_goes(self, play: Play) -> None:
         async def scene(world: World) -> None:
             await world.deploy(replicas=3)
@@ -127,6 +130,7 @@ async def writes_status(world: World, key: ObjectKey, desired: int = 3) -> None:
 
 
 class TestReplace:
+    @pytest.mark.promise("one-controller")
     def test_what_another_controller_ran_is_left_alone(self, play: Play) -> None:
         async def scene(world: World) -> None:
             for name in ("web", "free"):
@@ -179,6 +183,7 @@ class TestReplace:
 
 
 class TestDryRun:
+    @pytest.mark.promise("dry-run", runs="120 rounds of 6 autoscalers")
     def test_it_writes_nothing_at_all(self, play: Play) -> None:
         async def scene(world: World) -> None:
             for number in range(5):
