@@ -5,26 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling import Gates, validate
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     History,
-    Metric,
     Reading,
-    Scale,
     Snapshot,
-    Unavailable,
-    read_external,
-    read_object,
-    read_pods,
-    read_resource,
 )
 from ocf.autoscaling.reading import read_hpa
+from ocf.cli.explain_readings import MEASUREMENTS, measured
 from ocf.cli.manifests import Document, read_documents
 from ocf.concepts import parse_time
-from ocf.errors import ConfigError, ManifestError, QuantityError
+from ocf.errors import ConfigError
 from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
 
 if TYPE_CHECKING:
@@ -33,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["Given", "read_given"]
 
 _HPAS: Final = frozenset({"HorizontalPodAutoscaler", "HorizontalAutoscaler"})
-_MEASUREMENTS: Final = frozenset({"PodMetrics", "MetricValue", "ExternalMetricValue"})
-_UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,7 +157,7 @@ def _checked(hpa: Manifest, gates: Gates) -> Manifest:
 def _instant(files: _Files) -> datetime:
     if files.situation is not None and files.situation.now is not None:
         return files.situation.now.astimezone(UTC)
-    times = [each["timestamp"] for kind in _MEASUREMENTS for each in files.of(kind) if each.get("timestamp")]
+    times = [each["timestamp"] for kind in MEASUREMENTS for each in files.of(kind) if each.get("timestamp")]
     if times:
         return max(map(parse_time, times))
     return datetime.now(UTC)
@@ -251,57 +243,15 @@ def _others(files: _Files, autoscaler: Autoscaler) -> Iterator[tuple[str, LabelS
 
 def _readings(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[Reading, ...]:
     pods = [pod.name for pod in snapshot.pods]
+
+    def entries(kind: str) -> list[Manifest]:
+        return files.of(kind, snapshot.autoscaler.namespace)
+
     found = []
     for metric in snapshot.autoscaler.metrics:
         told = None if files.situation is None else files.situation.reading(metric, pods, now)
-        found.append(_measured(files, metric, set(pods), snapshot) if told is None else told)
+        found.append(measured(metric, entries, set(pods)) if told is None else told)
     return tuple(found)
-
-
-def _measured(files: _Files, metric: Metric, pods: set[str], snapshot: Snapshot) -> Reading:
-    """Return what the lists of the metrics APIs say of a metric."""
-    namespace = snapshot.autoscaler.namespace
-    if isinstance(snapshot.scale, Scale) and metric.type in {"Resource", "ContainerResource"}:
-        entries = [each for each in files.of("PodMetrics", namespace) if each["metadata"].get("name") in pods]
-        return _tried("resource", lambda: read_resource(entries, metric.name, metric.container))
-    if metric.type == "External":
-        series = [each for each in files.of("ExternalMetricValue") if _is_series(each, metric)]
-        return _tried("external", lambda: read_external(series))
-    values = [each for each in files.of("MetricValue") if _metric_name(each) == metric.name]
-    if metric.type == "Pods":
-        about = [each for each in values if each["describedObject"].get("name") in pods and _describes(each, "Pod")]
-        return _tried("custom", lambda: read_pods(about))
-    described = metric.described or {}
-    of_object = [
-        each
-        for each in values
-        if _describes(each, str(described.get("kind") or ""))
-        and each["describedObject"].get("name") == described.get("name")
-    ]
-    return _tried("custom", lambda: read_object(of_object))
-
-
-def _tried(api: str, read: Any) -> Reading:
-    try:
-        found: Reading = read()
-    except _UNREADABLE as error:
-        return Unavailable(f"unable to fetch metrics from {api} metrics API: {error}")
-    return found
-
-
-def _metric_name(value: Manifest) -> str:
-    # In v1beta1 of this API the field is called `metricName`.
-    return str((value.get("metric") or {}).get("name") or value.get("metricName") or "")
-
-
-def _describes(value: Manifest, kind: str) -> bool:
-    return str((value.get("describedObject") or {}).get("kind") or "") == kind
-
-
-def _is_series(value: Manifest, metric: Metric) -> bool:
-    if value.get("metricName") != metric.name:
-        return False
-    return metric.selector is None or LabelSelector.of(metric.selector).matches(value.get("metricLabels") or {})
 
 
 def _namespace(manifest: Manifest) -> str | None:

@@ -19,9 +19,8 @@ from ocf.autoscaling.algorithm import (
     Settings,
     Snapshot,
     Unavailable,
-    decide,
-    normalized,
 )
+from ocf.autoscaling.explaining.asking import Asked
 from ocf.autoscaling.explaining.holding import Release, first_release
 
 __all__ = ["Block", "Lever", "Span", "levers", "with_total"]
@@ -125,7 +124,7 @@ def levers(
     found = decision.trace.combination
     for position, outcome in enumerate(found.outcomes if found is not None else ()):
         if isinstance(outcome.result, Calculation):
-            ask = _Asked(snapshot, histories, settings, now, most=most)
+            ask = Asked(snapshot, histories, settings, now, most=most)
             yield _Probe(ask, position, outcome.result).lever()
 
 
@@ -161,41 +160,10 @@ def _carriers(snapshot: Snapshot, position: int, calculated: Calculation) -> tup
     return tuple(name for name in reading if name not in dropped)
 
 
-class _Asked:
-    """The algorithm, asked about a snapshot with one history or several."""
-
-    def __init__(
-        self, snapshot: Snapshot, histories: Sequence[History], settings: Settings, now: datetime, *, most: bool
-    ) -> None:
-        self.snapshot, self.settings = snapshot, settings
-        self._histories, self._now, self._most = tuple(dict.fromkeys(histories)), now, most
-
-    def about(self, seen: Snapshot) -> tuple[Decision, History]:
-        """Return the extreme decision, and the history that leads to it."""
-        first = self._decided(seen, self._histories[0])
-        trace = first.trace
-        if len(self._histories) == 1 or trace.stabilization is None or not trace.current:
-            return first, self._histories[0]
-        # Histories matter only after the metrics, so these are computed once.
-        wanted, current, sign = trace.stabilization.wanted, trace.current, 1 if self._most else -1
-
-        def reached(history: History) -> int:
-            started = history.started(current, self._now)
-            autoscaler, settings = seen.autoscaler, self.settings
-            held = normalized(autoscaler, current, wanted, started, settings=settings, now=self._now)
-            return sign * held[1].replicas
-
-        extreme = max(self._histories, key=reached)
-        return self._decided(seen, extreme), extreme
-
-    def _decided(self, seen: Snapshot, history: History) -> Decision:
-        return decide(seen, history, settings=self.settings, now=self._now)
-
-
 class _Probe:
     """Asks what results from other values of one metric."""
 
-    def __init__(self, asked: _Asked, position: int, calculated: Calculation) -> None:
+    def __init__(self, asked: Asked, position: int, calculated: Calculation) -> None:
         self._asked, self._snapshot = asked, asked.snapshot
         self._position, self._calculated = position, calculated
         self._carriers = _carriers(asked.snapshot, position, calculated)

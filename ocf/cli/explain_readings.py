@@ -1,0 +1,73 @@
+"""What the answers of the metrics APIs say of a metric, found in files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from ocf.autoscaling.algorithm import (
+    Metric,
+    Reading,
+    Unavailable,
+    read_external,
+    read_object,
+    read_pods,
+    read_resource,
+)
+from ocf.errors import ManifestError, QuantityError
+from ocf.objects import LabelSelector, Manifest
+
+__all__ = ["MEASUREMENTS", "measured"]
+
+MEASUREMENTS: Final = ("PodMetrics", "MetricValue", "ExternalMetricValue")
+"""The kinds of what was measured."""
+
+_UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
+
+
+def measured(metric: Metric, entries: Callable[[str], Sequence[Manifest]], pods: set[str]) -> Reading:
+    """Return what was measured of a metric.
+
+    Args:
+        metric: The metric.
+        entries: Returns what there is of a kind, in the namespace of the autoscaler.
+        pods: The names of the pods that count.
+    """
+    if metric.complaint:
+        return Unavailable("it was not asked for")
+    if metric.type in {"Resource", "ContainerResource"}:
+        usage = [each for each in entries("PodMetrics") if (each.get("metadata") or {}).get("name") in pods]
+        return _tried("resource", lambda: read_resource(usage, metric.name, metric.container))
+    if metric.type == "External":
+        series = [each for each in entries("ExternalMetricValue") if _is_series(each, metric)]
+        return _tried("external", lambda: read_external(series))
+    values = [each for each in entries("MetricValue") if _metric_name(each) == metric.name]
+    if metric.type == "Pods":
+        of_pods = [each for each in values if _describes(each, "Pod", pods)]
+        return _tried("custom", lambda: read_pods(of_pods))
+    described = metric.described or {}
+    of_object = [each for each in values if _describes(each, str(described.get("kind")), {described.get("name")})]
+    return _tried("custom", lambda: read_object(of_object))
+
+
+def _tried(api: str, read: Callable[[], Reading]) -> Reading:
+    try:
+        return read()
+    except _UNREADABLE as error:
+        return Unavailable(f"unable to fetch metrics from {api} metrics API: {error}")
+
+
+def _metric_name(value: Manifest) -> str:
+    # In v1beta1 of this API the field is called `metricName`.
+    return str((value.get("metric") or {}).get("name") or value.get("metricName") or "")
+
+
+def _describes(value: Manifest, kind: str, names: set[Any]) -> bool:
+    described = value.get("describedObject") or {}
+    return described.get("kind") == kind and described.get("name") in names
+
+
+def _is_series(value: Manifest, metric: Metric) -> bool:
+    if value.get("metricName") != metric.name:
+        return False
+    return metric.selector is None or LabelSelector.of(metric.selector).matches(value.get("metricLabels") or {})
