@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from examples.memcached.conditions import Sentence, View, conditions, view
+from examples.memcached.conditions import View, conditions, view
 from examples.memcached.naming import PORT
 from examples.memcached.secrets import used_secrets
-from ocf.concepts import format_time
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 
@@ -48,27 +47,13 @@ def report(context: ReconcileContext, cache: Memcached, seen: View) -> None:
         seen: What is known of it.
     """
     told = conditions(seen)
-    stored = {one["type"]: one for one in context.status.get("conditions") or ()}
-    ours = {name: _moved(stored.get(name, {}), name, sentence, context) for name, sentence in told.items()}
-    context.status["conditions"] = [*ours.values(), *(one for name, one in stored.items() if name not in ours)]
+    for name, sentence in told.items():
+        context.tell(name, status=sentence.status, reason=sentence.reason, message=sentence.message)
     context.status["readyReplicas"] = seen.pods.ready if seen.pods else 0
     context.status["observedGeneration"] = cache.metadata.generation
     context.status.pop("serverList", None)
     if told["Ready"].status == "True":
         context.status["serverList"] = [f"{cache.metadata.name}.{cache.metadata.namespace}:{PORT}"]
-
-
-def _moved(stored: Manifest, name: str, sentence: Sentence, context: ReconcileContext) -> Manifest:
-    """Return a condition as it is now; since when it holds moves with its status only."""
-    stays = stored.get("status") == sentence.status
-    return {
-        "type": name,
-        "status": sentence.status,
-        "reason": sentence.reason,
-        "message": sentence.message,
-        "observedGeneration": context.owned_by.generation,
-        "lastTransitionTime": stored["lastTransitionTime"] if stays else format_time(context.now),
-    }
 
 
 async def _found(cluster: Cluster, key: ObjectKey) -> Manifest | None:

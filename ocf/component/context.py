@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ocf.cluster import Cluster, Subresource
 from ocf.component.conditions import Condition, aggregate, stored_condition
 from ocf.component.ownership import Owner, field_manager
-from ocf.concepts import Clock, Recorder, Silence, SystemClock
-from ocf.errors import ApiError, ConflictError, NotFoundError
+from ocf.concepts import Clock, Recorder, Silence, SystemClock, format_time
+from ocf.errors import ApiError, ConfigError, ConflictError, NotFoundError
 from ocf.objects import Manifest, copy_json, get_field, write_model
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Conditioned", "ReconcileContext", "reconciling"]
 
+_STATUSES: Final = frozenset({"True", "False", "Unknown"})
 # How often a status is written anew after somebody else was faster; each try starts from what is stored then.
 _STATUS_TRIES: Final = 6
 
@@ -100,6 +101,34 @@ class ReconcileContext:
             return
         self._ours.add(condition.type)
         self.status["conditions"] = _with_condition(self.status.get("conditions") or [], condition.to_manifest())
+
+    def tell(self, name: str, *, status: str, reason: str, message: str) -> None:
+        """Stage a condition in words of the author's own; since when it holds moves with its status only.
+
+        Args:
+            name: The condition's type.
+            status: `True`, `False` or `Unknown`.
+            reason: One word.
+            message: For a person.
+
+        Raises:
+            ConfigError: If the status is another word.
+        """
+        if status not in _STATUSES:
+            raise ConfigError(f'condition "{name}": the status must be True, False or Unknown, got {status!r}')
+        conditions = self.status.get("conditions") or []
+        stored: Manifest = next((one for one in conditions if one.get("type") == name), {})
+        stays = stored.get("status") == status and stored.get("lastTransitionTime")
+        said = {
+            "type": name,
+            "status": status,
+            "reason": reason,
+            "message": message,
+            "observedGeneration": self.owned_by.generation,
+            "lastTransitionTime": stored["lastTransitionTime"] if stays else format_time(self.now),
+        }
+        self._ours.add(name)
+        self.status["conditions"] = _with_condition(conditions, said)
 
     def aggregate(self, name: str, *components: Conditioned) -> Condition:
         """Stage one condition for several components, from their conditions as they stand now.

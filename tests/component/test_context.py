@@ -11,7 +11,7 @@ import pytest
 from ocf import component
 from ocf.cluster import PatchType, Subresource, Verb
 from ocf.component import Component, reconciling
-from ocf.errors import ApiError, ConflictError, ManifestError, ReconcileError
+from ocf.errors import ApiError, ConfigError, ConflictError, ManifestError, ReconcileError
 from ocf.primitives import deployment
 
 if TYPE_CHECKING:
@@ -51,6 +51,46 @@ async def pass_that_ends_in(world: World, web: deployment.Resource, error: BaseE
     async with reconciling(await world.owner_manifest(), world.cluster) as context:
         await of(web).reconcile(context)
         raise error
+
+
+class TestTelling:
+    async def told(self, world: World, status: str, message: str) -> Manifest:
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            context.tell("Backup", status=status, reason="Asked", message=message)
+        return await world.condition("Backup")
+
+    async def test_since_when_it_holds_moves_with_its_status_only(self, world: World) -> None:
+        first = await self.told(world, "False", "not yet")
+        world.clock.advance(timedelta(minutes=1))
+        second = await self.told(world, "False", "almost")
+        third = await self.told(world, "Unknown", "who knows")
+
+        assert {name: first[name] for name in ("status", "reason", "message")} == {
+            "status": "False",
+            "reason": "Asked",
+            "message": "not yet",
+        }
+        assert first["observedGeneration"] == (await world.owner_manifest())["metadata"]["generation"]
+        assert (second["lastTransitionTime"], second["message"]) == (first["lastTransitionTime"], "almost")
+        assert third["lastTransitionTime"] > second["lastTransitionTime"]
+
+    async def test_one_without_an_instant_gets_one(self, world: World) -> None:
+        await patch_status(world, {"conditions": [{**foreign(), "lastTransitionTime": None}]})
+
+        assert (await self.told(world, "True", "done"))["lastTransitionTime"]
+
+    async def test_another_word_is_no_status(self, world: World) -> None:
+        with pytest.raises(
+            ConfigError, match="condition \"Backup\": the status must be True, False or Unknown, got 'Yes'"
+        ):
+            await self.told(world, "Yes", "done")
+
+    async def test_it_survives_who_writes_meanwhile(self, world: World) -> None:
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            context.tell("Ours", status="True", reason="Said", message="")
+            await patch_status(world, {"conditions": [foreign()]})
+
+        assert (await world.condition("Ours"))["status"] == (await world.condition("Backup"))["status"] == "True"
 
 
 class TestWriting:
