@@ -1,0 +1,84 @@
+"""Webhooks that are served on this machine are asked, by an embedded API server and by a real one, for a while."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.errors import InvalidError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.admission import FieldError, Operation, Webhook, invalid
+from ocf.testing import admitting
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.testing.envtest.fixtures import Envtest
+
+
+def default(template: Manifest) -> None:
+    if template["metadata"]["name"].startswith("asked"):
+        template["metadata"].setdefault("labels", {}).setdefault("colour", "red")
+
+
+def judge(new: Manifest, _old: Manifest | None, _operation: Operation) -> list[FieldError]:
+    colour = new["metadata"].get("labels", {}).get("colour")
+    return [invalid("metadata.labels.colour", colour, "is no colour")] if colour == "loud" else []
+
+
+# Of a kind that nobody else uses: a real server may ask a moment longer than there is an answer.
+WEBHOOK: Webhook[Manifest] = Webhook("", "v1", "PodTemplate", "podtemplates", defaulters=[default], validators=[judge])
+CONFIGURATION = ObjectKey("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "admitting", "")
+
+
+@pytest.fixture(params=["embedded", "envtest"])
+async def place(request: pytest.FixtureRequest) -> AsyncIterator[tuple[Cluster, str]]:
+    if request.param == "embedded":
+        yield EmbeddedCluster(), "default"
+        return
+    envtest: Envtest = request.getfixturevalue("envtest")
+    cluster: ApiServerCluster
+    async with await envtest.plane.cluster() as cluster:
+        yield cluster, envtest.namespace
+
+
+def template(name: str, namespace: str, **labels: str) -> Manifest:
+    pod = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    metadata = {"name": name, "namespace": namespace, "labels": labels}
+    return {"apiVersion": "v1", "kind": "PodTemplate", "metadata": metadata, "template": pod}
+
+
+async def test_they_are_asked_while_the_block_runs(place: tuple[Cluster, str]) -> None:
+    cluster, namespace = place
+    async with admitting(cluster, "admitting", [WEBHOOK]) as url:
+        assert url.startswith("https://127.0.0.1:")
+        created = await first_asked(cluster, namespace)
+        with pytest.raises(InvalidError, match=r'metadata.labels.colour: Invalid value: "loud": is no colour'):
+            await cluster.create(template("loud", namespace, colour="loud"), field_manager="me")
+
+    assert created["metadata"]["labels"] == {"colour": "red"}
+    with pytest.raises(NotFoundError):
+        await cluster.get(CONFIGURATION)
+
+
+async def first_asked(cluster: Cluster, namespace: str) -> Manifest:
+    """Return the first object about which the webhook was asked: a real server hears of it a moment later."""
+    created: Manifest = {}
+    for number in range(200):
+        created = await cluster.create(template(f"asked-{number}", namespace), field_manager="me")
+        if created["metadata"].get("labels"):
+            break
+        await asyncio.sleep(0.02)
+    return created
+
+
+async def test_nothing_is_done_for_none() -> None:
+    cluster = EmbeddedCluster()
+    async with admitting(cluster, "admitting", []) as url:
+        assert url == ""
+
+    assert cluster.requests.writes == 0
