@@ -4,7 +4,6 @@ Every test that takes `world` runs twice: on the embedded cluster, and on a real
 only one of them can show is marked `embedded_only`, with the reason.
 """
 
-import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -18,8 +17,8 @@ from ocf import component
 from ocf.cluster import Cluster, PatchType, Subresource, WriteMemory
 from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, ReconcileContext, Result, reconciling
-from ocf.errors import ConfigError, NotFoundError
-from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.errors import NotFoundError
+from ocf.objects import Manifest, ObjectKey, copy_json, load_document
 from ocf.primitives import StaticBuilder, deployment, hpa
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator
@@ -56,7 +55,6 @@ spec:
     subresources: {status: {}}
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
-_TRIES: Final = 50
 # What tests leave behind on a server that they share.
 USED: Final = (
     ("example.com/v1", "Shop"),
@@ -176,15 +174,8 @@ def clock() -> VirtualClock:
 @pytest.fixture(scope="session")
 def shop_plane(envtest_plane: ControlPlane) -> ControlPlane:
     """Give a real API server that knows shops, and the namespace in which they are."""
-    envtest_plane.kubectl("apply", "-f", "-", stdin=DEFINITION)
-    envtest_plane.kubectl("wait", "--for=condition=Established", "crd/shops.example.com")
+    envtest_plane.define(load_document(DEFINITION))
     envtest_plane.kubectl("create", "namespace", "shop")
-    for _ in range(_TRIES):
-        # Established is not yet ready to serve: for a moment every request is answered with 429.
-        with suppress(ConfigError):
-            envtest_plane.kubectl("create", "--dry-run=server", "-f", "-", stdin=json.dumps(SHOP))
-            envtest_plane.kubectl("get", "shops", "--namespace", "shop")
-            break
     return envtest_plane
 
 

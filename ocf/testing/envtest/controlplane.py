@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from ocf.errors import ConfigError
+from ocf.objects import Manifest
 from ocf.testing.envtest import flags
 from ocf.testing.envtest.booting import MASTERS, Plane, boot
+from ocf.testing.envtest.defining import define
 from ocf.testing.envtest.kubectl import kubectl
 from ocf.testing.envtest.programs import ASSETS, REMEDY, Program, Programs, find_programs
 from ocf.testing.envtest.starting import Ports, free_port
@@ -217,6 +219,19 @@ class ControlPlane:
         finally:
             if self._now is not None:
                 door.ask("DELETE", f"/api/v1/namespaces/{name}")
+
+    def define(self, *definitions: Manifest) -> None:
+        """Define kinds, or replace their definitions, and wait until they are served.
+
+        A definition that is `Established` is not served yet, and whoever asks too early is told 404 or 429.
+
+        Args:
+            *definitions: CustomResourceDefinitions, as `ocf.runtime.crds.crd` writes them.
+
+        Raises:
+            ConfigError: If the API server refuses one, or does not serve it in time.
+        """
+        define(self._plane.server.door, *definitions, seconds=self._seconds)
 
     def kubectl(self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None) -> str:
         """Run kubectl, and wait for it.
