@@ -15,6 +15,7 @@ import pytest
 
 from examples.memcached.deploy import ACCOUNT, SERVICE, generated
 from examples.memcached.settings import Settings
+from ocf.errors import ConfigError
 from ocf.objects import Manifest, load_documents
 from ocf.testing.envtest.programs import Program
 
@@ -159,22 +160,30 @@ class TestRights:
 
 
 class TestOnARealApiServer:
-    def test_the_manifests_are_accepted(self, envtest_plane: ControlPlane) -> None:
-        said = envtest_plane.kubectl("apply", "--server-side", "--validate=strict", f"--kustomize={BASE}")
-        try:
-            assert len(said.splitlines()) == sum(len(read(path.name)) for path in BASE.iterdir()) - 1
-            self.a_pod_is_as_restricted_as_can_be(envtest_plane)
-        finally:
-            # Nobody answers these webhooks here, and they would be asked by every test that makes a cache.
-            envtest_plane.kubectl("delete", f"--filename={BASE / 'webhooks.yaml'}")
+    """Nothing but the namespace is stored: nobody would answer the webhooks, and other tests make caches, too."""
 
-    def a_pod_is_as_restricted_as_can_be(self, plane: ControlPlane) -> None:
+    @pytest.fixture(autouse=True)
+    def _namespace(self, envtest_plane: ControlPlane) -> None:
+        envtest_plane.kubectl("apply", "--server-side", f"--filename={BASE / 'namespace.yaml'}")
+
+    def test_the_manifests_are_accepted(self, envtest_plane: ControlPlane) -> None:
+        said = envtest_plane.kubectl(
+            "apply", "--server-side", "--dry-run=server", "--validate=strict", f"--kustomize={BASE}"
+        )
+
+        assert len(said.splitlines()) == sum(len(read(path.name)) for path in BASE.iterdir()) - 1
+
+    def test_a_pod_is_as_restricted_as_can_be(self, envtest_plane: ControlPlane) -> None:
         """Its namespace enforces the strictest of the pod security standards."""
         template = only("deployment.yaml", "Deployment")["spec"]["template"]
         metadata = {**template["metadata"], "name": "one", "namespace": ACCOUNT.namespace}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template["spec"]}
 
-        assert "one" in plane.kubectl("create", "--dry-run=server", "--filename=-", stdin=json.dumps(pod))
+        said = envtest_plane.kubectl("create", "--dry-run=server", "--filename=-", stdin=json.dumps(pod))
+        assert said.startswith("pod/one created")
+        template["spec"]["securityContext"] = {}
+        with pytest.raises(ConfigError, match='violates PodSecurity "restricted'):
+            envtest_plane.kubectl("create", "--dry-run=server", "--filename=-", stdin=json.dumps(pod))
 
 
 class TestImage:
