@@ -20,6 +20,7 @@ from benchmarks import (
     hpa,
     imports,
     machine,
+    operator,
     parts,
     reconciling,
     rendering,
@@ -40,12 +41,14 @@ _SUITES: Final = (
     hpa.suite,
     commands.suite,
     clusters.suite,
+    operator.suite,
 )
 # What takes a smaller part where nothing is judged but that it runs.
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     controlling.suite: controlling.small_suite,
     fleet.suite: fleet.small_suite,
     clusters.suite: clusters.small_suite,
+    operator.suite: operator.small_suite,
 }
 _ROUNDS: Final = 15
 

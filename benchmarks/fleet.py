@@ -30,7 +30,7 @@ from ocf.component import Component, Reason, Result, reconciling
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import BaseMutator, Handlers, Kind, StaticBuilder, deployment
 
-__all__ = ["small_suite", "suite"]
+__all__ = ["component_of", "small_suite", "suite"]
 
 _SIZE: Final = 1_000
 _SMALL: Final = 20
@@ -110,7 +110,7 @@ class _Fleet:
     async def _reconcile(self, name: str, cluster: Cluster) -> Result:
         key = ObjectKey("example.com/v1", "Shop", name, autoscaler.NAMESPACE)
         async with reconciling(await cluster.get(key), cluster) as context:
-            return await _component(name).reconcile(context)
+            return await component_of(name).reconcile(context)
 
     async def _report(self, name: str) -> None:
         web = ObjectKey("apps/v1", "Deployment", name, autoscaler.NAMESPACE)
@@ -125,7 +125,12 @@ class _Fleet:
             )
 
 
-def _component(name: str) -> Component:
+def component_of(name: str) -> Component:
+    """Return the component of an owner.
+
+    Args:
+        name: Name of the owner.
+    """
     builder = component.Builder("web", condition_type="WebReady")
     builder.with_resource(deployment.Builder(deployment_of(name)).build()).with_resource(autoscaler.resource(name))
     for kind, (api_version, content) in _STATICS.items():
