@@ -257,6 +257,7 @@ async def known(admin: ApiServerCluster, role: Manifest, rule: Manifest, *, allo
     pytest.fail(f"the server still {'forbids' if allowed else 'allows'} {asked}")
 
 
+@pytest.mark.promise("rights", runs="the life of a cache with everything in it, on a real API server")
 async def test_nothing_is_forbidden(admin: ApiServerCluster, plane: ControlPlane) -> None:
     for role in ROLES:
         await known(admin, role, role["rules"][-1], allowed=True)
@@ -273,6 +274,7 @@ async def test_nothing_is_forbidden(admin: ApiServerCluster, plane: ControlPlane
         for number, index in RULES
     ],
 )
+@pytest.mark.promise("rights", runs="the life of a cache on a real API server, once for each of 15 rules")
 async def test_each_rule_is_needed(admin: ApiServerCluster, plane: ControlPlane, number: int, index: int) -> None:
     role = copy.deepcopy(ROLES[number])
     rule = role["rules"].pop(index)

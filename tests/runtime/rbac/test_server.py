@@ -262,6 +262,7 @@ async def test_nothing_is_forbidden(
     assert await attempt(envtest_cluster, envtest_plane, fixed=fixed) is None
 
 
+@pytest.mark.promise("rights", runs="each verb taken away, on a real API server")
 async def test_every_privilege_is_needed(envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster) -> None:
     await defined(envtest_cluster)
     wanted = sorted(needed("any"))
