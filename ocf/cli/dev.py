@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 
@@ -56,37 +57,43 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
     with failing(traceback=traceback):
-        asyncio.run(_dev(target, [*(crd or ())], [*(apply or ())], _Place(port, kubeconfig, output), rollouts=rollouts))
+        wishes = _Wishes(
+            apply=apply or (), crd=crd or (), rollouts=rollouts, port=port, kubeconfig=kubeconfig, output=output
+        )
+        asyncio.run(_dev(target, wishes))
 
 
-class _Place:
-    """Where the API is, and how that is told."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wishes:
+    """What was asked for besides the operator."""
 
-    def __init__(self, port: int, kubeconfig: Path | None, output: ServeOutput) -> None:
-        self.port = port
-        self.kubeconfig = kubeconfig
-        self.output = output
+    apply: Sequence[Path]
+    crd: Sequence[Path]
+    rollouts: bool
+    port: int
+    kubeconfig: Path | None
+    output: ServeOutput
 
 
-async def _dev(target: str, crds: Sequence[Path], files: Sequence[Path], place: _Place, *, rollouts: bool) -> None:
+async def _dev(target: str, wishes: _Wishes) -> None:
     from ocf.cli.operators import load_operator
     from ocf.cluster.embedded import EmbeddedCluster
     from ocf.cluster.embedded.http import load_manifests, serving
 
     operator = load_operator(target)
-    manifests = list(read_manifests(files))
+    manifests = list(read_manifests(wishes.apply))
     embedded = EmbeddedCluster()
-    definitions = [_without_rules(one) for one in (*_definitions(operator), *read_manifests(crds))]
+    definitions = [_without_rules(one) for one in (*_definitions(operator), *read_manifests(wishes.crd))]
     await load_manifests(embedded, definitions, field_manager=_MANAGER)
     stopped = asked_to_stop()
     async with (
-        serving(embedded, port=place.port) as server,
-        kubeconfig_of(server, place.kubeconfig) as path,
-        _working(operator, path, rollouts=rollouts) as process,
+        serving(embedded, port=wishes.port) as server,
+        kubeconfig_of(server, wishes.kubeconfig) as path,
+        _working(operator, path, rollouts=wishes.rollouts) as process,
     ):
         await load_manifests(embedded, manifests, field_manager=_MANAGER)
-        tell(server, path, place.output)
-        if place.output is ServeOutput.TEXT:
+        tell(server, path, wishes.output)
+        if wishes.output is ServeOutput.TEXT:
             _tell_operator(operator, process)
         await stopped.wait()
 

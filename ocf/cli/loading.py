@@ -239,6 +239,8 @@ def one_line(error: BaseException) -> str:
     """Word an error in one line: what it is, unless it is ours, and what it says."""
     if isinstance(error, BuildError):
         return "; ".join(error.problems)
+    if isinstance(error, BaseExceptionGroup):
+        return "; ".join(dict.fromkeys(map(one_line, error.exceptions)))
     text = " ".join(str(error).split())
     if type(error).__module__.startswith("ocf."):
         return text

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ocf.cli.loading import components_of, load_function, read_owners
+from ocf.cli.loading import components_of, load_function, one_line, read_owners
 from ocf.errors import ConfigError
 
 pytestmark = pytest.mark.usefixtures("operator_directory")
@@ -149,3 +149,12 @@ class TestComponents:
         assert told.startswith("modelled for Shop shop/corner: the owner is no Shop: ")
         assert "size" in told
         assert "version" in told
+
+
+def test_several_errors_are_told_each_once() -> None:
+    watch, lease = ConfigError("no watch"), ConfigError("no lease")
+    group = ExceptionGroup(
+        "unhandled errors in a TaskGroup", [watch, ExceptionGroup("", [lease]), ConfigError("no watch")]
+    )
+
+    assert one_line(group) == "no watch; no lease"
