@@ -29,6 +29,7 @@ from ocf.autoscaling.algorithm import (
     decide,
     downscale_window,
 )
+from ocf.autoscaling.algorithm.history import cutoff
 
 __all__ = ["Bounds", "Known", "Range", "bounds", "compatible_histories"]
 
@@ -248,10 +249,10 @@ def _unknown(autoscaler: Autoscaler, known: Known, settings: Settings, now: date
     if not known.status.conditions:
         return
     window, longest = _memory(autoscaler, settings)
-    if known.since > now - window:
+    if known.since > cutoff(now, window):
         yield f"what was recommended in the last {window.total_seconds():g}s"
     last = known.status.last_scale_time
-    if last is not None and last + _SECOND > now - longest:
+    if last is not None and last + _SECOND > cutoff(now, longest):
         yield f"what was changed in the last {longest.total_seconds():g}s, up to the last change at {last:%H:%M:%S}"
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ocf.autoscaling.algorithm import Limit
+from ocf.autoscaling.algorithm.history import cutoff
 from ocf.autoscaling.explaining.amounts import clock, duration
 from ocf.autoscaling.explaining.explanation import Explanation
 from ocf.autoscaling.explaining.holding import Budget
@@ -51,7 +52,8 @@ def _direction(explanation: Explanation, *, up: bool) -> Iterator[str]:
 def _unknown_change(budget: Budget, explanation: Explanation) -> datetime | None:
     """Return when the size was changed within the period of a policy, if nobody knows by how much."""
     changed = None if explanation.bounds is None else explanation.bounds.changed
-    return changed if changed is not None and changed + budget.policy.period > explanation.decision.trace.now else None
+    start = cutoff(explanation.decision.trace.now, budget.policy.period)
+    return changed if changed is not None and changed > start else None
 
 
 def _policy(budget: Budget) -> str:

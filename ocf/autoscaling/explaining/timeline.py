@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Recommendation, ScaleEvent, downscale_window
+from ocf.autoscaling.algorithm.history import cutoff
 from ocf.autoscaling.explaining.amounts import clock, duration
 from ocf.autoscaling.explaining.explanation import Explanation
 
@@ -81,7 +82,7 @@ def timeline(explanation: Explanation) -> Timeline | None:
     growing = timedelta() if behavior is None else behavior.up.window or timedelta()
     longest = timedelta() if behavior is None else max(behavior.up.longest, behavior.down.longest)
     # No window is longer than an hour, and no period than half of one, unless somebody made them up.
-    start = trace.now - max(_LEAST, shrinking, growing, longest)
+    start = cutoff(trace.now, max(_LEAST, shrinking, growing, longest))
     return Timeline(
         start=start,
         now=trace.now,
