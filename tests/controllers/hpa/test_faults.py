@@ -9,12 +9,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from ocf.cluster import InterceptingCluster, Request, Subresource, Verb
-from ocf.controllers.hpa import Election
+from ocf.controllers.hpa import BUILT_IN, Election, Mode
 from ocf.controllers.metrics import EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime import crds
 from ocf.testing import FaultyCluster, faults
 from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Play, World, periods
 
@@ -279,6 +281,76 @@ class TestScales:
         play(scene)
 
 
+class ShopSpec(BaseModel):
+    replicas: int = 1
+
+
+class ShopStatus(BaseModel):
+    replicas: int = 0
+    selector: str = ""
+
+
+class Shop(BaseModel):
+    spec: ShopSpec
+    status: ShopStatus | None = None
+
+
+class TestSelectors:
+    @pytest.mark.parametrize(
+        ("selector", "event", "told"),
+        [
+            pytest.param("", "SelectorRequired", ("ScalingActive", "InvalidSelector"), id="none"),
+            pytest.param("app=((", "FailedGetScale", ("AbleToScale", "FailedGetScale"), id="malformed"),
+            pytest.param("app=shop", "SuccessfulRescale", None, id="good"),
+        ],
+    )
+    def test_a_target_of_another_kind_needs_one(
+        self, play: Play, selector: str, event: str, told: tuple[str, str] | None
+    ) -> None:
+        async def scene(world: World) -> None:
+            await beside(world)
+            parts = crds.Scale(selector=".status.selector")
+            await world.cluster.create(
+                crds.crd("example.com", crds.Version("v1", Shop, scale=parts)), field_manager="admin"
+            )
+            metadata = {"name": "corner", "namespace": NAMESPACE}
+            corner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {"replicas": 2}}
+            await world.cluster.create(corner, field_manager="user")
+            status = {"status": {"replicas": 2, "selector": selector}}
+            await world.change(ObjectKey.of(corner), status, status=True)
+            target = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner"}
+            key = await world.autoscale("corner", target=target)
+            async with world.running():
+                await periods(2)
+                live = await world.cluster.get(ObjectKey.of(corner))
+                assert await world.events(event)
+                assert live["spec"]["replicas"] == (2 if told else 5)
+                if told is not None:
+                    assert (await world.conditions(key))[told[0]] == ("False", told[1])
+                assert await world.replicas("fine") == 5
+
+        play(scene)
+
+    def test_two_autoscalers_of_the_built_in_kind_on_one_target_are_ambiguous(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await beside(world)
+            await world.autoscale("other", of=BUILT_IN)
+            await world.deploy("other", replicas=3)
+            await world.deploy(replicas=3)
+            keys = [await world.autoscale(name, of=BUILT_IN, target={"name": "web"}) for name in ("one", "two")]
+            async with world.running(Mode.REPLACE):
+                await periods(1)
+                count = await world.replicas()
+                world.queue(90)
+                await periods(3)
+                assert await world.replicas() == count  # the first one had its round before the second was known
+                for key in keys:
+                    assert (await world.conditions(key))["ScalingActive"] == ("False", "AmbiguousSelector")
+                assert await world.replicas("other") == 9
+
+        play(scene)
+
+
 class TestStatus:
     def test_a_status_that_cannot_be_written_is_told_and_the_scale_stays_written(self, play: Play) -> None:
         async def scene(world: World) -> None:
@@ -337,6 +409,19 @@ class TestStatus:
 
 
 class TestLeaders:
+    def test_who_waits_to_lead_stops_at_once(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            first, second = (Election(name="hpa", namespace="default", identity=name) for name in ("one", "two"))
+            async with world.running(election=first):
+                await periods(1)
+                async with world.running(election=second) as waiting:
+                    await periods(1)
+                    before = asyncio.get_running_loop().time()
+                    await waiting.stop()
+                    assert asyncio.get_running_loop().time() - before < 1
+
+        play(scene)
+
     def test_the_next_leader_goes_on_where_the_first_one_was_cut_off(self, play: Play) -> None:
         """The first leader loses the cluster in the middle of a write; it writes no more, and the second one does."""
 

@@ -173,3 +173,15 @@ async def test_what_the_built_in_controller_runs_is_left_alone_until_it_is_switc
         assert (await envtest_cluster.get(ObjectKey.of(hpa)))["status"] == before["status"]
     async with running(envtest_cluster, Mode.REPLACE, take_over=True):
         await until(envtest_cluster, ObjectKey.of(web), counts(5))
+
+
+async def test_a_target_is_found_by_its_kind_whatever_version_is_named(
+    envtest: Envtest, envtest_cluster: ApiServerCluster
+) -> None:
+    home = envtest.namespace
+    web = await envtest_cluster.create(deployment(home), field_manager="user")
+    reference = {"apiVersion": "apps/v1beta2", "kind": "Deployment", "name": "web"}
+    hpa = autoscaler(BUILT_IN, home, minReplicas=3, scaleTargetRef=reference)
+    await envtest_cluster.create(hpa, field_manager="user")
+    async with running(envtest_cluster, Mode.REPLACE):
+        await until(envtest_cluster, ObjectKey.of(web), counts(3))
