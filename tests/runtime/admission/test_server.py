@@ -123,6 +123,9 @@ async def test_what_the_schema_refuses_is_told_by_the_schema(
     assert "spec.image in body must be of type string" in refused.value.message
 
 
+@pytest.mark.promise(
+    "webhook-certificate", runs="three renewals of two replicas' certificate under load, on a real API server"
+)
 async def test_renewals(
     envtest: Envtest,
     envtest_plane: ControlPlane,
