@@ -132,6 +132,7 @@ def shop(**spec: Any) -> Manifest:
     return {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": spec}
 
 
+@pytest.mark.promise("no-kopf")
 async def test_owners_and_their_objects_are_looked_after_and_nothing_of_kopf_is_on_them(
     cluster: EmbeddedCluster,
 ) -> None:

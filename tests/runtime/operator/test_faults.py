@@ -44,6 +44,7 @@ async def motto(stage: Stage, name: str = "corner") -> str:
     return str((await stage.cluster.get(settings_of(name)))["data"]["motto"])
 
 
+@pytest.mark.promise("crash", runs="4 disturbances of each write of an operator at work")
 def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same() -> None:
     """A crash before and after each write, a lost reply, a refusal: of two shops, one of which is edited."""
 
@@ -76,6 +77,7 @@ WATCHES_END: dict[str, Callable[[Stage], object]] = {
 }
 
 
+@pytest.mark.promise("watch-ends", runs="5 ways to end, 20 times each")
 @pytest.mark.parametrize("how", WATCHES_END)
 def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(play: Play, how: str) -> None:
     """Neither what happens to an owner nor what happens to an object, twenty times over; a silent one takes 70 s."""
@@ -97,6 +99,7 @@ def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(play: Play, how: 
     play(test)
 
 
+@pytest.mark.promise("watch-ends")
 def test_a_cluster_that_was_restored_from_a_backup_is_followed(play: Play) -> None:
     """Its versions are older than those that passes have seen."""
 
@@ -126,6 +129,7 @@ def test_a_cluster_that_was_restored_from_a_backup_is_followed(play: Play) -> No
     play(test)
 
 
+@pytest.mark.promise("watch-ends", runs="100 compactions while everything changes")
 def test_versions_that_are_forgotten_are_listed_anew(play: Play) -> None:
     """A hundred compactions while everything changes."""
 
@@ -146,6 +150,7 @@ def test_versions_that_are_forgotten_are_listed_anew(play: Play) -> None:
     play(test)
 
 
+@pytest.mark.promise("probes")
 def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_unhealthy(play: Play) -> None:
     """And both are well again when it is back, and what happened meanwhile is made up for."""
 
@@ -200,6 +205,7 @@ def test_a_task_that_somebody_ended_is_started_anew(play: Play) -> None:
     play(test)
 
 
+@pytest.mark.promise("watch-ends")
 @pytest.mark.parametrize("prefix", ["shops follows", "worker 0 of shops", "resync of shops", "watches"])
 def test_the_end_of_any_other_task_ends_the_process(play: Play, prefix: str) -> None:
     """So that it is started anew, and does not live on deaf."""
@@ -226,6 +232,7 @@ def test_more_objects_than_may_be_held_end_the_process(play: Play) -> None:
     play(test)
 
 
+@pytest.mark.promise("back-off", runs="30 minutes, 10 owners, fewer than 60 requests each")
 def test_a_long_outage_costs_few_requests_and_ends_soon_after(play: Play) -> None:
     """Half an hour: at most 60 requests per owner, and all is well at most the longest delay, 5 minutes, later."""
 
@@ -248,6 +255,7 @@ def test_a_long_outage_costs_few_requests_and_ends_soon_after(play: Play) -> Non
     play(test)
 
 
+@pytest.mark.promise("back-off", runs="20 refusals, 200 other owners")
 def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) -> None:
     """Twenty refusals with Retry-After: no early try, although the owner is edited all the time."""
 
@@ -277,6 +285,7 @@ def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) 
     play(test)
 
 
+@pytest.mark.promise("overtaking", runs="400 owners, 20 edits")
 def test_a_fresh_edit_overtakes_all_that_was_there_at_the_start(play: Play) -> None:
     async def test(stage: Stage) -> None:
         async def briefly(_: Shop, __: ReconcileContext) -> None:
@@ -326,6 +335,7 @@ def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(play: Play) -> N
     play(test)
 
 
+@pytest.mark.promise("probes")
 def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(play: Play) -> None:
     async def test(stage: Stage) -> None:
         stubborn = True

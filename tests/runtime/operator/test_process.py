@@ -51,6 +51,7 @@ def slowly(seconds: float) -> Any:
     return wait
 
 
+@pytest.mark.promise("gentle-end")
 def test_what_is_under_way_is_finished_and_nothing_else_begins(play: Play) -> None:
     async def test(stage: Stage) -> None:
         stage.before = slowly(10)

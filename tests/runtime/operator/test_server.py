@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from ocf import component
 from ocf.cluster import PatchType
 from ocf.component import FINALIZER, Component, ReconcileContext
@@ -18,8 +20,6 @@ from ocf.runtime.rbac import Account, Privilege, lease_privileges, roles
 from .conftest import DEFINITION, SECOND, SHOPS, Play, Shop, Stage, key_of, shop
 
 if TYPE_CHECKING:
-    import pytest
-
     from ocf.cluster import Cluster
     from ocf.cluster.apiserver import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
@@ -75,6 +75,7 @@ async def is_gone(cluster: Cluster, key: ObjectKey) -> bool:
     return False
 
 
+@pytest.mark.promise("rights", runs="an operator at work on a real API server")
 async def test_its_privileges_are_enough(
     envtest: Envtest,
     envtest_plane: ControlPlane,

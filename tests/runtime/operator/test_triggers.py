@@ -30,6 +30,7 @@ async def read_guide(owner: Shop, context: ReconcileContext) -> None:
             context.status["guide"] = "missing"
 
 
+@pytest.mark.promise("woken")
 def test_a_new_owner_takes_one_pass_and_its_own_writes_take_none(play: Play) -> None:
     async def test(stage: Stage) -> None:
         async with stage.operating(report=stage.report):
@@ -59,6 +60,7 @@ def test_owners_that_are_there_take_one_pass_each_although_their_objects_are_tol
     play(test)
 
 
+@pytest.mark.promise("woken")
 @pytest.mark.parametrize("change", ["spec", "labels", "a foreign status", "settings", "settings deleted", "front"])
 def test_what_anybody_changes_takes_one_pass(play: Play, change: str) -> None:
     """Of the owner, whatever it is, and of its objects, which are repaired."""
@@ -116,6 +118,7 @@ def test_a_burst_of_changes_takes_few_passes(play: Play) -> None:
     play(test)
 
 
+@pytest.mark.promise("one-at-a-time")
 def test_owners_are_worked_on_side_by_side_and_each_one_alone(play: Play) -> None:
     running: set[str] = set()
 
@@ -142,6 +145,7 @@ def test_owners_are_worked_on_side_by_side_and_each_one_alone(play: Play) -> Non
     play(test)
 
 
+@pytest.mark.promise("woken")
 def test_what_the_last_pass_has_read_by_name_wakes_whoever_read_it(play: Play) -> None:
     """Also when it was not there; and no longer once nobody reads it."""
 
@@ -168,6 +172,7 @@ def test_what_the_last_pass_has_read_by_name_wakes_whoever_read_it(play: Play) -
     play(test)
 
 
+@pytest.mark.promise("one-at-a-time")
 def test_a_change_after_the_first_read_of_a_pass_is_not_missed(play: Play) -> None:
     """Although the pass reads the object once more, and sees it then."""
     texts: list[str] = []
@@ -190,6 +195,7 @@ def test_a_change_after_the_first_read_of_a_pass_is_not_missed(play: Play) -> No
     play(test)
 
 
+@pytest.mark.promise("one-at-a-time")
 def test_a_change_that_meets_the_status_write_is_not_missed(play: Play) -> None:
     """The write conflicts, is repeated over what the pass has not seen, and so takes another pass."""
     met: list[Any] = []
@@ -251,6 +257,7 @@ def test_kinds_that_are_not_cached_are_not_followed(play: Play) -> None:
     play(test)
 
 
+@pytest.mark.promise("no-read", runs="100 resyncs of 10 owners")
 def test_nothing_happens_where_nothing_changes_however_often_all_is_looked_at(play: Play) -> None:
     """A hundred resyncs of ten owners: a pass each, and not one request."""
 
