@@ -17,7 +17,6 @@ from kubernetes.client import (
     V1Lifecycle,
     V1PodAffinityTerm,
     V1PodAntiAffinity,
-    V1ResourceRequirements,
     V1SecretVolumeSource,
     V1Volume,
     V1VolumeMount,
@@ -161,9 +160,7 @@ def exporter(cache: Memcached) -> deployment.Mutation:
     """Run the exporter beside memcached."""
     port = V1ContainerPort(name="metrics", container_port=METRICS_PORT, protocol="TCP")
     container = V1Container(name=EXPORTER, image=cache.monitoring.exporter_image, ports=[port])
-    if cache.monitoring.exporter_resources is not None:
-        asked = cache.monitoring.exporter_resources.model_dump(exclude_none=True)
-        container.resources = V1ResourceRequirements.model_validate(asked)
+    container.resources = cache.monitoring.exporter_resources
     return deployment.Mutation(
         "exporter", lambda m: m.ensure_container(container), feature=BooleanGate(cache.monitoring.enabled)
     )

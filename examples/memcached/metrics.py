@@ -126,7 +126,7 @@ class Metrics:
             owner: The cache.
         """
         self._images.pop(owner, None)
-        labels = dict(zip(_OWNER, (owner.name, owner.namespace), strict=True))
+        labels: dict[str, str] = {"name": owner.name, "namespace": owner.namespace}
         for family in (self._passes, self._duration, self._info, self._desired, self._ready):
             family.remove_by_labels(labels)
 

@@ -11,6 +11,7 @@ from kubernetes.client import (
     V1Condition,
     V1NetworkPolicyPeer,
     V1PodSecurityContext,
+    V1ResourceRequirements,
     V1SecurityContext,
     V1TopologySpreadConstraint,
     V2HorizontalPodAutoscalerBehavior,
@@ -19,7 +20,7 @@ from kubernetes.client import (
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from ocf.runtime.crds import ListMap, QuantityText
+from ocf.runtime.crds import ListMap
 
 __all__ = [
     "EXPORTER_IMAGE",
@@ -35,7 +36,6 @@ __all__ = [
     "Metadata",
     "Monitoring",
     "NetworkAccess",
-    "Resources",
     "Sasl",
     "SecretReference",
     "Security",
@@ -58,17 +58,6 @@ class _Section(BaseModel):
     """Spelt as in the API, and never changed."""
 
     model_config = ConfigDict(frozen=True, alias_generator=to_camel, populate_by_name=True)
-
-
-class Resources(_Section):
-    """What a container asks for, and what it may have."""
-
-    requests: dict[str, QuantityText] | None = Field(
-        default=None, description="What the scheduler sets aside, `cpu: 100m`."
-    )
-    limits: dict[str, QuantityText] | None = Field(
-        default=None, description="What it may use at most, `memory: 128Mi`."
-    )
 
 
 class ServerSettings(_Section):
@@ -134,7 +123,7 @@ class Monitoring(_Section):
 
     enabled: bool = Field(default=False, description="Whether the exporter runs in every pod.")
     exporter_image: str = Field(default=EXPORTER_IMAGE, description="Its image.")
-    exporter_resources: Resources | None = None
+    exporter_resources: V1ResourceRequirements | None = None
     service_monitor: ServiceMonitorSettings | None = Field(
         default=None, description="A ServiceMonitor for it; needs monitoring to be enabled."
     )
@@ -215,7 +204,7 @@ class MemcachedSpec(_Section):
         default=None, ge=0, le=64, description="How many pods there are while nobody scales them."
     )
     image: str = Field(default=IMAGE, description="The image of memcached.")
-    resources: Resources | None = None
+    resources: V1ResourceRequirements | None = None
     memcached: ServerSettings | None = None
     high_availability: HighAvailability | None = None
     monitoring: Monitoring | None = None

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from examples.memcached import features, secrets
 from examples.memcached.model import ServerSettings
 from examples.memcached.naming import MEMCACHED, PORT, labels, named
+from ocf.objects import write_model
 from ocf.primitives import deployment
 
 if TYPE_CHECKING:
@@ -82,7 +83,7 @@ def _base(cache: Memcached) -> dict[str, Any]:
 
 def _container(cache: Memcached) -> dict[str, Any]:
     resources = cache.spec.resources
-    asked = {"resources": resources.model_dump(by_alias=True, exclude_none=True)} if resources else {}
+    asked = {"resources": write_model(resources)} if resources else {}
     listening = {"tcpSocket": {"port": MEMCACHED}}
     return {
         "name": MEMCACHED,

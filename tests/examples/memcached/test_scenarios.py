@@ -11,7 +11,7 @@ from examples.memcached.defaulting import default
 from examples.memcached.model import Memcached
 from examples.memcached.samples import AUTOSCALED, DEFAULTS
 from examples.memcached.validation import validate
-from ocf.objects import Manifest, load_document
+from ocf.objects import Manifest, load_document, read_live
 
 CPU_70 = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}}
 CPU_80 = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 80}}}
@@ -25,7 +25,7 @@ BOTH_WAYS = {
 
 
 def cache(**spec: Any) -> Memcached:
-    return Memcached.model_validate({"metadata": {"name": "my-cache", "namespace": "default"}, "spec": spec})
+    return read_live({"metadata": {"name": "my-cache", "namespace": "default"}, "spec": spec}, Memcached)
 
 
 def on(**scaling: Any) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from examples.memcached import samples
 from examples.memcached.defaulting import default
 from examples.memcached.model import Memcached
 from examples.memcached.validation import validate
-from ocf.objects import Manifest, load_document
+from ocf.objects import Manifest, load_document, read_live
 
 
 def problems(**spec: object) -> list[str]:
-    return [str(error) for error in validate(Memcached.model_validate({"spec": spec}))]
+    return [str(error) for error in validate(read_live({"spec": spec}, Memcached))]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import ReconcileContext, Result
 from ocf.concepts import Attempt, Event
 from ocf.errors import ConflictError, NotFoundError, TooManyRequestsError
-from ocf.objects import Manifest, ObjectKey, copy_json, load_document, write_model
+from ocf.objects import Manifest, ObjectKey, copy_json, load_document, read_live, write_model
 from ocf.runtime.operator import Outcome
 from ocf.runtime.operator.passing import pass_over
 from ocf.testing import RecordingCluster, VirtualClock, rolled_out
@@ -189,7 +189,7 @@ _EMPTY: Final[Manifest] = {"apiVersion": "memcached.c5c3.io/v1alpha1", "kind": "
 
 def admitted(manifest: Manifest) -> Manifest:
     """Do what the webhooks do: default the spec, and refuse what is wrong."""
-    cache = default(Memcached.model_validate(manifest))
+    cache = default(read_live(manifest, Memcached))
     assert validate(cache) == ()
     return {**copy_json(manifest), "spec": write_model(cache)["spec"]}
 
