@@ -230,8 +230,10 @@ def _changes(snapshot: Snapshot, known: Known) -> Iterator[History]:
     at = min(last + _SECOND, known.since) - _JUST
     added, removed = (sum(each.change for each in events) for events in known.history[1:])
     size = max(0, scale.replicas - added + removed)
-    if size:
-        yield History((), (ScaleEvent(size, at),))
+    # If somebody else made it smaller in between, it seems to have begun below zero.
+    most = size + max((each.value for each in behavior.up.policies if each.type == "Pods"), default=0)
+    if most:
+        yield History((), (ScaleEvent(most, at),))
     harmless = (_harmless(scale.replicas, policy) for policy in behavior.down.policies)
     largest = max(snapshot.autoscaler.maximum, scale.replicas, *harmless)
     if largest > size:

@@ -69,17 +69,28 @@ def as_read(status: Status) -> Status:
     pause=st.sampled_from([1, 7, 15]),
     watched=st.integers(0, 5),
     next_value=st.integers(0, 30_000),
+    by_hand=st.dictionaries(st.integers(0, 20), st.integers(1, 22), max_size=3),
 )
 def test_the_result_of_a_real_run_lies_within_the_bounds(  # noqa: PLR0917 (drawn values)
-    behavior: Behavior | None, values: list[int], start: int, pause: int, watched: int, next_value: int
+    behavior: Behavior | None,
+    values: list[int],
+    start: int,
+    pause: int,
+    watched: int,
+    next_value: int,
+    by_hand: dict[int, int],
 ) -> None:
-    """Run the controller, then look at no more than its status, and at what was seen while watching."""
+    """Run the controller, then look at no more than its status, and at what was seen while watching.
+
+    Now and then somebody else scales the workload, too.
+    """
     history, status, replicas, now = History(), Status(), start, NOON + timedelta(milliseconds=400)
     runs = []
-    for value in values:
+    for number, value in enumerate(values):
         decision = decide(seen(value, replicas, status, behavior), history, settings=SETTINGS, now=now)
         history, status, replicas = decision.history, as_read(decision.status), decision.desired
         runs.append((now, status))
+        replicas = by_hand.get(number, replicas)
         now += timedelta(seconds=15)
     now += timedelta(seconds=pause - 15)
     watched = min(watched, len(runs) - 1)
