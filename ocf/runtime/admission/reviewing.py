@@ -86,6 +86,8 @@ def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Ma
         return _answer(uid, answer(webhook, request))
     except _BrokenError as error:
         return refusal(uid, 500, "InternalError", f"Internal error occurred: {webhook.name(step)}: {error}")
+    except RecursionError:
+        return refusal(uid, 400, "BadRequest", f"{webhook.name(step)}: the object is nested too deeply")
 
 
 def refusal(uid: str, code: int, reason: str, message: str) -> Manifest:

@@ -41,7 +41,8 @@ class SecretCertificates:
     The Secret is made by whoever comes first. Deleting it is how to ask for a renewal.
 
     Args:
-        cluster: Where Secret and configurations are.
+        cluster: Where Secret and configurations are. Not a cached one: what is read must be as new as what was read
+            before.
         webhooks: Whose configurations; those that are not there (yet) are passed over.
         address: Where the server is for API servers; the certificate is for that host.
         namespace: Where the Secret is.

@@ -335,5 +335,16 @@ def test_a_name_that_is_still_to_be_generated_is_told_as_empty(shops: Webhook[An
     assert status["message"].startswith('Shop.example.com "" is invalid')
 
 
+@pytest.mark.parametrize("step", list(Step))
+def test_an_object_without_bottom_is_refused(step: Step) -> None:
+    deep: Any = {}
+    for _ in range(100_000):
+        deep = {"a": deep}
+    webhook: Webhook[Manifest] = Webhook("example.com", "v1", "Shop", "shops", None, [lambda _: None])
+    response = review(webhook, step, question(shop(deep)))["response"]
+    assert (response["allowed"], response["status"]["code"]) == (False, 400)
+    assert "nested too deeply" in response["status"]["message"]
+
+
 def test_operations_are_those_of_the_api() -> None:
     assert list(Operation) == ["CREATE", "UPDATE", "DELETE"]
