@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Iterable
-from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -14,17 +14,20 @@ from typing import Any, Final
 from ocf.cluster.apiserver import ApiServerCluster
 from ocf.controllers.metrics import Kinds, ServedMetrics
 from ocf.controllers.observing import Observation, Observer, SubresourceScales
-from ocf.errors import NotFoundError
+from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest
 from ocf.testing.envtest import Controller, ControlPlane, Programs
+from ocf.testing.envtest.starting import free_port
 from ocf.testing.metrics_stub import MetricsStub
-from tests.controllers.comparison.audit import Audit
+from tests.controllers.comparison.gate import CONTROLLER, Gate
 from tests.controllers.comparison.scenarios import SCENARIOS
 from tests.controllers.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, Tick
 from tests.controllers.comparison.world import World
 
-_SETTLED: Final = 0.15  # seconds until what was changed has reached the controller's own memory
-_DONE: Final = 0.4  # seconds until a tick has written everything
+_SETTLED: Final = 0.4  # seconds until what was changed has reached the controller's own memory
+_DONE: Final = 0.5  # seconds until a round has written everything, long before the next one comes
+_PERIOD: Final = timedelta(seconds=2)
+_LONGEST: Final = 30  # seconds until a round comes
 _ATTEMPTS: Final = 3
 
 
@@ -42,7 +45,7 @@ class Round:
 
 
 class OutOfStepError(Exception):
-    """A tick came while something was being changed, so nobody can say what it saw."""
+    """A round came too early, so nobody can say what it saw of the autoscaler: the machine is busy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,7 @@ class Stage:
     plane: ControlPlane
     cluster: ApiServerCluster
     stub: MetricsStub
-    audit: Audit
+    gate: Gate
 
     async def play(self, names: Iterable[str]) -> dict[str, list[Round]]:
         """Play scenarios side by side, and return their rounds by name."""
@@ -72,42 +75,56 @@ class Stage:
 
     async def _rounds(self, name: str, world: World) -> list[Round]:
         rounds: list[Round] = []
-        async for _ in SCENARIOS[name](world):
+        steps = SCENARIOS[name](world)
+        await anext(steps)
+        hpa = await self._next(world, 0)
+        more = True
+        while more:
             await asyncio.sleep(_SETTLED)
-            rounds.append(await self._round(world, len(rounds)))
+            rounds.append(await self._observed(world, hpa))
+            at = await self.gate.let_through(world.namespace, len(rounds) - 1)
+            await self._change_hpa(world, len(rounds))
+            hpa = await self._next(world, len(rounds))
+            after, seen = rounds[-1].tick, rounds[-1].seen
+            told = replace(after, at=at.isoformat(), status=hpa.get("status") or {}, replicas=await _replicas(world))
+            rounds[-1] = Round(told, seen)
+            more = await anext(steps, "the end") != "the end"
         return rounds
 
-    async def _round(self, world: World, number: int) -> Round:
+    async def _next(self, world: World, number: int) -> Manifest:
+        """Wait until a round has begun, and return the autoscaler that it is about."""
+        async with asyncio.timeout(_LONGEST):
+            await self.gate.arrival(world.namespace, number)
+        if self.gate.hurried(world.namespace):
+            raise OutOfStepError(world.namespace)
+        return await self.cluster.get(world.hpa_key)
+
+    async def _change_hpa(self, world: World, number: int) -> None:
+        """Change the autoscaler between two rounds, as a round that has begun does not see it."""
+        if world.pending:
+            await asyncio.sleep(_DONE)
+            await world.change_hpa_now()
+            if self.gate.arrivals(world.namespace) > number:
+                raise OutOfStepError(world.namespace)
+
+    async def _observed(self, world: World, hpa: Manifest) -> Round:
+        """Observe what the round is going to see."""
         served = ServedMetrics(self.cluster)
         recorder = Recorder(served, SubresourceScales(self.cluster, self.cluster, kinds=Kinds(self.cluster)))
-        hpa = await self.cluster.get(world.hpa_key)
         known = Tick("", hpa, (), {}, {}, None, world.rivals).selectors
         observer = Observer(
             self.cluster, recorder, scales=recorder, selectors=known, settings=SETTINGS, max_age=timedelta()
         )
         seen = await observer.observe(hpa)
         pods = (await self.cluster.list("v1", "Pod", namespace=world.namespace)).items
-        if len(self.audit.ticks(world.namespace)) != number:
-            raise OutOfStepError(world.namespace)
-        async with asyncio.timeout(10):
-            at = await self.audit.tick(world.namespace, number)
-        await asyncio.sleep(_DONE)
-        after = await self.cluster.get(world.hpa_key)
-        if len(self.audit.ticks(world.namespace)) != number + 1:
-            raise OutOfStepError(world.namespace)
-        status: Manifest = after.get("status") or {}
-        replicas = await _replicas(world)
         kept = [_reduced(pod) for pod in pods]
-        tick = Tick(at, _reduced(hpa), kept, recorder.answers, status, replicas, dict(world.rivals))
-        return Round(tick, seen)
+        return Round(Tick("", _reduced(hpa), kept, recorder.answers, {}, None, dict(world.rivals)), seen)
 
     async def _end(self, namespace: str) -> None:
         """Remove the autoscaler, so that the controller has no more work with it."""
-        key = World(self.cluster, self.stub, namespace).hpa_key
-        try:
-            await self.cluster.delete(key)
-        except NotFoundError:
-            return
+        with suppress(ApiError):
+            await self.cluster.delete(World(self.cluster, self.stub, namespace).hpa_key)
+        await self.gate.close(namespace)
 
 
 async def _replicas(world: World) -> int | None:
@@ -136,20 +153,31 @@ def _container(container: Manifest) -> Manifest:
 async def staged(programs: Programs | None = None) -> AsyncGenerator[Stage, None]:
     """Give a stage for as long as a block runs."""
     with tempfile.TemporaryDirectory() as folder:
-        audit = Audit(Path(folder))
-        plane = ControlPlane(programs, feature_gates=GATES, server_arguments=audit.flags)
-        async with plane, await plane.cluster() as cluster, MetricsStub(plane) as stub, audit.followed():
-            for kind in ("Rollout", "Plain"):
-                await cluster.create(_definition(kind), field_manager="comparison")
-            flags = {**FLAGS, "concurrent-horizontal-pod-autoscaler-syncs": "50"}
-            running = plane.controllers(
-                Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=SETTINGS.sync_period, arguments=flags
-            )
+        gate = Gate(Path(folder), free_port())
+        plane = ControlPlane(programs, feature_gates=GATES, server_arguments=gate.flags)
+        async with gate.open(), plane, await plane.cluster() as cluster, MetricsStub(plane) as stub:
+            for manifest in (_definition("Rollout"), _definition("Plain"), _RIGHTS):
+                await cluster.create(manifest, field_manager="comparison")
+            flags = {
+                **FLAGS,
+                "concurrent-horizontal-pod-autoscaler-syncs": "50",
+                "kubeconfig": str(plane.kubeconfig_for(CONTROLLER)),
+            }
+            running = plane.controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=_PERIOD, arguments=flags)
             await asyncio.to_thread(running.__enter__)
             try:
-                yield Stage(plane, cluster, stub, audit)
+                yield Stage(plane, cluster, stub, gate)
             finally:
                 await asyncio.to_thread(running.__exit__, None, None, None)
+
+
+_RIGHTS: Final = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": CONTROLLER},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": CONTROLLER}],
+}
 
 
 def _definition(kind: str) -> Manifest:

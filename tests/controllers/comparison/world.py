@@ -73,6 +73,7 @@ class World:
     hpa_key: ObjectKey = field(init=False)
     running: list[str] = field(default_factory=list)
     rivals: dict[str, str] = field(default_factory=dict)
+    pending: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.target = ObjectKey("apps/v1", "Deployment", "web", self.namespace)
@@ -138,9 +139,14 @@ class World:
                 await asyncio.sleep(0.05)
         self.rivals[name] = ",".join(f"{key}={value}" for key, value in LABELS.items())
 
-    async def change_hpa(self, **spec: Any) -> None:
-        """Change the autoscaler's spec."""
-        await self.cluster.patch(self.hpa_key, {"spec": spec}, patch_type=PatchType.MERGE, field_manager=_US)
+    def change_hpa(self, **spec: Any) -> None:
+        """Let the autoscaler be changed after the coming round: that one has read it already."""
+        self.pending.update(spec)
+
+    async def change_hpa_now(self) -> None:
+        """Change the autoscaler as was told."""
+        change, self.pending = {"spec": self.pending}, {}
+        await self.cluster.patch(self.hpa_key, change, patch_type=PatchType.MERGE, field_manager=_US)
 
     async def scale(self, replicas: int) -> None:
         """Scale the target as a person does."""
