@@ -25,6 +25,7 @@ from ocf.runtime.metrics import PrometheusRecorder
 from ocf.runtime.operator.controller import Controller, Means
 from ocf.runtime.operator.health import Health
 from ocf.runtime.operator.options import Options
+from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.steady import steady
 from ocf.runtime.work import QueueMetrics
 
@@ -168,7 +169,7 @@ class Process:
             cache = await stack.enter_async_context(self._cache(cluster))
             self._controllers = tuple([await self._controller(each, cache, cluster, stack) for each in self._operators])
             stack.callback(self._end_term)
-            self.health.look_at(cache, self._controllers)
+            self._look_at(cache)
             if self._stop.is_set():
                 return
             async with steady() as start, asyncio.TaskGroup() as tasks:
@@ -180,7 +181,12 @@ class Process:
     def _end_term(self) -> None:
         self._controllers = ()
         self._working.clear()
-        self.health.look_at(None)
+        self._look_at(None)
+
+    def _look_at(self, cache: CachedCluster | None) -> None:
+        self.health.look_at(cache, self._controllers)
+        if self._counts is not None:
+            self._counts.state.look_at(cache)
 
     def _cache(self, cluster: Cluster) -> CachedCluster:
         return CachedCluster(
@@ -226,6 +232,7 @@ class _Counts:
         self._first = PrometheusRecorder(options.metrics_prefix, controller="", registry=options.registry)
         self.registry: Final = self._first.registry
         self.queues: Final = QueueMetrics(self.registry)
+        self.state: Final = StateMetrics(self.registry, options.lease.name if options.lease is not None else "")
 
     def recorder(self, name: str) -> PrometheusRecorder:
         """Return the recorder of an operator."""

@@ -163,11 +163,17 @@ def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_un
             live, ready = process.health.live["watches"](), process.health.ready["watches"]()
             return bool(ready), bool(live)
 
+        def watch_metric(process: Any) -> float | None:
+            labels = {"api_version": "v1", "kind": "ConfigMap", "namespace": ""}
+            found: float | None = process.registry.get_sample_value("ocf_watch_healthy", labels)
+            return found
+
         given = {"pace": PATIENT, "patience": timedelta(minutes=5)}
         async with stage.operating(options=given) as process:
             await stage.create(shop())
             await asyncio.sleep(5)
             assert unwell(process) == (False, False)
+            assert watch_metric(process) == 1
             stage.gateway.meddle = away
             stage.gateway.cut(ServerError("connection lost"))
             await asyncio.sleep(60)
@@ -175,6 +181,7 @@ def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_un
             await stage.edit(key_of(), {"spec": {"motto": "closed"}})
             await asyncio.sleep(301)
             assert unwell(process) == (True, True)
+            assert watch_metric(process) == 0
             assert "connection refused" in process.health.live["watches"]()
             stage.gateway.meddle = None
             await asyncio.sleep(60)

@@ -120,11 +120,17 @@ class TestLeading:
     def test_one_works_and_another_follows_at_once_when_it_stops(self, play: Play) -> None:
         async def test(stage: Stage) -> None:
             second = Stage(stage.cluster, Gateway(stage.cluster), stage.clock)
-            async with stage.operating(options={"lease": LEASE}):
+
+            def leads(process: Process) -> float | None:
+                assert process.registry is not None
+                return process.registry.get_sample_value("leader_election_master_status", {"name": "shops"})
+
+            async with stage.operating(options={"lease": LEASE}) as working:
                 async with second.operating(options={"lease": FOLLOWER}) as waiting:
                     await stage.create(shop())
                     await asyncio.sleep(100)
                     assert (len(stage.passes), second.passes, waiting.controllers) == (1, [], ())
+                    assert [leads(each) for each in (working, waiting)] == [1, 0]
                     assert [check() for check in waiting.health.ready.values()] == ["", "", ""]
                     assert not [one for one in second.gateway.requests if one.kind == "Shop"]
                 assert now() == 110
@@ -215,6 +221,7 @@ class TestServing:
             'workqueue_depth{controller="shops",name="shops"} 0.0',
             'controller_runtime_reconcile_total{controller="shops",result="success"}',
             'shops_controller_condition{condition="WebReady"',
+            'ocf_cached_objects{api_version="example.com/v1",kind="Shop",namespace=""} 1.0',
         ):
             assert line in metrics
         process.stop()

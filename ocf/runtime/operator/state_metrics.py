@@ -1,0 +1,63 @@
+"""What a process shows of its watches and of who leads, for Prometheus; looked at when metrics are collected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
+
+from prometheus_client.core import GaugeMetricFamily
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+    from ocf.cluster.cached import CachedCluster
+
+__all__ = ["StateMetrics"]
+
+_OF_WATCH: Final = ("api_version", "kind", "namespace")
+
+
+class StateMetrics:
+    """The state of a process, as metrics.
+
+    Args:
+        registry: Where they are registered.
+        lease: Name of the lease; empty where there is no election, and nothing is said about one.
+    """
+
+    def __init__(self, registry: CollectorRegistry, lease: str) -> None:
+        self._lease = lease
+        self._cache: CachedCluster | None = None
+        registry.register(self)
+
+    def look_at(self, cache: CachedCluster | None) -> None:
+        """Look at the cache of a term; at nothing while there is none."""
+        self._cache = cache
+
+    def describe(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the gauges without samples, so that a registry refuses a second set of them."""
+        yield from self._gauges()
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        """Yield the gauges as they are now."""
+        healthy, objects, leads = self._gauges()
+        for state in self._cache.informers if self._cache is not None else ():
+            labels = (state.api_version, state.kind, state.namespace)
+            healthy.add_metric(labels, float(not state.problem))
+            objects.add_metric(labels, state.objects)
+        if self._lease:
+            leads.add_metric((self._lease,), float(self._cache is not None))
+        yield from (healthy, objects, leads)
+
+    def _gauges(self) -> tuple[GaugeMetricFamily, GaugeMetricFamily, GaugeMetricFamily]:
+        return (
+            GaugeMetricFamily("ocf_watch_healthy", "Whether a watch has no problem: 1, or 0.", labels=_OF_WATCH),
+            GaugeMetricFamily("ocf_cached_objects", "Objects of a kind that are held in memory.", labels=_OF_WATCH),
+            # The name and the words of client-go.
+            GaugeMetricFamily(
+                "leader_election_master_status",
+                "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates"
+                " master. 'name' is the string used to identify the lease.",
+                labels=("name",),
+            ),
+        )
