@@ -281,7 +281,7 @@ async def apis_that_are_down(world: World) -> AsyncIterator[None]:
     yield
     world.see("queue")
     yield
-    external_path = f"/apis/{EXTERNAL_METRICS}/v1beta1/namespaces/{world.namespace}/queue"
+    external_path = _queue_path(world)
     world.stub.override(external_path, b"overloaded", status=503)
     world.change_hpa(metrics=[HALF, QUEUE])
     yield
@@ -446,14 +446,43 @@ async def selectors_that_overlap(world: World) -> AsyncIterator[None]:
 
 @scenario
 async def a_value_beyond_64_bits(world: World) -> AsyncIterator[None]:
-    """The one number on which we differ: see `DIFFERENCES`."""
     await world.workload(2)
     world.see("queue", "9E")
     await world.hpa(external("queue", value="10"))
     yield
 
 
+@scenario
+async def a_measurement_without_a_value(world: World) -> AsyncIterator[None]:
+    await world.workload(3)
+    world.stub.override(_queue_path(world), _series({"metricName": "queue", "timestamp": "2026-01-31T12:00:00Z"}))
+    await world.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    yield
+
+
+@scenario
+async def a_list_that_goes_on_elsewhere(world: World) -> AsyncIterator[None]:
+    await world.workload(3)
+    entry = {"metricName": "queue", "timestamp": "2026-01-31T12:00:00Z", "value": "1"}
+    world.stub.override(_queue_path(world), _series(entry, more="more"))
+    await world.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    yield
+
+
+def _queue_path(world: World) -> str:
+    return f"/apis/{EXTERNAL_METRICS}/v1beta1/namespaces/{world.namespace}/queue"
+
+
+def _series(entry: Manifest, *, more: str = "") -> bytes:
+    about = {"kind": "ExternalMetricValueList", "apiVersion": f"{EXTERNAL_METRICS}/v1beta1"}
+    return json.dumps({**about, "metadata": {"continue": more} if more else {}, "items": [entry]}).encode()
+
+
 DIFFERENCES: Final = {
     # In thousandths it fits no 64-bit integer. The controller takes it for 0 and shrinks; we take it for the largest.
     ("a_value_beyond_64_bits", 0),
+    # The controller shrinks on what it does not know; we do not.
+    ("a_measurement_without_a_value", 0),
+    ("a_list_that_goes_on_elsewhere", 0),
 }
+"""The rounds in which we differ from the controller, and mean to."""
