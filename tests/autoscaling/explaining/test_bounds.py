@@ -19,6 +19,7 @@ from ocf.autoscaling.algorithm import (
     Recommendation,
     Rules,
     Scale,
+    ScaleEvent,
     Settings,
     Snapshot,
     Status,
@@ -187,6 +188,18 @@ def test_somebody_made_it_smaller_in_between() -> None:
 
     assert (found.low.desired, found.low_history) == (3, History())
     assert {decide(snapshot, each, now=NOON).desired for each in running} == {5}
+
+
+def test_what_somebody_else_removed_is_still_taken_off_the_budget() -> None:
+    """It has grown from 3 to 8, and somebody made that 2; so the period seems to have begun at -3, and 4 more are 1."""
+    quick = Rules((Policy("Pods", 4, timedelta(minutes=1)),), window=timedelta())
+    status = told("SucceededRescale", "DesiredWithinRange", 3, 8, scaled=NOON - timedelta(seconds=10))
+    snapshot = seen(9000, 2, status, Behavior(quick, quick))
+    found = bounds(snapshot, Known(status, NOON), settings=Settings(), now=NOON)
+    real = History((Recommendation(8, NOON - timedelta(seconds=10)),), (ScaleEvent(5, NOON - timedelta(seconds=10)),))
+
+    assert decide(snapshot, real, now=NOON).desired == 2
+    assert found.low.desired == 2
 
 
 def test_watching_long_enough_leaves_nothing_unknown() -> None:
