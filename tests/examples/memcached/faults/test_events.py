@@ -1,0 +1,204 @@
+"""Rows 4, 5 and 13: what watches tell is lost, comes twice, comes in another order, or is forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, nullcontext
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from examples.memcached.samples import AUTOSCALED
+from ocf.cluster import Cluster, Verb, WatchEvent
+from ocf.errors import ServerError
+from ocf.testing import FaultyCluster, InterceptingCluster, faults, run_in_virtual_time
+from tests.examples.memcached.faults.stage import HPA, Ended, Stage, Step, pace
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from contextlib import AbstractAsyncContextManager
+
+# What is lost is made up for by a list, so nothing is done before the next one.
+RELIST: Final = 300.0
+PAUSE: Final = 700.0
+LOSING: Final[Mapping[str, Step]] = {
+    "create": lambda stage: stage.create(AUTOSCALED),
+    "edit by hand": lambda stage: stage.meddle(HPA, spec={"maxReplicas": 99}),
+    "delete by hand": lambda stage: stage.remove("Service"),
+    "change": lambda stage: stage.change(image="memcached:1.6.30"),
+}
+
+
+def end_without(*lost: int) -> tuple[Any, int]:
+    """Return where a run has ended in which some events were lost, and how many events it had."""
+
+    async def run() -> tuple[Any, int]:
+        stage = await Stage().open()
+        losing = FaultyCluster(stage.gateway, [faults.dropped_event(first=number) for number in lost])
+        counting = Counting(losing)
+        async with stage.operating(counting, {"pace": pace(silence=RELIST, relist_every=RELIST)}):
+            await stage.live(LOSING, PAUSE)
+        losing.assert_all_injected()
+        return await stage.ended(), counting.events
+
+    return run_in_virtual_time(run())
+
+
+class Counting(InterceptingCluster):
+    """Counts the events that arrive."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        super().__init__(cluster)
+        self.events = 0
+
+    async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
+        async for event in super().watch(api_version, kind, **said):
+            self.events += 1
+            yield event
+
+
+def test_row_4_what_one_lost_event_or_two_told_is_made_up_for() -> None:
+    """Each single event of a life, and each pair, lost: by the next event, or by the next list."""
+    wanted, events = end_without()
+    singles = [(number,) for number in range(1, events + 1)]
+    pairs = list(itertools.combinations(range(1, events + 1), 2))
+    assert 100 <= len(pairs) <= 500
+    for lost in (*singles, *pairs):
+        found, _ = end_without(*lost)
+        found.assert_as(wanted)
+
+
+class Scrambled(InterceptingCluster):
+    """A cluster whose events come late, one before the other, and some of them several times.
+
+    Args:
+        cluster: The cluster.
+        chance: Says when, in which order, and how often.
+
+    Attributes:
+        repeated: How many events came again.
+        overtaken: How many came after one that was later.
+    """
+
+    def __init__(self, cluster: Cluster, chance: random.Random) -> None:
+        super().__init__(cluster)
+        self._chance = chance
+        self.repeated = 0
+        self.overtaken = 0
+
+    async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
+        told: asyncio.Queue[WatchEvent | None] = asyncio.Queue()
+        reading = asyncio.create_task(self._read(super().watch(api_version, kind, **said), told))
+        try:
+            while event := await told.get():
+                yield event
+            await reading
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
+
+    async def _read(self, events: AsyncGenerator[WatchEvent, None], told: asyncio.Queue[WatchEvent | None]) -> None:
+        loop, last = asyncio.get_running_loop(), 0.0
+        try:
+            async for event in events:
+                for copy in range(self._chance.choice((1, 1, 2, 3))):
+                    at = loop.time() + self._chance.choice((0, 0, 0.01, 0.5, 3))
+                    self.repeated += copy > 0
+                    self.overtaken += at < last
+                    last = max(last, at)
+                    loop.call_at(at, told.put_nowait, event)
+        finally:
+            told.put_nowait(None)
+
+
+async def all_at_once(stage: Stage, turn: int) -> None:
+    """Change, edit and delete, all before anybody can have noticed."""
+    await stage.change(image=f"memcached:1.6.{turn}")
+    await stage.meddle(HPA, spec={"maxReplicas": 50 + turn})
+    await stage.remove("Service")
+
+
+Trouble: TypeAlias = "Callable[[Stage], AbstractAsyncContextManager[None]]"
+"""What goes wrong around an act."""
+
+ACTS: Final[tuple[Callable[[Stage, int], Awaitable[object]], ...]] = (
+    lambda stage, turn: stage.change(image=f"memcached:1.6.{turn}"),
+    lambda stage, turn: stage.meddle(HPA, spec={"maxReplicas": 50 + turn}),
+    lambda stage, turn: stage.scale(2 + turn % 9),
+    lambda stage, turn: stage.remove(HPA if turn % 2 else "Service"),
+    lambda stage, turn: stage.meddle("Service", spec={"selector": {"turn": str(turn)}}),
+    all_at_once,
+    lambda stage, _: stage.change(suspended=True),
+    lambda stage, _: stage.change(suspended=False),
+    lambda stage, turn: stage.change(security={"networkPolicy": {"enabled": bool(turn % 3)}}),
+    lambda stage, _: stage.remove("Deployment"),
+)
+
+
+async def way(
+    stage: Stage, acts: int, *, pause: float, through: Cluster | None = None, trouble: Trouble | None = None
+) -> list[Ended]:
+    """Return where the operator was some time after each act; trouble comes with every one of them."""
+    found = []
+    async with stage.operating(through):
+        await stage.create(AUTOSCALED)
+        await asyncio.sleep(pause)
+        for turn in range(acts):
+            async with trouble(stage) if trouble is not None else nullcontext():
+                await ACTS[turn % len(ACTS)](stage, turn)
+            await asyncio.sleep(pause)
+            found.append(await stage.ended())
+    return found
+
+
+@cache
+def undisturbed_way(acts: int) -> list[Ended]:
+    async def run() -> list[Ended]:
+        return await way(await Stage().open(), acts, pause=50)
+
+    return run_in_virtual_time(run())
+
+
+@settings(max_examples=20, deadline=None, phases=[Phase.generate])
+@given(st.integers(0, 2**64))
+def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> None:
+    """A thousand random schedules: after each of fifty acts, twenty times over."""
+
+    async def run() -> None:
+        stage = await Stage().open()
+        scrambled = Scrambled(stage.gateway, random.Random(seed))  # noqa: S311 (chosen by hypothesis)
+        found = await way(stage, 50, pause=50, through=scrambled)
+        assert min(scrambled.repeated, scrambled.overtaken) > 50
+        for one, wanted in zip(found, undisturbed, strict=True):
+            one.assert_as(wanted)
+
+    undisturbed = undisturbed_way(50)
+    run_in_virtual_time(run())
+
+
+def test_row_13_versions_that_are_forgotten_are_listed_anew() -> None:
+    """A hundred compactions while everything changes: no object is missed, and none made or told of twice.
+
+    A watch that fails again and again is opened anew every 45 seconds, and so long it may take.
+    """
+
+    @asynccontextmanager
+    async def compaction(stage: Stage) -> AsyncIterator[None]:
+        assert stage.gateway.cut(ServerError("connection lost")) > 0
+        yield
+        stage.server.compact()
+
+    async def run() -> None:
+        stage = await Stage().open()
+        found = await way(stage, 100, pause=50, trouble=compaction)
+        for one, wanted in zip(found, undisturbed, strict=True):
+            one.assert_as(wanted)
+        assert len([one for one in stage.gateway.requests if one.verb is Verb.LIST]) >= 2 * 100
+
+    undisturbed = undisturbed_way(100)
+    run_in_virtual_time(run())

@@ -1,0 +1,138 @@
+"""Rows 2 and 3: the process dies, whatever it is about to write."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from contextlib import suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from examples.memcached.samples import EVERYTHING
+from ocf.concepts import Event, Silence
+from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, disturb_each_write, run_in_virtual_time
+from ocf.testing.processes import Process
+from ocf.testing.processes import World as Ledger
+from ocf.testing.snapshots import snapshot
+from tests.examples.memcached.faults.stage import HPA, KINDS, OWNER, Stage, Step
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from ocf.cluster import Cluster, Request
+    from ocf.objects import Manifest
+
+SCENARIOS: Final[dict[str, Step]] = {
+    "create": lambda stage: stage.create(EVERYTHING),
+    "upgrade": lambda stage: stage.change(image="memcached:1.6.30", monitoring=None),
+    "suspend": lambda stage: stage.change(suspended=True),
+}
+# What is written in each, the status included: once the pass is over, and once the pods have changed.
+WRITES: Final = {
+    "create": [*(f"apply {kind}" for kind in KINDS), "update Memcached", "update Memcached"],
+    "upgrade": [
+        *("apply Deployment", "apply Service", "apply NetworkPolicy", "delete ServiceMonitor"),
+        *("update Memcached", "update Memcached"),
+    ],
+    "suspend": [f"delete {HPA}", "apply Deployment", "update Memcached", "update Memcached"],
+}
+CRASHES: Final = (Disturbance.CRASH_BEFORE, Disturbance.CRASH_AFTER)
+LIFE: Final = 60.0
+RESYNCS: Final = 10
+
+
+class Told(Silence):
+    """Keeps the events that passes tell."""
+
+    def __init__(self) -> None:
+        self.events: Counter[str] = Counter()
+
+    def happened(self, event: Event) -> None:
+        self.events[f"{event.action} {event.resource}"] += 1
+
+
+class Stages:
+    """A stage for each run of a scenario."""
+
+    def __init__(self, scenario: str) -> None:
+        self._scenario = scenario
+        self.all: list[Stage] = []
+        self.told: list[Counter[str]] = []
+
+    async def new_cluster(self) -> Cluster:
+        """Return the cluster in which the scenario has just begun."""
+        stage = await Stage().open()
+        self.all.append(stage)
+        self.told.append(Counter())
+        await stage.certificates()
+        if self._scenario != "create":
+            await stage.create(EVERYTHING)
+            async with stage.operating(stage.server, {"events": False}):
+                await asyncio.sleep(LIFE)
+        await SCENARIOS[self._scenario](stage)
+        return stage.server
+
+    async def live(self, through: Cluster) -> None:
+        """Run one process for a while; it looks at all caches ten times, the last times for nothing."""
+        told, stage = Told(), self.all[-1]
+        told.events = self.told[-1]
+        resync = timedelta(seconds=LIFE / (RESYNCS + 2))
+        async with stage.operating(through, {"events": False}, resync=resync, recorders=[told]):
+            await asyncio.sleep(LIFE)
+        assert len(stage.passes) >= RESYNCS
+
+
+async def disturbed(scenario: str, disturbances: Iterable[Disturbance]) -> DisturbanceReport:
+    """Disturb each write of a scenario; no event may be told twice."""
+    stages = Stages(scenario)
+    report = await disturb_each_write(stages.new_cluster, stages.live, disturbances=tuple(disturbances))
+    assert [asked(write) for write in report.writes] == WRITES[scenario]
+    assert set(stages.told[0].values()) == {1}
+    assert all(told <= stages.told[0] for told in stages.told)
+    return report
+
+
+def asked(write: Request) -> str:
+    return f"{write.verb} {write.kind}"
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_row_2_the_next_process_finishes_what_a_crash_left(scenario: str) -> None:
+    """Before and after every write of three scenarios: same objects, creates and deletes; ten resyncs write nothing."""
+    report = run_in_virtual_time(disturbed(scenario, CRASHES))
+    assert len(report.rows) == 2 * len(WRITES[scenario])
+    report.assert_same()
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_row_2_a_write_that_fails_or_whose_answer_is_lost_is_made_up_for(scenario: str) -> None:
+    """By the same process, which lives on and backs off."""
+    report = run_in_virtual_time(disturbed(scenario, set(Disturbance) - set(CRASHES)))
+    assert len(report.rows) == 2 * len(WRITES[scenario])
+    report.assert_same()
+
+
+@pytest.mark.parametrize("nth", [1, 2])
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_row_3_conditions_are_right_after_a_crash_before_they_were_stored(scenario: str, nth: int) -> None:
+    """The first status that the next process writes is the one that the dead one was about to write."""
+    number = [place for place, write in enumerate(WRITES[scenario], 1) if write == "update Memcached"][nth - 1]
+
+    async def until(stages: Stages, ledger: Ledger, disturbance: Disturbance, number: int) -> Manifest:
+        with suppress(SimulatedCrash):
+            await stages.live(Process(ledger, disturbance, number))
+        assert [asked(write) for write in ledger.writes[number - 1 :]] == ["update Memcached"]
+        (status,) = (await snapshot(ledger.cluster, [OWNER])).values()
+        return status
+
+    async def main() -> None:
+        stages = Stages(scenario)
+        wanted = await until(stages, Ledger(await stages.new_cluster()), Disturbance.CRASH_AFTER, number)
+        world = Ledger(await stages.new_cluster())
+        before = await until(stages, world, Disturbance.CRASH_BEFORE, number)
+        found = await until(stages, world, Disturbance.CRASH_AFTER, number + 1)
+        assert found == wanted != before
+
+    run_in_virtual_time(main())

@@ -1,0 +1,143 @@
+"""Rows 10 and 11: a server that asks for time, and one that is away."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, nullcontext
+from statistics import quantiles
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from examples.memcached.samples import AUTOSCALED
+from ocf.errors import ApiError, api_error
+from ocf.objects import ObjectKey
+from ocf.runtime.work import Exponential
+from ocf.testing import run_in_virtual_time
+from tests.examples.memcached.faults.stage import CAP, HPA, Ended, Stage, now, play
+
+if TYPE_CHECKING:
+    from ocf.cluster import Request
+
+REFUSALS: Final = 1_000
+SLOWED: Final = tuple(f"slowed-{number}" for number in range(20))
+OUTAGE: Final = 1_800.0
+NAMES: Final = tuple(f"cache-{number}" for number in range(10))
+
+
+def test_row_10_a_server_that_asks_for_time_gets_it_and_others_go_on() -> None:
+    """A thousand refusals with Retry-After: none is tried again early, and nobody else waits for a second.
+
+    Twenty caches are refused, each fifty times; all the while they are edited, which is no reason to try sooner.
+    """
+    chance = random.Random(10)  # noqa: S311 (the same choices in every run)
+    refused: dict[str, list[tuple[float, float]]] = {name: [] for name in SLOWED}
+    early: list[str] = []
+
+    async def slow_down(request: Request) -> None:
+        asked = refused.get(request.name)
+        if asked is None or request.kind != "Deployment" or request.verb.is_read:
+            return
+        if asked and now() < asked[-1][0] + asked[-1][1]:
+            early.append(request.name)
+        if sum(map(len, refused.values())) < REFUSALS:
+            wait = chance.choice((1, 2, 5, 30))
+            asked.append((now(), wait))
+            raise api_error("slow down", code=429, reason="TooManyRequests", retry_after=wait)
+
+    async def test(stage: Stage) -> None:
+        late = []
+        async with stage.operating(options={"events": False}):
+            await stage.create(AUTOSCALED)
+            await asyncio.sleep(60)
+            stage.gateway.meddle = slow_down
+            for name in SLOWED:
+                await stage.another(name)
+            turn = 0
+            while sum(map(len, refused.values())) < REFUSALS:
+                turn += 1
+                await stage.edit(chance.choice(SLOWED), image=f"memcached:1.6.{turn}")
+                await stage.change(autoscaling={"enabled": True, "maxReplicas": 10 + turn})
+                late.append(await stage.mended(HPA, "maxReplicas", 10 + turn, within=60))
+                await asyncio.sleep(chance.choice((1, 60, 120)))
+            await asyncio.sleep(CAP)
+            end = await stage.ended()
+        assert early == []
+        assert len(late) >= 100
+        assert quantiles(late, n=100)[98] < 1
+        assert {end.creates[f"apps/v1/Deployment/caches/{name}"] for name in SLOWED} == {1}
+        assert end.deletes == {}
+
+    play(test)
+
+
+FAILURES: Final[dict[str, Callable[[], ApiError]]] = {
+    "500": lambda: api_error("internal error", code=500, reason="InternalError"),
+    "502": lambda: api_error("bad gateway", code=502),
+    "503": lambda: api_error("unavailable", code=503, reason="ServiceUnavailable"),
+    "504": lambda: api_error("gateway timeout", code=504, reason="Timeout"),
+    "no answer": lambda: api_error("no answer arrived in time", code=0),
+}
+
+
+@asynccontextmanager
+async def away(stage: Stage, failure: str) -> AsyncIterator[None]:
+    """Let every request fail, and a second later all watches; count what was asked meanwhile."""
+
+    async def down(_: Request) -> None:
+        raise FAILURES[failure]()  # noqa: RSE102 (it makes one)
+
+    stage.gateway.requests.clear()
+    stage.gateway.sought.clear()
+    stage.gateway.meddle = down
+    asyncio.get_running_loop().call_later(1, stage.gateway.cut, FAILURES[failure]())
+    yield
+    stage.gateway.meddle = None
+    asked = Counter(one.name for one in stage.gateway.requests if one.name)
+    asked.update(name for _, name in stage.gateway.sought)
+    watched = Counter(one.kind for one in stage.gateway.requests if not one.name)
+    watched.subtract(kind for kind, _ in stage.gateway.sought)
+    assert set(asked) == set(NAMES)
+    assert min(asked.values()) >= 10
+    assert max(asked.values()) <= 60
+    assert max(watched.values()) <= 60
+    late = [at for _, at in stage.passes if at > OUTAGE / 2]
+    assert len(set(late)) > len(late) / 2, "all come back at once"
+    assert await images(stage) == {"memcached:1.6"}
+
+
+async def images(stage: Stage) -> set[str]:
+    keys = [ObjectKey("apps/v1", "Deployment", name, "caches") for name in NAMES]
+    specs = [(await stage.server.get(key))["spec"]["template"]["spec"] for key in keys]
+    return {spec["containers"][0]["image"] for spec in specs}
+
+
+async def changed(failure: str = "") -> Ended:
+    """Return where ten caches are that were changed, during an outage or not."""
+    stage = await Stage().open()
+    chance = random.Random(11)  # noqa: S311 (the same choices in every run)
+    async with stage.operating(options={"events": False}, delays=Exponential(chance=chance.random)):
+        for name in NAMES:
+            await stage.another(name, autoscaling={"enabled": True, "maxReplicas": 4})
+        await asyncio.sleep(60)
+        async with away(stage, failure) if failure else nullcontext():
+            for name in NAMES:
+                await stage.edit(name, image="memcached:1.6.30")
+            await asyncio.sleep(OUTAGE)
+        await asyncio.sleep(CAP + 1)
+        assert await images(stage) == {"memcached:1.6.30"}
+        await asyncio.sleep(60)
+        return await stage.ended()
+
+
+@pytest.mark.parametrize("failure", FAILURES)
+def test_row_11_an_outage_costs_few_requests_and_ends_soon_after(failure: str) -> None:
+    """Half an hour in which every request fails, watches included, while ten caches were changed.
+
+    At most 60 requests about each cache and its objects, and at most 60 to list or watch any kind; all is well again
+    after the longest delay and a pass.
+    """
+    run_in_virtual_time(changed(failure)).assert_as(run_in_virtual_time(changed()))
