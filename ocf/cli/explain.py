@@ -34,7 +34,7 @@ class ExplainOutput(StrEnum):
 
 def explain(  # noqa: PLR0913 (each is an option of the command line)
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME]", help="The autoscaler; with one in the files, it is that one.")
+        str | None, typer.Argument(metavar="NAME", help="The autoscaler; with one in the files, it is that one.")
     ] = None,
     *,
     file: Annotated[
@@ -65,7 +65,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     picture: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Also draw the recommendation window: .svg, .png or .html (needs ocf[plots])."
+            metavar="FILE", help="Also draw the recommendation window: .svg, .png or .html; needs the extra plots."
         ),
     ] = None,
     traceback: Traceback = False,
