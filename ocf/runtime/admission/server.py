@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import AsyncIterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Clock, SystemClock, format_time
 from ocf.errors import ConfigError, OcfError
+from ocf.objects import Manifest
 from ocf.runtime.admission.contexts import Front
-from ocf.runtime.admission.declaring import Webhooks
+from ocf.runtime.admission.declaring import Step, Webhook, Webhooks
 from ocf.runtime.admission.offers import Certificates, Offer
 from ocf.runtime.admission.reviewing import refusal, review
 
@@ -56,6 +57,7 @@ class Server:
         self._clock = clock
         self._offer = offer
         self._workers = ThreadPoolExecutor(_WORKERS, "admission")
+        self._late: set[Future[Any]] = set()
 
     def problem(self) -> str:
         """Say why API servers cannot have their questions answered; empty if they can. A check for `/readyz`."""
@@ -63,6 +65,8 @@ class Server:
         if not pair.is_usable(self._clock.now()):
             window = f"from {format_time(pair.not_before)} to {format_time(pair.not_after)}"
             return f"the certificate is valid {window}, and it is {format_time(self._clock.now())}"
+        if len(self._late) >= _WORKERS:
+            return f"{len(self._late)} calls of defaulters or validators do not return, and no more are made"
         return self._offer.problem
 
     async def refresh(self) -> None:
@@ -94,12 +98,21 @@ class Server:
             async with asyncio.timeout(seconds):
                 question = _question(await request.read())
                 uid = str(question["request"].get("uid") or "") if isinstance(question.get("request"), dict) else ""
-                loop = asyncio.get_running_loop()
-                return web.json_response(await loop.run_in_executor(self._workers, review, *found, question))
+                return web.json_response(await self._reviewed(*found, question))
         except TimeoutError:
             webhook, step = found
             text = f"{webhook.name(step)} did not answer within {seconds:g} seconds"
             return web.json_response(refusal(uid, 504, "Timeout", text))
+
+    async def _reviewed(self, webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Manifest:
+        """Review in a thread: a function that takes its time, or never returns, stops nothing else."""
+        call = self._workers.submit(review, webhook, step, question)
+        try:
+            return await asyncio.wrap_future(call)
+        finally:
+            if call.running():
+                self._late.add(call)
+                call.add_done_callback(self._late.discard)
 
     async def readiness(self, _: web.Request) -> web.Response:
         """Answer whether the webhooks can be asked."""

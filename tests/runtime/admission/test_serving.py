@@ -135,7 +135,8 @@ def webhooks_(shops: Webhook[Any]) -> Webhooks:
     return Webhooks("shops", [shops])
 
 
-async def test_a_function_that_takes_too_long_is_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_functions_that_do_not_return_are_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some leave the server at work; as many as it has threads make it unready, until they return."""
     monkeypatch.setattr("ocf.runtime.admission.server._SHARE", 0.02)
     released = threading.Event()
 
@@ -145,14 +146,22 @@ async def test_a_function_that_takes_too_long_is_told_in_time(monkeypatch: pytes
 
     webhooks = Webhooks("shops", [Webhook("example.com", "v1", "Shop", "shops", None, (), [stuck])])
     given = Given()
-    try:
-        async with serving(webhooks, certificates=given, host=HOST, port=0) as server, client(given.pair) as session:
-            async with session.post(server.url + PATH, json=QUESTION) as answer:
-                response = (await answer.json())["response"]
-            async with session.get(server.url + "/readyz") as answer:
-                assert answer.status == 200
-    finally:
-        released.set()
+
+    async def ask(session: aiohttp.ClientSession, url: str) -> Any:
+        async with session.post(url + PATH, json=QUESTION) as answer:
+            return (await answer.json())["response"]
+
+    async with serving(webhooks, certificates=given, host=HOST, port=0) as server, client(given.pair) as session:
+        try:
+            response = await ask(session, server.url)
+            assert server.problem() == ""
+            await asyncio.gather(*(ask(session, server.url) for _ in range(4)))
+            assert server.problem() == "4 calls of defaulters or validators do not return, and no more are made"
+        finally:
+            released.set()
+        monkeypatch.setattr("ocf.runtime.admission.server._SHARE", 1)
+        assert (await ask(session, server.url))["allowed"]
+        assert server.problem() == ""
     assert (response["uid"], response["allowed"], response["status"]["code"]) == ("42", False, 504)
     assert response["status"]["message"] == "validate.shops.example.com did not answer within 0.2 seconds"
 
