@@ -93,6 +93,7 @@ class Gateway(InterceptingCluster):
         super().__init__(cluster)
         self.requests: list[Request] = []
         self.meddle: Callable[[Request], Awaitable[None]] | None = None
+        self.after: Callable[[Request], Awaitable[None]] | None = None
         self._cuts: set[asyncio.Future[Exception | None]] = set()
 
     async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
@@ -123,9 +124,10 @@ class Gateway(InterceptingCluster):
 
     def cut(self, error: Exception | None = None) -> int:
         """End all watches that are open, by an error or cleanly; return how many."""
-        for cut in self._cuts:
+        still_open = [cut for cut in self._cuts if not cut.done()]
+        for cut in still_open:
             cut.set_result(error)
-        return len(self._cuts)
+        return len(still_open)
 
     def redirect(self, cluster: Cluster) -> None:
         """Lead to another cluster from now on."""
@@ -140,7 +142,10 @@ class Gateway(InterceptingCluster):
         self.requests.append(request)
         if self.meddle is not None:
             await self.meddle(request)
-        return await send()
+        answer = await send()
+        if self.after is not None:
+            await self.after(request)
+        return answer
 
     @property
     def writes(self) -> list[tuple[Verb, str]]:

@@ -86,7 +86,7 @@ class Callable:
 
 @pytest.mark.parametrize(
     "function",
-    [one, several, one_later, with_pass, with_pass_later, with_setting, Callable(), lambda owner: one(owner)],
+    [one, several, one_later, with_pass, with_pass_later, with_setting, Callable()],
 )
 def test_any_function_from_an_owner_to_components_is_taken(play: Play, function: Any) -> None:
     async def test(stage: Stage) -> None:

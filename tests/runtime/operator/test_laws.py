@@ -1,0 +1,148 @@
+"""Whatever happens in whatever order: it ends as it should, each owner alone, and then nothing happens any more."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ocf.cluster import Request
+from ocf.cluster.cached import Pace
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.component import ReconcileContext
+from ocf.errors import ConflictError, ExpiredError, NotFoundError, ServerError, TooManyRequestsError
+from ocf.testing import LoopClock, run_in_virtual_time
+
+from .conftest import DEFINITION, NAMESPACE, Gateway, Shop, Stage, key_of, now, settings_of, shop
+
+NAMES = ("corner", "market")
+PACE = Pace(monotonic=now, chance=lambda: 0.0)
+
+steps = st.tuples(
+    st.sampled_from(
+        ("edit", "edit", "change", "remove", "recreate", "cut", "expire", "compact", "refuse", "lose", "slow", "break")
+    ),
+    st.sampled_from(NAMES),
+    st.sampled_from((0.0, 0.0, 0.01, 1.0, 30.0)),
+)
+
+
+class World:
+    """Two shops, an operator, and whatever else happens."""
+
+    def __init__(self, stage: Stage) -> None:
+        self.stage = stage
+        self.wanted: dict[str, str] = {}
+        self.refusals: list[Exception] = []
+        self.lost = 0
+        self.slow = 0.0
+        self.broken = 0
+        self.running: set[str] = set()
+        stage.before = self.work
+        stage.gateway.meddle = self.meddle
+        stage.gateway.after = self.lose
+
+    async def work(self, owner: Shop, _: ReconcileContext) -> None:
+        name = owner.metadata["name"]
+        assert name not in self.running
+        self.running.add(name)
+        try:
+            await asyncio.sleep(self.slow)
+            if self.broken:
+                self.broken -= 1
+                raise ZeroDivisionError
+        finally:
+            self.running.discard(name)
+
+    async def meddle(self, request: Request) -> None:
+        if self.refusals and not request.verb.is_read:
+            raise self.refusals.pop()
+
+    async def lose(self, request: Request) -> None:
+        if self.lost and not request.verb.is_read:
+            self.lost -= 1
+            raise ServerError("the answer was lost")
+
+    async def step(self, what: str, name: str) -> None:
+        stage, number = self.stage, len(self.stage.passes)
+        match what:
+            case "edit" if name in self.wanted:
+                self.wanted[name] = f"motto {number} {now()}"
+                await stage.edit(key_of(name), {"spec": {"motto": self.wanted[name]}})
+            case "recreate" | "edit":
+                await self.removed(name)
+                self.wanted[name] = f"new {number}"
+                await stage.create(shop(name, motto=self.wanted[name]))
+            case "remove":
+                await self.removed(name)
+            case "change":
+                with suppress(NotFoundError):
+                    await stage.edit(settings_of(name), {"data": {"motto": "changed by hand"}})
+            case _:
+                self.upset(what)
+
+    async def removed(self, name: str) -> None:
+        if self.wanted.pop(name, None) is not None:
+            await self.stage.cluster.delete(key_of(name))
+
+    def upset(self, what: str) -> None:
+        gateway = self.stage.gateway
+        match what:
+            case "cut":
+                gateway.cut(ServerError("connection lost"))
+            case "expire":
+                gateway.cut(ExpiredError("too old", code=410))
+            case "compact":
+                self.stage.cluster.compact()
+                gateway.cut(ServerError("connection lost"))
+            case "refuse":
+                slow_down = TooManyRequestsError("slow down", code=429, retry_after=3)
+                self.refusals += [ServerError("unavailable", code=503), ConflictError("conflict", code=409), slow_down]
+            case "lose":
+                self.lost += 1
+            case "slow":
+                self.slow = 0.0 if self.slow else 5.0
+            case _:
+                self.broken += 1
+
+    async def mottos(self) -> dict[str, Any]:
+        found = await self.stage.cluster.list("v1", "ConfigMap", namespace=NAMESPACE)
+        known = {settings_of(name).name: name for name in NAMES}
+        return {
+            known[item["metadata"]["name"]]: item["data"]["motto"]
+            for item in found.items
+            if item["metadata"]["name"] in known
+        }
+
+
+@pytest.mark.promise("woken", runs="200 random histories")
+@pytest.mark.promise("one-at-a-time", runs="200 random histories")
+@settings(max_examples=200, deadline=None)
+@given(st.lists(steps, max_size=30), st.integers(1, 3))
+def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[str, str, float]], workers: int) -> None:
+    """Edits, deletes, changes by hand, watches that end, refusals, lost answers, slow and failing passes."""
+
+    async def main() -> None:
+        clock = LoopClock()
+        cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
+        await cluster.apply(DEFINITION, field_manager="setup")
+        stage = Stage(cluster, Gateway(cluster), clock)
+        world = World(stage)
+        async with stage.operating(workers=workers, options={"pace": PACE, "events": False}) as process:
+            for what, name, wait in history:
+                await world.step(what, name)
+                await asyncio.sleep(wait)
+            await asyncio.sleep(400)
+            assert await world.mottos() == world.wanted
+            assert process.health.watches() == ""
+            assert process.controllers[0].owners == len(world.wanted)
+            stage.forget()
+            await asyncio.sleep(3000)
+            assert (stage.passes, stage.gateway.writes) == ([], [])
+        assert {task for task in asyncio.all_tasks() if task is not asyncio.current_task()} == set()
+
+    run_in_virtual_time(main())
