@@ -30,10 +30,10 @@ def deployment(namespace: str) -> Manifest:
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}
 
 
-def hpa(namespace: str) -> Manifest:
+def hpa(namespace: str, **more: Any) -> Manifest:
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     queue = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}
-    spec = {"scaleTargetRef": reference, "maxReplicas": 9, "metrics": [{"type": "External", "external": queue}]}
+    spec = {"scaleTargetRef": reference, "maxReplicas": 9, "metrics": [{"type": "External", "external": queue}], **more}
     metadata = {"name": "web", "namespace": namespace}
     return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": metadata, "spec": spec}
 
@@ -90,3 +90,26 @@ async def test_beside_the_real_controller(
     assert (held["replicas"]["least"], held["replicas"]["most"]) == (2, 5)
     assert held["most"]["hold"]["replicas"] == 5
     assert {each["reason"] for each in held["observed"]["events"]} >= {"SuccessfulRescale"}
+
+
+async def test_watching_the_real_controller_leaves_nothing_unknown(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
+) -> None:
+    home = envtest.namespace
+    policies = [{"type": "Pods", "value": 1, "periodSeconds": 1}]
+    behavior = {
+        "scaleUp": {"policies": policies},
+        "scaleDown": {"policies": policies, "stabilizationWindowSeconds": 2},
+    }
+    web = await envtest_cluster.create(deployment(home), field_manager="user")
+    await envtest_cluster.create(hpa(home, behavior=behavior), field_manager="user")
+    async with MetricsStub(envtest.plane) as stub:
+        stub.metrics.set_external(home, "queue", "45")
+        with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
+            await until(envtest_cluster, ObjectKey.of(web), lambda live: live["spec"]["replicas"] == 4)
+            found = await explained(envtest, "--watch", "4s", "--sync-period", "300ms")
+
+    side = found["least"]
+    assert (found["exact"], found["unknown"], found["replicas"]["desired"]) == (True, [], 5)
+    assert {each["replicas"] for each in side["history"]["recommendations"]} == {5}
+    assert [each["change"] for each in side["history"]["scaleUps"]] in ([], [1])
