@@ -76,15 +76,18 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     what its status says, and is known after --watch for as long as the longest window.
     """
     with failing(traceback=traceback):
-        settings = _settings(
-            kubernetes_version,
-            feature_gate or [],
-            {"tolerance": tolerance, "scale_up_limit_factor": scale_up_limit_factor}
-            | {"scale_up_limit_minimum": scale_up_limit_minimum},
-            {"sync_period": sync_period, "downscale_stabilization": downscale_stabilization}
-            | {"cpu_initialization_period": cpu_initialization_period}
-            | {"initial_readiness_delay": initial_readiness_delay},
-        )
+        numbers = {
+            "tolerance": tolerance,
+            "scale_up_limit_factor": scale_up_limit_factor,
+            "scale_up_limit_minimum": scale_up_limit_minimum,
+        }
+        periods = {
+            "sync_period": sync_period,
+            "downscale_stabilization": downscale_stabilization,
+            "cpu_initialization_period": cpu_initialization_period,
+            "initial_readiness_delay": initial_readiness_delay,
+        }
+        settings = _settings(kubernetes_version, feature_gate or [], numbers, periods)
         _check(name, file, watch, now, picture)
         if file:
             found, observed = _of_files(file, name, settings, now, kubernetes_version, feature_gate or []), None
