@@ -184,6 +184,9 @@ class Stream:
     def close(self) -> None:
         """Drop the connection; it cannot be used again while the server goes on."""
         self.siblings.discard(self)
+        if self.answer.connection is not None and self.answer.connection.transport is not None:
+            # A farewell of TLS would wait for the server, and perhaps for longer than the event loop lives.
+            self.answer.connection.transport.abort()
         self.answer.close()
 
 
