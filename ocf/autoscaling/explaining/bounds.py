@@ -80,6 +80,7 @@ class Bounds(NamedTuple):
         since: Since when everything is known; what a history says of the time before is made up.
         histories: The extremes of everything that is possible.
         watch: How long one has to watch until nothing is unknown.
+        agreed: Whether the same is written whatever the history is: conditions, events, the number.
         changed: When the size was last changed by an amount that is not known; None if it never was.
     """
 
@@ -91,6 +92,7 @@ class Bounds(NamedTuple):
     since: datetime
     histories: tuple[History, ...]
     watch: timedelta
+    agreed: bool
     changed: datetime | None
 
     @property
@@ -130,7 +132,8 @@ def bounds(snapshot: Snapshot, known: Known, *, settings: Settings, now: datetim
     low, high = min(found, key=_desired), max(found, key=_desired)
     unknown = tuple(_unknown(snapshot.autoscaler, known, settings, now))
     watch = max(_memory(snapshot.autoscaler, settings))
-    return Bounds(*low, *high, unknown, known.since, histories, watch, known.status.last_scale_time)
+    agreed = len({(each.desired, each.status.conditions, each.events) for each, _ in found}) == 1
+    return Bounds(*low, *high, unknown, known.since, histories, watch, agreed, known.status.last_scale_time)
 
 
 def _desired(pair: tuple[Decision, History]) -> int:

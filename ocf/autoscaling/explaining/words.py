@@ -79,7 +79,7 @@ def sections(explanation: Explanation) -> Iterator[Section]:
             yield Section(f"Stabilization{title}", tuple(_held(each, each.decision.trace.stabilization)))
         if each.decision.trace.limit is not None:
             yield Section(f"Limits{title}", tuple(_limited(each, each.decision.trace.limit)))
-    if explanation.exact:
+    if explanation.bounds is None or explanation.bounds.agreed:
         yield Section("What the controller writes", tuple(_written(explanation)))
     for each, title in _sides(explanation, apart=True):
         told = (*_later(each), *(line for lever in each.levers for line in lever_lines(lever, each)))

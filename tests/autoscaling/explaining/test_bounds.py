@@ -26,7 +26,7 @@ from ocf.autoscaling.algorithm import (
     Target,
     decide,
 )
-from ocf.autoscaling.explaining import Known, bounds
+from ocf.autoscaling.explaining import Known, bounds, explain_unknown, sections
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SETTINGS: Final = Settings(downscale_stabilization=timedelta(seconds=60))
@@ -200,6 +200,18 @@ def test_what_somebody_else_removed_is_still_taken_off_the_budget() -> None:
 
     assert decide(snapshot, real, now=NOON).desired == 2
     assert found.low.desired == 2
+
+
+@pytest.mark.parametrize(("able", "agreed"), [("SucceededGetScale", False), ("ReadyForNewScale", True)])
+def test_the_number_may_be_certain_and_the_words_may_not(able: str, *, agreed: bool) -> None:
+    """At the most, a higher recommendation of the past changes nothing but the reason."""
+    status = told(able, "DesiredWithinRange", 20, 20)
+    snapshot = seen(25_000, 20, status, None)
+    found = bounds(snapshot, Known(status, NOON), settings=Settings(), now=NOON)
+    shown = sections(explain_unknown(snapshot, Known(status, NOON), now=NOON))
+
+    assert (found.exact, found.low.desired, found.agreed) == (True, 20, agreed)
+    assert ("What the controller writes" in [each.title for each in shown]) is agreed
 
 
 def test_watching_long_enough_leaves_nothing_unknown() -> None:
