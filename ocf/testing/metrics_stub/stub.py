@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final, Self
 
 from ocf.concepts import Clock, SystemClock
 from ocf.controllers.metrics import FixedMetrics, Kinds
-from ocf.errors import ConfigError, NotFoundError
+from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, get_field
 from ocf.testing.metrics_stub.answering import Asked, Desk, make_app
 from ocf.testing.metrics_stub.registering import HOST, api_services, service
 
 if TYPE_CHECKING:
+    from aiohttp import web
+
     from ocf.cluster.apiserver import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
 
@@ -76,6 +78,7 @@ class MetricsStub:
             self._desk = Desk(self.metrics, plural_of, self._clock)
             port = await self._serve(stack, self._desk)
             await self._register(stack, cluster, port)
+            self._desk.asked.clear()
             self._stack = stack.pop_all()
         return self
 
@@ -115,7 +118,7 @@ class MetricsStub:
         context.load_cert_chain(pair.certificate, pair.key)
         runner = web.AppRunner(make_app(desk), access_log=None, shutdown_timeout=1.0)
         await runner.setup()
-        stack.push_async_callback(runner.cleanup)
+        stack.push_async_callback(_hang_up, runner)
         await web.TCPSite(runner, _ADDRESS, 0, ssl_context=context).start()
         port: int = runner.addresses[0][1]
         return port
@@ -129,10 +132,31 @@ class MetricsStub:
         try:
             async with asyncio.timeout(self._seconds):
                 for manifest in registered:
-                    while not _available(await cluster.get(ObjectKey.of(manifest))):  # noqa: ASYNC110 (another process)
+                    while not await self._found(cluster, manifest, port):  # noqa: ASYNC110 (another process)
                         await asyncio.sleep(_PAUSE)
         except TimeoutError as error:
             raise ConfigError(f"the API server did not find the metrics stub within {self._seconds:g} s") from error
+
+    async def _found(self, cluster: "ApiServerCluster", registered: Manifest, port: int) -> bool:
+        """Tell whether questions for an API come here.
+
+        That it is available is not enough: they may still go to where a stub before this one was.
+        """
+        group, version = registered["spec"]["group"], registered["spec"]["version"]
+        path = f"/apis/{group}/{version}/namespaces/default/port-{port}"
+        with suppress(ApiError):
+            await cluster.read_path(path)
+        here = any(asked.path == path for asked in self._open.asked)
+        return here and _available(await cluster.get(ObjectKey.of(registered)))
+
+
+async def _hang_up(runner: "web.AppRunner") -> None:
+    """End the server and its connections: the API server keeps them open, and would be waited for to say goodbye."""
+    for connection in [] if runner.server is None else runner.server.connections:
+        if connection.transport is not None:
+            connection.transport.abort()
+    await runner.cleanup()
+    await asyncio.sleep(0)  # the loop closes what was aborted
 
 
 async def _gone(cluster: "ApiServerCluster", key: ObjectKey) -> None:

@@ -32,6 +32,13 @@ def test_a_user_is_the_common_name_and_groups_are_organizations(authority: Autho
     assert [part.value for part in subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)] == ["dev", "ops"]
 
 
+def test_a_server_may_be_asked_for_under_more_names(authority: Authority) -> None:
+    names = read(authority.server("hooks", "hooks.shop.svc").certificate).extensions
+    found = names.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert found.get_values_for_type(x509.DNSName) == ["localhost", "hooks.shop.svc"]
+    assert [str(address) for address in found.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
+
+
 def test_every_certificate_has_files_of_its_own(authority: Authority) -> None:
     """Also where names differ in what file names cannot have, or somebody takes the administrator's."""
     pairs = [authority.client(user) for user in ("a:b", "a/b", "a-b", "a-b", "../a")]

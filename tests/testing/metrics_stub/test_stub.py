@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf.controllers.metrics import CUSTOM_METRICS, EXTERNAL_METRICS, ServedMetrics
-from ocf.errors import ConfigError, NotFoundError, ServerError
+from ocf.errors import ConfigError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.testing.metrics_stub import MetricsStub
 
 if TYPE_CHECKING:
@@ -78,6 +78,33 @@ async def test_a_failure_is_told_as_the_controllers_client_tells_it(
             await ServedMetrics(envtest_cluster).external_metric(envtest.namespace, "queue")
 
         assert caught.value.message == message
+
+
+async def test_one_question_may_be_answered_otherwise(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, metrics_stub: MetricsStub
+) -> None:
+    served, home = ServedMetrics(envtest_cluster), envtest.namespace
+    metrics_stub.metrics.set_external(home, "queue", "1")
+    path = f"/apis/{EXTERNAL_METRICS}/v1beta1/namespaces/{home}/queue"
+    metrics_stub.override(path, b'{"items": 7}')
+    with pytest.raises(ServerError, match="the answer is no ExternalMetricValueList"):
+        await served.external_metric(home, "queue")
+    metrics_stub.override(path, b"later", status=429)
+    with pytest.raises(TooManyRequestsError, match="too many requests and has asked us to try again later"):
+        await served.external_metric(home, "queue")
+    metrics_stub.override(path, None)
+
+    assert len(await served.external_metric(home, "queue")) == 1
+    assert len(metrics_stub.asked) == 3
+
+
+async def test_an_answer_that_is_too_long_is_none(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, metrics_stub: MetricsStub
+) -> None:
+    for number in range(50):
+        metrics_stub.metrics.set_external(envtest.namespace, "queue", "1", labels={"series": str(number)})
+    with pytest.raises(ServerError, match="the answer has more than 1000 bytes"):
+        await ServedMetrics(envtest_cluster, most_bytes=1000).external_metric(envtest.namespace, "queue")
 
 
 async def test_without_a_stub_there_are_no_metrics(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
