@@ -43,6 +43,7 @@ class MetricsStub:
         ConfigError: On entering, if the API server does not find it in time.
 
     Example:
+        >>> from ocf.testing.envtest import ControlPlane
         >>> async def usage(plane: ControlPlane) -> str:
         ...     async with MetricsStub(plane) as stub:
         ...         stub.metrics.set_usage("shop", "web-0", {"app": {"cpu": "450m"}}, labels={"app": "web"})
