@@ -19,7 +19,7 @@ from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Result, reconciling
 from ocf.concepts import Resource
 from ocf.errors import AlreadyExistsError, NotFoundError
-from ocf.objects import ObjectKey
+from ocf.objects import ObjectKey, load_document
 from ocf.primitives import (
     configmap,
     daemonset,
@@ -217,10 +217,8 @@ OpenCluster: TypeAlias = Callable[[], AbstractAsyncContextManager[RecordingClust
 @pytest.fixture(scope="session")
 def kinds_plane(envtest_plane: ControlPlane) -> ControlPlane:
     """Give a real API server that knows monitors, and a namespace."""
-    envtest_plane.kubectl("apply", "-f", "-", stdin=DEFINITION)
-    envtest_plane.kubectl("wait", "--for=condition=Established", "crd/monitors.kinds.example.com")
+    envtest_plane.define(load_document(DEFINITION))
     envtest_plane.kubectl("create", "namespace", NAMESPACE)
-    envtest_plane.kubectl("get", "monitors", "--namespace", NAMESPACE)
     return envtest_plane
 
 

@@ -8,7 +8,6 @@ from examples.memcached import monitor
 from examples.memcached.definition import definition
 from ocf.cluster import WriteMemory
 from ocf.cluster.embedded import EmbeddedCluster
-from ocf.objects import dump_document
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import Controller, ControlPlane, Programs
 from tests.examples.memcached.worlds import World, embedded_kubelet, real_kubelet, served
@@ -26,9 +25,7 @@ CONTROLLERS = (
 def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
     """Give a control plane that knows caches, and on which controllers run: one of its own, for they act everywhere."""
     with ControlPlane(envtest_programs) as plane:
-        for one in (definition(), monitor.DEFINITION):
-            plane.kubectl("create", "-f", "-", stdin=dump_document(one))
-            plane.kubectl("wait", "--for=condition=Established", f"crd/{one['metadata']['name']}")
+        plane.define(definition(), monitor.DEFINITION)
         # The garbage collector looks for new kinds twice a minute, so it begins after them.
         with plane.controllers(*CONTROLLERS):
             yield plane

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -131,8 +132,7 @@ class Shop:
 
 @pytest.fixture
 async def shop(envtest: Envtest, envtest_cluster: ApiServerCluster) -> Shop:
-    await envtest_cluster.apply(custom_resource_definition(), field_manager="test")
-    envtest.kubectl("wait", "--for=condition=Established", f"crd/shops.{GROUP}")
+    await asyncio.to_thread(envtest.plane.define, custom_resource_definition())
     manifest = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Shop",
