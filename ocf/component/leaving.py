@@ -6,7 +6,8 @@ second field manager of ours, `<manager>/left`, applies the live value, and then
 the second manager keeps alive until the autoscaler writes it.
 
 Suspending forces the field (the count to 0) and remembers the live value in an annotation of the same object, in the
-same write, so that no crash can lose it. Resuming hands that value over and drops both.
+same write, so that no crash can lose it. Resuming hands that value over and drops both. A value that was forced before
+the field was left to anybody is remembered nowhere; then the desired object says what it is awake.
 """
 
 from __future__ import annotations
@@ -14,18 +15,38 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from ocf.component.quiet import owns
 from ocf.objects import PREFIX, Manifest, format_path, get_field, with_field
 
-__all__ = ["BEFORE_SUSPENSION", "HandOver", "hand_over", "remembering"]
+__all__ = ["BEFORE_SUSPENSION", "Forms", "HandOver", "hand_over", "is_unremembered", "remembering"]
 
 BEFORE_SUSPENSION: Final = f"{PREFIX}/before-suspension"
 """The annotation that holds, while suspended, the live values of the fields left to others, as JSON by field path."""
 
 _ABSENT: Final = object()
 _LOCKED_METADATA: Final = ("name", "namespace", "resourceVersion")
+
+
+class Forms(NamedTuple):
+    """The desired object with all its fields, those left to others included; empty where it is not known.
+
+    Attributes:
+        awake: As it is most of the time.
+        asleep: Suspended.
+    """
+
+    awake: Manifest
+    asleep: Manifest
+
+    def value(self, live: Manifest, path: Sequence[str]) -> Any:
+        """Return the value of a field of ours; where a suspension forced it, the one it has awake."""
+        value = get_field(live, path)
+        return get_field(self.awake, path) if value == get_field(self.asleep, path, _ABSENT) else value
+
+
+_UNKNOWN: Final = Forms({}, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +64,30 @@ class HandOver:
     paths: tuple[str, ...]
 
 
-def hand_over(live: Manifest, manager: str, leaves: Collection[tuple[str, ...]]) -> HandOver | None:
+def is_unremembered(live: Manifest | None, manager: str, leaves: Collection[tuple[str, ...]]) -> bool:
+    """Tell whether we own a field that is left to others, and the object does not say what it was before.
+
+    Args:
+        live: The live object; None while there is none.
+        manager: Our field manager.
+        leaves: The fields left to others.
+    """
+    if live is None:
+        return False
+    remembered = _remembered(live)
+    return any(format_path(path) not in remembered and owns(live, manager, path) for path in leaves)
+
+
+def hand_over(
+    live: Manifest, manager: str, leaves: Collection[tuple[str, ...]], forms: Forms = _UNKNOWN
+) -> HandOver | None:
     """Plan how to let go of the fields that we still own.
 
     Args:
         live: The live object.
         manager: Our field manager.
         leaves: The fields left to others.
+        forms: The desired object, for what is unremembered.
 
     Returns:
         What has to be applied first; None where nothing of ours is left, or where the default is all that can be
@@ -62,16 +100,24 @@ def hand_over(live: Manifest, manager: str, leaves: Collection[tuple[str, ...]])
     metadata = {key: live["metadata"][key] for key in _LOCKED_METADATA if key in live["metadata"]}
     manifest: Manifest = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata}
     paths: list[str] = []
+    force = bool(remembered)
     for path in ours:
         name = format_path(path)
-        value = remembered.get(name, get_field(live, path))
+        value = remembered[name] if name in remembered else forms.value(live, path)
         if value is not None:
             manifest = with_field(manifest, path, value)
             paths.append(name)
-    return HandOver(manifest, force=bool(remembered), paths=tuple(paths)) if paths else None
+            force = force or value != get_field(live, path)
+    return HandOver(manifest, force=force, paths=tuple(paths)) if paths else None
 
 
-def remembering(wanted: Manifest, live: Manifest | None, manager: str, leaves: Collection[tuple[str, ...]]) -> Manifest:
+def remembering(
+    wanted: Manifest,
+    live: Manifest | None,
+    manager: str,
+    leaves: Collection[tuple[str, ...]],
+    forms: Forms = _UNKNOWN,
+) -> Manifest:
     """Add to a suspended object the live values of the fields that its suspension takes from others.
 
     What was remembered before stays as long as the field is ours; once somebody else has set it, its new value counts.
@@ -81,6 +127,7 @@ def remembering(wanted: Manifest, live: Manifest | None, manager: str, leaves: C
         live: The live object; None while there is none, and so nothing to remember.
         manager: Our field manager.
         leaves: The fields left to others.
+        forms: The desired object, for what is unremembered.
 
     Returns:
         The object with the annotation; the same object where the suspension takes nothing.
@@ -88,19 +135,19 @@ def remembering(wanted: Manifest, live: Manifest | None, manager: str, leaves: C
     taken = [path for path in leaves if get_field(wanted, path, _ABSENT) is not _ABSENT]
     if not taken:
         return wanted
-    values = {format_path(path): _to_remember(live, manager, path) for path in taken}
+    values = {format_path(path): _to_remember(live, manager, path, forms) for path in taken}
     annotation = json.dumps(values, sort_keys=True, separators=(",", ":"))
     return with_field(wanted, ("metadata", "annotations", BEFORE_SUSPENSION), annotation)
 
 
-def _to_remember(live: Manifest | None, manager: str, path: Sequence[str]) -> Any:
+def _to_remember(live: Manifest | None, manager: str, path: Sequence[str], forms: Forms) -> Any:
     if live is None:
         return None
+    if not owns(live, manager, path):
+        return get_field(live, path)
     name = format_path(path)
     remembered = _remembered(live)
-    if name in remembered and owns(live, manager, path):
-        return remembered[name]
-    return get_field(live, path)
+    return remembered[name] if name in remembered else forms.value(live, path)
 
 
 def _remembered(live: Manifest) -> dict[str, Any]:

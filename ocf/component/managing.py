@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import LastWrite
 from ocf.component.contention import found_undone, is_contended, is_older, next_write, written
-from ocf.component.leaving import hand_over, remembering
+from ocf.component.leaving import Forms, hand_over, is_unremembered, remembering
 from ocf.component.limits import call
 from ocf.component.options import Conflicts
 from ocf.component.ownership import field_manager, sendable
@@ -112,7 +112,8 @@ class ManagedObject:
         wanted = await self._wanted(suspended=suspended)
         try:
             if suspended:
-                return await self._settle(remembering(wanted, live, self._manager, self._leaves), live)
+                forms = await self._forms(live)
+                return await self._settle(remembering(wanted, live, self._manager, self._leaves, forms), live)
             live, handed = await self._let_go(live)
             applied = await self._settle(wanted, live)
         except OcfError as error:
@@ -147,10 +148,22 @@ class ManagedObject:
         except OcfError as error:
             raise self._failed("mutate", error) from error
 
+    async def _forms(self, live: Manifest | None) -> Forms:
+        """Render the object with the fields left to others, where only that tells what they were."""
+        if not is_unremembered(live, self._manager, self._leaves):
+            return Forms({}, {})
+        try:
+            awake = await call(self._limit, self._resource.render)
+            return Forms(awake, await call(self._limit, self._resource.render, suspended=True))
+        except OcfError:
+            # Most often for lack of data: then the live value is all that is known.
+            return Forms({}, {})
+
     async def _let_go(self, live: Manifest | None) -> tuple[Manifest | None, tuple[str, ...]]:
         """Hand over the fields left to others, where we still own them."""
         for tries_left in reversed(range(_HAND_OVER_TRIES)):
-            plan = hand_over(live, self._manager, self._leaves) if live is not None else None
+            forms = await self._forms(live)
+            plan = hand_over(live, self._manager, self._leaves, forms) if live is not None else None
             if plan is None:
                 break
             try:

@@ -70,8 +70,8 @@ def with_hpa(web: deployment.Resource, web_hpa: hpa.Resource, *, suspended: bool
     return builder.suspend(suspended).build()
 
 
-def without_hpa(web: deployment.Resource) -> Component:
-    return component.Builder("web", condition_type="WebReady").with_resource(web).build()
+def without_hpa(web: deployment.Resource, *, suspended: bool = False) -> Component:
+    return component.Builder("web", condition_type="WebReady").with_resource(web).suspend(suspended).build()
 
 
 class TestAutoscaled:
@@ -135,6 +135,21 @@ class TestAutoscaled:
         await world.reconcile(with_hpa(web, web_hpa, suspended=True))
         await world.reconcile(with_hpa(web, web_hpa))
         assert await world.replicas() == 0
+
+    @pytest.mark.parametrize("asleep_first", [True, False], ids=["while asleep", "on waking"])
+    async def test_a_count_that_was_forced_before_the_autoscaler_came_is_the_baselines(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, *, asleep_first: bool
+    ) -> None:
+        """An autoscaler leaves a target at zero alone, so a zero handed over would stay for ever."""
+        await world.reconcile(without_hpa(fixed_web))
+        before = await world.replicas()
+        await world.reconcile(without_hpa(fixed_web, suspended=True))
+        if asleep_first:
+            await world.reconcile(with_hpa(fixed_web, web_hpa, suspended=True))
+        asleep = await world.replicas()
+        await world.reconcile(with_hpa(fixed_web, web_hpa))
+        assert (asleep, await world.replicas()) == (0, before)
+        assert (await world.reconcile(with_hpa(fixed_web, web_hpa))).writes == 0
 
 
 class TestDeclared:

@@ -200,6 +200,32 @@ class TestCount:
 
         assert (asleep, await world.replicas()) == (0, 3)
 
+    async def test_born_asleep_it_wakes_up(self, world: World) -> None:
+        """An autoscaler leaves a target at zero alone, so somebody else has to wake it."""
+        await world.create(AUTOSCALED, suspended=True)
+        await world.settle()
+        asleep = await world.replicas()
+        await world.change(suspended=False)
+        await world.settle()
+
+        assert asleep == 0
+        assert await world.replicas() >= 1
+        assert (await world.conditions())["Ready"][0] == "True"
+
+    async def test_switched_while_asleep(self, world: World) -> None:
+        await world.create(PLAIN)
+        await world.settle()
+        await world.change(suspended=True)
+        await world.settle()
+        await world.change(autoscaling=SCALING)
+        await world.settle()
+        asleep = (await world.replicas(), await world.exists(HPA))
+        await world.change(suspended=False)
+        await world.settle()
+
+        assert asleep == (0, False)
+        assert (await world.replicas(), await world.exists(HPA)) == (3, True)
+
 
 class TestQuiet:
     @pytest.mark.parametrize("sample", [PLAIN, AUTOSCALED, EVERYTHING], ids=["plain", "autoscaled", "everything"])

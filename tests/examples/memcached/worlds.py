@@ -78,8 +78,9 @@ class World:
         return self.own("Memcached")
 
     async def create(self, sample: str = "", /, **spec: Any) -> Manifest:
-        """Create a cache, `my-cache`, from a sample or from a spec."""
-        manifest = load_document(sample) if sample else {**_EMPTY, "spec": spec}
+        """Create a cache, `my-cache`, from a sample, from a spec, or from both."""
+        manifest = load_document(sample) if sample else _EMPTY
+        manifest = {**manifest, "spec": {**manifest.get("spec", {}), **spec}}
         metadata = {**manifest.get("metadata", {}), "name": "my-cache", "namespace": self.namespace}
         return await self.cluster.create(admitted({**manifest, "metadata": metadata}), field_manager="user")
 
