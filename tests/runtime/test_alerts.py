@@ -14,9 +14,11 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
+from ocf.cluster.cached import InformerState
 from ocf.concepts import Attempt, Operation, Why
 from ocf.errors import ConfigError
 from ocf.runtime import PrometheusRecorder, alert_rules, dashboard
+from ocf.runtime.operator.state_metrics import StateMetrics
 
 RULES: Final = [rule for group in yaml.safe_load(alert_rules())["groups"] for rule in group["rules"]]
 PANELS: Final = dashboard()["panels"]
@@ -27,7 +29,11 @@ QUERIES: Final = [
 
 # What Prometheus knows of a target, and puts on its series.
 TARGET: Final = {"job", "namespace"}
-LANGUAGE: Final = {*("and", "or", "by"), *("sum", "max", "count", "topk"), *("increase", "rate", "time", "sort_desc")}
+LANGUAGE: Final = {
+    *("and", "or", "by"),
+    *("sum", "min", "max", "count", "topk"),
+    *("increase", "rate", "time", "sort_desc"),
+}
 WORDS: Final = {
     "operation": {operation.lower() for operation in Operation},
     "why": {str(why) for why in Why},
@@ -57,6 +63,23 @@ def read(expression: str) -> Query:
     return Query(metrics, matched, grouped)
 
 
+class _Watching:
+    """A cache that follows one kind."""
+
+    informers = (
+        InformerState(
+            api_version="v1",
+            kind="Secret",
+            namespace="",
+            synced=True,
+            objects=1,
+            resource_version="1",
+            failures=0,
+            problem="",
+        ),
+    )
+
+
 @pytest.fixture
 def exported(attempt: Callable[..., Attempt]) -> dict[str, set[str]]:
     """The labels of each metric, as a scrape sees them."""
@@ -64,6 +87,7 @@ def exported(attempt: Callable[..., Attempt]) -> dict[str, set[str]]:
     recorder.attempted(attempt())
     recorder.attempted(attempt(operation=None, why=Why.FAILED))
     recorder.observed(attempt().owner, [{"type": "Ready", "lastTransitionTime": "2026-01-01T12:00:00Z"}])
+    StateMetrics(recorder.registry, "shops").look_at(_Watching())
     families = parse(recorder.exposition().body.decode())
     return {each.name: set(each.labels) for family in families for each in family.samples}
 
@@ -105,6 +129,7 @@ class TestRules:
             "ManagedResourceNotConverging",
             "ManagedResourceApplyFailing",
             "ManagedResourceContended",
+            "OperatorWatchBroken",
             "CustomResourceNotReady",
             "CustomResourceConditionUnknown",
             "CustomResourceConditionStuck",

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, Protocol
 
 from prometheus_client.core import GaugeMetricFamily
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from ocf.cluster.cached import CachedCluster
+    from ocf.cluster.cached import InformerState
 
-__all__ = ["StateMetrics"]
+__all__ = ["StateMetrics", "Watching"]
 
 _OF_WATCH: Final = ("api_version", "kind", "namespace")
+
+
+class Watching(Protocol):
+    """A cache, as far as its watches go."""
+
+    @property
+    def informers(self) -> Sequence[InformerState]:
+        """How each watch is doing."""
+        ...
 
 
 class StateMetrics:
@@ -27,10 +36,10 @@ class StateMetrics:
 
     def __init__(self, registry: CollectorRegistry, lease: str) -> None:
         self._lease = lease
-        self._cache: CachedCluster | None = None
+        self._cache: Watching | None = None
         registry.register(self)
 
-    def look_at(self, cache: CachedCluster | None) -> None:
+    def look_at(self, cache: Watching | None) -> None:
         """Look at the cache of a term; at nothing while there is none."""
         self._cache = cache
 
