@@ -6,6 +6,7 @@ import asyncio
 import io
 import json
 import logging
+import socket
 import ssl
 import threading
 from collections.abc import AsyncIterator, Callable
@@ -299,6 +300,31 @@ async def test_certificates_are_asked_for_as_often_as_they_want(webhooks_: Webho
     given = Counting(interval=timedelta(milliseconds=1))
     async with serving(webhooks_, certificates=given, host=HOST, port=0):
         await asyncio.wait_for(asked.wait(), 10)
+
+
+def connected(url: str) -> socket.socket:
+    """Open a connection and say nothing on it any more, not even goodbye, as an API server does with those it keeps."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    host, port = url.removeprefix("https://").split(":")
+    with context.wrap_socket(socket.create_connection((host, int(port)), timeout=5), server_hostname=host) as wrapped:
+        wrapped.sendall(b"GET /readyz HTTP/1.1\r\nHost: x\r\n\r\n")
+        assert wrapped.recv(12) == b"HTTP/1.1 200"
+        silent = socket.socket(fileno=wrapped.detach())
+    silent.settimeout(5)
+    return silent
+
+
+def read_to_the_end(connection: socket.socket) -> None:
+    while connection.recv(4096):
+        pass
+
+
+async def test_connections_that_others_keep_end_with_the_server(webhooks_: Webhooks) -> None:
+    async with serving(webhooks_, certificates=Given(), host=HOST, port=0) as server:
+        connection = await asyncio.to_thread(connected, server.url)
+    with connection:
+        await asyncio.to_thread(read_to_the_end, connection)
 
 
 async def test_an_address_that_is_taken_is_told(webhooks_: Webhooks) -> None:
