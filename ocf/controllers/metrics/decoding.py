@@ -89,10 +89,10 @@ def quantity(value: Any, path: str, _problems: list[FieldProblem]) -> Any:
 
 
 def _sentence(value: Any) -> str:
-    written = value if isinstance(value, str) else ""
-    if _FORM.fullmatch(written.strip()):
+    written = value.strip() if isinstance(value, str) else ""
+    if written and _NUMBER_AND_SUFFIX.fullmatch(written):
         return "unable to parse quantity's suffix"
-    return f"quantities must match the regular expression '^{_FORM.pattern}$'"
+    return f"quantities must match the regular expression '^{_FORM}$'"
 
 
 def _quantities(value: Any, path: str, problems: list[FieldProblem]) -> Any:
@@ -101,7 +101,9 @@ def _quantities(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     return struct(**names)(value, path, problems)
 
 
-_FORM: Final = re.compile(r"([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)")
+_FORM: Final = "([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)"
+# What is looked for in fact: the expression in the sentence would let two points pass.
+_NUMBER_AND_SUFFIX: Final = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*")
 _POD: Final = "PodMetrics"
 _SERIES: Final = "ExternalMetricValue"
 _ANY: Final = CUSTOM_METRICS

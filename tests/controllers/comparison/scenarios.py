@@ -309,6 +309,10 @@ async def answers_that_are_nonsense(world: World) -> AsyncIterator[None]:
     world.use("web-1", cpu="NaN")
     yield
     world.use("web-1", cpu="50m")
+    for value in ("5mm", "1.2.3", "1e", "+", "0x10"):
+        world.see("queue", value)
+        yield
+    world.see("queue", "30")
     yield
 
 
@@ -422,8 +426,9 @@ async def a_target_of_a_kind_of_our_own(world: World) -> AsyncIterator[None]:
     yield
     await world.change_selector("")
     yield
-    await world.change_selector("app in (")
-    yield
+    for selector in ("app in (", "app!=other", "size>3", "app==web"):
+        await world.change_selector(selector)
+        yield
 
 
 @scenario

@@ -102,6 +102,7 @@ async def test_of_one_object_there_is_one_measurement() -> None:
         pytest.param(CPU, USAGE, usage(float("nan")), QUANTITIES, id="no number"),
         pytest.param(CPU, USAGE, usage(float("inf")), QUANTITIES, id="without end"),
         pytest.param(CPU, USAGE, usage("5X"), QUANTITIES, id="an unknown letter"),
+        pytest.param(CPU, USAGE, usage("1.2.3"), QUANTITIES, id="two points"),
         pytest.param(CPU, USAGE, usage("5mm"), "unable to parse quantity's suffix", id="an unknown suffix"),
         pytest.param(CPU, USAGE, usage([1]), QUANTITIES, id="a list in place of a quantity"),
         pytest.param(
