@@ -149,7 +149,9 @@ class Gate:
         wanted = reviews.patched_object(seen, response)
         if wanted is seen:
             return manifest
-        return held(convert(wanted, call.resource, review.resource), review.resource)
+        return held(
+            convert(reviews.of_its_kind(wanted, call.resource), call.resource, review.resource), review.resource
+        )
 
     async def _response(self, call: Call, review: Review) -> Mapping[str, Any] | None:
         """Ask a webhook; None where it could not be asked and that does not matter."""

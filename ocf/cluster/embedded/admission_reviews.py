@@ -12,17 +12,19 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.cluster.embedded.conversion import convert
+from ocf.cluster.embedded.failures import invalid
 from ocf.cluster.embedded.patching import PatchError, json_patch
 from ocf.cluster.embedded.reviewing import Operation, Review
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.embedded.webhooks import Call
 from ocf.cluster.protocol import Subresource
-from ocf.errors import ApiError, StatusCause, api_error
-from ocf.objects import Manifest
+from ocf.errors import ApiError, FieldProblem, StatusCause, api_error
+from ocf.objects import Manifest, get_field
 
 __all__ = [
     "denial",
     "failure",
+    "of_its_kind",
     "patched_object",
     "question",
     "refuses_dry_run",
@@ -164,6 +166,46 @@ def denial(call: Call, response: Mapping[str, Any]) -> ApiError | None:
             for cause in causes
         ],
     )
+
+
+def of_its_kind(wanted: Manifest, resource: Resource) -> Manifest:
+    """Demand that an object is still of its kind after a webhook has changed it.
+
+    Args:
+        wanted: The object as the webhook wants it.
+        resource: Its kind, in the version that the webhook saw.
+
+    Returns:
+        The object; what is built in is of its kind whether or not it says so.
+
+    Raises:
+        ApiError: If it says that it is something else, or a custom resource does not say what it is.
+    """
+    version, kind = str(wanted.get("apiVersion") or ""), str(wanted.get("kind") or "")
+    if (version, kind) == (resource.api_version, resource.kind):
+        return wanted
+    if not resource.custom:
+        if version in ("", resource.api_version) and kind in ("", resource.kind):
+            return {**wanted, "apiVersion": resource.api_version, "kind": resource.kind}
+        raise _internal(f'no kind "{kind}" is registered for version "{version}" in scheme "{_SCHEME}"')
+    if not kind:
+        raise _internal(f"Object 'Kind' is missing in '{json.dumps(wanted, separators=(',', ':'), sort_keys=True)}'")
+    if version != resource.api_version:
+        group, _, bare = version.rpartition("/")
+        it = f"{group}/{bare}, Kind={kind}"
+        text = f'{it} is unstructured and is not suitable for converting to "{resource.api_version}"'
+        raise api_error(text, code=500)
+    name = str(get_field(wanted, ("metadata", "name")) or "")
+    detail = f'Invalid value: "{kind}": must be {resource.kind}'
+    raise invalid(f"{kind}.{resource.group}", name, [FieldProblem("kind", detail)])
+
+
+_SCHEME: Final = "pkg/runtime/scheme.go:111"
+
+
+def _internal(problem: str) -> ApiError:
+    causes = [StatusCause("", problem)]
+    return api_error(f"Internal error occurred: {problem}", code=500, reason="InternalError", causes=causes)
 
 
 def patched_object(manifest: Manifest, response: Mapping[str, Any]) -> Manifest:

@@ -323,6 +323,73 @@ class TestMutation:
         assert (caught.value.code, caught.value.reason) == (500, "InternalError")
         assert text in caught.value.message
 
+    @pytest.mark.parametrize(
+        "operations",
+        [
+            pytest.param([{"op": "remove", "path": "/kind"}], id="without its kind"),
+            pytest.param([{"op": "remove", "path": "/apiVersion"}], id="without its version"),
+            pytest.param([{"op": "remove", "path": f"/{name}"} for name in ("apiVersion", "kind")], id="without both"),
+        ],
+    )
+    async def test_what_is_built_in_is_of_its_kind_all_the_same(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, operations: list[dict[str, Any]]
+    ) -> None:
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = patch(*operations)
+        stored = await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+
+        assert (stored["apiVersion"], stored["kind"]) == ("v1", "ConfigMap")
+        assert (await cluster.get(SETTINGS))["data"] == {"a": "1"}
+
+    async def test_what_is_built_in_is_of_no_other_kind(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = patch({"op": "replace", "path": "/kind", "value": "Other"})
+        with pytest.raises(ServerError) as caught:
+            await cluster.create(config_map(), field_manager="me")
+
+        told = 'no kind "Other" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'
+        assert (caught.value.code, caught.value.message) == (500, f"Internal error occurred: {told}")
+        assert [cause.message for cause in caught.value.causes] == [told]
+
+    @pytest.mark.parametrize(
+        ("operation", "code", "text"),
+        [
+            pytest.param(
+                {"op": "remove", "path": "/kind"},
+                500,
+                'Internal error occurred: Object \'Kind\' is missing in \'{"apiVersion":"example.com/v1","metadata":{',
+                id="without its kind",
+            ),
+            pytest.param(
+                {"op": "remove", "path": "/apiVersion"},
+                500,
+                '/, Kind=Shop is unstructured and is not suitable for converting to "example.com/v1"',
+                id="without its version",
+            ),
+            pytest.param(
+                {"op": "replace", "path": "/kind", "value": "Other"},
+                422,
+                'Other.example.com "corner" is invalid: kind: Invalid value: "Other": must be Shop',
+                id="of another kind",
+            ),
+        ],
+    )
+    async def test_a_custom_resource_has_to_say_what_it_is(
+        self, webhooks: Webhooks, operation: dict[str, Any], code: int, text: str
+    ) -> None:
+        kinds = [CustomKind("example.com", "v1", "Shop")]
+        cluster = EmbeddedCluster(kinds=kinds, namespaces=["shop"], admission=webhooks)
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = patch(operation)
+        shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "shop"}}
+        with pytest.raises(ApiError) as caught:
+            await cluster.create(shop, field_manager="me")
+
+        assert caught.value.code == code
+        assert caught.value.message.startswith(text)
+
 
 class TestRefusals:
     @pytest.mark.parametrize(
