@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from asyncio.subprocess import PIPE
 from collections.abc import Callable
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from typer.testing import CliRunner
-
-from ocf.cli.app import app
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import Controller
 from ocf.testing.metrics_stub import MetricsStub
@@ -54,11 +53,14 @@ def says(reason: str) -> Callable[[Manifest], bool]:
 
 
 async def explained(envtest: Envtest, *words: str) -> Any:
-    """Run the command in a thread, as the metrics are served by this one."""
+    """Run the command as a process of its own, as the metrics are served by this one."""
     line = ["explain", "web", "-n", envtest.namespace, "--kubeconfig", str(envtest.kubeconfig), "--output", "json"]
-    answer = await asyncio.to_thread(CliRunner().invoke, app, [*line, "--sync-period", "1s", *words])
-    assert answer.exit_code == 0, answer.output
-    return json.loads(answer.stdout)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from ocf.cli import main; main()", *line, "--sync-period", "1s", *words, stdout=PIPE
+    )
+    answer, _ = await process.communicate()
+    assert process.returncode == 0
+    return json.loads(answer)
 
 
 async def test_beside_the_real_controller(
