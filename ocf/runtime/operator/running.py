@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.runtime.logs import JsonFormatter
 from ocf.runtime.operator.options import Options
 from ocf.runtime.operator.process import Process
+from ocf.runtime.operator.steady import steady
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -64,11 +65,13 @@ async def running(
         6
     """
     process = Process(cluster, operators, options or Options())
+    ended = asyncio.Event()
     with _one_alone():
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(process.run(), name="operators")
+        async with steady() as start:
+            start(_until_left(process, ended), "operators")
             yield process
             process.stop()
+            await ended.wait()
 
 
 async def run(
@@ -144,6 +147,13 @@ def _one_alone() -> Iterator[None]:
         if error is group:
             raise
         raise error from error.__cause__
+
+
+async def _until_left(process: Process, ended: asyncio.Event) -> None:
+    """Run a process; the block in which it runs goes on when it was told to stop."""
+    await process.run()
+    ended.set()
+    await asyncio.get_running_loop().create_future()
 
 
 async def _stop_at(event: asyncio.Event, process: Process) -> None:

@@ -213,7 +213,9 @@ def test_a_task_that_somebody_ended_is_started_anew(play: Play) -> None:
 
 
 @pytest.mark.promise("watch-ends")
-@pytest.mark.parametrize("prefix", ["shops follows", "worker 0 of shops", "resync of shops", "watches"])
+@pytest.mark.parametrize(
+    "prefix", ["shops follows", "worker 0 of shops", "resync of shops", "watches", "operators", "terms"]
+)
 def test_the_end_of_any_other_task_ends_the_process(play: Play, prefix: str) -> None:
     """So that it is started anew, and does not live on deaf."""
 

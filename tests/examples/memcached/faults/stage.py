@@ -128,13 +128,13 @@ class Stage(World):
         wrong: What conditions were wrong, and what errors were heard by nobody.
     """
 
-    def __init__(self, *, definitions: bool = True) -> None:
+    def __init__(self) -> None:
         self.time = LoopClock()
         self.server = EmbeddedCluster(namespaces=[NAMESPACE], now=self.time.now)
         super().__init__(self.server, NAMESPACE, embedded_kubelet)
         self.ledger = crashing.World(self.server)
         self.gateway = Way(crashing.Process(self.ledger))
-        self.definitions = _DEFINITIONS if definitions else ()
+        self.definitions = _DEFINITIONS
         self.passes: list[tuple[str, float]] = []
         self.wrong: list[str] = []
 
@@ -155,7 +155,7 @@ class Stage(World):
             options: Changes of how it is run.
             changed: Changes of the operator.
         """
-        given = {"resync": None, "delays": _delays(), "components": self._components, **changed}
+        given = {"resync": None, "delays": self.delays(), "components": self._components, **changed}
         operator = replace(memcached_operator, **given)
         ways = through or self.gateway
         running_it = running(ways, operator, options=self.options(**(options or {})))
@@ -178,6 +178,9 @@ class Stage(World):
             left = {task.get_name() for task in asyncio.all_tasks() - before if not task.done()}
             assert not left, f"tasks that were left behind: {left}"
             assert not self.wrong, self.wrong
+
+    def delays(self, **changed: Any) -> Exponential:
+        return Exponential(**{"chance": lambda: 0.5, **changed})
 
     def options(self, **changed: Any) -> Options:
         given = {"listen": None, "clock": self.time, "chance": lambda: 0.5, "pace": pace()}
@@ -276,11 +279,11 @@ class Stage(World):
         raise AssertionError(f"{path} of the {kind} is not {wanted} after {within} s")
 
 
-def play(test: Callable[[Stage], Coroutine[Any, Any, None]], *, definitions: bool = True) -> None:
+def play(test: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
     """Play on a new stage, in virtual time."""
 
     async def on_stage() -> None:
-        await test(await Stage(definitions=definitions).open())
+        await test(await Stage().open())
 
     run_in_virtual_time(on_stage())
 
@@ -293,10 +296,6 @@ def now() -> float:
 def pace(**changed: Any) -> Pace:
     """Return how often the cache asks: by the loop's clock, and without chance."""
     return Pace(**{"monotonic": now, "chance": lambda: 0.0, **changed})
-
-
-def _delays() -> Exponential:
-    return Exponential(chance=lambda: 0.5)
 
 
 def _conditions(cache: Manifest) -> list[Manifest]:

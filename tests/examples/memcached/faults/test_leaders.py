@@ -1,0 +1,97 @@
+"""Row 17: the process that leads loses its lease, again and again, while there is always something to write."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any, Final
+
+from examples.memcached.operator import memcached_operator
+from examples.memcached.samples import AUTOSCALED
+from ocf.cluster import Cluster, InterceptingCluster, Request
+from ocf.errors import ServerError
+from ocf.objects import ObjectKey
+from ocf.runtime.operator import Lease, run
+from ocf.testing import LoopClock, run_in_virtual_time
+from tests.examples.memcached.faults.stage import NAMESPACE, SECOND, Ended, Stage, now, pace
+
+HANDOVERS: Final = 200
+LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", "memcached-operator", NAMESPACE)
+SKEWS: Final = (-5, 0, 5)
+LAST: Final = "memcached:1.6.999"
+
+
+class Link(InterceptingCluster):
+    """The way of one process to the cluster: slow, and cut now and then, for all requests or for the lease alone.
+
+    Attributes:
+        cut: What does not arrive: nothing, "all", or "the lease".
+        writes: How many writes arrived.
+        strays: Writes that arrived while another process held the lease.
+    """
+
+    def __init__(self, cluster: Cluster, identity: str, chance: random.Random) -> None:
+        super().__init__(cluster)
+        self._identity = identity
+        self._chance = chance
+        self.cut = ""
+        self.writes = 0
+        self.strays: list[str] = []
+
+    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        await asyncio.sleep(self._chance.uniform(0, 0.5))
+        if self.cut == "all" or (self.cut and request.kind == "Lease"):
+            raise ServerError("no answer")
+        if request.kind not in ("Lease", "Event") and not request.verb.is_read:
+            holder = await leader(self._inner)
+            self.writes += 1
+            self.strays += [f"{request} at {now()}, {holder} leads"] if holder != self._identity else []
+        return await send()
+
+
+async def leader(cluster: Cluster) -> str:
+    return str((await cluster.get(LEASE))["spec"]["holderIdentity"])
+
+
+async def led(handovers: int) -> tuple[Ended, list[Link]]:
+    """Let three processes lead in turn, whose clocks are wrong, and change the cache all the time."""
+    chance = random.Random(17)  # noqa: S311 (the same choices in every run)
+    stage, stop = await Stage().open(), asyncio.Event()
+    links = {f"process {skew:+}": Link(stage.gateway, f"process {skew:+}", chance) for skew in SKEWS}
+    async with stage.neighbours(), asyncio.TaskGroup() as tasks:
+        for skew, (identity, link) in zip(SKEWS, links.items(), strict=True):
+            lease = Lease(LEASE.name, LEASE.namespace, identity)
+            clock = LoopClock(skew=skew * SECOND)
+            options = replace(stage.options(pace=pace(silence=1e9)), clock=clock, lease=lease, chance=chance.random)
+            tasks.create_task(run(link, replace(memcached_operator, resync=None), options=options, stop=stop))
+        await asyncio.sleep(30)
+        await stage.create(AUTOSCALED)
+        for turn in range(handovers):
+            await asyncio.sleep(chance.uniform(1, 10))
+            holder = await leader(stage.server)
+            links[holder].cut = chance.choice(("all", "the lease"))
+            while await leader(stage.server) == holder:
+                await stage.change(image=f"memcached:1.6.{turn % 10}")
+                await asyncio.sleep(chance.uniform(1, 8))
+            links[holder].cut = ""
+        await stage.change(image=LAST)
+        await asyncio.sleep(60)
+        end = await stage.ended()
+        stop.set()
+    assert not stage.wrong
+    return end, [*links.values()]
+
+
+def test_row_17_who_has_lost_the_lease_writes_no_more() -> None:
+    """Two hundred hand-overs among three processes whose clocks differ by ten seconds: no write of any but the leader.
+
+    The old leader is cut off, or only cannot renew: then nothing but its own watch keeps it from writing.
+    """
+    found, links = run_in_virtual_time(led(HANDOVERS))
+    wanted, _ = run_in_virtual_time(led(0))
+    assert sum(link.writes for link in links) >= HANDOVERS
+    assert all(link.writes for link in links)
+    assert [stray for link in links for stray in link.strays] == []
+    found.assert_as(wanted, generations=False, told=False)

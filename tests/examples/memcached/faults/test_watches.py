@@ -1,0 +1,190 @@
+"""Rows 14 to 16: a watch falls silent, something in the process breaks, the server comes back from a backup."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from examples.memcached.samples import AUTOSCALED
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.errors import OcfError, ServerError
+from ocf.testing import run_in_virtual_time
+from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, Stage, now, pace, play
+
+if TYPE_CHECKING:
+    from ocf.cluster import Request
+    from ocf.runtime.operator import Process
+
+SILENCES: Final = 20
+DETECTED: Final = 70.0
+PAUSE: Final = 100.0
+
+
+async def gone_on(stage: Stage, *, silent: bool) -> Ended:
+    """Change what is wanted and delete what is there, twenty times; return where that ended."""
+    async with stage.operating():
+        await stage.create(AUTOSCALED)
+        await asyncio.sleep(PAUSE)
+        for turn in range(SILENCES):
+            if silent:
+                assert stage.gateway.silence() >= 1 + len(KINDS)
+            begun = now()
+            await stage.change(autoscaling={"enabled": True, "maxReplicas": 20 + turn})
+            await stage.remove("Service")
+            await stage.mended(HPA, "maxReplicas", 20 + turn, within=DETECTED)
+            await stage.mended("Service", "type", "ClusterIP", within=DETECTED)
+            await asyncio.sleep(PAUSE - (now() - begun))
+    return await stage.ended()
+
+
+def test_row_14_a_silent_watch_is_found_out() -> None:
+    """Twenty times no watch tells anything any more, and nobody closes it: within 70 s all is seen, and mended."""
+
+    async def run(*, silent: bool) -> Ended:
+        return await gone_on(await Stage().open(), silent=silent)
+
+    run_in_virtual_time(run(silent=True)).assert_as(run_in_virtual_time(run(silent=False)))
+
+
+def test_row_14_what_cannot_be_opened_anew_raises_the_alarm() -> None:
+    """The metric that is watched falls once the silence is found out, and rises again."""
+
+    async def test(stage: Stage) -> None:
+        async def away(_: Request) -> None:
+            raise ServerError("connection refused")
+
+        async with stage.operating() as process:
+            await stage.create(AUTOSCALED)
+            await asyncio.sleep(PAUSE)
+            assert healthy(process) == {1.0}
+            stage.gateway.silence()
+            stage.gateway.meddle = away
+            await asyncio.sleep(DETECTED + 2)
+            assert healthy(process) == {0.0}
+            stage.gateway.meddle = None
+            await asyncio.sleep(PAUSE)
+            assert healthy(process) == {1.0}
+
+    play(test)
+
+
+def healthy(process: Process) -> set[float]:
+    assert process.registry is not None
+    families = {family.name: family for family in process.registry.collect()}
+    return {sample.value for sample in families["ocf_watch_healthy"].samples}
+
+
+class _BugError(Exception):
+    """What nobody has foreseen."""
+
+
+async def meddled(stage: Stage, number: int) -> int:
+    """Let an operator live whose request of a number meets a bug; return how many there were.
+
+    It must end, or else be right in the end; what it must not is to live on deaf.
+    """
+    count = 0
+
+    async def bug(_: Request) -> None:
+        nonlocal count
+        count += 1
+        if count == number:
+            raise _BugError
+
+    stage.gateway.meddle = bug
+    with suppress(_BugError):
+        async with stage.operating(options={"pace": pace(silence=1e9)}):
+            await stage.create(AUTOSCALED)
+            await asyncio.sleep(PAUSE)
+            await stage.meddle(HPA, spec={"maxReplicas": 99})
+            await stage.remove("Service")
+            await asyncio.sleep(PAUSE)
+    return count
+
+
+def test_row_15_a_bug_at_any_request_ends_the_process_or_is_outlived() -> None:
+    """At every request and every watch of a life, one after the other: objects as without it, and one event less."""
+
+    async def run(number: int) -> tuple[Ended, int]:
+        stage = await Stage().open()
+        count = await meddled(stage, number)
+        return await stage.ended(), count
+
+    wanted, requests = run_in_virtual_time(run(0))
+    assert requests >= 20
+    for number in range(1, requests + 1):
+        found, _ = run_in_virtual_time(run(number))
+        found.assert_as(wanted, told=False)
+        assert sum(found.told.values()) >= sum(wanted.told.values()) - 1
+
+
+def test_row_15_no_task_can_die_unnoticed() -> None:
+    """Each task of the process is ended in turn: the process ends, too, or mends what happens afterwards.
+
+    Where it is a cache that died, the health is red until it is well again.
+    """
+
+    async def run(place: int) -> tuple[list[str], str]:
+        stage, names, red = await Stage().open(), list[str](), "the process has ended"
+        with suppress(OcfError):
+            async with stage.operating() as process:
+                await stage.create(AUTOSCALED)
+                await asyncio.sleep(PAUSE)
+                ours = sorted(asyncio.all_tasks() - {asyncio.current_task()}, key=lambda task: task.get_name())
+                names = [task.get_name() for task in ours]
+                ours[place].cancel()
+                await asyncio.sleep(1)
+                red = process.health.watches()
+                await stage.meddle(HPA, spec={"maxReplicas": 99})
+                await stage.mended(HPA, "maxReplicas", 10, within=PAUSE)
+                assert process.health.watches() == ""
+        return names, red
+
+    names, _ = run_in_virtual_time(run(0))
+    assert len(names) > 40
+    for place, name in enumerate(names):
+        _, red = run_in_virtual_time(run(place))
+        if name.startswith("cache of"):
+            assert red.endswith("the task was cancelled")
+        if name.startswith(("operators", "terms", "worker", "memcached-operator follows", "watches")):
+            assert red == "the process has ended"
+
+
+def test_row_16_a_server_that_comes_back_from_a_backup_is_believed() -> None:
+    """What was written since the backup is gone, and versions go back: everything is listed anew, and nothing redone.
+
+    Meanwhile the autoscaler was deleted and the image changed; neither was ever wanted by what is there now.
+    """
+
+    async def run(*, restored: bool) -> Ended:
+        stage = await Stage().open()
+        async with stage.operating(options={"events": False}):
+            await stage.create(AUTOSCALED)
+            await asyncio.sleep(PAUSE)
+            if restored:
+                await lose(stage)
+            async with stage.neighbours():
+                await asyncio.sleep(PAUSE)
+                await stage.change(image="memcached:1.6.31")
+                await asyncio.sleep(PAUSE)
+        return await stage.ended()
+
+    async def lose(stage: Stage) -> None:
+        backup, creates, deletes = backed_up(stage), stage.ledger.creates.copy(), stage.ledger.deletes.copy()
+        await stage.change(image="memcached:1.6.30", autoscaling=None, replicas=5)
+        await asyncio.sleep(PAUSE)
+        assert not await stage.exists(HPA)
+        assert int(stage.server.resource_version) > int(backup.resource_version) + 5
+        vars(stage.server).update(vars(backup))
+        stage.ledger.creates, stage.ledger.deletes = creates, deletes
+        stage.gateway.cut(ServerError("connection reset"))
+
+    run_in_virtual_time(run(restored=True)).assert_as(run_in_virtual_time(run(restored=False)))
+
+
+def backed_up(stage: Stage) -> EmbeddedCluster:
+    """Return a copy of the cluster, without those who wait for its news."""
+    waiting = stage.server._core.store._waiting
+    return copy.deepcopy(stage.server, {id(waiting): set()})
