@@ -26,7 +26,7 @@ async def record(names: Sequence[str]) -> None:
     async with staged() as stage:
         played = await stage.play(names)
     for name, rounds in played.items():
-        save(DATA / f"{name}.json", [each.tick for each in rounds])
+        save(DATA / f"{name}.json", [each.tick for each in rounds], stage.events[name])
         print(f"{name}: {len(rounds)} ticks")
 
 

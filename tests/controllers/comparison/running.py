@@ -6,7 +6,7 @@ import asyncio
 import tempfile
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +21,7 @@ from ocf.testing.envtest.starting import free_port
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.comparison.gate import CONTROLLER, Gate
 from tests.controllers.comparison.scenarios import SCENARIOS
-from tests.controllers.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, Tick
+from tests.controllers.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, Tick, Told, message_of
 from tests.controllers.comparison.world import World
 
 _SETTLED: Final = 0.4  # seconds until what was changed has reached the controller's own memory
@@ -56,6 +56,7 @@ class Stage:
     cluster: ApiServerCluster
     stub: MetricsStub
     gate: Gate
+    events: dict[str, set[Told]] = field(default_factory=dict)
 
     async def play(self, names: Iterable[str]) -> dict[str, list[Round]]:
         """Play scenarios side by side, and return their rounds by name."""
@@ -89,7 +90,15 @@ class Stage:
             told = replace(after, at=at.isoformat(), status=hpa.get("status") or {}, replicas=await _replicas(world))
             rounds[-1] = Round(told, seen)
             more = await anext(steps, "the end") != "the end"
+        await asyncio.sleep(_DONE)  # events are sent when there is time for it
+        self.events[name] = await self._told(world)
         return rounds
+
+    async def _told(self, world: World) -> set[Told]:
+        """Return what the controller has told about the autoscaler."""
+        found = (await self.cluster.list("v1", "Event", namespace=world.namespace)).items
+        about = (each for each in found if each["involvedObject"]["name"] == world.hpa_key.name)
+        return {(each["type"], each["reason"], message_of(each["message"])) for each in about}
 
     async def _next(self, world: World, number: int) -> Manifest:
         """Wait until a round has begun, and return the autoscaler that it is about."""

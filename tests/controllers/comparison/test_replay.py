@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.controllers.comparison.scenarios import DIFFERENCES, SCENARIOS
-from tests.controllers.comparison.ticks import DATA, Ours, load, replay, told_by
+from tests.controllers.comparison.ticks import DATA, Ours, load, load_events, replay, told_by
 
 FILES = sorted(DATA.glob("*.json"))
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 async def test_each_round_is_the_controllers(file: Path) -> None:
-    """Replicas, status, and each condition with status, reason and message."""
+    """Replicas, status, and each condition with status, reason and message; and in the end all events."""
     ours = Ours()
     for number, tick in enumerate(load(file)):
         made, told = await replay(tick, ours), told_by(tick)
@@ -25,6 +25,8 @@ async def test_each_round_is_the_controllers(file: Path) -> None:
             assert made != told
         else:
             assert made == told, f"round {number}"
+    if file.stem not in {name for name, _ in DIFFERENCES}:
+        assert ours.events == load_events(file)
 
 
 def test_every_scenario_is_recorded() -> None:

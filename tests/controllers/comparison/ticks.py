@@ -25,6 +25,9 @@ SETTINGS: Final = Settings(
 FLAGS: Final = {"horizontal-pod-autoscaler-downscale-stabilization": "5s"}
 GATES: Final = {"HPAScaleToZero": True}
 
+Told = tuple[str, str, str]
+"""Type, reason and message of an event."""
+
 Answers = dict[str, Any]
 """What was answered, by what was asked: `items`, or the `error` of a refusal."""
 
@@ -142,14 +145,17 @@ class Ours:
 
     Args:
         history: What it remembers.
+        events: What it has told: type, reason and message.
     """
 
     history: History = field(default_factory=History)
+    events: set[Told] = field(default_factory=set)
 
     def decide(self, seen: Observation, at: str) -> Verdict:
         """Decide a round, and remember it."""
         decision = decide(seen.snapshot, self.history, settings=SETTINGS, now=parse_time(at))
         self.history = decision.history
+        self.events |= {(event.type, event.reason, message_of(event.message)) for event in decision.events}
         return verdict_of(decision)
 
 
@@ -173,7 +179,7 @@ def _verdict(status: Mapping[str, Any], replicas: int | None, *, before: datetim
         current=status.get("currentReplicas") or 0,
         desired=status.get("desiredReplicas") or 0,
         conditions=tuple(
-            (each["type"], each["status"], each.get("reason", ""), _message(each))
+            (each["type"], each["status"], each.get("reason", ""), message_of(each.get("message", "")))
             for each in status.get("conditions") or ()
         ),
         metrics=status.get("currentMetrics") or [],
@@ -181,10 +187,9 @@ def _verdict(status: Mapping[str, Any], replicas: int | None, *, before: datetim
     )
 
 
-def _message(condition: Mapping[str, Any]) -> str:
-    """Return what a condition says, as far as it is the same each time and in our words, too."""
-    message: str = condition.get("message", "")
-    if condition.get("reason") == "AmbiguousSelector":
+def message_of(message: str) -> str:
+    """Return what a condition or an event says, as far as it is the same each time and in our words, too."""
+    if "controlled by multiple HPAs" in message:
         return message.partition("[")[0]  # the controller names them in an order of its own
     return message.partition("couldn't parse the selector string")[0]
 
@@ -220,7 +225,13 @@ def load(file: Path) -> list[Tick]:
     return [Tick(**each) for each in json.loads(file.read_text())["ticks"]]
 
 
-def save(file: Path, ticks: Sequence[Tick]) -> None:
-    """Write the ticks of a scenario."""
-    written = [json.dumps(asdict(tick), sort_keys=True) for tick in ticks]
-    file.write_text('{"ticks": [\n' + ",\n".join(written) + "\n]}\n")
+def load_events(file: Path) -> set[Told]:
+    """Read what the real controller told in a scenario."""
+    return {(kind, reason, message) for kind, reason, message in json.loads(file.read_text())["events"]}
+
+
+def save(file: Path, ticks: Sequence[Tick], events: set[Told]) -> None:
+    """Write what happened in a scenario."""
+    written = ",\n".join(json.dumps(asdict(tick), sort_keys=True) for tick in ticks)
+    told = ",\n".join(json.dumps(event) for event in sorted(events))
+    file.write_text(f'{{"events": [\n{told}\n], "ticks": [\n{written}\n]}}\n')
