@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,10 +15,11 @@ from ocf.component import FINALIZER, Component, ReconcileContext
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, unstructured
-from ocf.runtime.operator import Lease, Operator, Options, running
+from ocf.runtime.crds import Version, crd
+from ocf.runtime.operator import Lease, Operator, Options, OwnerType, running
 from ocf.runtime.rbac import Account, Privilege, lease_privileges, roles
 
-from .conftest import DEFINITION, SECOND, SHOPS, Play, Shop, Stage, key_of, shop
+from .conftest import SECOND, Play, Shop, Stage, key_of, shop
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -56,7 +58,9 @@ async def components(owner: Shop, context: ReconcileContext) -> Component:
     return web(owner)
 
 
-OPERATOR = Operator(name="shops", owner=SHOPS, components=components, reads=[("v1", "Secret")])
+# Tests share the server, and this kind is nobody else's.
+DEFINITION = crd("operator.example.com", Version("v1", Shop))
+OPERATOR = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components, reads=[("v1", "Secret")])
 EVERY_STATE = [web(Shop(metadata={"name": "any", "namespace": "any"}))]
 
 
@@ -90,7 +94,7 @@ async def test_its_privileges_are_enough(
         await admin.create(one, field_manager="admin")
     kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
     corner = shop(guide="guide")
-    corner["metadata"]["namespace"] = namespace
+    corner["apiVersion"], corner["metadata"]["namespace"] = "operator.example.com/v1", namespace
     owner = ObjectKey.of(corner)
     settings, workload = ObjectKey("v1", "ConfigMap", "settings", namespace), ObjectKey.of(corner)
     workload = ObjectKey("apps/v1", "Deployment", "web", namespace)
@@ -187,12 +191,10 @@ def test_an_owner_that_others_hold_is_left_alone_once_it_is_being_deleted(play: 
 def test_privileges_are_those_of_the_declaration() -> None:
     """Watches of what it reads, no list of what it does not cache, and the events it posts."""
     cached = OPERATOR.privileges(EVERY_STATE)
-    direct = Operator(
-        name="shops", owner=SHOPS, components=components, reads=[("v1", "Secret")], uncached=[("v1", "Secret")]
-    ).privileges(EVERY_STATE)
+    direct = replace(OPERATOR, uncached=[("v1", "Secret")]).privileges(EVERY_STATE)
     secrets = {Privilege("", "secrets", verb) for verb in ("get", "list", "watch")}
     assert secrets <= cached
     assert cached - direct == {Privilege("", "secrets", verb) for verb in ("list", "watch")}
-    assert Privilege("example.com", "shops", "watch") in cached
-    assert Privilege("example.com", "shops", "update") not in cached
+    assert Privilege("operator.example.com", "shops", "watch") in cached
+    assert Privilege("operator.example.com", "shops", "update") not in cached
     assert Privilege("events.k8s.io", "events", "create") in cached
