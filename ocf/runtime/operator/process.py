@@ -174,9 +174,13 @@ class Process:
                 return
             async with steady() as start, asyncio.TaskGroup() as tasks:
                 start(_revive(cache), "watches")
-                for each in self._controllers:
+                runs = [
                     tasks.create_task(each.run(farewell=self._options.farewell), name=each.operator.name)
+                    for each in self._controllers
+                ]
                 self._working.set()
+                # A group takes a task that was cancelled for done; this does not.
+                await asyncio.gather(*runs)
 
     def _end_term(self) -> None:
         self._controllers = ()

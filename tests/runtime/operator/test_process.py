@@ -14,7 +14,7 @@ from aiohttp import ClientSession
 from ocf.cluster.cached import Pace
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import ReconcileContext
-from ocf.errors import BuildError, LeaseLostError, ServerError
+from ocf.errors import BuildError, LeaseLostError, OcfError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease, Listen, Operator, Options, OwnerType, Process, run, running
 from ocf.testing import run_in_virtual_time
@@ -270,6 +270,20 @@ def test_several_operators_share_a_process(play: Play) -> None:
             assert [controller.operator.name for controller in process.controllers] == ["shops", "notes"]
             watches = [one.kind for one in stage.gateway.requests if one.verb == "watch"]
             assert sorted(watches) == ["ConfigMap", "Service", "Shop"]
+
+    play(test)
+
+
+def test_the_end_of_one_of_several_operators_ends_the_process(play: Play) -> None:
+    async def test(stage: Stage) -> None:
+        notes = Operator[dict[str, Any]](name="notes", owner=OwnerType("v1", "ConfigMap"), components=lambda _: ())
+        with pytest.raises(OcfError, match="ended although it must not"):  # noqa: PT012 (the block is cancelled)
+            async with running(stage.gateway, stage.operator(), notes, options=stage.options()):
+                await asyncio.sleep(5)
+                (task,) = [task for task in asyncio.all_tasks() if task.get_name() == "notes"]
+                task.cancel()
+                await asyncio.sleep(1000)
+        assert now() < 10
 
     play(test)
 
