@@ -295,6 +295,18 @@ class Shop(BaseModel):
     status: ShopStatus | None = None
 
 
+async def shop(world: World, selector: str) -> Manifest:
+    """Create an object of a kind of somebody's own with two replicas, and return a reference to it."""
+    parts = crds.Scale(selector=".status.selector")
+    await world.cluster.create(crds.crd("example.com", crds.Version("v1", Shop, scale=parts)), field_manager="admin")
+    target = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner"}
+    metadata = {"name": "corner", "namespace": NAMESPACE}
+    corner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {"replicas": 2}}
+    await world.cluster.create(corner, field_manager="user")
+    await world.change(ObjectKey.of(corner), {"status": {"replicas": 2, "selector": selector}}, status=True)
+    return target
+
+
 class TestSelectors:
     @pytest.mark.parametrize(
         ("selector", "event", "told"),
@@ -309,20 +321,11 @@ class TestSelectors:
     ) -> None:
         async def scene(world: World) -> None:
             await beside(world)
-            parts = crds.Scale(selector=".status.selector")
-            await world.cluster.create(
-                crds.crd("example.com", crds.Version("v1", Shop, scale=parts)), field_manager="admin"
-            )
-            metadata = {"name": "corner", "namespace": NAMESPACE}
-            corner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {"replicas": 2}}
-            await world.cluster.create(corner, field_manager="user")
-            status = {"status": {"replicas": 2, "selector": selector}}
-            await world.change(ObjectKey.of(corner), status, status=True)
-            target = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner"}
+            target = await shop(world, selector)
             key = await world.autoscale("corner", target=target)
             async with world.running():
                 await periods(2)
-                live = await world.cluster.get(ObjectKey.of(corner))
+                live = await world.cluster.get(ObjectKey("example.com/v1", "Shop", "corner", NAMESPACE))
                 assert await world.events(event)
                 assert live["spec"]["replicas"] == (2 if told else 5)
                 if told is not None:
@@ -387,17 +390,20 @@ class TestStatus:
 
         play(scene)
 
-    def test_one_that_is_deleted_during_its_round_leaves_nothing_behind(self, play: Play) -> None:
+    @pytest.mark.parametrize("verb", [Verb.GET, Verb.UPDATE])
+    def test_one_that_is_deleted_during_its_round_leaves_nothing_behind(self, play: Play, verb: Verb) -> None:
+        """Also where it is deleted before its selector is read, and so before that is remembered."""
+
         async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            key = await world.autoscale()
+            target = await shop(world, "app=shop")
+            key = await world.autoscale("corner", target=target)
             world.queue(50)
 
             async def delete() -> None:
                 await world.cluster.delete(key)
                 await asyncio.sleep(1)
 
-            meanwhile = faults.meanwhile(delete, verbs=[Verb.UPDATE], kind="Deployment", subresource="scale")
+            meanwhile = faults.meanwhile(delete, verbs=[verb], kind="Shop", subresource="scale")
             async with world.running(cluster=FaultyCluster(world.cluster, [meanwhile])) as process:
                 await periods(2)
                 assert process.controller is not None

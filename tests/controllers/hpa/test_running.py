@@ -11,6 +11,7 @@ import pytest
 from ocf.autoscaling.algorithm import Features, Settings
 from ocf.cluster import Subresource, Verb
 from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode
+from ocf.controllers.hpa.memory import Memory
 from ocf.objects import ObjectKey
 from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Play, World, periods
 
@@ -31,6 +32,7 @@ def test_a_round_writes_the_scale_and_then_the_status_and_tells_an_event(
         world.cluster.requests.clear()
         async with world.running(mode) as process:
             await periods()
+            assert Verb.GET not in {one.verb for one in world.cluster.requests}  # what is watched is not asked for
             assert await world.replicas() == 5
             assert await world.events() == [
                 ("web", "SuccessfulRescale", "New size: 5; reason: external metric queue(nil) above target")
@@ -265,8 +267,9 @@ class TestForgetting:
                 assert rounds is not None
                 assert (len(rounds.memory), len(rounds.selectors)) == (1, 1)
                 await world.cluster.delete(key)
-                await periods(1)
+                await asyncio.sleep(1)
                 assert (len(rounds.memory), len(rounds.selectors)) == (0, 0)
+                assert process.controller._queue.later == 0
                 assert (process.states(), process.value("num_horizontal_pod_autoscalers")) == ({}, 0)
                 world.cluster.requests.clear()
                 await periods(3)
@@ -292,6 +295,19 @@ class TestForgetting:
                 assert await world.replicas() == 2  # the old one would have held 8
 
         play(scene)
+
+    def test_one_of_the_same_name_with_another_uid_is_another_one(self) -> None:
+        memory, metadata = Memory(Settings()), {"name": "web", "namespace": NAMESPACE}
+        reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        spec = {"scaleTargetRef": reference, "maxReplicas": 3}
+        first, second = (
+            {"apiVersion": OWN[0], "kind": OWN[1], "metadata": {**metadata, "uid": uid}, "spec": spec} for uid in "ab"
+        )
+        key = ObjectKey.of(first)
+        known, is_new = memory.recall(key, first)
+        assert (is_new, memory.recall(key, first), len(memory)) == (True, (known, False), 1)
+        other, is_new = memory.recall(key, second)
+        assert (is_new, other is known, len(memory)) == (True, False, 1)
 
     def test_what_is_remembered_does_not_grow(self, play: Play) -> None:
         async def scene(world: World) -> None:

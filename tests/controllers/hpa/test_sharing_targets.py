@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from ocf.autoscaling.algorithm import Settings
+from ocf.autoscaling.algorithm import Features, History, Settings
 from ocf.cluster import Verb
 from ocf.controllers.hpa import BUILT_IN, Mode
 from ocf.objects import ObjectKey
-from tests.controllers.hpa.conftest import NAMESPACE, Play, World, periods
+from tests.controllers.hpa.conftest import NAMESPACE, Play, Process, World, periods
 
 REFUSED = ("False", "TargetClaimed")
 DEPLOYMENT = ObjectKey("apps/v1", "Deployment", "web", NAMESPACE)
@@ -46,7 +46,7 @@ class TestOwnKind:
             await world.deploy(replicas=3)
             world.queue(50)
             ours = await world.autoscale("ours", target={"name": "web"})
-            async with world.running():
+            async with world.running() as process:
                 await periods(1)
                 assert await world.replicas() == 5
                 await world.autoscale("theirs", of=BUILT_IN, target={"name": "web"})
@@ -54,6 +54,21 @@ class TestOwnKind:
                 await periods(4)
                 assert await world.replicas() == 5
                 assert (await world.conditions(ours))["ScalingActive"] == REFUSED
+                assert_unlearnt(process)
+
+        play(scene)
+
+    def test_who_is_in_no_hurry_to_look_at_others_is_not_faster_than_they_are(self, play: Play) -> None:
+        """With the gates of 1.37 the first round is made at once; the targets of others are known by then."""
+
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            world.queue(50)
+            await world.autoscale("ours", target={"name": "web"})
+            await world.autoscale("theirs", of=BUILT_IN, target={"name": "web"})
+            async with world.running(settings=Settings(features=Features.of("1.37"))) as process:
+                await asyncio.sleep(1)
+                assert (await world.replicas(), process.states()) == (3, {"refused": 1})
 
         play(scene)
 
@@ -178,8 +193,17 @@ class TestReplace:
                 world.queue(90)
                 await periods(3)
                 assert (await world.replicas(), process.states()) == (5, {"left_alone": 1})
+                assert_unlearnt(process)
 
         play(scene)
+
+
+def assert_unlearnt(process: Process) -> None:
+    """Demand that nothing is remembered of an autoscaler that is not run: it begins anew, and counts no pods."""
+    assert process.controller is not None
+    rounds = process.controller.rounds
+    assert rounds is not None
+    assert ([one.history for one in rounds.memory], len(rounds.selectors)) == ([History()], 0)
 
 
 class TestDryRun:
