@@ -60,8 +60,9 @@ class Stage:
 
     async def play(self, names: Iterable[str]) -> dict[str, list[Round]]:
         """Play scenarios side by side, and return their rounds by name."""
-        chosen = list(names)
-        return dict(zip(chosen, await asyncio.gather(*map(self._play, chosen)), strict=True))
+        async with asyncio.TaskGroup() as group:
+            playing = {name: group.create_task(self._play(name)) for name in names}
+        return {name: task.result() for name, task in playing.items()}
 
     async def _play(self, name: str) -> list[Round]:
         for _ in range(_ATTEMPTS):
