@@ -120,6 +120,9 @@ class Ended:
 class Stage(World):
     """A world in which the operator runs by itself.
 
+    Args:
+        collects: Whether there is a garbage collector, which looks at everything after each write.
+
     Attributes:
         server: The cluster itself.
         ledger: What the operator has done to it.
@@ -128,9 +131,9 @@ class Stage(World):
         wrong: What conditions were wrong, and what errors were heard by nobody.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, collects: bool = True) -> None:
         self.time = LoopClock()
-        self.server = EmbeddedCluster(namespaces=[NAMESPACE], now=self.time.now)
+        self.server = EmbeddedCluster(namespaces=[NAMESPACE], now=self.time.now, collect=collects)
         super().__init__(self.server, NAMESPACE, embedded_kubelet)
         self.ledger = crashing.World(self.server)
         self.gateway = Way(crashing.Process(self.ledger))
@@ -234,6 +237,14 @@ class Stage(World):
         metadata = {"name": name, "namespace": NAMESPACE}
         manifest = {"apiVersion": OWNER[0], "kind": OWNER[1], "metadata": metadata, "spec": spec}
         await self.server.create(admitted(manifest), field_manager="user")
+
+    async def crowd(self, size: int, **spec: Any) -> None:
+        """Create many caches, `cache-00000` and so on, which differ by name only."""
+        metadata = {"name": "any", "namespace": NAMESPACE}
+        one = admitted({"apiVersion": OWNER[0], "kind": OWNER[1], "metadata": metadata, "spec": spec})
+        for number in range(size):
+            named = {**one, "metadata": {**metadata, "name": f"cache-{number:05}"}}
+            await self.server.create(named, field_manager="user")
 
     async def edit(self, name: str, **spec: Any) -> None:
         """Change fields of the spec of any cache."""

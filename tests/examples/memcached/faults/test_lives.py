@@ -1,0 +1,192 @@
+"""Rows 24, 30, 31 and 32: namespaces that go, passes that hang, a crowd at the start, kinds that come late."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import resource
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from statistics import quantiles
+from typing import Any, Final
+
+import pytest
+
+from examples.memcached.component import memcached
+from examples.memcached.model import Memcached
+from examples.memcached.samples import AUTOSCALED, EVERYTHING
+from ocf.cluster import InterceptingCluster, Request
+from ocf.component import Component, ReconcileContext
+from ocf.errors import NotFoundError
+from ocf.objects import ObjectKey
+from ocf.testing import run_in_virtual_time
+from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, OWNER, SECOND, Ended, Stage, now, play
+
+INJECTIONS: Final = 100
+CROWD: Final = 10_000
+EDITS: Final = 100
+MEBIBYTE: Final = 2**20
+
+
+async def nothing_is_left(stage: Stage) -> None:
+    for api_version, kind in (OWNER, ("v1", "Namespace"), *((KINDS[kind], kind) for kind in KINDS)):
+        found = (await stage.server.list(api_version, kind)).items
+        assert [one for one in found if NAMESPACE in str(ObjectKey.of(one))] == []
+
+
+@pytest.mark.parametrize("operating", [True, False], ids=["while the operator runs", "while no operator runs"])
+def test_row_24_a_namespace_goes_with_all_that_is_in_it(*, operating: bool) -> None:
+    """Nothing that the operator makes, and no cache, has a finalizer or an annotation of it that would hold it."""
+
+    async def test(stage: Stage) -> None:
+        async with stage.operating():
+            await stage.certificates()
+            await stage.create(EVERYTHING)
+            await asyncio.sleep(60)
+            for kind in ("Memcached", *KINDS):
+                metadata = (await stage.get(kind))["metadata"]
+                assert "finalizers" not in metadata
+                assert "kopf" not in str(metadata)
+            if operating:
+                await gone(stage)
+                stage.gateway.requests.clear()
+                await asyncio.sleep(600)
+                assert [one for one in stage.sent() if not one.verb.is_read] == []
+        if not operating:
+            await gone(stage)
+
+    async def gone(stage: Stage) -> None:
+        await stage.server.delete(ObjectKey("v1", "Namespace", NAMESPACE))
+        await nothing_is_left(stage)
+
+    play(test)
+
+
+class Torment:
+    """Lets passes over one cache hang, fail, or be cancelled from within, so often."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+        self._chance = random.Random(30)  # noqa: S311 (the same choices in every run)
+
+    async def components(self, cache: Memcached, _: ReconcileContext) -> Component:
+        if cache.metadata.name == "tormented" and self.left:
+            self.left -= 1
+            match self._chance.randrange(4):
+                case 0:
+                    await asyncio.sleep(1e6)
+                case 1:
+                    raise ZeroDivisionError
+                case 2:
+                    raise asyncio.CancelledError
+                case _:
+                    await asyncio.create_task(asyncio.sleep(1e6))
+        return memcached(cache)
+
+
+def test_row_30_what_fails_or_hangs_in_one_pass_harms_no_other() -> None:
+    """A hundred times, in every way: each pass ends at its limit, other caches are served at once, no task is left."""
+
+    async def lived(stage: Stage, torment: Torment) -> Ended:
+        late = []
+        delays = stage.delays(cap=20 * SECOND)
+        async with stage.operating(components=torment.components, limit=30 * SECOND, delays=delays):
+            await stage.create(AUTOSCALED)
+            await stage.another("tormented", autoscaling={"enabled": True, "maxReplicas": 4})
+            for turn in range(INJECTIONS):
+                await stage.change(autoscaling={"enabled": True, "maxReplicas": 10 + turn})
+                await stage.edit("tormented", image=f"memcached:1.6.{turn}")
+                late.append(await stage.mended(HPA, "maxReplicas", 10 + turn, within=60))
+                await asyncio.sleep(60)
+            await asyncio.sleep(INJECTIONS * 60)
+            assert not torment.left
+        assert max(late) < 1
+        return await stage.ended()
+
+    async def run(times: int) -> Ended:
+        return await lived(await Stage().open(), Torment(times))
+
+    run_in_virtual_time(run(INJECTIONS)).assert_as(run_in_virtual_time(run(0)), generations=False, told=False)
+
+
+class Latency(InterceptingCluster):
+    """A cluster every request to which takes its time."""
+
+    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        del request
+        await asyncio.sleep(0.005)
+        return await send()
+
+
+def test_row_31_a_fresh_edit_overtakes_ten_thousand_caches_that_were_there_at_the_start() -> None:
+    """Every request takes 5 ms, so the crowd takes minutes; a hundred edits of caches at its end wait for a second.
+
+    The memory is that of this whole process, what it held before, and the cluster with all caches, left out.
+    """
+
+    async def test() -> None:
+        stage = await Stage(collects=False).open()
+        await stage.crowd(CROWD, autoscaling={"enabled": True, "maxReplicas": 4})
+        await asyncio.sleep(3600)
+        before = resident()
+        late = []
+        async with stage.operating(Latency(stage.gateway), {"events": False}):
+            for number in range(CROWD - 1, CROWD - 1 - EDITS, -1):
+                name = f"cache-{number:05}"
+                await stage.edit(name, image="memcached:1.6.30")
+                late.append(await applied(stage, name))
+            reached = len({name for name, _ in stage.passes})
+            assert resident() - before < 400 * MEBIBYTE
+        assert EDITS < reached < CROWD / 2
+        assert quantiles(late, n=100)[98] <= 1
+
+    run_in_virtual_time(test())
+
+
+async def applied(stage: Stage, name: str) -> float:
+    """Wait until there is a Deployment of the edited image; return how long that took."""
+    begun, key = now(), stage.own("Deployment", name)
+    while True:
+        try:
+            live = await stage.server.get(key)
+        except NotFoundError:
+            live = {}
+        if "memcached:1.6.30" in str(live.get("spec")):
+            return now() - begun
+        await asyncio.sleep(0.01)
+
+
+def resident() -> int:
+    """Return how many bytes of memory the process holds."""
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
+
+
+def test_row_32_kinds_that_come_late_are_found_without_a_restart() -> None:
+    """First the caches themselves are unknown, then their ServiceMonitors, of which a cache that wants one tells."""
+
+    async def run(*, late: bool) -> Ended:
+        stage = Stage()
+        caches, monitors = stage.definitions
+        if not late:
+            await stage.open()
+        async with stage.operating() as process:
+            if late:
+                await asyncio.sleep(1000)
+                assert process.health.owners().endswith("Memcached is not read yet")
+                assert [check() for check in process.health.live.values()] == ["", ""]
+                await stage.server.create(caches, field_manager="user")
+            await stage.certificates()
+            await stage.create(EVERYTHING)
+            await asyncio.sleep(300)
+            assert process.health.owners() == ""
+            if late:
+                told = (await stage.conditions())["Degraded"]
+                assert told[:2] == ("True", "Degraded")
+                assert "monitoring.coreos.com/v1/ServiceMonitor" in told[2]
+                assert not await stage.exists("NetworkPolicy")
+                await stage.server.create(monitors, field_manager="user")
+            await asyncio.sleep(600)
+            assert (await stage.conditions())["Degraded"][1] == "NotDegraded"
+        return await stage.ended()
+
+    run_in_virtual_time(run(late=True)).assert_as(run_in_virtual_time(run(late=False)))
