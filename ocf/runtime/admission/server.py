@@ -10,8 +10,8 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Clock, SystemClock, format_time
@@ -21,6 +21,7 @@ from ocf.runtime.admission.contexts import Front
 from ocf.runtime.admission.declaring import Step, Webhook, Webhooks
 from ocf.runtime.admission.offers import Certificates, Offer
 from ocf.runtime.admission.reviewing import refusal, review
+from ocf.runtime.admission.threads import Threads
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -56,8 +57,7 @@ class Server:
         self._certificates = certificates
         self._clock = clock
         self._offer = offer
-        self._workers = ThreadPoolExecutor(_WORKERS, "admission")
-        self._late: set[Future[Any]] = set()
+        self._threads = Threads(_WORKERS, "admission")
 
     def problem(self) -> str:
         """Say why API servers cannot have their questions answered; empty if they can. A check for `/readyz`."""
@@ -65,8 +65,8 @@ class Server:
         if not pair.is_usable(self._clock.now()):
             window = f"from {format_time(pair.not_before)} to {format_time(pair.not_after)}"
             return f"the certificate is valid {window}, and it is {format_time(self._clock.now())}"
-        if len(self._late) >= _WORKERS:
-            return f"{len(self._late)} calls of defaulters or validators do not return, and no more are made"
+        if self._threads.late >= _WORKERS:
+            return f"{self._threads.late} calls of defaulters or validators do not return, and no more are made"
         return self._offer.problem
 
     async def refresh(self) -> None:
@@ -106,13 +106,7 @@ class Server:
 
     async def _reviewed(self, webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Manifest:
         """Review in a thread: a function that takes its time, or never returns, stops nothing else."""
-        call = self._workers.submit(review, webhook, step, question)
-        try:
-            return await asyncio.wrap_future(call)
-        finally:
-            if call.running():
-                self._late.add(call)
-                call.add_done_callback(self._late.discard)
+        return await self._threads.call(partial(review, webhook, step, question))
 
     async def readiness(self, _: web.Request) -> web.Response:
         """Answer whether the webhooks can be asked."""
@@ -120,10 +114,6 @@ class Server:
 
         problem = self.problem()
         return web.Response(status=500, text=f"{problem}\n") if problem else web.Response(text="ok")
-
-    def close(self) -> None:
-        """Let go of what was started."""
-        self._workers.shutdown(wait=False, cancel_futures=True)
 
 
 @asynccontextmanager
@@ -176,7 +166,6 @@ async def serving(
         with suppress(asyncio.CancelledError):
             await refreshing
         await _close(runner)
-        server.close()
 
 
 async def _listen(runner: web.AppRunner, front: Front, host: str, port: int) -> str:
