@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.progress import track
 
 from benchmarks import (
+    caches,
     clusters,
     commands,
     controlling,
@@ -41,6 +42,7 @@ _SUITES: Final = (
     hpa.suite,
     commands.suite,
     clusters.suite,
+    caches.suite,
     operator.suite,
 )
 # What takes a smaller part where nothing is judged but that it runs.
@@ -48,6 +50,7 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     controlling.suite: controlling.small_suite,
     fleet.suite: fleet.small_suite,
     clusters.suite: clusters.small_suite,
+    caches.suite: caches.small_suite,
     operator.suite: operator.small_suite,
 }
 _ROUNDS: Final = 15
@@ -120,7 +123,7 @@ def _chosen(suites: Iterable[Suite], only: Sequence[str]) -> list[Suite]:
 
 def _with_yardsticks(suite: Suite, only: Sequence[str]) -> Suite:
     chosen = {each.name for each in suite if any(_is_called(each.name, name) for name in only)}
-    yardsticks = {each.against for each in suite if isinstance(each, Case) and each.name in chosen}
+    yardsticks = {each.against for each in suite if each.name in chosen}
     return [each for each in suite if each.name in chosen | yardsticks]
 
 
@@ -137,7 +140,7 @@ def _measured(suites: Sequence[Suite], *, rounds: int, judged: bool) -> list[Fig
         for case in cases:
             samples[case.name].append(sample(case.measure, calls[case.name]))
     return [
-        counted(each) if isinstance(each, Count) else timed(each, samples, judged=judged)
+        counted(each, suite) if isinstance(each, Count) else timed(each, samples, judged=judged)
         for suite in suites
         for each in suite
     ]

@@ -48,12 +48,18 @@ class Count:
         what: What is counted.
         value: How many there were, or what finds that out; it is asked after all times were taken.
         limit: How many are allowed; None for a figure that is only informative.
+        against: Name of the count of the same suite that the ratio is taken to.
     """
 
     name: str
     what: str
     value: int | Callable[[], int]
     limit: int | None = None
+    against: str = ""
+
+    def found(self) -> int:
+        """Return how many there were."""
+        return self.value() if callable(self.value) else self.value
 
 
 Suite = Sequence[Case | Count]
@@ -122,9 +128,15 @@ def timed(case: Case, samples: Mapping[str, Sequence[float]], *, judged: bool) -
     )
 
 
-def counted(count: Count) -> Figure:
-    """Turn a count into a row."""
-    value = count.value() if callable(count.value) else count.value
+def counted(count: Count, suite: Suite = ()) -> Figure:
+    """Turn a count into a row.
+
+    Args:
+        count: The count.
+        suite: Where the count is that its ratio is taken to.
+    """
+    value = count.found()
+    other = next((each.found() for each in suite if isinstance(each, Count) and each.name == count.against), 0)
     return Figure(
         name=count.name,
         what=count.what,
@@ -135,6 +147,6 @@ def counted(count: Count) -> Figure:
         rounds=1,
         limit=count.limit,
         holds=value <= count.limit if count.limit is not None else None,
-        against="",
-        ratio=None,
+        against=count.against if other else "",
+        ratio=value / other if other else None,
     )

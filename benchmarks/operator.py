@@ -13,8 +13,8 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache, partial
@@ -24,10 +24,10 @@ from typing import Any, Final
 from benchmarks.autoscaler import NAMESPACE
 from benchmarks.figures import Count, Suite
 from benchmarks.fleet import component_of
-from ocf.cluster import PatchType
+from benchmarks.programs import PATIENCE, Program, reaction, resident, running, until
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.cluster.embedded.http import serving, write_kubeconfig
-from ocf.objects import Manifest, ObjectKey
+from ocf.objects import Manifest
 from ocf.runtime.operator import Operator, Options, OwnerType, main
 
 __all__ = ["small_suite", "suite"]
@@ -41,7 +41,6 @@ _RESYNC: Final = 10.0
 _OFTEN: Final = 0.5
 _NEVER: Final = 1e6
 _VARIABLE: Final = "OCF_BENCHMARK_RESYNC"
-_PATIENCE: Final = 600.0
 _DEFINITION: Final[Manifest] = {
     "apiVersion": "apiextensions.k8s.io/v1",
     "kind": "CustomResourceDefinition",
@@ -97,105 +96,31 @@ async def _measured(size: int, resync: float) -> _Found:
             write_kubeconfig(server.kubeconfig(), kubeconfig)
             cluster.requests.clear()
             async with _running("ocf", kubeconfig, _NEVER) as operator:
-                await _until(lambda: bool(len(cluster.requests)))
+                await until(lambda: bool(len(cluster.requests)))
                 began = time.monotonic()
-                await _until(lambda: cluster.requests.changes >= size * (_RESOURCES + 1), every=0.1)
+                await until(lambda: cluster.requests.changes >= size * (_RESOURCES + 1), every=0.1)
                 converged, requests = time.monotonic() - began, len(cluster.requests)
-                reactions = [await _reaction(cluster, f"shop-{number % size:04}") for number in range(_EDITS)]
-                memory = _resident(operator)
+                reactions = [await reaction(cluster, f"shop-{number % size:04}", NAMESPACE) for number in range(_EDITS)]
+                memory = resident(operator)
             async with _running("ocf", kubeconfig, resync):
                 idle = await _idle(cluster, resync)
             async with _running("kopf", kubeconfig, _NEVER) as bare:
-                await asyncio.wait_for(bare.seen(size), _PATIENCE)
-                return _Found(converged, requests, idle, statistics.median(reactions), memory, _resident(bare))
+                await asyncio.wait_for(bare.seen(size), PATIENCE)
+                return _Found(converged, requests, idle, statistics.median(reactions), memory, resident(bare))
 
 
 async def _idle(cluster: EmbeddedCluster, resync: float) -> int:
     """Count the requests of a resync in which nothing happens, after some that may have something to tell."""
     cluster.requests.clear()
-    await _until(lambda: bool(len(cluster.requests)))
+    await until(lambda: bool(len(cluster.requests)))
     await asyncio.sleep(3 * resync + 2)
     before = len(cluster.requests)
     await asyncio.sleep(1.5 * resync)
     return len(cluster.requests) - before
 
 
-async def _reaction(cluster: EmbeddedCluster, name: str) -> float:
-    """Return after how many seconds an autoscaler that somebody edits is as before."""
-    key = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", name, NAMESPACE)
-    edited = await cluster.patch(
-        key, {"spec": {"maxReplicas": 99}}, patch_type=PatchType.MERGE, field_manager="kubectl"
-    )
-    began = time.perf_counter()
-    events = cluster.watch(
-        key.api_version,
-        key.kind,
-        resource_version=edited["metadata"]["resourceVersion"],
-        namespace=NAMESPACE,
-        field_selector=f"metadata.name={name}",
-    )
-    try:
-        async for event in events:
-            if event.object["spec"].get("maxReplicas") == 10:
-                break
-    finally:
-        await events.aclose()
-    return time.perf_counter() - began
-
-
-class _Program:
-    """A process under measurement.
-
-    Args:
-        process: The process; it writes a line for each owner that it sees, if it is told to.
-    """
-
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self.process = process
-
-    async def seen(self, count: int) -> None:
-        """Wait until it has seen so many owners."""
-        assert self.process.stdout is not None
-        names: set[bytes] = set()
-        while len(names) < count:
-            line = await self.process.stdout.readline()
-            if not line:
-                raise RuntimeError("the process under measurement has ended")
-            names.add(line)
-
-
-@asynccontextmanager
-async def _running(which: str, kubeconfig: Path, resync: float) -> AsyncIterator[_Program]:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "benchmarks.operator",
-        which,
-        env={**os.environ, "KUBECONFIG": str(kubeconfig), _VARIABLE: str(resync)},
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.DEVNULL,
-        cwd=Path(__file__).parents[1],
-    )
-    try:
-        yield _Program(process)
-    finally:
-        process.kill()
-        await process.communicate()
-
-
-async def _until(holds: Callable[[], bool], *, every: float = 0.01) -> None:
-    async with asyncio.timeout(_PATIENCE):
-        while not holds():  # noqa: ASYNC110 (a log of requests tells nobody)
-            await asyncio.sleep(every)
-
-
-def _resident(program: _Program) -> int:
-    """Return how many MiB of memory a process holds; 0 where the system does not say."""
-    try:
-        pages = int(Path(f"/proc/{program.process.pid}/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+def _running(which: str, kubeconfig: Path, resync: float) -> AbstractAsyncContextManager[Program]:
+    return running("benchmarks.operator", which, kubeconfig, {_VARIABLE: str(resync)})
 
 
 @contextmanager

@@ -82,6 +82,7 @@ def test_the_promised_limits_are_stated(quick: subprocess.CompletedProcess[str])
         "command.validate": 300_000_000,
         "command.thousand": 1_000_000_000,
         "cluster.start": 500_000_000,
+        "caches.idle": 0,
         "operator.idle": 0,
     }
 

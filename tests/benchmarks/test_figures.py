@@ -68,3 +68,19 @@ def test_a_count_that_has_to_be_found_out_is_asked_for_once() -> None:
 
     assert counted(Count(name="a.found", what="", value=count, limit=6)).holds is False
     assert len(asked) == 1
+
+
+def test_the_ratio_of_a_count_is_taken_to_another_of_its_suite() -> None:
+    suite = [Count(name="a.bare", what="", value=8), Count(name="a.own", what="", value=2, against="a.bare")]
+
+    assert [(figure.ratio, figure.against) for figure in (counted(one, suite) for one in suite)] == [
+        (None, ""),
+        (0.25, "a.bare"),
+    ]
+
+
+def test_a_count_that_is_compared_with_none_has_no_ratio() -> None:
+    suite = [Count(name="a.bare", what="", value=0), Count(name="a.own", what="", value=2, against="a.bare")]
+
+    assert counted(suite[1], suite).ratio is None
+    assert counted(suite[1]).ratio is None

@@ -1,0 +1,302 @@
+"""A thousand caches: the Memcached operator of the examples, and a bare one of kopf that makes the same objects.
+
+Each is a process of its own, and talks to an embedded cluster over HTTP; both clusters are alike. Every cache has all
+six objects. Timed by the wall: what a user waits for. The bare operator does what an author writes first: for each
+object it looks whether it is there, and creates or patches it. The programs are this module: `python -m
+benchmarks.caches ocf`, or `kopf`.
+
+It takes a while, so it is done when the first figure is asked for, and not where none is.
+"""
+
+import asyncio
+import json
+import os
+import sys
+import tempfile
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import cache, partial
+from pathlib import Path
+from statistics import median, quantiles
+from typing import TYPE_CHECKING, Final
+
+from benchmarks.autoscaler import NAMESPACE
+from benchmarks.figures import Count, Suite
+from benchmarks.programs import Program, reaction, resident, running, until
+from ocf.cluster import Verb
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.objects import Manifest, load_document
+
+if TYPE_CHECKING:
+    import aiohttp
+
+__all__ = ["small_suite", "suite"]
+
+_SIZE: Final = 1_000
+_SMALL: Final = 10
+_OBJECTS: Final = 6
+_EDITS: Final = 40
+# How often the operator looks at all caches, and for how long nothing is asked where all is done; seconds.
+_RESYNC: Final = 10.0
+_REST: Final = 3.0
+_OFTEN: Final = 0.5
+_NEVER: Final = 1e6
+_RESYNCING: Final = "OCF_BENCHMARK_RESYNC"
+_MEDIAN: Final = 50
+_SLOW: Final = 95
+_MOST: Final = 10
+# Requests for a cache that are more than any operator needs.
+_KEPT: Final = 100
+_API: Final = "memcached.c5c3.io/v1alpha1"
+_SPEC: Final[Manifest] = {
+    "autoscaling": {"enabled": True, "minReplicas": 2, "maxReplicas": _MOST},
+    "highAvailability": {"podDisruptionBudget": {"enabled": True, "maxUnavailable": 1}},
+    "monitoring": {"enabled": True, "serviceMonitor": {}},
+    "security": {"networkPolicy": {"enabled": True}},
+}
+_PATHS: Final = {
+    "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
+    "HorizontalPodAutoscaler": "/apis/autoscaling/v2/namespaces/{}/horizontalpodautoscalers",
+    "Service": "/api/v1/namespaces/{}/services",
+    "PodDisruptionBudget": "/apis/policy/v1/namespaces/{}/poddisruptionbudgets",
+    "ServiceMonitor": "/apis/monitoring.coreos.com/v1/namespaces/{}/servicemonitors",
+    "NetworkPolicy": "/apis/networking.k8s.io/v1/namespaces/{}/networkpolicies",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What was measured of one operator.
+
+    Args:
+        converged: Seconds from its first request to the last object.
+        requests: How many requests that took, those that follow at once included.
+        reactions: Seconds from an autoscaler that is edited to its repair.
+        memory: MiB that its process holds then.
+        again: How many requests a new process asks of a cluster in which nothing is to be done.
+    """
+
+    converged: float
+    requests: int
+    reactions: tuple[float, ...]
+    memory: int
+    again: int
+
+
+async def _measured(which: str, size: int, rest: float) -> _Found:
+    async with _served(size) as (cluster, kubeconfig):
+        async with _running(which, kubeconfig) as operator:
+            await until(lambda: bool(len(cluster.requests)))
+            began = time.monotonic()
+            await _made(cluster, size)
+            converged = time.monotonic() - began
+            await _rest(cluster, rest)
+            requests = len(cluster.requests)
+            # Each once: who undoes the same again and again is taken for an enemy, and waited for.
+            reactions = [await reaction(cluster, _name(turn), NAMESPACE) for turn in range(min(_EDITS, size))]
+            memory = resident(operator)
+        cluster.requests.clear()
+        async with _running(which, kubeconfig):
+            await until(lambda: bool(len(cluster.requests)))
+            await _rest(cluster, rest)
+            again = len(cluster.requests)
+    return _Found(converged=converged, requests=requests, reactions=tuple(reactions), memory=memory, again=again)
+
+
+async def _idle(size: int, rest: float, resync: float) -> int:
+    """Return how many requests a resync of all caches takes in which nothing is to be done."""
+    async with _served(size) as (cluster, kubeconfig):
+        async with _running("ocf", kubeconfig):
+            await _made(cluster, size)
+            await _rest(cluster, rest)
+        async with _running("ocf", kubeconfig, resync) as operator:
+            await operator.seen(size)
+            await _rest(cluster, rest)
+            before = len(cluster.requests)
+            # What it wrote until now may hold a resync that began before.
+            await operator.seen(size)
+            await operator.seen(size)
+            return len(cluster.requests) - before
+
+
+async def _made(cluster: EmbeddedCluster, size: int) -> None:
+    """Wait until all objects are there; what is written besides, status and annotations, is none of them."""
+
+    def made() -> int:
+        return sum(one.changed for one in cluster.requests.of(Verb.CREATE, Verb.APPLY))
+
+    await until(lambda: cluster.requests.changes >= size * _OBJECTS and made() >= size * _OBJECTS, every=0.1)
+
+
+async def _rest(cluster: EmbeddedCluster, seconds: float) -> None:
+    """Wait until nothing has been asked for a while."""
+    asked = -1
+    while asked != len(cluster.requests):
+        asked = len(cluster.requests)
+        await asyncio.sleep(seconds)
+
+
+@asynccontextmanager
+async def _served(size: int) -> AsyncIterator[tuple[EmbeddedCluster, Path]]:
+    """Serve a cluster with caches and nothing else in it."""
+    from examples.memcached import monitor
+    from examples.memcached.definition import definition
+
+    cluster = EmbeddedCluster(namespaces=(NAMESPACE,), collect=False)
+    for one in (definition(), monitor.DEFINITION):
+        await cluster.create(one, field_manager="benchmark")
+    for number in range(size):
+        metadata = {"name": _name(number), "namespace": NAMESPACE}
+        owner = {"apiVersion": _API, "kind": "Memcached", "metadata": metadata, "spec": _SPEC}
+        await cluster.create(owner, field_manager="benchmark")
+    async with serving(cluster) as server:
+        with tempfile.TemporaryDirectory() as folder:
+            kubeconfig = Path(folder, "kubeconfig")
+            write_kubeconfig(server.kubeconfig(), kubeconfig)
+            _write_rendered(Path(folder, "objects"))
+            cluster.requests.clear()
+            cluster.requests.limit = size * _KEPT
+            yield cluster, kubeconfig
+
+
+def _write_rendered(path: Path) -> None:
+    """Write down the objects of a cache called NAME, for who cannot make them."""
+    from examples.memcached.component import memcached
+    from examples.memcached.model import Memcached
+
+    owner = {"apiVersion": _API, "kind": "Memcached", "metadata": {"name": "NAME", "namespace": NAMESPACE}}
+    rendered = memcached(Memcached.model_validate({**owner, "spec": _SPEC})).preview()
+    path.write_text(json.dumps(rendered), encoding="utf-8")
+
+
+def _name(number: int) -> str:
+    return f"cache-{number:04}"
+
+
+def _running(which: str, kubeconfig: Path, resync: float = _NEVER) -> AbstractAsyncContextManager[Program]:
+    return running("benchmarks.caches", which, kubeconfig, {_RESYNCING: str(resync)})
+
+
+@contextmanager
+def _suite(size: int, rest: float, resync: float) -> Iterator[Suite]:
+    @cache
+    def found(which: str) -> _Found:
+        return asyncio.run(_measured(which, size, rest))
+
+    @cache
+    def idle() -> int:
+        return asyncio.run(_idle(size, rest, resync))
+
+    def both(name: str, what: str, value: Callable[[_Found], float]) -> list[Count]:
+        """Give a figure of the operator, whose ratio is taken to that of the bare one."""
+        bare = f"caches.kopf.{name}"
+        return [
+            Count(
+                name=bare,
+                what=f"{what}: a bare operator of kopf",
+                value=lambda: round(value(found("kopf"))),
+            ),
+            Count(name=f"caches.{name}", what=what, value=lambda: round(value(found("ocf"))), against=bare),
+        ]
+
+    def reacted(seen: _Found, percent: int) -> float:
+        return 1000 * (median(seen.reactions) if percent == _MEDIAN else quantiles(seen.reactions, n=100)[percent - 1])
+
+    yield [
+        *both("converge", f"ms to make 6 objects for each of {size} caches", lambda seen: seen.converged * 1000),
+        *both("requests", "requests per 100 objects", lambda seen: seen.requests * 100 / (size * _OBJECTS)),
+        *both("again", "requests of a new process that finds all as it should be", lambda seen: seen.again),
+        *both("reaction", "ms from an edited autoscaler to its repair, median", lambda seen: reacted(seen, _MEDIAN)),
+        *both(
+            "reaction95",
+            "ms of that, 95th percentile",
+            lambda seen: reacted(seen, _SLOW),
+        ),
+        *both("memory", f"MiB of the process, with {size} caches", lambda seen: seen.memory),
+        Count(name="caches.idle", what=f"requests of a resync of {size} caches", value=idle, limit=0),
+    ]
+
+
+suite = partial(_suite, _SIZE, _REST, _RESYNC)
+"""Give the counts."""
+small_suite = partial(_suite, _SMALL, _OFTEN, _OFTEN)
+"""Give them with few caches, for a run that only shows that everything works."""
+
+
+def _run_ocf() -> None:
+    from examples.memcached.component import memcached
+    from examples.memcached.model import Memcached
+    from examples.memcached.operator import memcached_operator
+    from ocf.component import Component
+    from ocf.runtime.operator import Options, main
+
+    resync = float(os.environ[_RESYNCING])
+
+    def components(owner: Memcached) -> Component:
+        if resync < _NEVER:
+            print(owner.metadata.name, flush=True)
+        return memcached(owner)
+
+    operator = replace(memcached_operator, components=components, resync=timedelta(seconds=resync))
+    main(operator, options=Options(listen=None, events=False))
+
+
+class _Bare:
+    """What a bare operator does: it looks whether an object is there, and creates or patches it."""
+
+    def __init__(self, folder: Path) -> None:
+        kubeconfig = load_document((folder / "kubeconfig").read_text(encoding="utf-8"))
+        self._server = kubeconfig["clusters"][0]["cluster"]["server"]
+        self._objects = (folder / "objects").read_text(encoding="utf-8")
+        self._session: aiohttp.ClientSession | None = None
+
+    async def make(self, name: str, uid: str) -> None:
+        """Make all objects of a cache."""
+        reference = {"apiVersion": _API, "kind": "Memcached", "name": name, "uid": uid, "controller": True}
+        for wanted in json.loads(self._objects.replace("NAME", name)):
+            wanted["metadata"]["ownerReferences"] = [reference]
+            await self._make(wanted)
+
+    async def _make(self, wanted: Manifest) -> None:
+        import aiohttp
+
+        session = self._session = self._session or aiohttp.ClientSession(self._server)
+        path = _PATHS[wanted["kind"]].format(NAMESPACE)
+        one, patch = f"{path}/{wanted['metadata']['name']}", {"Content-Type": "application/merge-patch+json"}
+        async with session.get(one) as live:
+            there = live.ok
+        sent = session.patch(one, json=wanted, headers=patch) if there else session.post(path, json=wanted)
+        async with sent as answer:
+            answer.raise_for_status()
+
+
+def _run_kopf() -> None:
+    import kopf
+
+    bare, registry = _Bare(Path(os.environ["KUBECONFIG"]).parent), kopf.OperatorRegistry()
+    kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
+
+    async def make(name: str, uid: str, **_: object) -> None:
+        await bare.make(name, uid)
+
+    for on in (kopf.on.create, kopf.on.update, kopf.on.resume):
+        on("memcached.c5c3.io", "v1alpha1", "memcacheds", registry=registry)(make)
+
+    @kopf.on.event("autoscaling", "v2", "horizontalpodautoscalers", registry=registry)
+    async def mend(name: str, body: kopf.Body, **_: object) -> None:
+        if body.spec.get("maxReplicas") != _MOST:
+            await bare.make(name, body.metadata["ownerReferences"][0]["uid"])
+
+    @kopf.on.startup(registry=registry)
+    async def configure(settings: kopf.OperatorSettings, **_: object) -> None:
+        settings.posting.enabled = False
+
+    kopf.run(registry=registry, clusterwide=True, standalone=True)
+
+
+if __name__ == "__main__":
+    {"ocf": _run_ocf, "kopf": _run_kopf}[sys.argv[1]]()

@@ -1,0 +1,107 @@
+"""Programs under measurement: processes of their own, which talk to the embedded cluster over HTTP."""
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+from ocf.cluster import PatchType
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.objects import ObjectKey
+
+__all__ = ["PATIENCE", "Program", "reaction", "resident", "running", "until"]
+
+PATIENCE: Final = 600.0
+"""Seconds after which a program has failed."""
+
+
+class Program:
+    """A process under measurement.
+
+    Args:
+        process: The process; it writes a line for each owner that it sees, if it is told to.
+    """
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self.process = process
+
+    async def seen(self, count: int) -> None:
+        """Wait until it has seen so many owners."""
+        assert self.process.stdout is not None
+        names: set[bytes] = set()
+        while len(names) < count:
+            line = await self.process.stdout.readline()
+            if not line:
+                raise RuntimeError("the process under measurement has ended")
+            names.add(line)
+
+
+@asynccontextmanager
+async def running(module: str, which: str, kubeconfig: Path, variables: Mapping[str, str]) -> AsyncIterator[Program]:
+    """Run a program for as long as the block runs.
+
+    Args:
+        module: The module that is the program, `benchmarks.operator`.
+        which: Its argument.
+        kubeconfig: How it finds the cluster.
+        variables: What else is in its environment.
+    """
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        module,
+        which,
+        env={**os.environ, "KUBECONFIG": str(kubeconfig), **variables},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        cwd=Path(__file__).parents[1],
+    )
+    try:
+        yield Program(process)
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+async def until(holds: Callable[[], bool], *, every: float = 0.01) -> None:
+    """Wait until something holds; `every` so many seconds it is asked."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():  # noqa: ASYNC110 (a log of requests tells nobody)
+            await asyncio.sleep(every)
+
+
+def resident(program: Program) -> int:
+    """Return how many MiB of memory a process holds; 0 where the system does not say."""
+    try:
+        pages = int(Path(f"/proc/{program.process.pid}/statm").read_text(encoding="ascii").split()[1])
+    except OSError:
+        return 0
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+async def reaction(cluster: EmbeddedCluster, name: str, namespace: str) -> float:
+    """Return after how many seconds an autoscaler that somebody edits is as before: with `maxReplicas` of 10."""
+    key = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", name, namespace)
+    edited = await cluster.patch(
+        key, {"spec": {"maxReplicas": 99}}, patch_type=PatchType.MERGE, field_manager="kubectl"
+    )
+    began = time.perf_counter()
+    events = cluster.watch(
+        key.api_version,
+        key.kind,
+        resource_version=edited["metadata"]["resourceVersion"],
+        namespace=namespace,
+        field_selector=f"metadata.name={name}",
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            async for event in events:
+                if event.object["spec"].get("maxReplicas") == 10:
+                    break
+    finally:
+        await events.aclose()
+    return time.perf_counter() - began
