@@ -12,6 +12,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from kubernetes.aio import config
 from kubernetes.aio.client import ApiClient, Configuration
@@ -88,12 +90,20 @@ async def open_client(
         _enter_pod(settings)
     else:
         await _enter(settings, paths or _DEFAULT, context)
+    # A session that trusts the environment asks it for a proxy at every request, each time in another thread.
+    settings.client_session_kwargs = {"trust_env": _is_proxied(settings.host)}
     try:
         client = ApiClient(settings)
     except (OSError, ValueError) as error:
         raise ConfigError(f"the certificates for {settings.host} cannot be used: {error}") from error
     client.user_agent = f"ocf/{ocf.__version__}"
     return client
+
+
+def _is_proxied(url: str) -> bool:
+    """Tell whether the environment names a proxy for an address."""
+    address = urlsplit(url)
+    return address.scheme in getproxies() and not proxy_bypass(address.hostname or "")
 
 
 def _enter_pod(settings: Configuration) -> None:

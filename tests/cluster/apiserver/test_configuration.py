@@ -252,3 +252,27 @@ class TestRefresh:
         await refresh(Configuration())
 
         assert loader.count == 2
+
+
+@pytest.mark.parametrize(
+    ("proxies", "asked"),
+    [
+        pytest.param({}, False, id="no proxy"),
+        pytest.param({"https_proxy": "http://proxy:3128"}, True, id="a proxy"),
+        pytest.param({"https_proxy": "http://proxy:3128", "no_proxy": "example.com"}, False, id="not for this one"),
+        pytest.param({"http_proxy": "http://proxy:3128"}, False, id="a proxy of another scheme"),
+    ],
+)
+async def test_the_environment_is_asked_for_a_proxy_only_where_it_names_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str], *, asked: bool
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in proxies.items():
+        monkeypatch.setenv(name, value)
+    client = await open_client(_write(tmp_path / "c", "https://example.com:6443", {"token": "abc"}))
+    async with client:
+        session = client.rest_client._create_pool_manager()
+        assert session.trust_env is asked
+        await session.close()
