@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager, nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
@@ -62,6 +63,7 @@ class Counting(InterceptingCluster):
             yield event
 
 
+@pytest.mark.promise("events", runs="each of 16 events lost, and each pair of them")
 def test_row_4_what_one_lost_event_or_two_told_is_made_up_for() -> None:
     """Each single event of a life, and each pair, lost: by the next event, or by the next list."""
     wanted, events = end_without()
@@ -164,6 +166,7 @@ def undisturbed_way(acts: int) -> list[Ended]:
     return run_in_virtual_time(run())
 
 
+@pytest.mark.promise("events", runs="a thousand random schedules")
 @settings(max_examples=20, deadline=None, phases=[Phase.generate])
 @given(st.integers(0, 2**64))
 def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> None:
@@ -181,6 +184,7 @@ def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> 
     run_in_virtual_time(run())
 
 
+@pytest.mark.promise("cache-lost-events", runs="a hundred compactions while everything changes")
 def test_row_13_versions_that_are_forgotten_are_listed_anew() -> None:
     """A hundred compactions while everything changes: no object is missed, and none made or told of twice.
 

@@ -8,6 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any, Final
 
+import pytest
+
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, InterceptingCluster, Request
@@ -84,6 +86,10 @@ async def led(handovers: int) -> tuple[Ended, list[Link]]:
     return end, [*links.values()]
 
 
+@pytest.mark.promise(
+    "one-leader",
+    runs="200 hand-overs of the Memcached operator, which always has something to write",
+)
 def test_row_17_who_has_lost_the_lease_writes_no_more() -> None:
     """Two hundred hand-overs among three processes whose clocks differ by ten seconds: no write of any but the leader.
 

@@ -34,6 +34,7 @@ async def nothing_is_left(stage: Stage) -> None:
         assert [one for one in found if NAMESPACE in str(ObjectKey.of(one))] == []
 
 
+@pytest.mark.promise("owner-gone", runs="a namespace goes with an operator at work, and without")
 @pytest.mark.parametrize("operating", [True, False], ids=["while the operator runs", "while no operator runs"])
 def test_row_24_a_namespace_goes_with_all_that_is_in_it(*, operating: bool) -> None:
     """Nothing that the operator makes, and no cache, has a finalizer or an annotation of it that would hold it."""
@@ -84,6 +85,7 @@ class Torment:
         return memcached(cache)
 
 
+@pytest.mark.promise("hangs", runs="a hundred passes that hang, fail, or are cancelled")
 def test_row_30_what_fails_or_hangs_in_one_pass_harms_no_other() -> None:
     """A hundred times, in every way: each pass ends at its limit, other caches are served at once, no task is left."""
 
@@ -118,6 +120,7 @@ class Latency(InterceptingCluster):
         return await send()
 
 
+@pytest.mark.promise("overtakes", runs="ten thousand caches at the start, a hundred edits")
 def test_row_31_a_fresh_edit_overtakes_ten_thousand_caches_that_were_there_at_the_start() -> None:
     """Every request takes 5 ms, so the crowd takes minutes; a hundred edits of caches at its end wait for a second.
 
@@ -161,6 +164,7 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * resource.getpagesize()
 
 
+@pytest.mark.promise("late-kinds")
 def test_row_32_kinds_that_come_late_are_found_without_a_restart() -> None:
     """First the caches themselves are unknown, then their ServiceMonitors, of which a cache that wants one tells."""
 

@@ -98,6 +98,7 @@ def asked(write: Request) -> str:
     return f"{write.verb} {write.kind}"
 
 
+@pytest.mark.promise("crash", runs="the Memcached operator at each write of three scenarios: 36 crashes")
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_row_2_the_next_process_finishes_what_a_crash_left(scenario: str) -> None:
     """Before and after every write of three scenarios: same objects, creates and deletes; ten resyncs write nothing."""
@@ -114,6 +115,7 @@ def test_row_2_a_write_that_fails_or_whose_answer_is_lost_is_made_up_for(scenari
     report.assert_same()
 
 
+@pytest.mark.promise("crash-status", runs="the Memcached operator at each status write: 6 crashes")
 @pytest.mark.parametrize("nth", [1, 2])
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_row_3_conditions_are_right_after_a_crash_before_they_were_stored(scenario: str, nth: int) -> None:

@@ -28,6 +28,7 @@ OUTAGE: Final = 1_800.0
 NAMES: Final = tuple(f"cache-{number}" for number in range(10))
 
 
+@pytest.mark.promise("retry-after", runs="a thousand refusals of twenty caches")
 def test_row_10_a_server_that_asks_for_time_gets_it_and_others_go_on() -> None:
     """A thousand refusals with Retry-After: none is tried again early, and nobody else waits for a second.
 
@@ -133,6 +134,7 @@ async def changed(failure: str = "") -> Ended:
         return await stage.ended()
 
 
+@pytest.mark.promise("outage", runs="half an hour of 500, 502, 503, 504 or silence")
 @pytest.mark.parametrize("failure", FAILURES)
 def test_row_11_an_outage_costs_few_requests_and_ends_soon_after(failure: str) -> None:
     """Half an hour in which every request fails, watches included, while ten caches were changed.

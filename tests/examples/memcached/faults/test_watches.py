@@ -7,6 +7,8 @@ import copy
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
+import pytest
+
 from examples.memcached.samples import AUTOSCALED
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.errors import OcfError, ServerError
@@ -39,6 +41,7 @@ async def gone_on(stage: Stage, *, silent: bool) -> Ended:
     return await stage.ended()
 
 
+@pytest.mark.promise("not-deaf", runs="twenty silences of all watches")
 def test_row_14_a_silent_watch_is_found_out() -> None:
     """Twenty times no watch tells anything any more, and nobody closes it: within 70 s all is seen, and mended."""
 
@@ -104,6 +107,7 @@ async def meddled(stage: Stage, number: int) -> int:
     return count
 
 
+@pytest.mark.promise("not-deaf", runs="a bug at each request of a life")
 def test_row_15_a_bug_at_any_request_ends_the_process_or_is_outlived() -> None:
     """At every request and every watch of a life, one after the other: objects as without it, and one event less."""
 
@@ -120,6 +124,7 @@ def test_row_15_a_bug_at_any_request_ends_the_process_or_is_outlived() -> None:
         assert sum(found.told.values()) >= sum(wanted.told.values()) - 1
 
 
+@pytest.mark.promise("not-deaf", runs="each of its tasks is ended")
 def test_row_15_no_task_can_die_unnoticed() -> None:
     """Each task of the process is ended in turn: the process ends, too, or mends what happens afterwards.
 
@@ -152,6 +157,7 @@ def test_row_15_no_task_can_die_unnoticed() -> None:
             assert red == "the process has ended"
 
 
+@pytest.mark.promise("restored")
 def test_row_16_a_server_that_comes_back_from_a_backup_is_believed() -> None:
     """What was written since the backup is gone, and versions go back: everything is listed anew, and nothing redone.
 
