@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
 __all__ = ["admitting"]
 
 _HOST: Final = "127.0.0.1"
-_MANAGER: Final = "ocf-testing"
 
 
 @asynccontextmanager
@@ -30,28 +29,13 @@ async def admitting(
 
     Yields:
         Where they are served; empty if there are none.
-
-    Raises:
-        AlreadyExistsError: If there are configurations of that name.
     """
     if not webhooks:
         yield ""
         return
-    from ocf.errors import ApiError
-    from ocf.objects import ObjectKey
-    from ocf.runtime.admission import SecretCertificates, Url, Webhooks, configurations, serving
+    from ocf.runtime.admission import Url, Webhooks
+    from ocf.runtime.operator import Admission
 
-    declared = Webhooks(name, webhooks)
-    certificates = SecretCertificates(cluster, declared, Url(f"https://{_HOST}"), namespace=namespace)
-    async with serving(declared, certificates=certificates, host=_HOST, port=0) as server:
-        written = configurations(declared, Url(server.url))
-        try:
-            for manifest in written:
-                await cluster.create(manifest, field_manager=_MANAGER)
-            await server.refresh()  # writes into the configurations whom to trust
-            yield server.url
-        finally:
-            # Nobody answers from now on, so nobody is to be asked.
-            for manifest in written:
-                with suppress(ApiError):  # the API server may be gone already, and they with it
-                    await cluster.delete(ObjectKey.of(manifest))
+    local = Admission(address=Url(f"https://{_HOST}"), namespace=namespace, host=_HOST, port=0, register=True)
+    async with local.serving(cluster, Webhooks(name, webhooks)) as server:
+        yield server.url

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from functools import partial
@@ -25,14 +25,11 @@ from ocf.runtime.admission.offers import Offer
 from ocf.runtime.admission.pairs import Pair, authorities
 from ocf.runtime.admission.rotating import Kept, Policy, Renewal, Trust, offered, plan
 from ocf.runtime.rbac import Privilege
+from ocf.runtime.rbac.plurals import named
 
-__all__ = ["SecretCertificates"]
+__all__ = ["SecretCertificates", "certificate_privileges"]
 
 _MOST_TRIES: Final = 5
-_PLURALS: Final = {
-    "MutatingWebhookConfiguration": "mutatingwebhookconfigurations",
-    "ValidatingWebhookConfiguration": "validatingwebhookconfigurations",
-}
 
 
 class SecretCertificates:
@@ -73,11 +70,8 @@ class SecretCertificates:
         renewal: Renewal | None = None,
     ) -> None:
         self._cluster = cluster
-        self._key = ObjectKey("v1", "Secret", secret or f"{webhooks.name}-webhook-certificates", namespace)
-        self._entries = {
-            _configuration_key(manifest): [entry["name"] for entry in manifest["webhooks"]]
-            for manifest in configurations(webhooks, address)
-        }
+        self._key = _secret_key(webhooks, namespace, secret)
+        self._entries = _entries(webhooks, address)
         self._clock = clock or SystemClock()
         self._renewal = renewal or Renewal()
         self._policy = Policy((address.host,), self._renewal.lifetime)
@@ -93,13 +87,7 @@ class SecretCertificates:
     @property
     def privileges(self) -> frozenset[Privilege]:
         """What it takes to keep them, for `ocf.runtime.rbac.roles`."""
-        one = partial(Privilege, "", "secrets", namespace=self._key.namespace)
-        secret = {one("create"), one("get", name=self._key.name), one("update", name=self._key.name)}
-        return frozenset(secret).union(
-            Privilege("admissionregistration.k8s.io", _PLURALS[key.kind], verb, key.name, namespaced=False)
-            for key in self._entries
-            for verb in ("get", "patch")
-        )
+        return _privileges(self._key, self._entries)
 
     async def refresh(self) -> Offer:
         """Renew what is due, have it trusted, and return what to show.
@@ -172,6 +160,41 @@ class SecretCertificates:
             return ""
         names = " and ".join(f"{key.kind} {key.name}" for key in self._entries)
         return f"the caBundle of {names} does not hold the certificate's authority"
+
+
+def certificate_privileges(
+    webhooks: Webhooks, address: Service | Url, *, namespace: str, secret: str = ""
+) -> frozenset[Privilege]:
+    """Return what it takes to keep certificates in a Secret.
+
+    Args:
+        webhooks: Whose configurations.
+        address: Where the server is for API servers.
+        namespace: Where the Secret is.
+        secret: As of `SecretCertificates`.
+    """
+    return _privileges(_secret_key(webhooks, namespace, secret), _entries(webhooks, address))
+
+
+def _secret_key(webhooks: Webhooks, namespace: str, secret: str) -> ObjectKey:
+    return ObjectKey("v1", "Secret", secret or f"{webhooks.name}-webhook-certificates", namespace)
+
+
+def _entries(webhooks: Webhooks, address: Service | Url) -> dict[ObjectKey, list[str]]:
+    """Return the names of the entries of each configuration."""
+    found = configurations(webhooks, address)
+    return {_configuration_key(manifest): [entry["name"] for entry in manifest["webhooks"]] for manifest in found}
+
+
+def _privileges(key: ObjectKey, configured: Iterable[ObjectKey]) -> frozenset[Privilege]:
+    ours = partial(Privilege, "", "secrets", namespace=key.namespace)
+    secret = {ours("create"), ours("get", name=key.name), ours("update", name=key.name)}
+    resources = ((named(found.api_version, found.kind, ()), found.name) for found in configured)
+    return frozenset(secret).union(
+        Privilege(one.group, one.plural, verb, name, one.namespaced)
+        for one, name in resources
+        for verb in ("get", "patch")
+    )
 
 
 def _configuration_key(manifest: Manifest) -> ObjectKey:

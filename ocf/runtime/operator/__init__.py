@@ -4,6 +4,7 @@ The parts: `declaring` says what an operator is; `sights` know what is news; `co
 passes of keys; `passing` is one pass; `process` runs operators with all that a process needs besides.
 """
 
+from ocf.runtime.operator.admission import Admission
 from ocf.runtime.operator.declaring import Kind, Operator, Outcome, OwnerType, Watch
 from ocf.runtime.operator.options import Lease, Listen, Options
 from ocf.runtime.operator.passing import pass_over
@@ -11,6 +12,7 @@ from ocf.runtime.operator.process import Process
 from ocf.runtime.operator.running import main, run, running
 
 __all__ = [
+    "Admission",
     "Kind",
     "Lease",
     "Listen",

@@ -35,6 +35,8 @@ class Health:
         self._cache: CachedCluster | None = None
         self._controllers: Sequence[Controller] = ()
         self._since: timedelta | None = None
+        self.webhooks: Check | None = None
+        """Says why webhooks cannot be asked; None where none are served."""
 
     def look_at(self, cache: CachedCluster | None, controllers: Sequence[Controller] = ()) -> None:
         """Look at the parts of a term; at nothing while there is none."""
@@ -48,7 +50,8 @@ class Health:
     @property
     def ready(self) -> Checks:
         """What `/readyz` asks."""
-        return {"passes": self.passes, "owners": self.owners, "watches": self.watches}
+        own = {"passes": self.passes, "owners": self.owners, "watches": self.watches}
+        return own if self.webhooks is None else {**own, "webhooks": self.webhooks}
 
     def passes(self) -> str:
         """Name the passes that go on after they were cancelled."""

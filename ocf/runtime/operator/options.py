@@ -6,15 +6,19 @@ import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Clock, SystemClock
 from ocf.runtime.leader import Timing
+from ocf.runtime.rbac.privileges import lease_privileges
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from ocf.cluster.cached import Pace
+    from ocf.runtime.operator.admission import Admission
+    from ocf.runtime.operator.declaring import Operator
+    from ocf.runtime.rbac import Privilege
 
 __all__ = ["Lease", "Listen", "Options"]
 
@@ -62,6 +66,7 @@ class Options:
         namespaces: Where the operators work; empty for everywhere.
         lease: What a leader holds; None works without an election.
         listen: Where probes are served, and metrics; None serves nothing.
+        admission: How the operators' webhooks are served; None leaves them to somebody else.
         metrics: Whether anything is counted.
         metrics_prefix: What the name of the condition metric starts with.
         registry: Where metrics are registered; None makes one.
@@ -77,6 +82,7 @@ class Options:
     namespaces: Sequence[str] = ()
     lease: Lease | None = None
     listen: Listen | None = Listen()
+    admission: Admission | None = None
     metrics: bool = True
     metrics_prefix: str = "ocf"
     registry: CollectorRegistry | None = None
@@ -87,3 +93,16 @@ class Options:
     pace: Pace | None = None
     clock: Clock = field(default_factory=SystemClock)
     chance: Callable[[], float] = random.random
+
+    def privileges(self, *operators: Operator[Any]) -> frozenset[Privilege]:
+        """Return what a process needs of the cluster besides what its operators need: a lease, and certificates.
+
+        Args:
+            operators: The operators of the process.
+        """
+        needed: frozenset[Privilege] = frozenset()
+        if self.lease is not None:
+            needed |= lease_privileges(self.lease.name, self.lease.namespace)
+        if self.admission is not None:
+            needed |= self.admission.privileges(*operators)
+        return needed

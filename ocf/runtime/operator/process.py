@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from ocf.cluster import Cluster, WatchEvent
+    from ocf.runtime.admission import Server
     from ocf.runtime.operator.declaring import Operator
 
 __all__ = ["Process"]
@@ -52,10 +53,11 @@ class Process:
         options: How they are run.
 
     Raises:
-        BuildError: If there is no operator, or two have the same name.
+        BuildError: If there is no operator, two have the same name, or two have webhooks for the same kind.
 
     Attributes:
         health: What the probes ask.
+        webhooks: The server of the webhooks; None before they are served, and where they are not.
         endpoints: Where probes and metrics are; None before they are served, and where they are not.
     """
 
@@ -66,12 +68,14 @@ class Process:
         self._cluster = cluster
         self._operators = tuple(operators)
         self._options = options
+        self._admitted = options.admission.webhooks(operators) if options.admission is not None else None
         self._counts = _Counts(options) if options.metrics else None
         self._controllers: tuple[Controller, ...] = ()
         self._stop = asyncio.Event()
         self._working = asyncio.Event()
         self.health: Final = Health(options.clock, options.patience)
         self.endpoints: Endpoints | None = None
+        self.webhooks: Server | None = None
 
     @property
     def controllers(self) -> tuple[Controller, ...]:
@@ -112,10 +116,12 @@ class Process:
 
         Raises:
             ExceptionGroup: With what ended it.
-            ConfigError: If the endpoints cannot be served, or a kind has more objects than may be held.
+            ConfigError: If endpoints or webhooks cannot be served, or a kind has more objects than may be held.
+            ApiError: If the certificate of the webhooks cannot be had from the cluster.
             asyncio.CancelledError: If cancelled; passes are, too.
         """
         async with AsyncExitStack() as stack:
+            await self._admit(stack)
             listen = self._options.listen
             if listen is not None:
                 health, registry = self.health, self.registry
@@ -124,6 +130,18 @@ class Process:
                 )
                 self.endpoints = await stack.enter_async_context(served)
             await self._until_stopped()
+
+    async def _admit(self, stack: AsyncExitStack) -> None:
+        """Serve the webhooks; every process does, also one that does not lead."""
+        admission = self._options.admission
+        if admission is None:
+            for operator in self._operators:
+                if operator.webhooks:
+                    _log.info("the webhooks of %s are not served here: there is no `admission`", operator.name)
+        elif self._admitted is not None:
+            served = admission.serving(self._cluster, self._admitted, clock=self._options.clock)
+            self.webhooks = await stack.enter_async_context(served)
+            self.health.webhooks = self.webhooks.problem
 
     async def _until_stopped(self) -> None:
         terms = asyncio.create_task(self._terms(), name="terms")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +12,13 @@ import pytest
 from ocf import component
 from ocf.cluster import PatchType
 from ocf.component import FINALIZER, Component, ReconcileContext
-from ocf.errors import NotFoundError
+from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, unstructured
+from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
 from ocf.runtime.crds import Version, crd
-from ocf.runtime.operator import Lease, Operator, Options, OwnerType, running
-from ocf.runtime.rbac import Account, Privilege, lease_privileges, roles
+from ocf.runtime.operator import Admission, Lease, Operator, Options, OwnerType, running
+from ocf.runtime.rbac import Account, Privilege, roles
 
 from .conftest import SECOND, Play, Shop, Stage, key_of, shop
 
@@ -60,7 +61,20 @@ async def components(owner: Shop, context: ReconcileContext) -> Component:
 
 # Tests share the server, and this kind is nobody else's.
 DEFINITION = crd("operator.example.com", Version("v1", Shop))
-OPERATOR = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components, reads=[("v1", "Secret")])
+
+
+def judge(new: Shop, _old: Shop | None, _operation: Operation) -> Iterator[FieldError]:
+    if new.spec.motto == "loud":
+        yield invalid("spec.motto", new.spec.motto, "is no motto")
+
+
+OPERATOR = Operator(
+    name="shops",
+    owner=OwnerType.of(DEFINITION, Shop),
+    components=components,
+    reads=[("v1", "Secret")],
+    webhooks=[Webhook.of(DEFINITION, Shop, validators=[judge])],
+)
 EVERY_STATE = [web(Shop(metadata={"name": "any", "namespace": "any"}))]
 
 
@@ -86,10 +100,13 @@ async def test_its_privileges_are_enough(
     envtest_cluster: ApiServerCluster,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """To make, to repair, to follow a Secret, to lead, to post events, and to clean up."""
+    """To make, to repair, to follow a Secret, to lead, to post events, to admit, and to clean up."""
     namespace, admin = envtest.namespace, envtest_cluster
     await admin.apply(DEFINITION, field_manager="admin")
-    granted = OPERATOR.privileges(EVERY_STATE) | lease_privileges("shops", namespace)
+    local = Url("https://127.0.0.1")
+    admission = Admission(address=local, namespace=namespace, name=namespace, host="127.0.0.1", port=0, register=True)
+    options = Options(listen=None, lease=Lease("shops", namespace), admission=admission)
+    granted = OPERATOR.privileges(EVERY_STATE) | options.privileges(OPERATOR)
     for one in roles(granted, name=f"shops-{namespace}", account=Account("shops", namespace)):
         await admin.create(one, field_manager="admin")
     kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
@@ -106,7 +123,15 @@ async def test_its_privileges_are_enough(
     async def is_there() -> bool:
         return not await is_gone(admin, workload)
 
-    options = Options(listen=None, lease=Lease("shops", namespace))
+    async def refuses() -> bool:
+        try:
+            await admin.patch(
+                owner, {"spec": {"motto": "loud"}}, patch_type=PatchType.MERGE, field_manager="admin", dry_run=True
+            )
+        except InvalidError as error:
+            return "is no motto" in str(error)
+        return False
+
     async with (
         await envtest_plane.cluster(kubeconfig) as cluster,
         running(cluster, OPERATOR, options=options) as process,
@@ -131,12 +156,16 @@ async def test_its_privileges_are_enough(
         live = (await admin.get(owner))["status"]["conditions"][0]
         assert (live["type"], live["reason"]) == ("WebReady", "Creating")
         assert process.health.watches() == process.health.owners() == ""
+        await until(refuses)
+        assert process.health.ready["webhooks"]() == ""
         await admin.delete(owner)
 
         async def cleaned() -> bool:
             return await is_gone(admin, owner) and await is_gone(admin, priority)
 
         await until(cleaned)
+    left = await admin.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")
+    assert namespace not in {one["metadata"]["name"] for one in left.items}
     assert "forbidden" not in caplog.text.lower()
 
 
