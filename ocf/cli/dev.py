@@ -24,6 +24,8 @@ __all__ = ["dev"]
 
 _MANAGER: Final = "ocf-dev"
 _HOST: Final = "127.0.0.1"
+_OUT_OF_THE_WAY: Final = "kube-system"
+"""Where the certificate of the webhooks is kept."""
 _RULES: Final = "x-kubernetes-validations"
 
 
@@ -123,15 +125,17 @@ def _left(value: Any) -> Any:
 async def _working(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Process]:
     """Have the operator work through the API as any client, with all that it needs."""
     from ocf.cluster.apiserver import ApiServerCluster
-    from ocf.runtime.operator import Listen, Options, running
-    from ocf.testing import admitting, playing_rollouts
+    from ocf.runtime.admission import Url
+    from ocf.runtime.operator import Admission, Listen, Options, running
+    from ocf.testing import playing_rollouts
 
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
-        await stack.enter_async_context(admitting(cluster, operator.name, operator.webhooks))
         if rollouts:
             await stack.enter_async_context(playing_rollouts(cluster))
-        options = Options(listen=Listen(port=0, host=_HOST))
+        address = Url(f"https://{_HOST}")
+        admission = Admission(address=address, namespace=_OUT_OF_THE_WAY, host=_HOST, port=0, register=True)
+        options = Options(listen=Listen(port=0, host=_HOST), admission=admission)
         process = await stack.enter_async_context(running(cluster, operator, options=options))
         await process.working()
         yield process

@@ -20,7 +20,6 @@ from ocf.runtime.rbac.privileges import Privilege
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.concepts import Clock
     from ocf.objects import Manifest
     from ocf.runtime.admission import Certificates, Webhooks
     from ocf.runtime.operator.declaring import Operator
@@ -119,23 +118,20 @@ class Admission:
         return frozenset(needed)
 
     @asynccontextmanager
-    async def serving(
-        self, cluster: Cluster, webhooks: Webhooks, *, clock: Clock | None = None
-    ) -> AsyncIterator[Server]:
-        """Serve webhooks for as long as the block runs.
+    async def serving(self, cluster: Cluster, webhooks: Webhooks) -> AsyncIterator[Server]:
+        """Serve webhooks for as long as the block runs; whatever clock a process has, certificates have the machine's.
 
         Args:
             cluster: Where the Secret and the configurations are; not a cached one.
             webhooks: The webhooks.
-            clock: What time it is.
 
         Yields:
             The server, as of `ocf.runtime.admission.serving`, which says what may be raised.
         """
         certificates = self.certificates or SecretCertificates(
-            cluster, webhooks, self.address, namespace=self._namespace, secret=self.secret, clock=clock
+            cluster, webhooks, self.address, namespace=self._namespace, secret=self.secret
         )
-        async with serving(webhooks, certificates=certificates, host=self.host, port=self.port, clock=clock) as server:
+        async with serving(webhooks, certificates=certificates, host=self.host, port=self.port) as server:
             if not self.register:
                 yield server
                 return

@@ -139,8 +139,7 @@ class Process:
                 if operator.webhooks:
                     _log.info("the webhooks of %s are not served here: there is no `admission`", operator.name)
         elif self._admitted is not None:
-            served = admission.serving(self._cluster, self._admitted, clock=self._options.clock)
-            self.webhooks = await stack.enter_async_context(served)
+            self.webhooks = await stack.enter_async_context(admission.serving(self._cluster, self._admitted))
             self.health.webhooks = self.webhooks.problem
 
     async def _until_stopped(self) -> None:
