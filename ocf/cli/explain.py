@@ -167,6 +167,10 @@ def _of_files(  # noqa: PLR0917 (what the command line says)
     given = read_given(files, name, gates=gates_of(version, switches), now=None if now is None else _instant(now))
     for note in given.notes:
         typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
+    if given.own_settings is not None:
+        from ocf.controllers.hpa.settings import overridden
+
+        settings = overridden(settings, given.own_settings)
     if given.history is not None:
         return explaining.explain(given.snapshot, given.history, settings=settings, now=given.now)
     known = explaining.Known(given.snapshot.status, given.now)

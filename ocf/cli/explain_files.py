@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from ocf.autoscaling import Gates, validate
 from ocf.autoscaling.algorithm import (
@@ -16,9 +17,10 @@ from ocf.autoscaling.algorithm import (
 )
 from ocf.autoscaling.reading import read_hpa
 from ocf.cli.explain_readings import MEASUREMENTS, measured
+from ocf.cli.explain_shapes import check, check_target, entries
 from ocf.cli.manifests import Document, read_documents
 from ocf.concepts import parse_time
-from ocf.errors import ConfigError
+from ocf.errors import ConfigError, ManifestError
 from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Given", "read_given"]
 
-_HPAS: Final = frozenset({"HorizontalPodAutoscaler", "HorizontalAutoscaler"})
+_HPA: Final = "HorizontalPodAutoscaler"
+_OWN: Final = "HorizontalAutoscaler"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,25 +41,37 @@ class Given:
         history: What it remembers; None where the files do not say.
         now: When it takes place.
         notes: What was filled in.
+        own_settings: What an autoscaler of our own kind says about the settings; None where it says nothing.
     """
 
     snapshot: Snapshot
     history: History | None
     now: datetime
     notes: tuple[str, ...] = ()
+    own_settings: Mapping[str, Any] | None = None
+
+
+class _Found(NamedTuple):
+    """An object, and where it stands."""
+
+    manifest: Manifest
+    place: str
 
 
 @dataclass(slots=True)
 class _Files:
     """The objects of all files, by kind."""
 
-    by_kind: dict[str, list[Manifest]] = field(default_factory=dict)
+    by_kind: dict[str, list[_Found]] = field(default_factory=dict)
     situation: Situation | None = None
     notes: list[str] = field(default_factory=list)
 
     def of(self, kind: str, namespace: str | None = None) -> list[Manifest]:
+        return [each.manifest for each in self.found(kind, namespace)]
+
+    def found(self, kind: str, namespace: str | None = None) -> list[_Found]:
         found = self.by_kind.get(kind, [])
-        return [each for each in found if namespace is None or _namespace(each) in {namespace, None}]
+        return [each for each in found if namespace is None or _namespace(each.manifest) in {namespace, None}]
 
 
 def read_given(paths: Sequence[str], name: str | None, *, gates: Gates, now: datetime | None) -> Given:
@@ -75,11 +90,12 @@ def read_given(paths: Sequence[str], name: str | None, *, gates: Gates, now: dat
         ConfigError: If a file cannot be read, or does not say what is needed; with what to add.
     """
     files = _read(paths)
-    hpa = _checked(_chosen(files, name), gates)
+    chosen = _chosen(files, name)
+    hpa = _checked(chosen, gates)
     autoscaler = Autoscaler.of(hpa)
     now = now or _instant(files)
     scale, pods = _workload(files, autoscaler, now)
-    snapshot = Snapshot.of(hpa, scale=scale, pods=pods, others=dict(_others(files, autoscaler)))
+    snapshot = Snapshot.of(hpa, scale=scale, pods=pods, others=dict(_others(files, autoscaler, gates)))
     readings = _readings(files, snapshot, now)
     snapshot = Snapshot(
         autoscaler=snapshot.autoscaler,
@@ -91,67 +107,85 @@ def read_given(paths: Sequence[str], name: str | None, *, gates: Gates, now: dat
     )
     told = None if files.situation is None else files.situation.history
     return Given(
-        snapshot=snapshot, history=None if told is None else told.history(now), now=now, notes=tuple(files.notes)
+        snapshot=snapshot,
+        history=None if told is None else told.history(now),
+        now=now,
+        notes=tuple(files.notes),
+        own_settings=get_field(chosen.manifest, ("spec", "settings")) if chosen.manifest["kind"] == _OWN else None,
     )
 
 
 def _read(paths: Sequence[str]) -> _Files:
     files = _Files()
     for document in read_documents(paths):
-        manifest = document.manifest
+        manifest, place = document.manifest, _place(document)
         if manifest is None:
-            place = f"{document.file}: document {document.number}" if document.number else document.file
             raise ConfigError(f"{place}: {document.problem}")
         if manifest.get("kind") == "Situation":
             files.situation = _situation(document, files.situation)
-        else:
-            for each in _items(manifest):
-                files.by_kind.setdefault(str(each.get("kind") or ""), []).append(each)
+            continue
+        with _standing(place):
+            for each in entries(manifest):
+                check(each)
+                files.by_kind.setdefault(str(each.get("kind") or ""), []).append(_Found(each, place))
     return files
+
+
+def _place(document: Document) -> str:
+    return f"{document.file}: document {document.number}" if document.number else document.file
+
+
+@contextmanager
+def _standing(place: str) -> Iterator[None]:
+    """Say of whatever is wrong where it stands."""
+    try:
+        yield
+    except ManifestError as error:
+        raise ConfigError(f"{place}: {error}") from error
 
 
 def _situation(document: Document, before: Situation | None) -> Situation:
     from ocf.cli.situation import read_situation
 
     if before is not None:
-        raise ConfigError(f"{document.file}: document {document.number}: there is another Situation; give one")
+        raise ConfigError(f"{_place(document)}: there is another Situation; give one")
     return read_situation(document)
 
 
-def _items(manifest: Manifest) -> Iterator[Manifest]:
-    """Yield the entries of a list of any kind, each with its kind."""
-    kind, items = str(manifest.get("kind") or ""), manifest.get("items")
-    if not kind.endswith("List") or not isinstance(items, list):
-        yield manifest
-        return
-    for item in items:
-        if isinstance(item, dict):
-            yield {"apiVersion": manifest.get("apiVersion"), "kind": kind.removesuffix("List"), **item}
-
-
-def _chosen(files: _Files, name: str | None) -> Manifest:
-    found = [each for kind in sorted(_HPAS) for each in files.of(kind)]
-    wanted = [each for each in found if name is None or name in {_full(each), each["metadata"].get("name")}]
+def _chosen(files: _Files, name: str | None) -> _Found:
+    found = [*files.found(_OWN), *files.found(_HPA)]
+    wanted = [each for each in found if name is None or name in {_full(each.manifest), _name(each.manifest)}]
     if len(wanted) == 1:
         return wanted[0]
-    known = ", ".join(map(_full, found)) or "none"
+    known = ", ".join(_full(each.manifest) for each in found) or "none"
     if not wanted:
-        raise ConfigError(f"the files hold no HorizontalPodAutoscaler {name or ''}".rstrip() + f"; there are: {known}")
+        raise ConfigError(f"the files hold no {_HPA} {name or ''}".rstrip() + f"; there are: {known}")
     raise ConfigError(f"the files hold several autoscalers; name one of: {known}")
 
 
-def _checked(hpa: Manifest, gates: Gates) -> Manifest:
+def _checked(found: _Found, gates: Gates) -> Manifest:
     """Return the HPA as autoscaling/v2, unless the API server would refuse it."""
-    if hpa.get("kind") != "HorizontalPodAutoscaler":
-        return hpa
-    read = read_hpa(hpa, gates=gates)
-    problems = validate(read, gates=gates) if (hpa.get("metadata") or {}).get("namespace") else ()
+    hpa = _hpa(found, gates)
+    problems = validate({name: part for name, part in hpa.items() if name != "status"}, gates=gates)
     if problems:
         raise ConfigError(
-            f"the API server would refuse {_full(hpa)}: {problems[0].path}: {problems[0].message};"
+            f"{found.place}: the API server would refuse {_full(hpa)}: {problems[0].path}: {problems[0].message};"
             " `ocf validate` says everything about it"
         )
-    return {**read, **({"status": hpa["status"]} if "status" in hpa else {})}
+    return hpa
+
+
+def _hpa(found: _Found, gates: Gates) -> Manifest:
+    """Return an autoscaler as autoscaling/v2, in the namespace that it lands in where it names none."""
+    manifest = found.manifest
+    if manifest["kind"] == _OWN:
+        from ocf.controllers.hpa.subjects import as_built_in
+
+        manifest = as_built_in(manifest)
+    with _standing(found.place):
+        read = read_hpa(manifest, gates=gates)
+    status = {"status": manifest["status"]} if "status" in manifest else {}
+    return {**read, "metadata": {"namespace": "default", **(read.get("metadata") or {})}, **status}
 
 
 def _instant(files: _Files) -> datetime:
@@ -166,7 +200,7 @@ def _instant(files: _Files) -> datetime:
 def _workload(files: _Files, autoscaler: Autoscaler, now: datetime) -> tuple[Manifest, list[Manifest]]:
     """Return the Scale of the target, and the pods that there are."""
     target = _target(files, autoscaler)
-    labels = get_field(target or {}, ("spec", "selector", "matchLabels")) or {"app": autoscaler.target or "app"}
+    labels = _labels(target) or {"app": autoscaler.target or "app"}
     situation = files.situation
     pods = files.of("Pod", autoscaler.namespace)
     selector = _selector(target, labels)
@@ -184,26 +218,40 @@ def _workload(files: _Files, autoscaler: Autoscaler, now: datetime) -> tuple[Man
 
 
 def _target(files: _Files, autoscaler: Autoscaler) -> Manifest | None:
-    for each in files.of(autoscaler.kind, autoscaler.namespace):
+    for each, place in files.found(autoscaler.kind, autoscaler.namespace):
         group = split_api_version(str(each.get("apiVersion") or ""))[0]
-        if (each.get("metadata") or {}).get("name") == autoscaler.target and (
-            group == split_api_version(autoscaler.api_version)[0]
-        ):
+        if _name(each) == autoscaler.target and group == split_api_version(autoscaler.api_version)[0]:
+            with _standing(place):
+                check_target(each)
+                _selected(each)
             return each
     return None
 
 
+def _selected(target: Manifest) -> LabelSelector | None:
+    """Return which pods are those of a workload; None where it does not say."""
+    written = get_field(target, ("spec", "selector"))
+    if not written:
+        return None
+    return LabelSelector.of({"matchLabels": written} if target.get("kind") == "ReplicationController" else written)
+
+
+def _labels(target: Manifest | None) -> Mapping[str, str]:
+    """Return labels of the pods of a workload."""
+    template: Mapping[str, str] = get_field(target or {}, ("spec", "template", "metadata", "labels")) or {}
+    return template or get_field(target or {}, ("spec", "selector", "matchLabels")) or {}
+
+
 def _selector(target: Manifest | None, labels: Mapping[str, str]) -> str:
-    if target is not None and get_field(target, ("spec", "selector")):
-        return str(LabelSelector.of(target["spec"]["selector"]))
-    return ",".join(f"{key}={value}" for key, value in labels.items())
+    selected = None if target is None else _selected(target)
+    return ",".join(f"{key}={value}" for key, value in labels.items()) if selected is None else str(selected)
 
 
 def _scale(
     files: _Files, autoscaler: Autoscaler, target: Manifest | None, pods: Sequence[Manifest], selector: str
 ) -> Manifest:
     for each in files.of("Scale", autoscaler.namespace):
-        if (each.get("metadata") or {}).get("name") == autoscaler.target:
+        if _name(each) == autoscaler.target:
             return {"spec": {"replicas": 0}, **each}
     situation = files.situation
     replicas = situation.replicas if situation is not None else None
@@ -232,13 +280,14 @@ def _from_template(target: Manifest, count: int, autoscaler: Autoscaler, now: da
         yield {"metadata": metadata, "spec": template.get("spec") or {}, "status": ready_since(now)}
 
 
-def _others(files: _Files, autoscaler: Autoscaler) -> Iterator[tuple[str, LabelSelector]]:
+def _others(files: _Files, autoscaler: Autoscaler, gates: Gates) -> Iterator[tuple[str, LabelSelector]]:
     """Yield the selectors of the other autoscalers of the namespace, as far as their targets are in the files."""
-    for each in files.of("HorizontalPodAutoscaler", autoscaler.namespace):
-        other = Autoscaler.of(read_hpa(each))
+    for each in files.found(_HPA, autoscaler.namespace):
+        other = Autoscaler.of(_hpa(each, gates))
         target = _target(files, other) if other.name != autoscaler.name else None
-        if target is not None and get_field(target, ("spec", "selector")):
-            yield other.name, LabelSelector.of(target["spec"]["selector"])
+        selected = None if target is None else _selected(target)
+        if selected is not None:
+            yield other.name, selected
 
 
 def _readings(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[Reading, ...]:
@@ -261,5 +310,8 @@ def _namespace(manifest: Manifest) -> str | None:
 
 
 def _full(hpa: Manifest) -> str:
-    metadata = hpa.get("metadata") or {}
-    return f"{metadata.get('namespace') or 'default'}/{metadata.get('name')}"
+    return f"{_namespace(hpa) or 'default'}/{_name(hpa)}"
+
+
+def _name(manifest: Manifest) -> str:
+    return str((manifest.get("metadata") or {}).get("name") or "")

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
 from ocf.autoscaling.algorithm import History, Metric, Reading, Recommendation, Sample, ScaleEvent, Unavailable
@@ -19,6 +19,7 @@ from ocf.objects.durations import parse_duration
 __all__ = ["KIND", "Situation", "read_situation", "ready_since"]
 
 KIND: Final = "Situation"
+_IN_TOTAL: Final = frozenset({"Object", "External"})
 
 
 def _period(value: object) -> object:
@@ -31,6 +32,11 @@ def _milli(value: object) -> object:
     )
 
 
+def _amount(value: str | float) -> str:
+    return str(Quantity.parse(value))
+
+
+Amount = Annotated[str | int | float, AfterValidator(_amount)]
 Period = Annotated[timedelta, BeforeValidator(_period)]
 Milli = Annotated[int, BeforeValidator(_milli)]
 Count = Annotated[int, Field(ge=0)]
@@ -44,7 +50,7 @@ class Pods(_Part):
     """Some pods that are alike."""
 
     count: Count = 1
-    requests: Annotated[dict[str, str | int | float], Field(default_factory=dict)]
+    requests: Annotated[dict[str, Amount], Field(default_factory=dict)]
     container: str = "app"
     phase: str = "Running"
     ready: bool = True
@@ -69,6 +75,13 @@ class Measured(_Part):
         return (
             self.name == metric.name and self.type in {None, metric.type} and self.container in {None, metric.container}
         )
+
+    def check(self, metric: Metric) -> None:
+        """Refuse what is not said in the form that the type of the metric has."""
+        told, other = ("total", self.per_pod) if metric.type in _IN_TOTAL else ("perPod", self.total)
+        missing = told == "total" and self.total is None
+        if self.error is None and (missing or other is not None):
+            raise ConfigError(f"metrics: {self.name}: write `{told}` for a metric of type {metric.type}, or an `error`")
 
     def reading(self, pods: list[str], now: datetime) -> Reading:
         """Return what the algorithm takes."""
@@ -137,7 +150,10 @@ class Situation(_Part):
     def reading(self, metric: Metric, pods: list[str], now: datetime) -> Reading | None:
         """Return what was measured of a metric; None if nothing is said of it."""
         found = [each for each in self.metrics if each.is_about(metric)]
-        return found[0].reading(pods, now) if found else None
+        if not found:
+            return None
+        found[0].check(metric)
+        return found[0].reading(pods, now)
 
     def manifests(self, name: str, namespace: str, labels: Mapping[str, str], now: datetime) -> Iterator[Manifest]:
         """Yield the pods as manifests."""
@@ -169,6 +185,16 @@ def _pod(group: Pods, metadata: Manifest, now: datetime) -> Manifest:
     }
 
 
+def _problems(error: ValidationError) -> dict[str, str]:
+    """Return what is wrong by its path; of a field that may be one thing or another, the first."""
+    found: dict[str, str] = {}
+    for each in error.errors():
+        # What pydantic calls the alternatives of a field is no part of the path.
+        path = ".".join(str(part) for part in each["loc"] if "[" not in str(part))
+        found.setdefault(path, each["msg"].removeprefix("Value error, "))
+    return found
+
+
 def read_situation(document: Document) -> Situation:
     """Read a situation.
 
@@ -181,10 +207,7 @@ def read_situation(document: Document) -> Situation:
     try:
         found = Situation.model_validate(document.manifest)
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in each['loc'])}: {each['msg'].removeprefix('Value error, ')}"
-            for each in error.errors()
-        )
+        problems = "; ".join(f"{path}: {told}" for path, told in _problems(error).items())
         raise ConfigError(f"{document.file}: document {document.number}: {KIND}: {problems}") from error
     if found.now is not None and found.now.tzinfo is None:
         return found.model_copy(update={"now": found.now.replace(tzinfo=UTC)})

@@ -216,6 +216,21 @@ def test_two_autoscalers_of_the_files_that_count_the_same_pods(tmp_path: Path) -
         ),
         pytest.param((HPA, BUSY.replace("270m", "lots")), (), "metrics.0.perPod", id="no-quantity"),
         pytest.param((HPA, BUSY.replace("270m", "[1]")), (), "perPod has 1 values for 2 pods", id="too-few-values"),
+        pytest.param(
+            (HPA, BUSY.replace("perPod: 270m", "total: 270m")),
+            (),
+            "metrics: cpu: write `perPod` for a metric of type Resource",
+            id="total-of-pods",
+        ),
+        pytest.param(
+            (HPA, BUSY.replace("500m", "many")), (), "Situation: pods.0.requests.cpu: 'many' is no", id="no-request"
+        ),
+        pytest.param(
+            (HPA.replace("metadata: {name: web, namespace: shop}", "metadata: {name: web}"), BUSY.replace("[]", "5")),
+            (),
+            "history.recommendations: Input should be a valid list",
+            id="no-history",
+        ),
         pytest.param((HPA, BUSY), ("--now", "noon"), "--now must be a time like 2026-01-31T12:00:00Z", id="no-time"),
         pytest.param((HPA, BUSY), ("--watch", "5m"), "--watch needs a cluster", id="watching-files"),
         pytest.param(
@@ -239,6 +254,73 @@ def test_what_is_wrong_is_one_line(
     assert answer.exit_code == 2
     assert problem in answer.stderr
     assert answer.stderr.count("\n") == 1
+
+
+USAGE: Final = """
+apiVersion: metrics.k8s.io/v1beta1
+kind: PodMetricsList
+items:
+- metadata: {name: web-0, namespace: shop}
+  timestamp: "2026-01-31T12:00:00Z"
+  window: 30s
+  containers: [{name: app, usage: {cpu: 450m}}]
+"""
+POD: Final = """
+apiVersion: v1
+kind: Pod
+metadata: {name: web-0, namespace: shop, labels: {app: web}}
+spec: {containers: [{name: app, resources: {requests: {cpu: 500m}}}]}
+status: {phase: Running, startTime: "2026-01-31T10:00:00Z"}
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "old", "new", "problem"),
+    [
+        (USAGE, "containers: [{name: app, usage: {cpu: 450m}}]", "containers: none", "containers: must be a list"),
+        (USAGE, "cpu: 450m", "cpu: lots", "containers[0].usage.cpu: 'lots' is no quantity"),
+        (USAGE, "metadata: {name: web-0, namespace: shop}", "metadata: web-0", "metadata: must be a map, not 'web-0'"),
+        (USAGE, "2026-01-31T12:00:00Z", "noon", "timestamp: must be a time like 2026-01-31T12:00:00Z, not 'noon'"),
+        (USAGE, "- metadata", "- web-0\n- metadata", "PodMetricsList: items[0]: must be a map, not 'web-0'"),
+        (POD, "500m", "many", "spec.containers[0].resources.requests.cpu: 'many' is no quantity"),
+        (POD, "spec: {", "spec: 5 #", "spec: must be a map, not 5"),
+        (POD, "2026-01-31T10:00:00Z", "noon", "status.startTime: must be a time like"),
+        (TARGET, "replicas: 3", "replicas: three", "spec.replicas: must be an integer"),
+        (TARGET, "matchLabels: {app: web}", "matchLabels: web", "matchLabels"),
+        (TARGET, "cpu: 1}", "cpu: [1]}", "spec.template.spec.containers[0].resources.requests.cpu"),
+        (HPA, "metrics:", "metrics: 5\n  other:", "spec.metrics: must be a list, not 5"),
+        (HPA, "scaleTargetRef: {", "scaleTargetRef: {} #", "would refuse shop/web: spec.scaleTargetRef.kind: Required"),
+        (HPA, "metadata: {", "metadata: {} #", "would refuse default/: metadata.name: Required value"),
+    ],
+)
+def test_what_is_malformed_is_named_with_its_place_path_and_value(
+    tmp_path: Path, part: str, old: str, new: str, problem: str
+) -> None:
+    parts = {"hpa": HPA, "target": TARGET, "pod": POD, "usage": USAGE}
+    wrong = [text.replace(old, new, 1) if text is part else text for text in parts.values()]
+    path = situation(tmp_path, *wrong)
+    answer = explain("-f", path)
+    number = list(parts.values()).index(part) + 1
+    assert answer.exit_code == 2
+    assert answer.stderr.startswith(f"error: {path}: document {number}: ")
+    assert problem in answer.stderr
+    assert answer.stderr.count("\n") == 1
+
+
+def test_the_pods_of_a_replication_controller_are_found(tmp_path: Path) -> None:
+    hpa = HPA.replace("apps/v1, kind: Deployment", "v1, kind: ReplicationController")
+    target = TARGET.replace("apps/v1", "v1").replace("Deployment", "ReplicationController")
+    path = situation(tmp_path, hpa, target.replace("{matchLabels: {app: web}}", "{app: web}"))
+    assert "3 replicas now" in shown(explain("-f", path))
+
+
+def test_an_autoscaler_of_our_own_kind_has_settings_of_its_own(tmp_path: Path) -> None:
+    own = HPA.replace("autoscaling/v2", "autoscaling.ocf.dev/v1alpha1").replace("HorizontalPod", "Horizontal")
+    assert desired("-f", situation(tmp_path, own, BUSY)) == 2
+    strict = situation(tmp_path, f"{own}  settings: {{tolerance: 0.01}}\n", BUSY)
+    assert desired("-f", strict) == 3
+    wrong = explain("-f", situation(tmp_path, f"{own}  settings: {{tolerance: much}}\n", BUSY))
+    assert (wrong.exit_code, "spec.settings.tolerance: 'much' is no quantity" in wrong.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(

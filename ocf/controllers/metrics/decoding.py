@@ -14,7 +14,7 @@ from ocf.controllers.metrics.api import CUSTOM_METRICS, EXTERNAL_METRICS, RESOUR
 from ocf.errors import FieldProblem, ManifestError, QuantityError
 from ocf.objects import Manifest
 
-__all__ = ["decode_external_values", "decode_pod_metrics", "decode_values"]
+__all__ = ["check_measurement", "decode_external_values", "decode_pod_metrics", "decode_values"]
 
 
 def decode_pod_metrics(entries: Sequence[Any]) -> list[Manifest]:
@@ -30,7 +30,7 @@ def decode_pod_metrics(entries: Sequence[Any]) -> list[Manifest]:
         ManifestError: If a field has a value of a wrong type; names all of an entry.
         QuantityError: If an amount is no quantity.
     """
-    return [read_object(entry, _POD_METRICS, f"{RESOURCE_METRICS}/v1beta1", _POD, strict=False) for entry in entries]
+    return [read_object(entry, _CLIENTS[_POD], f"{RESOURCE_METRICS}/v1beta1", _POD, strict=False) for entry in entries]
 
 
 def decode_values(entries: Sequence[Any]) -> list[Manifest]:
@@ -47,7 +47,7 @@ def decode_values(entries: Sequence[Any]) -> list[Manifest]:
         QuantityError: If the value is no quantity.
     """
     return [
-        _with_value(read_object(_unversioned(entry), _VALUE, _ANY, "MetricValue", strict=False)) for entry in entries
+        _with_value(read_object(_unversioned(entry), _CLIENTS[_VALUE], _ANY, _VALUE, strict=False)) for entry in entries
     ]
 
 
@@ -65,7 +65,26 @@ def decode_external_values(entries: Sequence[Any]) -> list[Manifest]:
         QuantityError: If the value is no quantity.
     """
     version = f"{EXTERNAL_METRICS}/v1beta1"
-    return [_with_value(read_object(entry, _EXTERNAL, version, _SERIES, strict=False)) for entry in entries]
+    return [_with_value(read_object(entry, _CLIENTS[_SERIES], version, _SERIES, strict=False)) for entry in entries]
+
+
+def check_measurement(entry: Any, kind: str) -> None:
+    """Refuse an entry that somebody wrote, and tell all that is wrong with it, as no client does.
+
+    Args:
+        entry: The entry.
+        kind: What it is to be: PodMetrics, MetricValue or ExternalMetricValue; the version does not count.
+
+    Raises:
+        ManifestError: With every field that holds a value of a wrong type, or no quantity.
+
+    Example:
+        >>> check_measurement({"metricName": 5, "metricLabels": "all"}, "ExternalMetricValue")
+        Traceback (most recent call last):
+        ocf.errors.ManifestError: ExternalMetricValue: metricName: must be a text, not 5; metricLabels: must be a map,
+        not 'all'
+    """
+    read_object(_unversioned(entry), _OURS[kind], _ANY, kind, strict=False)
 
 
 def _with_value(entry: Manifest) -> Manifest:
@@ -95,44 +114,33 @@ def _sentence(value: Any) -> str:
     return f"quantities must match the regular expression '^{_FORM}$'"
 
 
-def _quantities(value: Any, path: str, problems: list[FieldProblem]) -> Any:
-    """Read a map of quantities."""
-    names: dict[str, Reader] = dict.fromkeys(value, quantity) if isinstance(value, Mapping) else {}
-    return struct(**names)(value, path, problems)
-
-
 _FORM: Final = "([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)"
 # What is looked for in fact: the expression in the sentence would let two points pass.
 _NUMBER_AND_SUFFIX: Final = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*")
 _POD: Final = "PodMetrics"
+_VALUE: Final = "MetricValue"
 _SERIES: Final = "ExternalMetricValue"
 _ANY: Final = CUSTOM_METRICS
 _INT64: Final = integer("int64")
-_CONTAINER: Final = struct(name=text, usage=_quantities)
-_POD_METRICS: Final = struct(
-    apiVersion=text,
-    kind=text,
-    metadata=METADATA,
-    timestamp=instant,
-    window=text,
-    containers=items(_CONTAINER, dict),
-)
-_VALUE: Final = struct(
-    apiVersion=text,
-    kind=text,
-    describedObject=struct(kind=text, namespace=text, name=text, apiVersion=text),
-    timestamp=instant,
-    windowSeconds=_INT64,
-    window=_INT64,
-    value=quantity,
-)
-_EXTERNAL: Final = struct(
-    apiVersion=text,
-    kind=text,
-    metricName=text,
-    metricLabels=texts,
-    timestamp=instant,
-    window=_INT64,
-    windowSeconds=_INT64,
-    value=quantity,
-)
+
+
+def _forms(amount: Reader) -> dict[str, Reader]:
+    """Return how the entries of the three APIs are read, by kind; amounts as is said."""
+
+    def amounts(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+        names: dict[str, Reader] = dict.fromkeys(value, amount) if isinstance(value, Mapping) else {}
+        return struct(**names)(value, path, problems)
+
+    told = {"apiVersion": text, "kind": text, "timestamp": instant}
+    custom = {**told, "metricName": text, "windowSeconds": _INT64, "window": _INT64, "value": amount}
+    container = struct(name=text, usage=amounts)
+    described = struct(kind=text, namespace=text, name=text, apiVersion=text)
+    return {
+        _POD: struct(**told, metadata=METADATA, window=text, containers=items(container, dict)),
+        _VALUE: struct(**custom, metric=struct(name=text), describedObject=described),
+        _SERIES: struct(**custom, metricLabels=texts),
+    }
+
+
+_CLIENTS: Final = _forms(quantity)
+_OURS: Final = _forms(readers.quantity)
