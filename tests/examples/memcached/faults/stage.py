@@ -8,6 +8,7 @@ the API all the way, and no task left behind.
 from __future__ import annotations
 
 import asyncio
+import copy
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import asynccontextmanager, suppress
@@ -34,7 +35,22 @@ from ocf.testing.snapshots import differences, snapshot
 from tests.examples.memcached.worlds import World, admitted, embedded_kubelet
 from tests.runtime.operator.conftest import Gateway
 
-__all__ = ["CAP", "HPA", "KINDS", "MINUTE", "OWNER", "SECOND", "Ended", "Stage", "Step", "now", "pace", "play"]
+__all__ = [
+    "CAP",
+    "HPA",
+    "KINDS",
+    "MINUTE",
+    "NAMESPACE",
+    "OWNER",
+    "SECOND",
+    "Ended",
+    "Stage",
+    "Step",
+    "backed_up",
+    "now",
+    "pace",
+    "play",
+]
 
 HPA: Final = "HorizontalPodAutoscaler"
 NAMESPACE: Final = "caches"
@@ -297,6 +313,12 @@ def play(test: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
         await test(await Stage().open())
 
     run_in_virtual_time(on_stage())
+
+
+def backed_up(cluster: EmbeddedCluster) -> EmbeddedCluster:
+    """Return a copy of a cluster, without those who wait for its news."""
+    waiting = cluster._core.store._waiting
+    return copy.deepcopy(cluster, {id(waiting): set()})
 
 
 def now() -> float:

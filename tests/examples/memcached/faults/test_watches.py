@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from examples.memcached.samples import AUTOSCALED
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.errors import OcfError, ServerError
 from ocf.testing import run_in_virtual_time
-from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, Stage, now, pace, play
+from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, Stage, backed_up, now, pace, play
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
@@ -178,7 +176,7 @@ def test_row_16_a_server_that_comes_back_from_a_backup_is_believed() -> None:
         return await stage.ended()
 
     async def lose(stage: Stage) -> None:
-        backup, creates, deletes = backed_up(stage), stage.ledger.creates.copy(), stage.ledger.deletes.copy()
+        backup, creates, deletes = backed_up(stage.server), stage.ledger.creates.copy(), stage.ledger.deletes.copy()
         await stage.change(image="memcached:1.6.30", autoscaling=None, replicas=5)
         await asyncio.sleep(PAUSE)
         assert not await stage.exists(HPA)
@@ -188,9 +186,3 @@ def test_row_16_a_server_that_comes_back_from_a_backup_is_believed() -> None:
         stage.gateway.cut(ServerError("connection reset"))
 
     run_in_virtual_time(run(restored=True)).assert_as(run_in_virtual_time(run(restored=False)))
-
-
-def backed_up(stage: Stage) -> EmbeddedCluster:
-    """Return a copy of the cluster, without those who wait for its news."""
-    waiting = stage.server._core.store._waiting
-    return copy.deepcopy(stage.server, {id(waiting): set()})

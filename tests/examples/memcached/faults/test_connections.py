@@ -1,0 +1,110 @@
+"""Rows 10, 11, 13 and 16 once more, over a real connection: what an error is there, the client has to make of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from examples.memcached import monitor
+from examples.memcached.definition import definition
+from examples.memcached.operator import memcached_operator
+from examples.memcached.samples import AUTOSCALED
+from ocf.cluster import Cluster, InterceptingCluster, Request, Verb
+from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.cluster.embedded.http import Server, serving, write_kubeconfig
+from ocf.errors import api_error
+from ocf.objects import Manifest
+from ocf.runtime.operator import Options, running
+from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, backed_up
+from tests.examples.memcached.worlds import World, embedded_kubelet
+
+PATIENCE: Final = 60.0
+ASKED: Final = 1
+
+
+async def new_world() -> World:
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+    for one in (definition(), monitor.DEFINITION):
+        await cluster.create(one, field_manager="user")
+    return World(cluster, NAMESPACE, embedded_kubelet)
+
+
+async def operate(stack: AsyncExitStack, server: Server, path: Path) -> None:
+    """Run the operator on a server until the end."""
+    write_kubeconfig(server.kubeconfig(), path)
+    client = await stack.enter_async_context(await ApiServerCluster.connect(path))
+    operator = replace(memcached_operator, resync=None)
+    await stack.enter_async_context(running(client, operator, options=Options(listen=None, events=False)))
+
+
+async def seen(world: World, kind: str, holds: Callable[[Manifest], object]) -> Manifest:
+    """Wait until an object is as it should be."""
+    api_version = KINDS.get(kind, "memcached.c5c3.io/v1alpha1")
+    async with asyncio.timeout(PATIENCE):
+        async for event in world.cluster.watch(api_version, kind, resource_version="0", namespace=NAMESPACE):
+            if holds(event.object):
+                return event.object
+    raise AssertionError("a watch has ended")
+
+
+class Slow(InterceptingCluster):
+    """Refuses the first writes of Deployments, and asks for time; notes when each came."""
+
+    def __init__(self, cluster: Cluster, refusals: int) -> None:
+        super().__init__(cluster)
+        self._left = refusals
+        self.came: list[float] = []
+
+    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        if request.verb is Verb.APPLY and request.kind == "Deployment":
+            self.came.append(asyncio.get_running_loop().time())
+            if self._left:
+                self._left -= 1
+                raise api_error("slow down", code=429, reason="TooManyRequests", retry_after=ASKED)
+        return await send()
+
+
+async def test_row_10_the_header_that_asks_for_time_is_heeded(tmp_path: Path) -> None:
+    """No matter that the cache is edited meanwhile."""
+    world, stack = await new_world(), AsyncExitStack()
+    slow = Slow(world.cluster, 1)
+    async with serving(cluster_of(world), wrap=lambda _: slow) as server, stack:
+        await operate(stack, server, tmp_path / "kubeconfig")
+        await world.create(AUTOSCALED)
+        await seen(world, "Memcached", lambda live: live.get("status"))
+        await world.change(image="memcached:1.6.30")
+        await seen(world, "Deployment", lambda live: "memcached:1.6.30" in str(live["spec"]))
+    first, second, *_ = slow.came
+    assert second - first >= ASKED
+
+
+async def test_rows_11_13_and_16_a_server_restarts_with_an_older_state(tmp_path: Path) -> None:
+    """Connections are refused; then versions have gone back, none of the old ones is remembered, and things changed."""
+    world, stack = await new_world(), AsyncExitStack()
+    async with stack:
+        async with serving(cluster_of(world)) as server:
+            await operate(stack, server, tmp_path / "kubeconfig")
+            await world.create(AUTOSCALED)
+            await seen(world, HPA, lambda live: live["spec"]["maxReplicas"] == 10)
+            await seen(world, "Memcached", lambda live: live.get("status"))
+            older = World(backed_up(cluster_of(world)), NAMESPACE, embedded_kubelet)
+            await world.change(image="memcached:1.6.30", autoscaling={"enabled": True, "maxReplicas": 7})
+            await seen(world, HPA, lambda live: live["spec"]["maxReplicas"] == 7)
+        await older.meddle(HPA, spec={"maxReplicas": 99})
+        await older.cluster.delete(older.own("Service"))
+        cluster_of(older).compact()
+        async with serving(cluster_of(older), port=int(server.url.rpartition(":")[2])):
+            await seen(older, "Service", lambda live: live["spec"]["type"] == "ClusterIP")
+            await seen(older, HPA, lambda live: live["spec"]["maxReplicas"] == 10)
+            await older.change(image="memcached:1.6.31")
+            await seen(older, "Deployment", lambda live: "memcached:1.6.31" in str(live["spec"]))
+
+
+def cluster_of(world: World) -> EmbeddedCluster:
+    assert isinstance(world.cluster, EmbeddedCluster)
+    return world.cluster
