@@ -165,7 +165,7 @@ def test_the_result_lies_within_what_the_status_permits(shop: Shop, able: str, l
     assert (found["replicas"]["least"], found["replicas"]["most"]) == (least, most)
     assert found["exact"] is (least == most)
     assert found["replicas"]["desired"] == (least if least == most else None)
-    assert found["unknown"] == ["what was recommended in the last 300s"]
+    assert found["unknown"] == ["what was recommended in the last 5m"]
     assert found["observed"]["status"]["conditions"][0]["reason"] == able
 
 

@@ -30,6 +30,7 @@ from ocf.autoscaling.algorithm import (
     downscale_window,
 )
 from ocf.autoscaling.algorithm.history import cutoff
+from ocf.autoscaling.explaining.amounts import duration
 
 __all__ = ["Bounds", "Known", "Range", "bounds", "compatible_histories"]
 
@@ -255,10 +256,10 @@ def _unknown(autoscaler: Autoscaler, known: Known, settings: Settings, now: date
         return
     window, longest = _memory(autoscaler, settings)
     if known.since > cutoff(now, window):
-        yield f"what was recommended in the last {window.total_seconds():g}s"
+        yield f"what was recommended in the last {duration(window)}"
     last = known.status.last_scale_time
     if last is not None and last + _SECOND > cutoff(now, longest):
-        yield f"what was changed in the last {longest.total_seconds():g}s, up to the last change at {last:%H:%M:%S}"
+        yield f"what was changed in the last {duration(longest)}, up to the last change at {last:%H:%M:%S}"
 
 
 def _memory(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, timedelta]:

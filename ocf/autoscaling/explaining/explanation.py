@@ -60,10 +60,10 @@ class Explanation:
         Args:
             at: The instant.
         """
-        if self.bounds is None or not self.guesses:
+        if self.bounds is None:
             return False
         # A controller that has just started begins with a recommendation of now.
-        return at < self.bounds.since or self.history.recommendations is None
+        return at < self.bounds.since or (self.guesses and self.history.recommendations is None)
 
 
 def explain(

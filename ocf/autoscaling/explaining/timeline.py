@@ -83,21 +83,23 @@ def timeline(explanation: Explanation) -> Timeline | None:
     longest = timedelta() if behavior is None else max(behavior.up.longest, behavior.down.longest)
     # No window is longer than an hour, and no period than half of one, unless somebody made them up.
     start = cutoff(trace.now, max(_LEAST, shrinking, growing, longest))
+    assumed = frozenset(each.at for each in history.recommendations or () if explanation.assumes(each.at))
+    # What may have been recommended is of interest only where it counts.
+    counts = cutoff(trace.now, max(shrinking, growing))
+    shown = [each for each in history.recommendations or () if each.at >= (counts if each.at in assumed else start)]
     return Timeline(
         start=start,
         now=trace.now,
         shrinking=shrinking,
         growing=growing,
-        recommendations=tuple(
-            sorted((each for each in history.recommendations or () if each.at >= start), key=lambda each: each.at)
-        ),
+        recommendations=tuple(sorted(shown, key=lambda each: each.at)),
         added=tuple(each for each in history.scale_ups if each.at >= start),
         removed=tuple(each for each in history.scale_downs if each.at >= start),
         holder=None if explanation.hold is None else explanation.hold.recommendation,
         current=trace.current,
         wanted=trace.stabilization.wanted,
         desired=trace.desired,
-        assumed=frozenset(each.at for each in history.recommendations or () if explanation.assumes(each.at)),
+        assumed=assumed,
     )
 
 

@@ -26,7 +26,7 @@ from ocf.autoscaling.algorithm import (
     Target,
     decide,
 )
-from ocf.autoscaling.explaining import Known, bounds, explain_unknown, sections
+from ocf.autoscaling.explaining import Known, bounds, explain_unknown, sections, timeline
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SETTINGS: Final = Settings(downscale_stabilization=timedelta(seconds=60))
@@ -223,11 +223,28 @@ def test_watching_long_enough_leaves_nothing_unknown() -> None:
     assert (found.low.desired, found.high.desired, found.unknown) == (4, 4, ())
 
 
+def test_what_was_made_up_and_no_longer_counts_is_not_shown() -> None:
+    """A picture shows a minute at least; a window may be shorter."""
+    status = told("ReadyForNewScale", "DesiredWithinRange", 5, 5)
+    rules = Rules((Policy("Pods", 2, timedelta(seconds=15)),), window=timedelta(seconds=10))
+    recommended = tuple(Recommendation(5, NOON - timedelta(seconds=number)) for number in (12, 6))
+    known = Known(status, NOON - timedelta(seconds=12), History(recommended))
+    explanation = explain_unknown(seen(5000, 5, status, Behavior(rules, rules)), known, now=NOON)
+    window = timeline(explanation)
+
+    assert explanation.history.recommendations not in {None, recommended}, "something is made up"
+    assert window is not None
+    assert (window.recommendations, window.assumed & {each.at for each in recommended}) == (
+        recommended,
+        frozenset(),
+    )
+
+
 def test_what_is_not_known_is_named() -> None:
     status = told("ReadyForNewScale", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(seconds=30))
     found = bounds(seen(3000, 5, status, Behavior(SLOW, SLOW)), Known(status, NOON), settings=Settings(), now=NOON)
 
     assert found.unknown == (
-        "what was recommended in the last 120s",
-        "what was changed in the last 60s, up to the last change at 11:59:30",
+        "what was recommended in the last 2m",
+        "what was changed in the last 1m, up to the last change at 11:59:30",
     )
