@@ -108,8 +108,9 @@ async def _listen(runner: web.AppRunner, host: str, port: int) -> Endpoints:
 
     try:
         await web.TCPSite(runner, host, port).start()
-    except OSError as error:
-        raise ConfigError(f"endpoints: {host}:{port} cannot be listened on: {error.strerror or error}") from error
+    except (OSError, OverflowError) as error:  # the latter for what is no port
+        problem = getattr(error, "strerror", "") or error
+        raise ConfigError(f"endpoints: {host}:{port} cannot be listened on: {problem}") from error
     address: tuple[Any, ...] = runner.addresses[0]
     return Endpoints(str(address[0]), int(address[1]))
 

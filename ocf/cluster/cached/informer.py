@@ -256,7 +256,11 @@ class Informer:
         if not self.synced or self._failures > 1:
             # The text of what nobody foresaw may hold anything; it goes to the log alone.
             told = str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"
-            self._problem = f"{self.scope}: {told}"
+            problem = f"{self.scope}: {told}"
+            if expected and problem != self._problem:
+                hint = "; is the kind's definition installed?" if isinstance(error, NotFoundError) else ""
+                _log.warning("%s%s", problem, hint)
+            self._problem = problem
         if isinstance(error, _TooManyError):
             self._end()
         self._first_outcome.set()
@@ -283,6 +287,8 @@ class Informer:
         self.store.replace(listed, page.resource_version)
         self._must_list = False
         self._listed_at = self._pace.monotonic()
+        if self._problem:
+            _log.info("%s: read again", self.scope)
         self.synced, self._problem = True, ""
         self._first_outcome.set()
 

@@ -173,8 +173,9 @@ async def _listen(runner: web.AppRunner, front: Front, host: str, port: int) -> 
 
     try:
         await web.TCPSite(runner, host, port, ssl_context=front.context).start()
-    except OSError as error:
-        raise ConfigError(f"webhooks: {host}:{port} cannot be listened on: {error.strerror or error}") from error
+    except (OSError, OverflowError) as error:  # the latter for what is no port
+        problem = getattr(error, "strerror", "") or error
+        raise ConfigError(f"webhooks: {host}:{port} cannot be listened on: {problem}") from error
     address: tuple[Any, ...] = runner.addresses[0]
     return f"https://{address[0]}:{address[1]}"
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.errors import ApiError, ConfigError
 from ocf.runtime.logs import JsonFormatter
 from ocf.runtime.operator.options import Options
 from ocf.runtime.operator.process import Process
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ocf.runtime.operator.declaring import Operator
 
 __all__ = ["main", "run", "running"]
+
+_log: Final = logging.getLogger(__name__)
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
@@ -118,14 +121,31 @@ def main(*operators: Operator[Any], options: Options | None = None, level: int =
         level: From which level on log lines are written.
 
     Raises:
-        ConfigError: If no cluster is configured.
+        ConfigError: If it is called where a loop runs already.
+        SystemExit: With 1, if a cluster, an address or a certificate cannot be had; the log says why.
         Exception: What ended although it must not; the process ends with it, to be started anew.
     """
+    _demand_a_process_of_its_own()
     if not logging.getLogger().handlers:
         handler = logging.StreamHandler()
         handler.setFormatter(JsonFormatter())
         logging.basicConfig(level=level, handlers=[handler])
-    asyncio.run(_main(operators, options))
+    try:
+        asyncio.run(_main(operators, options))
+    except (ApiError, ConfigError) as error:  # nothing that a traceback would explain
+        _log.critical("%s", error)
+        raise SystemExit(1) from error
+
+
+def _demand_a_process_of_its_own() -> None:
+    """Refuse a loop that runs: of a tool, for instance, that imports the module to find the operator."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise ConfigError(
+        'main(...) is a program of its own: call it under `if __name__ == "__main__":`, or await run(...) in a loop'
+    )
 
 
 async def _main(operators: tuple[Operator[Any], ...], options: Options | None) -> None:

@@ -1,0 +1,65 @@
+"""`main`, as the program of a container: what it says when it cannot begin."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ocf.cluster.embedded import EmbeddedCluster
+from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.errors import ConfigError
+from ocf.runtime.operator import Listen, Operator, Options, main
+
+from .conftest import SHOPS
+
+OPERATOR = Operator(name="shops", owner=SHOPS, components=lambda _: ())
+
+
+def said(caplog: pytest.LogCaptureFixture, **options: Any) -> str:
+    """Run it, and return what it ends with."""
+    with pytest.raises(SystemExit) as ended:
+        main(OPERATOR, options=Options(**options))
+    assert ended.value.code == 1
+    return next(record.getMessage() for record in caplog.records if record.levelno == logging.CRITICAL)
+
+
+def test_a_cluster_that_nobody_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
+    assert said(caplog).startswith(
+        f"no kubeconfig at {tmp_path / 'missing'}; name one, set KUBECONFIG, or run in a pod"
+    )
+
+
+@pytest.mark.parametrize(("port", "problem"), [(None, "address already in use"), (70_000, "port must be 0-65535")])
+def test_an_address_that_cannot_be_had(
+    port: int | None,
+    problem: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def kubeconfig() -> None:
+        async with serving(EmbeddedCluster()) as server:
+            write_kubeconfig(server.kubeconfig(), tmp_path / "kubeconfig")
+
+    asyncio.run(kubeconfig())
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "kubeconfig"))
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        tried = port or taken.getsockname()[1]
+        told = said(caplog, listen=Listen(port=tried, host="127.0.0.1"))
+    assert told.startswith(f"endpoints: 127.0.0.1:{tried} cannot be listened on: ")
+    assert problem in told
+
+
+async def test_a_loop_that_runs_already() -> None:
+    with pytest.raises(ConfigError, match='call it under `if __name__ == "__main__":`'):
+        main(OPERATOR)
