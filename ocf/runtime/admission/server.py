@@ -20,6 +20,7 @@ from ocf.objects import Manifest
 from ocf.runtime.admission.contexts import Front
 from ocf.runtime.admission.declaring import Step, Webhook, Webhooks
 from ocf.runtime.admission.offers import Certificates, Offer
+from ocf.runtime.admission.pairs import Pair
 from ocf.runtime.admission.reviewing import refusal, review
 from ocf.runtime.admission.threads import Threads
 
@@ -59,9 +60,14 @@ class Server:
         self._offer = offer
         self._threads = Threads(_WORKERS, "admission")
 
+    @property
+    def pair(self) -> Pair:
+        """The certificate that new connections are shown, and its key."""
+        return self._offer.pair
+
     def problem(self) -> str:
         """Say why API servers cannot have their questions answered; empty if they can. A check for `/readyz`."""
-        pair = self._offer.pair
+        pair = self.pair
         if not pair.is_usable(self._clock.now()):
             window = f"from {format_time(pair.not_before)} to {format_time(pair.not_after)}"
             return f"the certificate is valid {window}, and it is {format_time(self._clock.now())}"

@@ -135,8 +135,10 @@ class Admission:
             if not self.register:
                 yield server
                 return
-            async with _registered(cluster, configurations(webhooks, self._reached(server)), webhooks.name):
-                await server.refresh()  # writes into the configurations whom to trust
+            # With whom to trust, or objects would be refused until that is written.
+            manifests = configurations(webhooks, self._reached(server), ca_bundle=server.pair.authority)
+            async with _registered(cluster, manifests, webhooks.name):
+                await server.refresh()  # sees that it is trusted
                 yield server
 
     def _reached(self, server: Server) -> Service | Url:

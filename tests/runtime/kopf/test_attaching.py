@@ -25,9 +25,10 @@ from ocf.cluster.embedded.http import serving, write_kubeconfig
 from ocf.component import Component
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
+from ocf.runtime.admission import Url, Webhook
 from ocf.runtime.crds import Version, crd
 from ocf.runtime.kopf import attach
-from ocf.runtime.operator import Operator, Options, OwnerType
+from ocf.runtime.operator import Admission, Operator, Options, OwnerType
 from ocf.runtime.operator.health import Health
 
 kopf: Any = pytest.importorskip("kopf")
@@ -191,6 +192,24 @@ async def test_the_probe_of_kopf_is_red_when_ours_is(
                 return False
 
         await until(answers)
+
+
+async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> None:
+    def default(owner: Shop) -> None:
+        owner.spec.motto = "defaulted" if owner.spec.motto == "open" else owner.spec.motto
+
+    host = "127.0.0.1"
+    admission = Admission(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
+    operator = shops(webhooks=[Webhook.of(DEFINITION, Shop, defaulters=[default])])
+
+    async def configured() -> bool:
+        return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)
+
+    async with kopf_running(operator, options=Options(listen=None, admission=admission)):
+        await until(configured)
+        created = await cluster.create(shop(), field_manager="test")
+        assert created["spec"]["motto"] == "defaulted"
+    assert not await configured()
 
 
 MODULE = """
