@@ -46,6 +46,9 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
+    own_kind: Annotated[
+        bool, typer.Option("--own-kind", help="In a cluster: a HorizontalAutoscaler, as ocf hpa-controller runs it.")
+    ] = False,
     watch: Annotated[
         str | None, typer.Option(metavar="DURATION", help="Collect the history for so long first, such as 5m.")
     ] = None,
@@ -92,7 +95,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         if file:
             found, observed = _of_files(file, name, settings, now, kubernetes_version, feature_gate or []), None
         else:
-            found, observed = _of_cluster(str(name), namespace, kubeconfig, context, watch, settings)
+            found, observed = _of_cluster(str(name), namespace, kubeconfig, context, watch, settings, own_kind=own_kind)
         if picture is not None:
             from ocf.cli.picture import save
 
@@ -188,7 +191,14 @@ def _instant(text: str) -> datetime:
 
 
 def _of_cluster(  # noqa: PLR0917 (what the command line says)
-    name: str, namespace: str | None, kubeconfig: str | None, context: str | None, watch: str | None, settings: Settings
+    name: str,
+    namespace: str | None,
+    kubeconfig: str | None,
+    context: str | None,
+    watch: str | None,
+    settings: Settings,
+    *,
+    own_kind: bool,
 ) -> tuple[Explanation, Observed]:
     import asyncio
 
@@ -196,8 +206,8 @@ def _of_cluster(  # noqa: PLR0917 (what the command line says)
     from ocf.cli.explain_cluster import observed
 
     period = None if watch is None else _period("watch", watch)
-    found = asyncio.run(observed(name, namespace, kubeconfig, context, period, settings))
-    explained = explaining.explain_unknown(found.snapshot, found.known, settings=settings, now=found.now)
+    found = asyncio.run(observed(name, namespace, kubeconfig, context, period, settings, own_kind=own_kind))
+    explained = explaining.explain_unknown(found.snapshot, found.known, settings=found.settings, now=found.now)
     return explained, found
 
 

@@ -15,18 +15,20 @@ import typer
 from ocf.autoscaling.algorithm import History, Scale, ScaleEvent, Settings, Snapshot, decide
 from ocf.autoscaling.explaining import Known
 from ocf.concepts import Clock, SystemClock, parse_time
+from ocf.controllers.hpa.modes import BUILT_IN, OWN
+from ocf.controllers.hpa.settings import overridden
+from ocf.controllers.hpa.subjects import as_built_in
 from ocf.controllers.metrics import Kinds, ServedMetrics
 from ocf.controllers.observing import Observer, Scales, Selectors, SubresourceScales
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
-from ocf.objects import LabelSelector, Manifest, ObjectKey
+from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
 
 __all__ = ["Observed", "Place", "observed", "reach", "watched"]
 
-_API: Final = "autoscaling/v2"
-_KIND: Final = "HorizontalPodAutoscaler"
+_LEFT_ALONE: Final = frozenset({"TargetClaimed", "InvalidSpec"})
 _EVENTS_SHOWN: Final = 5
 
 
@@ -38,12 +40,14 @@ class Observed:
         snapshot: What a round sees now.
         known: What is known of the history.
         now: When it was seen.
+        settings: The controller's settings, with what the autoscaler itself says instead.
         events: Events about the autoscaler, the latest first.
     """
 
     snapshot: Snapshot
     known: Known
     now: datetime
+    settings: Settings
     events: tuple[Manifest, ...] = ()
 
     def lines(self) -> Iterator[str]:
@@ -58,6 +62,8 @@ class Observed:
         for condition in status.conditions:
             yield f"{condition.type}={condition.status} {condition.reason}"
             yield f"  {condition.message}"
+        if any(each.reason in _LEFT_ALONE for each in status.conditions):
+            yield "Its controller leaves it alone for that reason; what follows is what it would do otherwise."
         for event in self.events[:_EVENTS_SHOWN]:
             yield f"Event {event['type']} {event['reason']} at {event['at']}"
             yield f"  {event['message']}"
@@ -85,10 +91,15 @@ class Place:
     key: ObjectKey
     clock: Clock
 
-    async def look(self) -> Snapshot:
-        """Return what a round would see now."""
-        hpa = await self.cluster.get(self.key)
-        return (await self.observer.observe(hpa)).snapshot
+    async def look(self, settings: Settings | None = None) -> Snapshot:
+        """Return what a round would see now.
+
+        Args:
+            settings: The settings for this autoscaler; None takes those of the observer.
+        """
+        live = await self.cluster.get(self.key)
+        hpa = as_built_in(live) if self.key.kind == OWN[1] else live
+        return (await self.observer.observe(hpa, settings=settings)).snapshot
 
 
 async def observed(  # noqa: PLR0917 (what the command line says)
@@ -98,6 +109,8 @@ async def observed(  # noqa: PLR0917 (what the command line says)
     context: str | None,
     watch: timedelta | None,
     settings: Settings,
+    *,
+    own_kind: bool = False,
 ) -> Observed:
     """Observe an autoscaler of a cluster.
 
@@ -108,17 +121,20 @@ async def observed(  # noqa: PLR0917 (what the command line says)
         context: The context; None for the current one.
         watch: For how long to collect the history first; None for not at all.
         settings: The controller's settings.
+        own_kind: Whether it is an autoscaler of our own kind.
 
     Raises:
         ConfigError: If there is no such autoscaler.
         ApiError: If the API server refuses to tell.
     """
     where = namespace or _namespace(kubeconfig, context)
-    async with reach(kubeconfig, context, ObjectKey(_API, _KIND, name, where), settings) as place:
-        await _present(place)
+    key = ObjectKey(*(OWN if own_kind else BUILT_IN), name, where)
+    async with reach(kubeconfig, context, key, settings) as place:
+        live = await _present(place)
+        settings = overridden(settings, get_field(live, ("spec", "settings")))
         await _note_others(place)
         known, snapshot = await watched(place, watch or timedelta(), settings)
-        return Observed(snapshot, known, place.clock.now(), await _events(place))
+        return Observed(snapshot, known, place.clock.now(), settings, await _events(place))
 
 
 @asynccontextmanager
@@ -152,13 +168,13 @@ def _namespace(kubeconfig: str | None, context: str | None) -> str:
     return str(meant[0]["context"].get("namespace") or "default") if meant else "default"
 
 
-async def _present(place: Place) -> None:
-    """Refuse an autoscaler that is not there, and name those that are."""
+async def _present(place: Place) -> Manifest:
+    """Return the autoscaler; refuse one that is not there, and name those that are."""
     key = place.key
     try:
-        await place.cluster.get(key)
+        return await place.cluster.get(key)
     except NotFoundError as error:
-        found = await place.cluster.list(_API, _KIND, namespace=key.namespace)
+        found = await place.cluster.list(key.api_version, key.kind, namespace=key.namespace)
         names = ", ".join(sorted(each["metadata"]["name"] for each in found.items)) or "none"
         raise ConfigError(f"{error.message}; in namespace {key.namespace} there are: {names}") from error
 
@@ -167,7 +183,7 @@ async def _note_others(place: Place) -> None:
     """Learn which pods the other autoscalers of the namespace count, as a running controller knows it."""
     key = place.key
     try:
-        found = await place.cluster.list(_API, _KIND, namespace=key.namespace)
+        found = await place.cluster.list(key.api_version, key.kind, namespace=key.namespace)
     except ApiError:
         return
     await asyncio.gather(*(_note(place, each) for each in found.items if each["metadata"]["name"] != key.name))
@@ -196,7 +212,7 @@ async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[
         What is known of the history, and what was seen last.
     """
     since = place.clock.now()
-    snapshot = await place.look()
+    snapshot = await place.look(settings)
     before, history = snapshot.status, History(())
     if not period:
         return Known(before, since), snapshot
@@ -204,7 +220,7 @@ async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[
         while (left := since + period - place.clock.now()) > timedelta():
             history = _recommended(snapshot, history, settings, place.clock.now())
             await asyncio.sleep(min(left, settings.sync_period).total_seconds())
-            last, snapshot = snapshot, await place.look()
+            last, snapshot = snapshot, await place.look(settings)
             history = _changed(last, snapshot, history)
             passed(place.clock.now() - since)
     return Known(before, since, history), snapshot
@@ -250,7 +266,7 @@ def _progress(period: timedelta, every: timedelta) -> Iterator[Any]:
 async def _events(place: Place) -> tuple[Manifest, ...]:
     """Return what was told about the autoscaler, the latest first."""
     key = place.key
-    about = f"involvedObject.kind={_KIND},involvedObject.name={key.name}"
+    about = f"involvedObject.kind={key.kind},involvedObject.name={key.name}"
     try:
         found = await place.cluster.list("v1", "Event", namespace=key.namespace, field_selector=about)
     except ApiError:

@@ -23,6 +23,8 @@ from ocf.cluster import PatchType, Subresource
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.cluster.embedded.http import serving, write_kubeconfig
 from ocf.concepts import format_time
+from ocf.controllers.hpa.definition import definition
+from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.metrics import FixedMetrics
 from ocf.controllers.observing import Observer, SubresourceScales
 from ocf.objects import Manifest, ObjectKey
@@ -98,12 +100,12 @@ class Shop:
         await self.cluster.patch(TARGET, change, patch_type=PatchType.MERGE, field_manager="controller")
         await self.status({**said("SucceededRescale", current=replicas), "lastScaleTime": format_time(at)})
 
-    def place(self, name: str = "web", settings: Settings | None = None) -> Place:
+    def place(self, key: ObjectKey = WEB, settings: Settings | None = None) -> Place:
         scales = SubresourceScales(self.cluster)
         observer = Observer(
             self.cluster, self.metrics, scales=scales, settings=settings or Settings(), max_age=timedelta()
         )
-        return Place(self.cluster, observer, scales, ObjectKey(WEB.api_version, WEB.kind, name, "shop"), self.clock)
+        return Place(self.cluster, observer, scales, key, self.clock)
 
 
 class Still:
@@ -123,7 +125,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
 
     @asynccontextmanager
     async def reach(_file: object, _context: object, key: ObjectKey, settings: Settings) -> AsyncIterator[Place]:
-        yield found.place(key.name, settings)
+        yield found.place(key, settings)
 
     monkeypatch.setattr(explain_cluster, "reach", reach)
     asyncio.run(found.create(deployment("web", {"app": "web"}), hpa()))
@@ -240,6 +242,31 @@ def test_an_autoscaler_that_is_not_there(shop: Shop) -> None:
     answer = explain("api", "-n", "shop")
     assert answer.exit_code == 2
     assert 'horizontalpodautoscalers.autoscaling "api" not found; in namespace shop there are: web' in answer.stderr
+
+
+class TestOwnKind:
+    def own(self, **status: Any) -> Manifest:
+        whole = hpa(settings={"tolerance": "0.05", "downscaleStabilizationSeconds": 90})
+        return {**whole, "apiVersion": OWN[0], "kind": OWN[1], **status}
+
+    def test_it_is_explained_with_settings_of_its_own(self, shop: Shop) -> None:
+        asyncio.run(shop.create(definition(), self.own()))
+        found = as_json("web", "-n", "shop", "--own-kind", "--sync-period", "5s")
+        assumed = found["settings"]
+        assert (assumed["tolerance"], assumed["downscaleStabilization"], assumed["syncPeriod"]) == (0.05, 90, 5)
+        assert found["exact"]
+
+    def test_one_that_is_left_alone_says_so(self, shop: Shop) -> None:
+        claimed = {"type": "AbleToScale", "status": "False", "reason": "TargetClaimed", "message": "of web"}
+        key = ObjectKey(*OWN, "web", "shop")
+
+        async def work() -> None:
+            await shop.create(definition(), self.own())
+            live = {**await shop.cluster.get(key), "status": {"desiredReplicas": 3, "conditions": [claimed]}}
+            await shop.cluster.update(live, field_manager="controller", subresource=Subresource.STATUS)
+
+        asyncio.run(work())
+        assert "Its controller leaves it alone for that reason" in told("web", "-n", "shop", "--own-kind")
 
 
 class TestWatch:
