@@ -6,7 +6,8 @@ answers in their place, for tests, demos and the embedded cluster. `read_metric`
 
 from ocf.controllers.metrics.api import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS, MetricsApi
 from ocf.controllers.metrics.fixed import FixedMetrics
-from ocf.controllers.metrics.kinds import Kinds, PathReader
+from ocf.controllers.metrics.kinds import Kinds
+from ocf.controllers.metrics.patient import PathReader, PatientReader
 from ocf.controllers.metrics.reading import read_metric
 from ocf.controllers.metrics.served import ServedMetrics
 
@@ -18,6 +19,7 @@ __all__ = [
     "Kinds",
     "MetricsApi",
     "PathReader",
+    "PatientReader",
     "ServedMetrics",
     "read_metric",
 ]

@@ -4,29 +4,19 @@ A reference names a kind with a version that may be long gone. The controller lo
 the version that the server prefers; so do we.
 """
 
-from collections.abc import Sequence
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import quote
 
 from ocf.cluster.apiserver.discovery import Resources, read_resources
 from ocf.cluster.apiserver.paths import Resource, group_path
+from ocf.controllers.metrics.patient import PathReader, PatientReader
 from ocf.errors import ApiError, BadRequestError, NotFoundError
 from ocf.objects import Manifest
 
-__all__ = ["Kinds", "PathReader", "segment"]
+__all__ = ["Kinds", "segment", "versions_of"]
 
 _NOT_FOUND: Final = 404
 _BAD_REQUEST: Final = 400
-
-
-class PathReader(Protocol):
-    """Reads any path of an API server, as `ApiServerCluster` does."""
-
-    async def read_path(
-        self, path: str, query: Sequence[tuple[str, str]] = (), *, most_bytes: int | None = None
-    ) -> Manifest:
-        """Return the JSON object at a path; raises `ApiError`, with an empty `reason` where the answer is no Status."""
-        ...
 
 
 class Kinds:
@@ -37,7 +27,7 @@ class Kinds:
     """
 
     def __init__(self, reader: PathReader) -> None:
-        self._reader = reader
+        self._reader = PatientReader(reader)
         self._found: dict[tuple[str, str], Resource] = {}
 
     async def find(self, group: str, kind: str) -> Resource:

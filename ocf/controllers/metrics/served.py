@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ocf.controllers.metrics.api import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
-from ocf.controllers.metrics.kinds import Kinds, PathReader, segment, versions_of
+from ocf.controllers.metrics.kinds import Kinds, segment, versions_of
+from ocf.controllers.metrics.patient import PathReader, PatientReader
 from ocf.controllers.metrics.refusals import worded
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, split_api_version
@@ -36,7 +37,7 @@ class ServedMetrics:
     """
 
     def __init__(self, reader: PathReader, *, kinds: Kinds | None = None, most_bytes: int = _MOST_BYTES) -> None:
-        self._reader = reader
+        self._reader = PatientReader(reader)
         self._kinds = kinds or Kinds(reader)
         self._most_bytes = most_bytes
         self._custom_version = ""

@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 from ocf.autoscaling.readers import integer, read_object, struct, text
 from ocf.cluster import Cluster, Subresource
 from ocf.cluster.apiserver.paths import object_path
-from ocf.controllers.metrics import Kinds, PathReader
+from ocf.controllers.metrics import Kinds, PathReader, PatientReader
 from ocf.controllers.metrics.refusals import worded
 from ocf.errors import ApiError, ManifestError, NotFoundError, ServerError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, split_api_version
@@ -76,7 +76,7 @@ class SubresourceScales:
 
     def __init__(self, cluster: Cluster, reader: PathReader | None = None, *, kinds: Kinds | None = None) -> None:
         self._cluster = cluster
-        self._reader = reader
+        self._reader = None if reader is None else PatientReader(reader)
         self._kinds = kinds or (Kinds(reader) if reader is not None else None)
 
     async def scale(self, target: ObjectKey) -> Manifest:
