@@ -258,8 +258,7 @@ class Informer:
             told = str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"
             problem = f"{self.scope}: {told}"
             if expected and problem != self._problem:
-                hint = "; is the kind's definition installed?" if isinstance(error, NotFoundError) else ""
-                _log.warning("%s%s", problem, hint)
+                _log.warning("%s", problem)
             self._problem = problem
         if isinstance(error, _TooManyError):
             self._end()

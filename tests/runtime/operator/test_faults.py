@@ -390,7 +390,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
             assert (await cluster.get(settings_of()))["data"] == {"motto": "open"}
 
     run_in_virtual_time(main())
-    unknown = "the server could not find the requested resource; is the kind's definition installed?"
+    unknown = "the server could not find the requested resource"
     assert caplog.messages == [f"example.com/v1/Shop: {unknown}", "example.com/v1/Shop: read again"]
 
 
