@@ -258,7 +258,8 @@ class Informer:
             told = str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"
             problem = f"{self.scope}: {told}"
             if expected and problem != self._problem:
-                _log.warning("%s", problem)
+                # A kind that the cluster does not know may be one that it can do without.
+                _log.log(logging.INFO if isinstance(error, NotFoundError) else logging.WARNING, "%s", problem)
             self._problem = problem
         if isinstance(error, _TooManyError):
             self._end()

@@ -70,11 +70,7 @@ class Health:
             return ""
         kinds = {each.operator.owner_kind for each in self._controllers}
         synced = {(state.api_version, state.kind) for state in self._cache.informers if state.synced}
-        missing = {(state.api_version, state.kind) for state in self._cache.informers if state.missing}
-        return "; ".join(
-            f"{kind[0]} {kind[1]} is not read yet" + (": the cluster does not know it" if kind in missing else "")
-            for kind in sorted(kinds - synced)
-        )
+        return "; ".join(f"{api_version} {kind} is not read yet" for api_version, kind in sorted(kinds - synced))
 
     def _lasting(self, check: Callable[[], str]) -> Check:
         """Make a check of another one, which fails once that has failed for longer than patience lasts."""

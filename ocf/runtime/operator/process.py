@@ -190,7 +190,7 @@ class Process:
             if self._stop.is_set():
                 return
             async with steady() as start, asyncio.TaskGroup() as tasks:
-                start(_revive(cache), "watches")
+                start(self._look_after(cache), "watches")
                 runs = [
                     tasks.create_task(each.run(farewell=self._options.farewell), name=each.operator.name)
                     for each in self._controllers
@@ -198,6 +198,25 @@ class Process:
                 self._working.set()
                 # A group takes a task that was cancelled for done; this does not.
                 await asyncio.gather(*runs)
+
+    async def _look_after(self, cache: CachedCluster) -> None:
+        """Start tasks of the cache anew that somebody ended, and say which owners cannot be read, until cancelled.
+
+        In steady state nobody else would start them.
+        """
+        told = ""
+        while True:
+            await asyncio.sleep(_ROUND)
+            unread = self.health.owners()
+            if unread and unread != told:
+                _log.warning("%s", unread)
+            told = unread
+            for state in cache.informers:
+                if state.problem:
+                    try:
+                        await cache.cache(state.api_version, state.kind, namespace=state.namespace)
+                    except ApiError:
+                        continue  # the cache goes on trying, and tells what is wrong
 
     def _end_term(self) -> None:
         self._controllers = ()
@@ -264,15 +283,3 @@ def _forget(forgetting: Sequence[Callable[[ObjectKey], object]], owner: ObjectKe
     """Tell all who keep something of an owner that it is gone."""
     for forget in forgetting:
         forget(owner)
-
-
-async def _revive(cache: CachedCluster) -> None:
-    """Start tasks of the cache anew that somebody ended, until cancelled; in steady state nobody else would."""
-    while True:
-        await asyncio.sleep(_ROUND)
-        for state in cache.informers:
-            if state.problem:
-                try:
-                    await cache.cache(state.api_version, state.kind, namespace=state.namespace)
-                except ApiError:
-                    continue  # the cache goes on trying, and tells what is wrong
