@@ -14,7 +14,7 @@ from ocf.autoscaling.algorithm import Decision, History, Settings, Status
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder
 from ocf.controllers.hpa.claims import Claims
-from ocf.controllers.hpa.managers import StatusWrite, last_foreign_write
+from ocf.controllers.hpa.managers import last_foreign_write
 from ocf.controllers.hpa.memory import Memory, Remembered
 from ocf.controllers.hpa.modes import Mode
 from ocf.controllers.hpa.monitor import Monitor
@@ -81,7 +81,7 @@ class Rounds:
 
     def __init__(self, around: Surroundings) -> None:
         self._around = around
-        self._teller = Teller(around.monitor, around.events)
+        self._teller = Teller(around.monitor, around.events, rehearsing=not around.mode.writes)
         self.claims: Final = Claims()
         self.memory: Final = Memory(around.settings)
         self.selectors: Final = around.observer.selectors
@@ -155,10 +155,10 @@ class Rounds:
         found = last_foreign_write(manifest, FIELD_MANAGER)
         if found is None or found == remembered.written:
             return False
-        problem = _left_alone(found, take_over=self._around.take_over)
+        problem = _left_alone(found.manager, take_over=self._around.take_over)
         if problem != remembered.problem:
             key = remembered.subject.key
-            _log.warning("%s/%s is left alone: %s", key.namespace, key.name, problem)
+            _log.warning("%s/%s is left alone (status of %s): %s", key.namespace, key.name, found.at, problem)
             remembered.problem = problem
         self._unlearn(remembered)
         return True
@@ -232,8 +232,7 @@ def _version(seen: Observation) -> str:
     return "" if seen.scale is None else str((seen.scale.get("metadata") or {}).get("resourceVersion") or "")
 
 
-def _left_alone(found: StatusWrite, *, take_over: bool) -> str:
-    wrote = f"{found.manager} wrote its status at {found.at}"
+def _left_alone(manager: str, *, take_over: bool) -> str:
     if take_over:
-        return f"{wrote}, after it was taken over; only one controller may run it"
-    return f"{wrote}; where that controller is switched off, --take-over lets it be run"
+        return f"{manager} has written its status after it was taken over; only one controller may run it"
+    return f"{manager} wrote its status last; where that controller is switched off, --take-over lets it be run"

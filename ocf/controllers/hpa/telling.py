@@ -24,11 +24,13 @@ class Teller:
     Args:
         monitor: Counts.
         events: Takes events; None where none are posted.
+        rehearsing: Whether what rounds decide is not done.
     """
 
-    def __init__(self, monitor: Monitor, events: Recorder | None) -> None:
+    def __init__(self, monitor: Monitor, events: Recorder | None, *, rehearsing: bool = False) -> None:
         self._monitor = monitor
         self._events = events
+        self._rehearsing = rehearsing
 
     def told(self, remembered: Remembered, planned: Plan, problem: str, *, seconds: float) -> None:
         """Tell of a round that is over.
@@ -79,7 +81,7 @@ class Teller:
     def _write(self, remembered: Remembered, planned: Plan, problem: str) -> None:
         key, decision = remembered.subject.key, planned.decision
         facts = {"autoscaler": f"{key.namespace}/{key.name}", "state": str(planned.state)}
-        if decision is not None and decision.rescale:
+        if decision is not None and decision.rescale and not self._rehearsing:
             change = f"from {decision.trace.current} to {decision.desired}"
             _log.info("%s/%s: scaled %s", key.namespace, key.name, change, extra=facts)
         if problem == remembered.problem:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 
 import pytest
 
@@ -197,6 +198,27 @@ class TestReplace:
 
         play(scene)
 
+    def test_that_is_said_once_however_often_the_other_one_writes(
+        self, play: Play, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            key = await world.autoscale(of=BUILT_IN)
+            await writes_status(world, key)
+            async with world.running(Mode.REPLACE):
+                for number in range(3):
+                    await periods(1)
+                    await writes_status(world, key, desired=4 + number)
+                await periods(1)
+
+        play(scene)
+        said = [each.getMessage() for each in caplog.records if "is left alone" in each.getMessage()]
+        assert len(said) == 1
+        assert said[0] == (
+            "shop/web is left alone (status of 2026-01-01T12:00:00Z): kube-controller-manager wrote its status last;"
+            " where that controller is switched off, --take-over lets it be run"
+        )
+
 
 def assert_unlearnt(process: Process) -> None:
     """Demand that nothing is remembered of an autoscaler that is not run: it begins anew, and counts no pods."""
@@ -249,6 +271,19 @@ class TestDryRun:
             assert process.reports[0].as_json()["agrees"] is False
 
         play(scene)
+
+    def test_its_log_does_not_say_that_anything_was_done(self, play: Play, caplog: pytest.LogCaptureFixture) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            await world.autoscale(of=BUILT_IN)
+            world.queue(50)
+            async with world.running(Mode.DRY_RUN) as process:
+                await periods(2)
+            assert [one.wanted for one in process.reports] == [5]
+
+        caplog.set_level(logging.INFO)
+        play(scene)
+        assert not [each for each in caplog.records if "scaled" in each.getMessage()]
 
     def test_changes_of_the_other_controller_count_for_the_limits_of_a_behavior(self, play: Play) -> None:
         """Only two pods per ten minutes: after the other controller added them, there is nothing left."""
