@@ -128,7 +128,7 @@ class Running:
     async def first(self, path: str) -> Any:
         """Return the first object of a kind, as soon as there is one."""
         url = f"{self.said['url']}{path}?watch=1"
-        async with self.session.get(url) as answer, asyncio.timeout(20):
+        async with self.session.get(url) as answer, asyncio.timeout(120):
             return json.loads(await answer.content.readline())["object"]
 
 
@@ -184,7 +184,7 @@ async def test_rollouts_are_played_where_that_is_asked_for(folder: Path) -> None
     (folder / "corner.yaml").write_text(CORNER)
     async with dev("dev_shop.py:made", "--rollouts", "--apply", "corner.yaml") as running:
         url = f"{running.said['url']}{SHOPS}?watch=1"
-        async with running.session.get(url) as answer, asyncio.timeout(20):
+        async with running.session.get(url) as answer, asyncio.timeout(120):
             async for line in answer.content:
                 conditions = (json.loads(line)["object"].get("status") or {}).get("conditions") or [{}]
                 if conditions[0].get("reason") == "Healthy":

@@ -150,7 +150,7 @@ class Reader:
             process.send_signal(signal.SIGINT)
         ended = []
         for process in self.terminals:
-            process.communicate(timeout=20)
+            process.communicate(timeout=120)
             ended.append(process.returncode)
         self.terminals = []
         return ended

@@ -172,7 +172,7 @@ class Stage:
             "metadata": {"name": ""},
             "spec": {"user": user, "resourceAttributes": asked},
         }
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (await self.admin.create(review, field_manager="admin"))["status"]["allowed"]:  # noqa: ASYNC110 (another process)
                 await asyncio.sleep(0.01)  # the server tells nobody when it has read a binding
 

@@ -12,7 +12,7 @@ from examples.web import played
 from examples.web.shop import Scaling, ShopSpec
 from ocf.cli.app import app
 from ocf.cluster.apiserver import ApiServerCluster
-from ocf.errors import InvalidError, NotFoundError, TooManyRequestsError
+from ocf.errors import InvalidError
 from ocf.objects import Manifest, load_document
 from ocf.testing import VirtualClock, assert_quiet
 from ocf.testing.envtest import ControlPlane, Programs
@@ -45,23 +45,11 @@ def plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 @pytest.fixture
 async def real(plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
     """Give a real API server that knows shops."""
+    await asyncio.to_thread(plane.define, DEFINITION)
     async with await plane.cluster() as cluster:
-        await cluster.create(DEFINITION, field_manager="user")
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": played.NAMESPACE}}
         await cluster.create(namespace, field_manager="user")
-        await served(cluster)
         yield cluster
-
-
-async def served(cluster: ApiServerCluster) -> None:
-    """Ask until shops are served: a definition is taken before it is in force."""
-    async with asyncio.timeout(30):
-        while True:
-            try:
-                await cluster.list(played.SHOP.api_version, played.SHOP.kind, namespace=played.NAMESPACE)
-            except (NotFoundError, TooManyRequestsError):
-                continue
-            return
 
 
 async def diff(plane: ControlPlane, *more: str) -> Result:

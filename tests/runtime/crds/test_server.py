@@ -22,7 +22,7 @@ from kubernetes.client import (  # noqa: TC002 (pydantic reads the annotations)
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from ocf.cluster import Subresource
-from ocf.errors import InvalidError, NotFoundError, TooManyRequestsError
+from ocf.errors import InvalidError
 from ocf.objects import ObjectKey
 from ocf.runtime.crds import (
     AGE,
@@ -43,6 +43,7 @@ from ocf.runtime.operator import OwnerType
 if TYPE_CHECKING:
     from ocf.cluster.apiserver import ApiServerCluster
     from ocf.objects import Manifest
+    from ocf.testing.envtest import ControlPlane
     from ocf.testing.envtest.fixtures import Envtest
 
 GROUP: Final = "crds.example.com"
@@ -229,23 +230,13 @@ def definition() -> Manifest:
     return crd(GROUP, version, short_names=["smp"], categories=["all"])
 
 
-async def established(cluster: ApiServerCluster, manifest: Manifest) -> None:
-    """Apply a definition, and wait until its kind is served."""
-    await cluster.apply(manifest, field_manager="test", force=True)
-    names, versions = manifest["spec"]["names"], manifest["spec"]["versions"]
-    for _ in range(200):
-        try:
-            await cluster.list(f"{manifest['spec']['group']}/{versions[0]['name']}", names["kind"])
-        except (NotFoundError, TooManyRequestsError):
-            await asyncio.sleep(0.05)  # the server takes its time, and tells nobody
-        else:
-            return
-    pytest.fail("the kind is not served")
+@pytest.fixture(scope="module")
+def defined(envtest_plane: ControlPlane) -> None:
+    envtest_plane.define(definition())
 
 
 @pytest.fixture
-async def cluster(envtest_cluster: ApiServerCluster) -> ApiServerCluster:
-    await established(envtest_cluster, definition())
+def cluster(envtest_cluster: ApiServerCluster, defined: None) -> ApiServerCluster:  # noqa: ARG001 (for its effect)
     return envtest_cluster
 
 
@@ -394,7 +385,9 @@ async def test_kubectl_shows_columns_descriptions_and_short_names(cluster: ApiSe
     assert "How much." in await asyncio.to_thread(envtest.kubectl, "explain", "sample.spec.spelled.maxSize")
 
 
-async def test_pods_and_two_versions_fit_into_a_definition(envtest_cluster: ApiServerCluster) -> None:
+async def test_pods_and_two_versions_fit_into_a_definition(
+    envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster
+) -> None:
     """The largest of the client's models, in a kind of two versions, of which the older one warns."""
 
     class Runner(BaseModel):
@@ -404,7 +397,7 @@ async def test_pods_and_two_versions_fit_into_a_definition(envtest_cluster: ApiS
     older = Version("v1beta1", Runner, deprecated="use v1")
     manifest = crd(GROUP, newest, older)
 
-    await established(envtest_cluster, manifest)
+    await asyncio.to_thread(envtest_plane.define, manifest)
 
     live = await envtest_cluster.get(ObjectKey.of(manifest))
     assert [version["storage"] for version in live["spec"]["versions"]] == [True, False]

@@ -114,7 +114,7 @@ async def test_a_cache_follows_over_http(kubeconfig: str, cluster: EmbeddedClust
         assert (await cached.get(WEB))["spec"]["replicas"] == 1
         changed = {"spec": {"replicas": 7}}
         await cluster.patch(WEB, changed, patch_type=PatchType.MERGE, field_manager="them")
-        for _ in range(200):
+        for _ in range(3000):
             if (await cached.get(WEB))["spec"]["replicas"] == 7:
                 return
             await asyncio.sleep(0.01)

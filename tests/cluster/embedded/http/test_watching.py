@@ -137,12 +137,12 @@ async def test_who_goes_away_leaves_nothing_behind(server: Server, cluster: Embe
     """A watch whose client is gone waits for nothing any more."""
     waiting = cluster._core.store._waiting
     async with watching(server, f"resourceVersion={cluster.resource_version}"):
-        for _ in range(100):
+        for _ in range(3000):
             if waiting:
                 break
             await asyncio.sleep(0.01)
         assert waiting
-    for _ in range(100):
+    for _ in range(3000):
         if not waiting:
             break
         await asyncio.sleep(0.01)
