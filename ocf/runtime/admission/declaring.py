@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 from ocf.errors import BuildError
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError
+from ocf.runtime.versions import version_of
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -118,14 +119,9 @@ class Webhook(Generic[T]):
             '/validate/example.com/quotas'
         """
         spec = definition["spec"]
-        names = [found["name"] for found in spec["versions"] if not version or found["name"] == version]
-        stored = [found["name"] for found in spec["versions"] if found.get("storage")]
-        if not names:
-            there = ", ".join(found["name"] for found in spec["versions"])
-            raise BuildError([f'{definition["metadata"]["name"]} has no version "{version}", only {there}'])
         return Webhook(
             spec["group"],
-            version or (stored or names)[0],
+            version_of(definition, version),
             spec["names"]["kind"],
             spec["names"]["plural"],
             model,

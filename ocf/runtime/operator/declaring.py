@@ -17,6 +17,7 @@ from ocf.objects.models import quantities_as_text
 from ocf.runtime.operator.functions import Taking
 from ocf.runtime.rbac.plurals import named
 from ocf.runtime.rbac.privileges import EVENTS, Privilege, privileges
+from ocf.runtime.versions import version_of
 from ocf.runtime.work import Delays, Exponential
 
 if TYPE_CHECKING:
@@ -83,11 +84,8 @@ class OwnerType(Generic[O]):
             'example.com/v1'
         """
         spec = definition["spec"]
-        names = [one["name"] for one in spec["versions"] if (one["name"] == version if version else one.get("storage"))]
-        if not names:
-            there = ", ".join(one["name"] for one in spec["versions"])
-            raise BuildError([f'{definition["metadata"]["name"]} has no version "{version}", only {there}'])
-        return OwnerType(f"{spec['group']}/{names[0]}", spec["names"]["kind"], model, definition)
+        read = version_of(definition, version)
+        return OwnerType(f"{spec['group']}/{read}", spec["names"]["kind"], model, definition)
 
     def read(self, manifest: Manifest) -> O:
         """Read an owner.
