@@ -232,7 +232,7 @@ async def test_a_dry_run_prints_a_line_for_what_is_new_and_sends_no_write(tmp_pa
             "current": 3,
             "wanted": 5,
             "rule": "below the minimum",
-            "reported": 0,
+            "reported": None,
             "agrees": False,
         }
     assert cluster.requests.writes == 0

@@ -48,7 +48,7 @@ class Rehearsal(NamedTuple):
         current: The replicas that its target should have; None where that could not be read.
         wanted: What we would write; the same as `current` for nothing.
         rule: Which rule had the last word.
-        reported: What the controller that runs it wanted last.
+        reported: What the controller that runs it wanted last; None where none has looked at it yet.
         problem: What failed; empty if nothing did.
     """
 
@@ -57,7 +57,7 @@ class Rehearsal(NamedTuple):
     current: int | None
     wanted: int
     rule: str
-    reported: int
+    reported: int | None
     problem: str = ""
 
     @property
@@ -86,12 +86,11 @@ class Rehearsal(NamedTuple):
             what = "cannot tell"
         elif self.wanted != self.current:
             what = f"would scale from {self.current} to {self.wanted}"
-        told = "agrees" if self.agrees else "differs"
+        told = f"its controller wanted {self.reported}, {'agrees' if self.agrees else 'differs'}"
+        if self.reported is None:
+            told = "no controller has looked at it yet"
         problem = f"; {self.problem}" if self.problem else ""
-        return (
-            f"{format_time(self.at)} {self.key.namespace}/{self.key.name}: {what} ({self.rule});"
-            f" its controller wanted {self.reported}, {told}{problem}"
-        )
+        return f"{format_time(self.at)} {self.key.namespace}/{self.key.name}: {what} ({self.rule}); {told}{problem}"
 
 
 def rehearsed(key: ObjectKey, plan: Plan) -> Rehearsal:
@@ -102,7 +101,7 @@ def rehearsed(key: ObjectKey, plan: Plan) -> Rehearsal:
         plan: The plan of a round; with a decision.
     """
     decision, trace = plan.made, plan.made.trace
-    rule, reported = str(trace.decided_by), plan.before.desired_replicas
+    rule, reported = str(trace.decided_by), plan.before.desired_replicas if plan.before.conditions else None
     return Rehearsal(key, trace.now, trace.current, decision.desired, rule, reported, plan.problem)
 
 

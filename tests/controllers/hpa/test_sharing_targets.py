@@ -141,7 +141,9 @@ class TestOwnKind:
 
 async def writes_status(world: World, key: ObjectKey, desired: int = 3) -> None:
     """Do what the built-in controller does at the end of a round."""
-    status = {"status": {"currentReplicas": 3, "desiredReplicas": desired}}
+    able = {"type": "AbleToScale", "status": "True", "reason": "ReadyForNewScale", "message": "recommended size"}
+    conditions = [{**able, "lastTransitionTime": "2026-01-01T12:00:00Z"}]
+    status = {"status": {"currentReplicas": 3, "desiredReplicas": desired, "conditions": conditions}}
     await world.change(key, status, by="kube-controller-manager", status=True)
 
 
@@ -279,7 +281,11 @@ class TestDryRun:
             world.queue(50)
             async with world.running(Mode.DRY_RUN) as process:
                 await periods(2)
-            assert [one.wanted for one in process.reports] == [5]
+            [said] = process.reports
+            assert str(said) == (
+                "2026-01-01T12:00:15Z shop/web: would scale from 3 to 5 (total divided by target);"
+                " no controller has looked at it yet"
+            )
 
         caplog.set_level(logging.INFO)
         play(scene)
