@@ -10,8 +10,11 @@ Kinds of the user's come as CustomResourceDefinitions, with structural schemas, 
 the status and scale subresources; a `CustomKind` is the short way to one without a schema. Admission webhooks are
 asked, if there are configurations of them.
 
-What it does not do, it refuses with an `ApiError`: rules in CEL (`x-kubernetes-validations`, `matchConditions`),
-conversion webhooks, and other servers behind it (`APIService`).
+Their rules in CEL (`x-kubernetes-validations`) are evaluated, with `ocf[cel]`. What a rule costs a real server is not
+estimated: one that is too expensive there is taken here, and only stopped when it takes too many steps.
+
+What it does not do, it refuses with an `ApiError`: what few rules in CEL use, `matchConditions`, conversion webhooks,
+and other servers behind it (`APIService`).
 
 What it leaves out silently, because nothing wrong follows for most tests:
 

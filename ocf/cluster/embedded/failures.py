@@ -104,6 +104,7 @@ def unsupported(what: str, instead: str) -> ApiError:
 _REASONS: Final = {
     "Required value": "FieldValueRequired",
     "Forbidden": "FieldValueForbidden",
+    "Internal error": "InternalError",
     "Too long": "FieldValueTooLong",
     "Too many": "FieldValueTooMany",
     "Unsupported value": "FieldValueNotSupported",

@@ -15,7 +15,10 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from functools import cache
 from importlib import resources
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from ocf.cluster.embedded.custom.rules import Rules
 
 __all__ = [
     "ANYTHING",
@@ -235,6 +238,7 @@ class Resource:
         columns: Of a user's kind: what it is printed with, as its definition says it.
         list_kind: Kind of a list; empty for the kind with `List`.
         warning: What whoever uses this version is told; empty for nothing.
+        rules: Of a user's kind: the rules in CEL of its schema; None for none.
     """
 
     group: str
@@ -256,6 +260,7 @@ class Resource:
     columns: tuple[Mapping[str, Any], ...] = ()
     list_kind: str = ""
     warning: str = ""
+    rules: "Rules | None" = None
 
     @property
     def api_version(self) -> str:

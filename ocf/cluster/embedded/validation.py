@@ -9,7 +9,13 @@ from typing import Any, Final
 
 from ocf.cluster.embedded.compare import equal_json
 from ocf.cluster.embedded.configurations import configuration_problems
-from ocf.cluster.embedded.custom import count_problems, custom_update_problems, definition_problems, schema_faults
+from ocf.cluster.embedded.custom import (
+    broken_rules,
+    count_problems,
+    custom_update_problems,
+    definition_problems,
+    schema_faults,
+)
 from ocf.cluster.embedded.failures import go_json
 from ocf.cluster.embedded.schema import Resource
 from ocf.cluster.protocol import Subresource
@@ -64,7 +70,8 @@ def create_problems(manifest: Manifest, resource: Resource) -> list[FieldProblem
     Returns:
         What is wrong with it.
     """
-    return [*_metadata_problems(manifest["metadata"], resource), *_body_problems(manifest, resource)]
+    problems = [*_metadata_problems(manifest["metadata"], resource), *_body_problems(manifest, resource)]
+    return [*problems, *_rule_problems(manifest, None, resource, problems)]
 
 
 def update_problems(
@@ -88,7 +95,8 @@ def update_problems(
     ]
     if resource.schema is not None:
         problems += custom_update_problems(manifest, live, resource.schema, subresource)
-        return [*problems, *_count_problems(manifest, resource, spec=subresource is None)]
+        problems += _count_problems(manifest, resource, spec=subresource is None)
+        return [*problems, *_rule_problems(manifest, live, resource, problems)]
     if resource.group_kind == _DEFINITION:
         return problems if subresource else [*problems, *definition_problems(manifest, live)]
     if resource.group_kind == _AUTOSCALER:
@@ -143,6 +151,12 @@ def _body_problems(manifest: Manifest, resource: Resource) -> Iterator[FieldProb
         replicas = manifest["spec"].get("replicas", 0)
         if replicas < 0:
             yield _invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+
+
+def _rule_problems(
+    manifest: Manifest, live: Manifest | None, resource: Resource, problems: list[FieldProblem]
+) -> list[FieldProblem]:
+    return [] if resource.rules is None else broken_rules(resource.rules, manifest, live, problems)
 
 
 def _count_problems(manifest: Manifest, resource: Resource, *, spec: bool = True) -> Iterator[FieldProblem]:

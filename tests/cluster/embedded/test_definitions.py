@@ -282,13 +282,6 @@ class TestRefusals:
         assert [cause.field for cause in caught.value.causes] == [field]
         assert caught.value.causes[0].message.endswith("field is immutable")
 
-    async def test_rules_in_cel_are_refused(self, cluster: EmbeddedCluster, define: Define) -> None:
-        given = version("v1", storage=True)
-        rules = [{"rule": "self.size > 1"}]
-        given["schema"]["openAPIV3Schema"]["properties"]["spec"]["x-kubernetes-validations"] = rules
-        with pytest.raises(BadRequestError, match="the embedded cluster cannot evaluate x-kubernetes-validations"):
-            await cluster.create(define(given), field_manager="author")
-
     async def test_a_conversion_webhook_is_refused(self, cluster: EmbeddedCluster, define: Define) -> None:
         webhook = {"clientConfig": {"url": "https://127.0.0.1"}, "conversionReviewVersions": ["v1"]}
         with pytest.raises(BadRequestError, match="the embedded cluster cannot convert custom resources by a webhook"):

@@ -174,7 +174,7 @@ def _list(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[Fault]:
         for index, item in enumerate(value):
             yield from _check(item, items, spot.item(index))
     if most is not None and len(value) > most:
-        yield spot.refuse(f"Too many: {len(value)}: must have at most {most} items")
+        yield spot.refuse(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
     if least is not None and len(value) < least:
         yield spot.body(len(value), f"should have at least {least} items")
 
@@ -184,7 +184,7 @@ def _map(value: dict[str, Any], schema: _Schema, spot: _Spot) -> Iterator[Fault]
     if least is not None and len(value) < least:
         yield spot.body(len(value), f"should have at least {least} properties")
     if most is not None and len(value) > most:
-        yield spot.refuse(f"Too many: {len(value)}: must have at most {most} items")
+        yield spot.refuse(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
     for name in schema.get("required") or ():
         if name not in value:
             yield Fault(FieldProblem(spot.child(name).path, "Required value"), spot.place)

@@ -7,7 +7,8 @@ one place, and names that place in its answers (`spec.validation`, `spec.subreso
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ocf.cluster.embedded.custom.structural import has_rules, schema_problems
+from ocf.cluster.embedded.custom.rules import rule_problems, rule_texts
+from ocf.cluster.embedded.custom.structural import schema_problems
 from ocf.cluster.embedded.failures import go_json, unsupported
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
@@ -32,7 +33,8 @@ def definition_problems(definition: Manifest, live: Manifest | None) -> list[Fie
         What is wrong with it.
 
     Raises:
-        BadRequestError: If it asks for what the embedded cluster cannot do: rules in CEL, conversion by a webhook.
+        BadRequestError: If it asks for what the embedded cluster cannot do: some of what rules in CEL may say,
+            conversion by a webhook.
     """
     spec = definition["spec"]
     problems = [
@@ -55,10 +57,6 @@ def definition_problems(definition: Manifest, live: Manifest | None) -> list[Fie
 
 
 def _demand_possible(spec: _Spec) -> None:
-    if any(has_rules(_schema(version)) for version in spec["versions"]):
-        raise unsupported(
-            "evaluate x-kubernetes-validations", "leave the rules out, or test them against a real API server"
-        )
     if spec["conversion"]["strategy"] != "None":
         raise unsupported("convert custom resources by a webhook", "use conversion strategy None")
 
@@ -177,7 +175,10 @@ def _body_problems(spec: _Spec) -> Iterator[FieldProblem]:
 def _schema_problems(version: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
     schema = _schema(version)
     if isinstance(schema, dict):
-        yield from schema_problems(schema, f"{path}.openAPIV3Schema")
+        where = f"{path}.openAPIV3Schema"
+        problems = [*schema_problems(schema, where), *rule_texts(schema, where)]
+        # What expressions are checked against has to be sound.
+        yield from problems or rule_problems(schema, where)
 
 
 def _subresource_problems(version: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from ocf.cluster.embedded.custom.rules import compiled_rules
 from ocf.cluster.embedded.custom.types import schema_type
 from ocf.cluster.embedded.schema import CUSTOM_VERBS, CustomKind, Resource, ScalePaths
 from ocf.objects import Manifest
@@ -102,6 +103,7 @@ def _resource(spec: Mapping[str, Any], version: Mapping[str, Any], storage: str)
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         list_kind=names.get("listKind") or f"{names['kind']}List",
         warning=_deprecation(spec, version),
+        rules=compiled_rules(schema),
     )
 
 

@@ -13,7 +13,7 @@ from ocf.cluster.embedded.custom.pruning import undeclared
 from ocf.cluster.embedded.failures import go_json
 from ocf.errors import FieldProblem
 
-__all__ = ["has_rules", "schema_problems"]
+__all__ = ["schema_problems"]
 
 _Schema = Mapping[str, Any]
 
@@ -32,6 +32,7 @@ _NESTED: Final = {
     "x-kubernetes-list-type": "must be undefined to be structural",
     "x-kubernetes-list-map-keys": "must be empty to be structural",
     "x-kubernetes-map-type": "must be undefined to be structural",
+    "x-kubernetes-validations": "must be empty to be structural",
 }
 _FORBIDDEN: Final = {
     "$ref": "$ref is not supported",
@@ -62,13 +63,6 @@ def schema_problems(schema: _Schema, path: str) -> list[FieldProblem]:
         return supported
     problems = [*_node(schema, path, "root"), *_defaults(schema, path)]
     return sorted(problems, key=str)
-
-
-def has_rules(schema: Any) -> bool:
-    """Say whether a schema has rules in CEL."""
-    if isinstance(schema, dict):
-        return bool(schema.get("x-kubernetes-validations")) or any(map(has_rules, schema.values()))
-    return isinstance(schema, list) and any(map(has_rules, schema))
 
 
 def _below(schema: _Schema, path: str) -> Iterator[tuple[str, str, _Schema]]:

@@ -1,0 +1,174 @@
+"""The types of CEL, and which of them a schema gives its values.
+
+Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
+and, for the names in messages, https://github.com/google/cel-spec/blob/master/doc/langdef.md#values.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+__all__ = [
+    "ANY",
+    "BOOL",
+    "BYTES",
+    "DOUBLE",
+    "DURATION",
+    "INT",
+    "NULL",
+    "QUANTITY",
+    "STRING",
+    "TIMESTAMP",
+    "TYPE",
+    "Kind",
+    "escaped",
+    "list_of",
+    "map_of",
+    "schema_kind",
+    "variable",
+    "with_head",
+]
+
+_Schema = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A type.
+
+    Args:
+        name: As messages say it.
+        of: What it is made of: the items of a list; the keys and values of a map.
+        fields: Of an object: its fields by their names in CEL, each with its name in manifests.
+        free: Whether it stands for any type, in the signature of a function.
+    """
+
+    name: str
+    of: tuple["Kind", ...] = ()
+    fields: Mapping[str, tuple[str, "Kind"]] | None = field(default=None, compare=False, hash=False)
+    free: bool = False
+
+    def __str__(self) -> str:
+        if self.name == "type" and not self.of:
+            return "type"
+        return f"{self.name}({', '.join(map(str, self.of))})" if self.of else self.name
+
+
+ANY: Final = Kind("dyn")
+BOOL: Final = Kind("bool")
+BYTES: Final = Kind("bytes")
+DOUBLE: Final = Kind("double")
+DURATION: Final = Kind("duration")
+INT: Final = Kind("int")
+NULL: Final = Kind("null")
+QUANTITY: Final = Kind("kubernetes.Quantity")
+STRING: Final = Kind("string")
+TIMESTAMP: Final = Kind("timestamp")
+TYPE: Final = Kind("type")
+
+
+def list_of(item: Kind) -> Kind:
+    """Return the type of a list."""
+    return Kind("list", (item,))
+
+
+def map_of(key: Kind, value: Kind) -> Kind:
+    """Return the type of a map."""
+    return Kind("map", (key, value))
+
+
+def variable(name: str) -> Kind:
+    """Return what stands for any type in the signature of a function, the same one wherever it is named."""
+    return Kind(name, free=True)
+
+
+_RESERVED: Final = frozenset(
+    {
+        *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
+        *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
+    }
+)
+_ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
+
+
+def escaped(name: str) -> str | None:
+    """Return how a rule writes the name of a field.
+
+    Args:
+        name: As manifests write it.
+
+    Returns:
+        Its name in CEL; None if a rule cannot name it.
+
+    Example:
+        >>> escaped("node-name"), escaped("namespace"), escaped("größe")
+        ('node__dash__name', '__namespace__', None)
+    """
+    if name in _RESERVED:
+        return f"__{name}__"
+    if not _IDENTIFIER.fullmatch(name):
+        return None
+    return re.sub(r"__|[./-]", lambda found: _ESCAPES[found.group()], name)
+
+
+_TEXT: Final[_Schema] = {"type": "string"}
+_HEAD: Final[_Schema] = {
+    "apiVersion": _TEXT,
+    "kind": _TEXT,
+    "metadata": {"type": "object", "properties": {"name": _TEXT, "generateName": _TEXT}},
+}
+
+
+def with_head(schema: _Schema) -> _Schema:
+    """Return the schema of a whole object, with that of its metadata which rules can rely on."""
+    return {**schema, "properties": {**(schema.get("properties") or {}), **_HEAD}}
+
+
+_TEXTS: Final = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-time": TIMESTAMP}
+_SCALARS: Final = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
+
+
+def schema_kind(schema: _Schema, name: str = "selfType") -> Kind | None:
+    """Return the type that the values of a schema have in rules.
+
+    Args:
+        schema: The schema.
+        name: What an object is called in messages.
+
+    Returns:
+        The type; None if rules cannot see such values, as their schema does not say what they are.
+
+    Example:
+        >>> print(schema_kind({"type": "array", "items": {"type": "number"}}))
+        list(double)
+    """
+    if schema.get("x-kubernetes-int-or-string"):
+        return ANY
+    match schema.get("type"):
+        case "array":
+            item = schema_kind(schema.get("items") or {}, f"{name}.@idx")
+            return list_of(item) if item else None
+        case "object":
+            return _object(with_head(schema) if schema.get("x-kubernetes-embedded-resource") else schema, name)
+        case "string":
+            return _TEXTS.get(schema.get("format") or "", STRING)
+        case scalar:
+            return _SCALARS.get(str(scalar))
+
+
+def _object(schema: _Schema, name: str) -> Kind | None:
+    extra = schema.get("additionalProperties")
+    if isinstance(extra, dict):
+        value = schema_kind(extra, f"{name}.@elem")
+        return map_of(STRING, value) if value else None
+    fields = {}
+    for field_name, below in (schema.get("properties") or {}).items():
+        said = escaped(field_name)
+        kind = schema_kind(below, f"{name}.{said}") if said else None
+        if said and kind:
+            fields[said] = (field_name, kind)
+        if kind and field_name in _RESERVED:
+            fields[field_name] = (field_name, kind)
+    return Kind(name, fields=fields)

@@ -1,0 +1,315 @@
+"""The syntax of rules: an expression as a small tree.
+
+cel-python reads the text; here its parse tree loses the levels that only say what binds tighter, and each node learns
+where it is, for the messages of a server.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+if TYPE_CHECKING:
+    from lark import Token, Tree
+
+    _Tree: TypeAlias = Tree[Token]
+
+__all__ = ["Call", "Entries", "Identifier", "Listing", "Literal", "Node", "RuleSyntaxError", "Selection", "parse"]
+
+
+class RuleSyntaxError(Exception):
+    """An expression is none.
+
+    Args:
+        text: What is wrong.
+        at: Where: the place in the expression, from 0.
+    """
+
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(text)
+        self.text, self.at = text, at
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """A value that is written out."""
+
+    value: Any
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Identifier:
+    """The name of a variable or a type."""
+
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A field of something."""
+
+    operand: "Node"
+    name: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function, an operator or a macro, with what it is called on."""
+
+    name: str
+    target: "Node | None"
+    arguments: tuple["Node", ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """A list that is written out."""
+
+    items: tuple["Node", ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """A map that is written out."""
+
+    entries: tuple[tuple["Node", "Node"], ...]
+    at: int
+
+
+Node: TypeAlias = Literal | Identifier | Selection | Call | Listing | Entries
+
+
+def parse(text: str) -> Node:
+    """Read an expression.
+
+    Args:
+        text: The expression.
+
+    Returns:
+        What it says.
+
+    Raises:
+        RuleSyntaxError: If it is none.
+        ImportError: If cel-python is not installed.
+    """
+    from celpy.celparser import CELParseError
+
+    try:
+        tree = _parser().parse(text)
+    except CELParseError as error:
+        raise RuleSyntaxError("Syntax error: the expression cannot be read here", _place(text, error)) from None
+    try:
+        return _Reader(text).read(tree)
+    except RecursionError:
+        raise RuleSyntaxError("expression recursion limit exceeded: 250", 0) from None
+
+
+def _place(text: str, error: Any) -> int:
+    if error.line is None or error.line < 1:
+        return len(text)
+    lines = text.splitlines(keepends=True)
+    return sum(map(len, lines[: error.line - 1])) + int(error.column) - 1
+
+
+@cache
+def _parser() -> Any:
+    from celpy.celparser import CELParser
+
+    return CELParser()
+
+
+_OPERATORS: Final = {
+    "relation_lt": "_<_",
+    "relation_le": "_<=_",
+    "relation_gt": "_>_",
+    "relation_ge": "_>=_",
+    "relation_eq": "_==_",
+    "relation_ne": "_!=_",
+    "relation_in": "@in",
+    "addition_add": "_+_",
+    "addition_sub": "_-_",
+    "multiplication_mul": "_*_",
+    "multiplication_div": "_/_",
+    "multiplication_mod": "_%_",
+}
+_WIDTHS: Final = {"_<=_": 2, "_>=_": 2, "_==_": 2, "_!=_": 2, "@in": 2}
+_SPACE: Final = re.compile(r"(?:[\t\n\f\r ]|//.*)*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Turns a parse tree into nodes.
+
+    Args:
+        text: The expression.
+    """
+
+    text: str
+
+    def read(self, tree: "_Tree") -> Node:
+        """Return the node of a tree."""
+        read: Callable[[Any], Node] | None = getattr(self, f"_{tree.data}", None)
+        if read is not None:
+            return read(tree)
+        first, *rest = (each for each in tree.children if not isinstance(each, str))
+        if not rest:
+            return self.read(first)
+        return self._binary(first, rest[0])
+
+    def _after(self, end: int) -> int:
+        """Return where the next word begins."""
+        found = _SPACE.match(self.text, end)
+        return found.end() if found else end
+
+    def _binary(self, operator: "_Tree", right: "_Tree") -> Node:
+        name = _OPERATORS[str(operator.data)]
+        left: Any = operator.children[0]
+        at = (operator.meta.end_pos or 0) - _WIDTHS.get(name, 1)
+        return Call(name, None, (self.read(left), self.read(right)), at)
+
+    def _expr(self, tree: "_Tree") -> Node:
+        trees: list[Any] = tree.children
+        if len(trees) == 1:
+            return self.read(trees[0])
+        at = self._after(trees[0].meta.end_pos)
+        return Call("_?_:_", None, tuple(map(self.read, trees)), at)
+
+    def _conditionalor(self, tree: "_Tree") -> Node:
+        return self._logical(tree, "_||_")
+
+    def _conditionaland(self, tree: "_Tree") -> Node:
+        return self._logical(tree, "_&&_")
+
+    def _logical(self, tree: "_Tree", name: str) -> Node:
+        trees: list[Any] = tree.children
+        if len(trees) == 1:
+            return self.read(trees[0])
+        at = self._after(trees[0].meta.end_pos)
+        return Call(name, None, tuple(map(self.read, trees)), at)
+
+    def _unary(self, tree: "_Tree") -> Node:
+        trees: list[Any] = tree.children
+        if len(trees) == 1:
+            return self.read(trees[0])
+        name = "!_" if trees[0].data == "unary_not" else "-_"
+        return Call(name, None, (self.read(trees[1]),), tree.meta.start_pos or 0)
+
+    def _member_dot(self, tree: "_Tree") -> Node:
+        operand: Any = tree.children[0]
+        return Selection(self.read(operand), str(tree.children[1]), self._after(operand.meta.end_pos))
+
+    def _member_dot_arg(self, tree: "_Tree") -> Node:
+        trees: list[Any] = tree.children
+        at = self._after(trees[1].end_pos)
+        return Call(str(trees[1]), self.read(trees[0]), self._arguments(trees[2:]), at)
+
+    def _member_index(self, tree: "_Tree") -> Node:
+        trees: list[Any] = tree.children
+        at = self._after(trees[0].meta.end_pos)
+        return Call("_[_]", None, (self.read(trees[0]), self.read(trees[1])), at)
+
+    def _member_object(self, tree: "_Tree") -> Node:
+        raise RuleSyntaxError("undeclared reference: a rule cannot make messages", tree.meta.start_pos or 0)
+
+    def _ident(self, tree: "_Tree") -> Node:
+        return Identifier(str(tree.children[0]), tree.meta.start_pos or 0)
+
+    _dot_ident = _ident
+
+    def _ident_arg(self, tree: "_Tree") -> Node:
+        trees: list[Any] = tree.children
+        return Call(str(trees[0]), None, self._arguments(trees[1:]), self._after(trees[0].end_pos))
+
+    _dot_ident_arg = _ident_arg
+
+    def _list_lit(self, tree: "_Tree") -> Node:
+        return Listing(self._arguments(tree.children), tree.meta.start_pos or 0)
+
+    def _map_lit(self, tree: "_Tree") -> Node:
+        below: list[Any] = tree.children
+        nodes = iter([self.read(each) for each in below[0].children] if below else [])
+        return Entries(tuple(zip(nodes, nodes, strict=True)), tree.meta.start_pos or 0)
+
+    def _arguments(self, trees: list[Any]) -> tuple[Node, ...]:
+        return tuple(self.read(each) for each in trees[0].children) if trees else ()
+
+    def _literal(self, tree: "_Tree") -> Node:
+        token: Any = tree.children[0]
+        at = tree.meta.start_pos or 0
+        return Literal(_VALUES[token.type](str(token), at), at)
+
+
+def _integer(text: str, at: int) -> int:
+    value = int(text, 0) if "x" in text else int(text)
+    if not -(2**63) <= value < 2**63:
+        raise RuleSyntaxError("invalid int literal", at)
+    return value
+
+
+def _unsigned(_: str, __: int) -> int:
+    from ocf.cluster.embedded.custom.rules.lacking import lacking
+
+    raise lacking("unsigned numbers")
+
+
+def _string(text: str, at: int) -> str:
+    raw = text[0] in "rR"
+    text = text[1:] if raw else text
+    width = 3 if text[:3] in ('"""', "'''") else 1
+    return text[width:-width] if raw else "".join(_unescaped(text[width:-width], at))
+
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.)|$)", re.DOTALL
+)
+_SURROGATES: Final = range(0xD800, 0xE000)
+_PLAIN: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"} | {
+    sign: sign for sign in "\\?\"'`"
+}
+
+
+def _unescaped(text: str, at: int) -> Iterator[str]:
+    end = 0
+    for found in _ESCAPE.finditer(text):
+        yield text[end : found.start()]
+        *codes, octal, plain = found.groups()
+        code = next((int(digits, 16) for digits in codes if digits), None)
+        if code is not None or octal:
+            code = int(octal, 8) if code is None else code
+            if code > sys.maxunicode or code in _SURROGATES:
+                raise RuleSyntaxError("Syntax error: invalid unicode code point", at)
+            yield chr(code)
+        elif plain in _PLAIN:
+            yield _PLAIN[plain]
+        else:
+            raise RuleSyntaxError("Syntax error: unable to unescape string", at)
+        end = found.end()
+    yield text[end:]
+
+
+def _bytes(text: str, at: int) -> bytes:
+    body = text[1:]
+    if "\\" in body and body[0] not in "rR":
+        from ocf.cluster.embedded.custom.rules.lacking import lacking
+
+        raise lacking("escapes in bytes")
+    return _string(body, at).encode()
+
+
+_VALUES: Final[dict[str, Callable[[str, int], Any]]] = {
+    "INT_LIT": _integer,
+    "UINT_LIT": _unsigned,
+    "FLOAT_LIT": lambda text, _: float(text),
+    "STRING_LIT": _string,
+    "MLSTRING_LIT": _string,
+    "BYTES_LIT": _bytes,
+    "BOOL_LIT": lambda text, _: text == "true",
+    "NULL_LIT": lambda _, __: None,
+}
