@@ -58,7 +58,9 @@ class TestSetField:
             content.set_field(1, *path)
         assert str(content.raw) == before
 
-    @pytest.mark.parametrize("wrong", [{1, 2}, object(), math.nan, math.inf, (1,), b"bytes"], ids=str)
+    @pytest.mark.parametrize(
+        "wrong", [{1, 2}, object(), math.nan, math.inf, (1,), b"bytes"], ids=lambda one: type(one).__name__
+    )
     def test_what_is_no_json_is_refused_with_its_place(self, content: UnstructuredContentEditor, wrong: object) -> None:
         with pytest.raises(ConfigError, match=r"spec\.deep\.a\[1\]: must be a JSON value, not of type"):
             content.set_field({"a": [1, wrong]}, "spec", "deep")
