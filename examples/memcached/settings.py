@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from examples.memcached.operator import NAME
 from ocf.errors import ConfigError
-from ocf.runtime.operator import Lease, Listen, Options
+from ocf.runtime.admission import Service
+from ocf.runtime.operator import Admission, Lease, Listen, Options
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -74,11 +75,12 @@ class Settings:
         Args:
             registry: Where all metrics are.
         """
-        lease = Lease(NAME, self.namespace) if self.namespace else None
+        address = Service(self.webhook_service, self.namespace)
         return Options(
             namespaces=self.namespaces,
-            lease=lease,
+            lease=Lease(NAME, self.namespace) if self.namespace else None,
             listen=Listen(self.port),
+            admission=Admission(address=address, port=self.webhook_port) if self.webhook_service else None,
             metrics_prefix="memcached_operator",
             registry=registry,
         )

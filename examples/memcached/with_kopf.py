@@ -6,16 +6,15 @@ kopf watches the caches and answers its liveness probe; the work, the metrics an
 from __future__ import annotations
 
 import os
-from contextlib import AsyncExitStack
-
-import kopf
+from typing import TYPE_CHECKING
 
 from examples.memcached.metrics import Metrics
 from examples.memcached.operator import operator
-from examples.memcached.process import admitting
 from examples.memcached.settings import Settings
-from ocf.cluster.apiserver import ApiServerCluster
 from ocf.runtime.kopf import attach
+
+if TYPE_CHECKING:
+    import kopf
 
 __all__ = ["install"]
 
@@ -27,17 +26,7 @@ def install(settings: Settings, registry: kopf.OperatorRegistry | None = None) -
         settings: How.
         registry: Where kopf's handlers are registered; its default one by default.
     """
-    metrics, open_until_the_end = Metrics(), AsyncExitStack()
-
-    async def begin(**_: object) -> None:
-        cluster = await open_until_the_end.enter_async_context(await ApiServerCluster.connect())
-        await open_until_the_end.enter_async_context(admitting(cluster, settings))
-
-    async def end(**_: object) -> None:
-        await open_until_the_end.aclose()
-
-    kopf.on.startup(registry=registry, id="webhooks")(begin)
-    kopf.on.cleanup(registry=registry, id="webhooks")(end)
+    metrics = Metrics()
     attach(operator(metrics, strict=settings.strict), options=settings.options(metrics.registry), registry=registry)
 
 

@@ -22,8 +22,9 @@ from ocf.cluster.embedded import EmbeddedCluster
 from ocf.cluster.embedded.http import serving, write_kubeconfig
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Options, running
-from ocf.testing import VirtualClock, admitting
+from ocf.runtime.admission import Url
+from ocf.runtime.operator import Admission, Options, running
+from ocf.testing import VirtualClock
 
 if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import Event
@@ -39,6 +40,7 @@ AUTOSCALER: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", _NAME
 SERVICE: Final = ObjectKey("v1", "Service", _NAME, _NAMESPACE)
 
 _USER: Final = "kubectl"
+_HOST: Final = "127.0.0.1"
 _PATIENCE: Final = 60.0
 """How many seconds the operator has for anything; it takes some hundredths of one."""
 
@@ -146,8 +148,8 @@ async def staged() -> AsyncIterator[Stage]:
         write_kubeconfig(server.kubeconfig(), kubeconfig)
         cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
         operator = memcached_operator
-        await stack.enter_async_context(admitting(cluster, operator.name, operator.webhooks))
-        options = Options(listen=None, clock=clock)
+        admission = Admission(address=Url(f"https://{_HOST}"), namespace="default", host=_HOST, port=0, register=True)
+        options = Options(listen=None, admission=admission, clock=clock)
         process = await stack.enter_async_context(running(cluster, operator, options=options))
         await process.working()
         stage = Stage(cluster, Played(cluster, clock, DEPLOYMENT, AUTOSCALER), embedded, clock)

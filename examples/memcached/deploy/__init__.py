@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from examples.memcached.admission import webhooks
 from examples.memcached.definition import definition
-from examples.memcached.operator import NAME, privileges
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.runtime.admission import SecretCertificates, Service, configurations
-from ocf.runtime.rbac import Account, lease_privileges, roles
+from examples.memcached.operator import NAME, memcached_operator, privileges
+from ocf.runtime.admission import Service
+from ocf.runtime.operator import Admission, Lease, Options
+from ocf.runtime.rbac import Account, roles
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
@@ -24,12 +23,13 @@ __all__ = ["ACCOUNT", "SERVICE", "generated", "needed"]
 _NAMESPACE: Final = "memcached-operator"
 ACCOUNT: Final = Account(NAME, _NAMESPACE)
 SERVICE: Final = Service(NAME, _NAMESPACE)
+_ADMISSION: Final = Admission(address=SERVICE)
+_OPTIONS: Final = Options(lease=Lease(NAME, _NAMESPACE), admission=_ADMISSION)
 
 
 def needed() -> frozenset[Privilege]:
     """Return all that a process of the operator needs: for caches, its lease, and the certificate of its webhooks."""
-    certificates = SecretCertificates(EmbeddedCluster(), webhooks(), SERVICE, namespace=_NAMESPACE)
-    return frozenset(privileges()) | lease_privileges(NAME, _NAMESPACE) | certificates.privileges
+    return frozenset(privileges()) | _OPTIONS.privileges(memcached_operator)
 
 
 def generated() -> dict[str, list[Manifest]]:
@@ -37,5 +37,5 @@ def generated() -> dict[str, list[Manifest]]:
     return {
         "definition.yaml": [definition()],
         "roles.yaml": roles(needed(), name=NAME, account=ACCOUNT),
-        "webhooks.yaml": configurations(webhooks(), SERVICE),
+        "webhooks.yaml": _ADMISSION.configurations(memcached_operator),
     }
