@@ -17,7 +17,7 @@ from ocf.cluster import Cluster, PatchType, Subresource
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import ReconcileContext, Result
 from ocf.concepts import Attempt, Event
-from ocf.errors import ConflictError, NotFoundError, TooManyRequestsError
+from ocf.errors import ConflictError, NotFoundError, ReconcileError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document, read_live, write_model
 from ocf.runtime.operator import Outcome
 from ocf.runtime.operator.passing import pass_over
@@ -122,6 +122,15 @@ class World:
     async def reconcile(self) -> Result | None:
         return await self.pass_over(self.cluster)
 
+    async def retried(self) -> Result | None:
+        """Make a pass, and another one where a controller was faster, as the operator's queue does."""
+        while True:
+            try:
+                return await self.reconcile()
+            except ReconcileError as error:
+                if not isinstance(error.__cause__, ConflictError):
+                    raise
+
     async def pass_over(self, cluster: Cluster, owner: ObjectKey | None = None) -> Result | None:
         """Make a pass on another cluster, or over another cache; return what it did, if it did anything."""
         results: list[Result] = []
@@ -139,7 +148,7 @@ class World:
         """Let everybody work until nothing is left to do."""
         before: Manifest = {}
         for _ in range(_PASSES):
-            result = await self.reconcile()
+            result = await self.retried()
             await self.kubelet()
             after = await self.cluster.get(self.owner)
             if result is not None and not result.writes and after == before:
