@@ -2,57 +2,38 @@
 
 import json
 import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
-import pytest
-
-ROOT = Path(__file__).parents[2]
+Figures = dict[str, dict[str, Any]]
 
 
-@pytest.fixture(scope="module")
-def quick() -> subprocess.CompletedProcess[str]:
-    return run("--quick", "--output", "json")
-
-
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "benchmarks", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)  # noqa: S603 (our own code)
-
-
-def figures(finished: subprocess.CompletedProcess[str]) -> dict[str, dict[str, Any]]:
-    return {figure["name"]: figure for figure in json.loads(finished.stdout)["figures"]}
-
-
-def test_every_benchmark_runs_and_the_counts_hold(quick: subprocess.CompletedProcess[str]) -> None:
+def test_every_benchmark_runs_and_the_counts_hold(quick_figures: Figures) -> None:
     """A quick run judges no time, so it fails only where a benchmark is broken or a pass is not quiet."""
-    assert quick.returncode == 0, quick.stderr
-    assert figures(quick)["reconcile.writes"]["holds"] is True
-    assert figures(quick)["fleet.writes"]["holds"] is True
+    assert quick_figures["reconcile.writes"]["holds"] is True
+    assert quick_figures["fleet.writes"]["holds"] is True
 
 
-def test_every_figure_has_the_same_fields(quick: subprocess.CompletedProcess[str]) -> None:
+def test_every_figure_has_the_same_fields(quick_figures: Figures) -> None:
     fields = {"name", "what", "unit", "minimum", "median", "maximum", "rounds", "limit", "holds", "against", "ratio"}
 
-    assert {frozenset(figure) for figure in figures(quick).values()} == {frozenset(fields)}
+    assert {frozenset(figure) for figure in quick_figures.values()} == {frozenset(fields)}
 
 
-def test_every_ratio_names_its_yardstick(quick: subprocess.CompletedProcess[str]) -> None:
-    found = figures(quick)
+def test_every_ratio_names_its_yardstick(quick_figures: Figures) -> None:
+    found = quick_figures
 
     assert [figure["name"] for figure in found.values() if (figure["ratio"] is None) != (not figure["against"])] == []
     assert {figure["against"] for figure in found.values() if figure["against"]} <= found.keys()
 
 
-def test_no_time_is_judged_in_a_quick_run(quick: subprocess.CompletedProcess[str]) -> None:
-    judged = {figure["unit"] for figure in figures(quick).values() if figure["holds"] is not None}
+def test_no_time_is_judged_in_a_quick_run(quick_figures: Figures) -> None:
+    judged = {figure["unit"] for figure in quick_figures.values() if figure["holds"] is not None}
 
     assert judged == {"count"}
 
 
-def test_the_promised_limits_are_stated(quick: subprocess.CompletedProcess[str]) -> None:
-    limits = {figure["name"]: figure["limit"] for figure in figures(quick).values() if figure["limit"] is not None}
+def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
+    limits = {figure["name"]: figure["limit"] for figure in quick_figures.values() if figure["limit"] is not None}
 
     assert limits == {
         "rendering.full": 150_000,
