@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
+from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar
 
 from ocf.errors import BuildError
@@ -154,7 +155,7 @@ class Webhooks:
         timeout: How long the API server waits for an answer, 1 to 30 seconds.
 
     Raises:
-        BuildError: If a kind is there twice, nothing is, or the timeout is out of bounds.
+        BuildError: If a kind is there twice, nothing is, a function is a coroutine, or the timeout is out of bounds.
     """
 
     name: str
@@ -177,6 +178,10 @@ class Webhooks:
         for group, plural in sorted({kind for kind in kinds if kinds.count(kind) > 1}):
             # The API server converts objects of other versions, and would ask both.
             yield f"webhooks {self.name}: two webhooks for {plural}.{group}, which needs one for all its versions"
+        for function in (one for each in self.webhooks for one in (*each.defaulters, *each.validators)):
+            if iscoroutinefunction(function):
+                name = getattr(function, "__qualname__", "a function")
+                yield f"webhooks {self.name}: {name} is a coroutine; defaulters and validators are plain functions"
         if not _SHORTEST <= self.timeout <= _LONGEST:
             seconds = self.timeout.total_seconds()
             yield f"webhooks {self.name}: the timeout is between 1 and 30 seconds, got {seconds:g}"

@@ -183,7 +183,7 @@ class Operator(Generic[O]):
         reads: Kinds that `components` reads by itself, for its privileges.
         watches: Objects that concern owners in other ways.
         uncached: Kinds that are never held in memory: each read of one is a request, and no change of one is seen.
-        webhooks: How owners are admitted; for whoever serves them.
+        webhooks: How objects are admitted: owners, for the most part. They are served where `Options.admission` says.
         definitions: The CustomResourceDefinitions of the kinds of its components that are not built in.
         workers: How many owners are worked on at once.
         delays: How long an owner waits after a pass that failed.
@@ -256,7 +256,7 @@ class Operator(Generic[O]):
             enforced: As of `ocf.runtime.rbac.privileges`.
 
         Returns:
-            The privileges; with leader election, add those of `lease_privileges`.
+            The privileges; `Options.privileges` adds those of the process, for its lease and its webhooks.
 
         Raises:
             ConfigError: If a kind is neither built in nor defined.
