@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import typer
 
-from ocf.autoscaling.algorithm import History, Scale, ScaleEvent, Settings, Snapshot, decide
+from ocf.autoscaling.algorithm import History, Scale, ScaleEvent, Settings, Snapshot, Unavailable, decide
 from ocf.autoscaling.explaining import Known
 from ocf.concepts import Clock, SystemClock, parse_time
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
@@ -20,7 +20,7 @@ from ocf.controllers.hpa.settings import overridden
 from ocf.controllers.hpa.subjects import as_built_in
 from ocf.controllers.metrics import Kinds, ServedMetrics
 from ocf.controllers.observing import Observer, Scales, Selectors, SubresourceScales
-from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
+from ocf.errors import ApiError, ConfigError, ForbiddenError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Observed", "Place", "observed", "reach", "watched"]
 
 _LEFT_ALONE: Final = frozenset({"TargetClaimed", "InvalidSpec"})
+_FORBIDDEN: Final = " is forbidden: "
+_RETRY: Final = timedelta(seconds=1)
 _EVENTS_SHOWN: Final = 5
 
 
@@ -99,7 +101,17 @@ class Place:
         """
         live = await self.cluster.get(self.key)
         hpa = as_built_in(live) if self.key.kind == OWN[1] else live
-        return (await self.observer.observe(hpa, settings=settings)).snapshot
+        return _allowed((await self.observer.observe(hpa, settings=settings)).snapshot)
+
+
+def _allowed(seen: Snapshot) -> Snapshot:
+    """Refuse to explain what we may not read: the controller may, so it is in no trouble that we could tell of."""
+    failures = [each.message for each in (seen.scale, *seen.readings) if isinstance(each, Unavailable)]
+    forbidden = next((each for each in failures if _FORBIDDEN in each), None)
+    if forbidden is not None:
+        message = f"explain needs to read what the controller reads, and may not: {forbidden}"
+        raise ForbiddenError(message, code=403, reason="Forbidden")
+    return seen
 
 
 async def observed(  # noqa: PLR0917 (what the command line says)
@@ -157,11 +169,11 @@ async def reach(
 
 def _namespace(kubeconfig: str | None, context: str | None) -> str:
     """Return the namespace of a context, as kubectl does."""
-    from kubernetes.config import ConfigException, list_kube_config_contexts
+    from kubernetes.config import list_kube_config_contexts
 
     try:
         found: tuple[Any, Any] = list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
-    except ConfigException:
+    except Exception:  # noqa: BLE001 (whoever connects says what is wrong, and shows no secret)
         return "default"
     contexts, active = found
     meant = [each for each in contexts if each["name"] == context] if context else [active]
@@ -220,10 +232,24 @@ async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[
         while (left := since + period - place.clock.now()) > timedelta():
             history = _recommended(snapshot, history, settings, place.clock.now())
             await asyncio.sleep(min(left, settings.sync_period).total_seconds())
-            last, snapshot = snapshot, await place.look(settings)
+            last, snapshot = snapshot, await _looked(place, settings)
             history = _changed(last, snapshot, history)
             passed(place.clock.now() - since)
     return Known(before, since, history), snapshot
+
+
+async def _looked(place: Place, settings: Settings) -> Snapshot:
+    """Look, and for a sync period again if the cluster does not answer: what was collected is worth some patience."""
+    end = place.clock.now() + settings.sync_period
+    while True:
+        try:
+            return await place.look(settings)
+        except (NotFoundError, ForbiddenError):
+            raise
+        except ApiError:
+            if place.clock.now() >= end:
+                raise
+        await asyncio.sleep(_RETRY.total_seconds())
 
 
 def _recommended(snapshot: Snapshot, history: History, settings: Settings, now: datetime) -> History:

@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -22,11 +23,13 @@ from ocf.cli.explain_cluster import Place, watched
 from ocf.cluster import PatchType, Subresource
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.cluster.interception import InterceptingCluster
 from ocf.concepts import format_time
 from ocf.controllers.hpa.definition import definition
 from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.metrics import FixedMetrics
 from ocf.controllers.observing import Observer, SubresourceScales
+from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
 
@@ -237,6 +240,20 @@ def test_what_stops_a_round_is_told(
         assert each in text
 
 
+def test_what_we_may_not_read_is_no_trouble_of_the_controller(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = 'deployments.apps "web" is forbidden: User "jane" cannot get resource "deployments/scale"'
+
+    async def scale(_: object, target: ObjectKey) -> Manifest:
+        del target
+        raise ForbiddenError(message, code=403, reason="Forbidden")
+
+    del shop
+    monkeypatch.setattr(SubresourceScales, "scale", scale)
+    answer = explain("web", "-n", "shop")
+    problem = f"error: explain needs to read what the controller reads, and may not: {message}\n"
+    assert (answer.exit_code, answer.stdout, answer.stderr) == (2, "", problem)
+
+
 def test_an_autoscaler_that_is_not_there(shop: Shop) -> None:
     del shop
     answer = explain("api", "-n", "shop")
@@ -306,6 +323,32 @@ class TestWatch:
         found, real = self.play(40, values, watch=timedelta(seconds=seconds))
         most = found.bounds.high.desired
         assert found.bounds.low.desired <= real.desired <= most
+
+    @pytest.mark.parametrize(("outage", "survives"), [(10, True), (60, False)])
+    def test_a_cluster_that_does_not_answer_for_a_moment_ends_no_watch(self, outage: int, *, survives: bool) -> None:
+        async def work() -> Any:
+            clock = LoopClock(NOON)
+            shop = Shop(clock)
+            shop.metrics.set_external("shop", "queue", "30")
+            await shop.create(deployment("web", {"app": "web"}), hpa())
+            place = shop.place()
+            down = NOON + timedelta(seconds=40)
+
+            class Shaky(InterceptingCluster):
+                async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+                    if down <= clock.now() < down + timedelta(seconds=outage):
+                        raise ServerError("no answer")
+                    return await super().get(key, subresource=subresource)
+
+            shaky = replace(place, cluster=Shaky(place.cluster))
+            known, _ = await watched(shaky, timedelta(seconds=75), Settings())
+            return known.history.recommendations
+
+        if survives:
+            assert len(run_in_virtual_time(work())) >= 5
+        else:
+            with pytest.raises(ServerError):
+                run_in_virtual_time(work())
 
     def test_changes_are_noticed_with_their_size(self) -> None:
         policy = {"type": "Pods", "value": 2, "periodSeconds": 60}

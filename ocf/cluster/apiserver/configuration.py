@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
@@ -122,12 +122,24 @@ async def _enter(settings: Configuration, paths: str, context: str | None) -> No
         loader = await load(config_file=paths, context=context, client_configuration=settings, persist_config=False)
     except Exception as error:  # noqa: BLE001 (see below)
         # The loader raises whatever its plugins raise, and its messages quote whole entries, tokens included.
+        known = _contexts(paths) if context else ()
+        if known and context not in known:
+            raise ConfigError(f"kubeconfig {paths} has no context {context!r}; there are: {', '.join(known)}") from None
         where = f", context {context!r}" if context else ""
         raise ConfigError(f"kubeconfig {paths}{where} cannot be used ({type(error).__name__})") from None
     if "exec" in (getattr(loader, "_user", None) or ()) and not (settings.api_key or settings.cert_file):
         # The loader logs the failure and goes on, and the client would never ask again.
         raise ConfigError(f"kubeconfig {paths}: the credential plugin gave nothing; the log of kubernetes.aio says why")
     settings.refresh_api_key_hook = Refresh(loader)  # type: ignore[assignment]  # declared as None, called if set
+
+
+def _contexts(paths: str) -> tuple[str, ...]:
+    """Return the names of the contexts; none where they cannot be read."""
+    try:
+        load: Callable[..., Any] = config.list_kube_config_contexts
+        return tuple(sorted(str(each["name"]) for each in load(config_file=paths)[0]))
+    except Exception:  # noqa: BLE001 (the loader raises whatever it meets, and another error is told already)
+        return ()
 
 
 def _exists(paths: str) -> bool:

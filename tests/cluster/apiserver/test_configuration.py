@@ -160,6 +160,15 @@ async def test_a_pod_without_a_service_account_is_told_so(missing: str) -> None:
         await open_client(environ=environ)
 
 
+async def test_a_context_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    path = _write(tmp_path / "c", "https://127.0.0.1:1", {"token": "s3cr3t"})
+    [known] = [each["name"] for each in yaml.safe_load(path.read_text())["contexts"]]
+    with pytest.raises(ConfigError) as caught:
+        await ApiServerCluster.connect(path, context="other")
+
+    assert str(caught.value) == f"kubeconfig {path} has no context 'other'; there are: {known}"
+
+
 async def test_a_missing_kubeconfig_is_told_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"no kubeconfig at {tmp_path / 'nowhere'}"):
         await ApiServerCluster.connect(tmp_path / "nowhere")
