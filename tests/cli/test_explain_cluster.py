@@ -19,7 +19,7 @@ from ocf.autoscaling.algorithm import History, Settings, decide
 from ocf.autoscaling.explaining import explain_unknown
 from ocf.cli import explain_cluster
 from ocf.cli.app import app
-from ocf.cli.explain_cluster import Place, watched
+from ocf.cli.explain_watch import Place, watched
 from ocf.cluster import PatchType, Subresource
 from ocf.cluster.embedded import EmbeddedCluster
 from ocf.cluster.embedded.http import serving, write_kubeconfig
