@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import pytest
+
 from ocf.testing.envtest import Programs
 from tests.controllers.comparison.running import Round, staged
 from tests.controllers.comparison.scenarios import DIFFERENCES, SCENARIOS
@@ -26,6 +28,7 @@ def differences_of(played: Mapping[str, Sequence[Round]], told: Mapping[str, set
     return found
 
 
+@pytest.mark.promise("hpa-rounds")
 async def test_each_round_is_the_controllers(envtest_programs: Programs, envtest_controllers: object) -> None:
     """All scenarios side by side: what we see through the real APIs, and what we make of it.
 
