@@ -17,6 +17,7 @@ from ocf.cli.serving import Kubeconfig, Port, ServeOutput, Telling, asked_to_sto
 from ocf.cli.showing import failing
 
 if TYPE_CHECKING:
+    from ocf.cluster import Cluster
     from ocf.objects import Manifest
     from ocf.runtime.operator import Operator, Process
 
@@ -85,7 +86,8 @@ async def _dev(target: str, wishes: _Wishes) -> None:
     operator = load_operator(target)
     manifests = list(read_manifests(wishes.apply))
     embedded = EmbeddedCluster()
-    definitions = [_without_rules(one) for one in (*_definitions(operator), *read_manifests(wishes.crd))]
+    given = (*_definitions(operator), *read_manifests(wishes.crd))
+    definitions = [await _checkable(embedded, definition) for definition in given]
     await load_manifests(embedded, definitions, field_manager=_MANAGER)
     stopped = asked_to_stop()
     async with (
@@ -105,14 +107,25 @@ def _definitions(operator: Operator[Any]) -> list[Manifest]:
     return [*own, *operator.definitions]
 
 
-def _without_rules(definition: Manifest) -> Manifest:
-    """Leave out the rules in CEL, which the embedded cluster refuses to guess at, and say so."""
-    left = _left(definition)
-    if left != definition:
-        name = definition.get("metadata", {}).get("name")
-        note = f"note: the rules in CEL (x-kubernetes-validations) of {name} are not checked here"
-        typer.secho(note, fg=typer.colors.YELLOW, err=True)
-    return cast("Manifest", left)
+async def _checkable(embedded: Cluster, definition: Manifest) -> Manifest:
+    """Leave out the rules in CEL if the embedded cluster refuses to guess at one of them, and say so."""
+    from ocf.errors import ApiError, BadRequestError
+
+    left = cast("Manifest", _left(definition))
+    if left == definition:
+        return definition
+    try:
+        await embedded.create(definition, field_manager=_MANAGER, dry_run=True)
+    except BadRequestError as error:
+        if _RULES in error.message:
+            name = definition.get("metadata", {}).get("name")
+            note = f"note: the rules in CEL ({_RULES}) of {name} are not checked here: {error.message}"
+            typer.secho(note, fg=typer.colors.YELLOW, err=True)
+            return left
+    except ApiError:
+        # Whoever creates it in earnest is told.
+        pass
+    return definition
 
 
 def _left(value: Any) -> Any:

@@ -76,9 +76,15 @@ def _indexed(items: list[Any], index: int) -> Any:
 
 
 def _found(values: dict[Any, Any], key: Any) -> Any:
-    if key not in values:
+    if not _has(key, values):
         raise EvaluationError(f"no such key: {key}")
     return sound(values[key])
+
+
+def _has(key: Any, values: dict[Any, Any]) -> bool:
+    if not isinstance(key, str | bool | int | float):
+        raise EvaluationError("unsupported key type")
+    return key in values
 
 
 def sound(value: Any) -> Any:
@@ -114,7 +120,7 @@ OPERATORS: Final[tuple[Function, ...]] = (
     signed("_==_: A, A -> bool", equal),
     signed("_!=_: A, A -> bool", lambda left, right: not equal(left, right)),
     signed("@in: A, list(A) -> bool", lambda item, items: any(equal(item, each) for each in items)),
-    signed("@in: A, map(A, B) -> bool", lambda key, values: key in values),
+    signed("@in: A, map(A, B) -> bool", _has),
     signed("_[_]: list(A), int -> A", _indexed),
     signed("_[_]: list(A), double -> A", lambda items, index: _indexed(items, _number_of(index))),
     signed("_[_]: map(A, B), A -> B", _found),

@@ -180,7 +180,7 @@ class Checker:
 
         def run(frame: Frame) -> dict[Any, Any]:
             frame.spend(len(pairs) + 1)
-            return {key(frame): value(frame) for key, value in pairs}
+            return {_key(key(frame)): value(frame) for key, value in pairs}
 
         return Checked(map_of(key_kind, value_kind), run)
 
@@ -191,7 +191,7 @@ class Checker:
         if name in LACKING or (name in _TWO_VARIABLES and node.target is not None and len(node.arguments) == 3):  # noqa: PLR2004
             raise lacking(f"{name}()")
         nodes = node.arguments if node.target is None or name != node.name else (node.target, *node.arguments)
-        if name == "type":
+        if name == "type" and len(nodes) == 1 and node.target is None:
             return self._type(nodes[0])
         if name == "format" and node.target is not None:
             return self._format(node, node.target)
@@ -235,7 +235,7 @@ class Checker:
     def _function(self, node: Call, name: str, checked: list[Checked]) -> Checked:
         known = FUNCTIONS.get(name)
         kinds = [each.kind for each in checked]
-        if known is None and name not in ("_?_:_", "format"):
+        if known is None and name not in ("_?_:_", "format", "type"):
             raise RuleSyntaxError(f"undeclared reference to '{name}' (in container '')", node.at)
         member = node.target is not None and name == node.name
         found, kind = fitting([each for each in known or () if each.member is member], kinds)
@@ -245,6 +245,12 @@ class Checker:
             )
         _check_literals(name, node, member=member)
         return Checked(kind, _called(found, [each.run for each in checked], known=ANY not in kinds))
+
+
+def _key(value: Any) -> Any:
+    if not isinstance(value, str | bool | int):
+        raise EvaluationError("unsupported key type")
+    return value
 
 
 def _qualified(node: Node) -> str | None:

@@ -1,7 +1,7 @@
 """The syntax of rules: an expression as a small tree.
 
-cel-python reads the text; here its parse tree loses the levels that only say what binds tighter, and each node learns
-where it is, for the messages of a server.
+The grammar is that of cel-python; here its parse tree loses the levels that only say what binds tighter, and each node
+learns where it is, for the messages of a server.
 """
 
 import re
@@ -9,10 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
-    from lark import Token, Tree
+    from lark import Lark, Token, Tree
 
     _Tree: TypeAlias = Tree[Token]
 
@@ -99,30 +101,48 @@ def parse(text: str) -> Node:
         RuleSyntaxError: If it is none.
         ImportError: If cel-python is not installed.
     """
-    from celpy.celparser import CELParseError
+    grammar = _grammar()
+    from lark.exceptions import UnexpectedInput
 
     try:
-        tree = _parser().parse(text)
-    except CELParseError as error:
-        raise RuleSyntaxError("Syntax error: the expression cannot be read here", _place(text, error)) from None
+        tree = _parser(grammar).parse(text)
+    except UnexpectedInput as error:
+        at: Any = error.pos_in_stream  # none, and no line, at the end
+        place = len(text) if at is None or error.line < 1 else at
+        raise RuleSyntaxError("Syntax error: the expression cannot be read here", place) from None
     try:
         return _Reader(text).read(tree)
     except RecursionError:
         raise RuleSyntaxError("expression recursion limit exceeded: 250", 0) from None
 
 
-def _place(text: str, error: Any) -> int:
-    if error.line is None or error.line < 1:
-        return len(text)
-    lines = text.splitlines(keepends=True)
-    return sum(map(len, lines[: error.line - 1])) + int(error.column) - 1
+def _grammar() -> Path:
+    """Return where cel-python has its grammar; the rest of it, which is slow to import, is not needed."""
+    found = find_spec("celpy")
+    if found is None or not found.submodule_search_locations:
+        raise ImportError("cel-python is not installed")
+    return Path(found.submodule_search_locations[0]) / "cel.lark"
 
 
 @cache
-def _parser() -> Any:
-    from celpy.celparser import CELParser
+def _parser(grammar: Path) -> "Lark":
+    from lark import Lark
 
-    return CELParser()
+    return Lark(
+        grammar.read_text(encoding="utf-8"),
+        parser="lalr",
+        start="expr",
+        g_regex_flags=re.MULTILINE,
+        lexer_callbacks={"IDENT": _named},
+        propagate_positions=True,
+        maybe_placeholders=False,
+        priority="invert",
+    )
+
+
+def _named(token: "Token") -> "Token":
+    """Tell the two truth values from names; the grammar leaves that to whoever uses it."""
+    return token.update(type="BOOL_LIT") if token in ("true", "false") else token
 
 
 _OPERATORS: Final = {
