@@ -450,6 +450,18 @@ async def selectors_that_overlap(world: World) -> AsyncIterator[None]:
 
 
 @scenario
+async def a_metric_of_pods_that_nobody_measures(world: World) -> AsyncIterator[None]:
+    """Then all pods are measured, and one of them less than nothing."""
+    await world.workload(3)
+    await world.hpa(pods("hits", "5"))
+    yield
+    world.count("hits", "7500m")
+    yield
+    world.count("hits", "-4", "web-1")
+    yield
+
+
+@scenario
 async def a_value_beyond_64_bits(world: World) -> AsyncIterator[None]:
     await world.workload(2)
     world.see("queue", "9E")
