@@ -31,6 +31,7 @@ from ocf.autoscaling.algorithm import (
     hold_in_envelope,
     limited_by_behavior,
 )
+from ocf.autoscaling.explaining import explain
 
 __all__ = ["suite"]
 
@@ -87,6 +88,12 @@ def suite() -> Iterator[Suite]:
             what="the first, and its trace in sentences",
             measure=each_call(lambda: list(decide(quiet, _HISTORY, now=_NOW).trace.lines())),
             against="deciding.round",
+        ),
+        Case(
+            name="deciding.levers",
+            what="the second, and what would have to change, as `ocf explain` finds it",
+            measure=each_call(lambda: explain(growing, _HISTORY, now=_NOW)),
+            against="deciding.scaling",
         ),
         Case(
             name="deciding.stabilization",
