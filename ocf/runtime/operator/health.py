@@ -70,7 +70,11 @@ class Health:
             return ""
         kinds = {each.operator.owner_kind for each in self._controllers}
         synced = {(state.api_version, state.kind) for state in self._cache.informers if state.synced}
-        return "; ".join(f"{api_version} {kind} is not read yet" for api_version, kind in sorted(kinds - synced))
+        unknown = {(state.api_version, state.kind) for state in self._cache.informers if state.missing}
+        return "; ".join(
+            f"{' '.join(kind)} is not read yet{': the cluster does not know it' if kind in unknown else ''}"
+            for kind in sorted(kinds - synced)
+        )
 
     def _lasting(self, check: Callable[[], str]) -> Check:
         """Make a check of another one, which fails once that has failed for longer than patience lasts."""

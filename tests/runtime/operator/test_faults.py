@@ -381,7 +381,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
         options = Options(listen=None, clock=clock, pace=PATIENT)
         async with running(Gateway(cluster), operator, options=options) as process:
             await asyncio.sleep(1000)
-            assert process.health.owners() == "example.com/v1 Shop is not read yet"
+            assert process.health.owners() == "example.com/v1 Shop is not read yet: the cluster does not know it"
             assert [check() for check in process.health.live.values()] == ["", ""]
             await cluster.apply(DEFINITION, field_manager="kubectl")
             await cluster.create(shop(), field_manager="kubectl")
@@ -393,7 +393,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
     rooms = ("ocf.cluster.cached", "ocf.runtime.operator")
     assert [(one.levelname, one.getMessage()) for one in caplog.records if one.name.startswith(rooms)] == [
         ("INFO", "example.com/v1/Shop: the server could not find the requested resource"),
-        ("WARNING", "example.com/v1 Shop is not read yet"),
+        ("WARNING", "example.com/v1 Shop is not read yet: the cluster does not know it"),
         ("INFO", "example.com/v1/Shop: read again"),
     ]
 
