@@ -15,7 +15,7 @@ demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and
 	@$(BIN)/python -m examples.memcached.demo
 
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
-	@$(BIN)/python -m pytest -q
+	@$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
 envtest: $(VENV)/.ready  ## provide etcd and Kubernetes' programs for the tests that want a real API server
 	@$(BIN)/python -m ocf.testing.envtest
