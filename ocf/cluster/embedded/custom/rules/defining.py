@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ocf.cluster.embedded.custom.rules.compiling import RULES, RuleError, compiled, kind_of
+from ocf.cluster.embedded.custom.rules.compiling import RULES, RuleError, compiled, compiled_rules, kind_of
+from ocf.cluster.embedded.custom.rules.evaluating import default_problems
 from ocf.cluster.embedded.custom.rules.kinds import Kind
 from ocf.cluster.embedded.custom.rules.pointing import field_path
 from ocf.cluster.embedded.failures import go_json
@@ -73,7 +74,16 @@ def rule_problems(schema: _Schema, path: str) -> list[FieldProblem]:
         elif kind is not None:
             for index, rule in enumerate(rules):
                 problems.extend(_expressions(rule, below, kind, f"{where}.{RULES}[{index}]", apart))
-    return problems
+    return problems or [*_defaults(schema, path)]
+
+
+def _defaults(schema: _Schema, path: str) -> Iterator[FieldProblem]:
+    """Hold defaults to the rules, which are all sound."""
+    for where, below, _ in _places(schema, path):
+        default = below.get("default")
+        rules = None if default is None else compiled_rules(below, root=False)
+        if rules is not None:
+            yield from default_problems(rules, default, f"{where}.default")
 
 
 def _places(schema: _Schema, path: str, apart: str = "") -> Iterator[tuple[str, _Schema, str]]:

@@ -18,7 +18,7 @@ from ocf.cluster.embedded.custom.rules.values import EvaluationError, value_of
 from ocf.cluster.embedded.failures import go_json
 from ocf.errors import FieldProblem
 
-__all__ = ["broken_rules"]
+__all__ = ["broken_rules", "default_problems"]
 
 _MOST_OF_ALL: Final = 10_000_000
 """How many steps all rules of an object may take together; a real server's limit."""
@@ -92,14 +92,32 @@ def broken_rules(
     """
     if any(problem.detail.startswith(_BLOCKING) or _is_of_wrong_type(problem) for problem in problems):
         return [FieldProblem("<nil>", _UNCHECKED)]
-    judge = _Judge(Meter(_MOST_OF_ALL))
-    with suppress(_StopError):
-        judge.walk(rules, _Place("", new, old, None if old is None else _Pair(new, old), None))
-    return judge.found
+    return _evaluated(rules, _Place("", new, old, None if old is None else _Pair(new, old), None))
 
 
 def _is_of_wrong_type(problem: FieldProblem) -> bool:
     return " in body must be of type " in problem.detail
+
+
+def default_problems(rules: Rules, default: Any, path: str) -> list[FieldProblem]:
+    """Check a default against the rules that hold where it would be; it counts as what was there before, too.
+
+    Args:
+        rules: The rules.
+        default: The default.
+        path: Where the definition says it.
+
+    Returns:
+        What the rules have against it.
+    """
+    return _evaluated(rules, _Place(path, default, default, None, None))
+
+
+def _evaluated(rules: Rules, place: _Place) -> list[FieldProblem]:
+    judge = _Judge(Meter(_MOST_OF_ALL))
+    with suppress(_StopError):
+        judge.walk(rules, place)
+    return judge.found
 
 
 @dataclass(frozen=True, slots=True)
