@@ -147,10 +147,7 @@ async def _present(place: Place) -> Manifest:
 async def _note_others(place: Place) -> None:
     """Learn which pods the other autoscalers of the namespace count, as a running controller knows it."""
     key = place.key
-    try:
-        found = await place.cluster.list(key.api_version, key.kind, namespace=key.namespace)
-    except ApiError:
-        return
+    found = await place.cluster.list(key.api_version, key.kind, namespace=key.namespace)
     await asyncio.gather(*(_note(place, each) for each in found.items if each["metadata"]["name"] != key.name))
 
 
