@@ -10,7 +10,6 @@ from typing import Any, Final
 from ocf.cluster.embedded.compare import equal_json
 from ocf.cluster.embedded.configurations import configuration_problems
 from ocf.cluster.embedded.custom import (
-    broken_rules,
     count_problems,
     custom_update_problems,
     definition_problems,
@@ -156,7 +155,11 @@ def _body_problems(manifest: Manifest, resource: Resource) -> Iterator[FieldProb
 def _rule_problems(
     manifest: Manifest, live: Manifest | None, resource: Resource, problems: list[FieldProblem]
 ) -> list[FieldProblem]:
-    return [] if resource.rules is None else broken_rules(resource.rules, manifest, live, problems)
+    if resource.rules is None:
+        return []
+    from ocf.cluster.embedded.custom.rules import broken_rules
+
+    return broken_rules(resource.rules, manifest, live, problems)
 
 
 def _count_problems(manifest: Manifest, resource: Resource, *, spec: bool = True) -> Iterator[FieldProblem]:

@@ -6,11 +6,9 @@ from ocf.cluster.embedded.custom.defaults import set_schema_defaults
 from ocf.cluster.embedded.custom.definitions import definition_problems
 from ocf.cluster.embedded.custom.kinds import custom_resource, definition_of, established, served
 from ocf.cluster.embedded.custom.pruning import prune, undeclared
-from ocf.cluster.embedded.custom.rules import broken_rules
 
 __all__ = [
     "Fault",
-    "broken_rules",
     "count_problems",
     "custom_resource",
     "custom_update_problems",

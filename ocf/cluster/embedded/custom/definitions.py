@@ -7,7 +7,7 @@ one place, and names that place in its answers (`spec.validation`, `spec.subreso
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from ocf.cluster.embedded.custom.rules import rule_problems, rule_texts
+from ocf.cluster.embedded.custom.ruled import has_rules
 from ocf.cluster.embedded.custom.structural import schema_problems
 from ocf.cluster.embedded.failures import go_json, unsupported
 from ocf.errors import FieldProblem
@@ -176,9 +176,18 @@ def _schema_problems(version: Mapping[str, Any], path: str) -> Iterator[FieldPro
     schema = _schema(version)
     if isinstance(schema, dict):
         where = f"{path}.openAPIV3Schema"
-        problems = [*schema_problems(schema, where), *rule_texts(schema, where)]
-        # What expressions are checked against has to be sound.
-        yield from problems or rule_problems(schema, where)
+        problems = schema_problems(schema, where)
+        yield from problems
+        if has_rules(schema):
+            yield from _rule_problems(schema, where, sound=not problems)
+
+
+def _rule_problems(schema: _Spec, path: str, *, sound: bool) -> list[FieldProblem]:
+    from ocf.cluster.embedded.custom.rules import rule_problems, rule_texts
+
+    problems = rule_texts(schema, path)
+    # What expressions are checked against has to be sound.
+    return problems if problems or not sound else rule_problems(schema, path)
 
 
 def _subresource_problems(version: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:

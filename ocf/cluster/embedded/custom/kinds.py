@@ -1,12 +1,15 @@
 """The kinds that a CustomResourceDefinition defines, as the server serves them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster.embedded.custom.rules import compiled_rules
+from ocf.cluster.embedded.custom.ruled import has_rules
 from ocf.cluster.embedded.custom.types import schema_type
 from ocf.cluster.embedded.schema import CUSTOM_VERBS, CustomKind, Resource, ScalePaths
 from ocf.objects import Manifest
+
+if TYPE_CHECKING:
+    from ocf.cluster.embedded.custom.rules import Rules
 
 __all__ = ["custom_resource", "definition_of", "established", "served"]
 
@@ -103,8 +106,16 @@ def _resource(spec: Mapping[str, Any], version: Mapping[str, Any], storage: str)
         columns=tuple(version.get("additionalPrinterColumns") or ()),
         list_kind=names.get("listKind") or f"{names['kind']}List",
         warning=_deprecation(spec, version),
-        rules=compiled_rules(schema),
+        rules=_rules(schema),
     )
+
+
+def _rules(schema: Mapping[str, Any]) -> "Rules | None":
+    if not has_rules(schema):
+        return None
+    from ocf.cluster.embedded.custom.rules import compiled_rules
+
+    return compiled_rules(schema)
 
 
 def _deprecation(spec: Mapping[str, Any], version: Mapping[str, Any]) -> str:

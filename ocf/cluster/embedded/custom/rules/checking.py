@@ -25,6 +25,7 @@ from ocf.cluster.embedded.custom.rules.kinds import (
     map_of,
 )
 from ocf.cluster.embedded.custom.rules.lacking import LACKING, lacking
+from ocf.cluster.embedded.custom.rules.literals import RuleSyntaxError
 from ocf.cluster.embedded.custom.rules.macros import MACROS
 from ocf.cluster.embedded.custom.rules.parsing import (
     Call,
@@ -33,7 +34,6 @@ from ocf.cluster.embedded.custom.rules.parsing import (
     Listing,
     Literal,
     Node,
-    RuleSyntaxError,
     Selection,
 )
 from ocf.cluster.embedded.custom.rules.running import Checked, Frame, Run, all_of, any_of, either

@@ -7,18 +7,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from ocf.cluster.embedded.custom.ruled import RULES, has_rules
 from ocf.cluster.embedded.custom.rules.checking import Checker
 from ocf.cluster.embedded.custom.rules.kinds import BOOL, STRING, Kind, schema_kind, with_head
 from ocf.cluster.embedded.custom.rules.lacking import lacking, without_library
-from ocf.cluster.embedded.custom.rules.parsing import RuleSyntaxError, parse
+from ocf.cluster.embedded.custom.rules.literals import RuleSyntaxError
+from ocf.cluster.embedded.custom.rules.parsing import parse
 from ocf.cluster.embedded.custom.rules.pointing import field_path
 from ocf.cluster.embedded.custom.rules.running import Run
 
-__all__ = ["RULES", "Rule", "RuleError", "Rules", "compiled", "compiled_rules", "kind_of", "rules_below"]
+__all__ = ["Rule", "RuleError", "Rules", "compiled", "compiled_rules", "kind_of"]
 
 _Schema = Mapping[str, Any]
 
-RULES: Final = "x-kubernetes-validations"
 _MODERN: Final = (".?", "[?", "{?", "`", ",]", ",}")
 """What the library does not read, and a real server does."""
 
@@ -74,15 +75,6 @@ class Rules:
     fields: Mapping[str, "Rules"] = field(default_factory=dict)
 
 
-def rules_below(schema: _Schema) -> bool:
-    """Say whether there are rules in a schema."""
-    items, extra = schema.get("items"), schema.get("additionalProperties")
-    if schema.get(RULES) or (isinstance(items, dict) and rules_below(items)):
-        return True
-    below = [*(schema.get("properties") or {}).values(), *([extra] if isinstance(extra, dict) else ())]
-    return any(map(rules_below, below))
-
-
 def kind_of(schema: _Schema, *, root: bool = False) -> Kind | None:
     """Return the type of `self` at a place in a schema."""
     return schema_kind(with_head(schema) if root else schema)
@@ -98,7 +90,7 @@ def compiled_rules(schema: _Schema, *, root: bool = True) -> Rules | None:
     Returns:
         The rules; None if there are none.
     """
-    if not rules_below(schema):
+    if not has_rules(schema):
         return None
     items, extra = schema.get("items"), schema.get("additionalProperties")
     kind = kind_of(schema, root=root)

@@ -4,7 +4,8 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from ocf.cluster.embedded.custom.rules.compiling import RULES, RuleError, compiled, compiled_rules, kind_of
+from ocf.cluster.embedded.custom.ruled import RULES
+from ocf.cluster.embedded.custom.rules.compiling import RuleError, compiled, compiled_rules, kind_of
 from ocf.cluster.embedded.custom.rules.evaluating import default_problems
 from ocf.cluster.embedded.custom.rules.kinds import Kind
 from ocf.cluster.embedded.custom.rules.pointing import field_path

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster.embedded.custom.rules.arithmetic import sound
 from ocf.cluster.embedded.custom.rules.kinds import ANY, BOOL, INT, Kind, list_of
-from ocf.cluster.embedded.custom.rules.parsing import Call, Identifier, Node, RuleSyntaxError, Selection
+from ocf.cluster.embedded.custom.rules.literals import RuleSyntaxError
+from ocf.cluster.embedded.custom.rules.parsing import Call, Identifier, Node, Selection
 from ocf.cluster.embedded.custom.rules.running import Checked, Frame, Run, truth
 from ocf.cluster.embedded.custom.rules.values import EvaluationError, kind_name
 

@@ -5,33 +5,21 @@ learns where it is, for the messages of a server.
 """
 
 import re
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from ocf.cluster.embedded.custom.rules.literals import LITERALS, RuleSyntaxError
+
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
 
     _Tree: TypeAlias = Tree[Token]
 
-__all__ = ["Call", "Entries", "Identifier", "Listing", "Literal", "Node", "RuleSyntaxError", "Selection", "parse"]
-
-
-class RuleSyntaxError(Exception):
-    """An expression is none.
-
-    Args:
-        text: What is wrong.
-        at: Where: the place in the expression, from 0.
-    """
-
-    def __init__(self, text: str, at: int) -> None:
-        super().__init__(text)
-        self.text, self.at = text, at
+__all__ = ["Call", "Entries", "Identifier", "Listing", "Literal", "Node", "Selection", "parse"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,73 +251,4 @@ class _Reader:
     def _literal(self, tree: "_Tree") -> Node:
         token: Any = tree.children[0]
         at = tree.meta.start_pos or 0
-        return Literal(_VALUES[token.type](str(token), at), at)
-
-
-def _integer(text: str, at: int) -> int:
-    value = int(text, 0) if "x" in text else int(text)
-    if not -(2**63) <= value < 2**63:
-        raise RuleSyntaxError("invalid int literal", at)
-    return value
-
-
-def _unsigned(_: str, __: int) -> int:
-    from ocf.cluster.embedded.custom.rules.lacking import lacking
-
-    raise lacking("unsigned numbers")
-
-
-def _string(text: str, at: int) -> str:
-    raw = text[0] in "rR"
-    text = text[1:] if raw else text
-    width = 3 if text[:3] in ('"""', "'''") else 1
-    return text[width:-width] if raw else "".join(_unescaped(text[width:-width], at))
-
-
-_ESCAPE: Final = re.compile(
-    r"\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.)|$)", re.DOTALL
-)
-_SURROGATES: Final = range(0xD800, 0xE000)
-_PLAIN: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"} | {
-    sign: sign for sign in "\\?\"'`"
-}
-
-
-def _unescaped(text: str, at: int) -> Iterator[str]:
-    end = 0
-    for found in _ESCAPE.finditer(text):
-        yield text[end : found.start()]
-        *codes, octal, plain = found.groups()
-        code = next((int(digits, 16) for digits in codes if digits), None)
-        if code is not None or octal:
-            code = int(octal, 8) if code is None else code
-            if code > sys.maxunicode or code in _SURROGATES:
-                raise RuleSyntaxError("Syntax error: invalid unicode code point", at)
-            yield chr(code)
-        elif plain in _PLAIN:
-            yield _PLAIN[plain]
-        else:
-            raise RuleSyntaxError("Syntax error: unable to unescape string", at)
-        end = found.end()
-    yield text[end:]
-
-
-def _bytes(text: str, at: int) -> bytes:
-    body = text[1:]
-    if "\\" in body and body[0] not in "rR":
-        from ocf.cluster.embedded.custom.rules.lacking import lacking
-
-        raise lacking("escapes in bytes")
-    return _string(body, at).encode()
-
-
-_VALUES: Final[dict[str, Callable[[str, int], Any]]] = {
-    "INT_LIT": _integer,
-    "UINT_LIT": _unsigned,
-    "FLOAT_LIT": lambda text, _: float(text),
-    "STRING_LIT": _string,
-    "MLSTRING_LIT": _string,
-    "BYTES_LIT": _bytes,
-    "BOOL_LIT": lambda text, _: text == "true",
-    "NULL_LIT": lambda _, __: None,
-}
+        return Literal(LITERALS[token.type](str(token), at), at)

@@ -1,0 +1,24 @@
+"""Whether a schema has rules in CEL. Only then is what reads them imported."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+__all__ = ["RULES", "has_rules"]
+
+RULES: Final = "x-kubernetes-validations"
+"""The field of a schema that has its rules."""
+
+
+def has_rules(schema: Mapping[str, Any]) -> bool:
+    """Say whether there are rules in a schema, or below.
+
+    Args:
+        schema: The schema.
+
+    Example:
+        >>> has_rules({"properties": {"size": {"x-kubernetes-validations": [{"rule": "self > 1"}]}}})
+        True
+    """
+    items, extra = schema.get("items"), schema.get("additionalProperties")
+    below = [*(schema.get("properties") or {}).values(), *(each for each in (items, extra) if isinstance(each, dict))]
+    return bool(schema.get(RULES)) or any(map(has_rules, below))
