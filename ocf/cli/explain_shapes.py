@@ -22,7 +22,7 @@ from ocf.autoscaling.readers import (
 )
 from ocf.cli.explain_readings import MEASUREMENTS
 from ocf.errors import FieldProblem
-from ocf.objects import Manifest
+from ocf.objects import Manifest, get_field
 
 __all__ = ["check", "check_target", "entries"]
 
@@ -62,6 +62,10 @@ def check(manifest: Manifest) -> None:
         check_measurement(manifest, str(kind))
     else:
         _read(manifest, _BY_KIND.get(str(kind), _OBJECT))
+    settings = get_field(manifest, ("spec", "settings")) if kind == _OWN else None
+    if settings is not None:
+        # Nobody else would notice a field that is spelled wrong.
+        read_object({"spec": {"settings": settings}}, struct(spec=struct(settings=_SETTINGS)), "", _OWN)
 
 
 def check_target(manifest: Manifest) -> None:
@@ -86,7 +90,17 @@ def _quantities(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     return struct(**names)(value, path, problems)
 
 
+_OWN: Final = "HorizontalAutoscaler"
 _INT32: Final = integer("int32")
+_SETTINGS: Final = struct(
+    syncPeriodSeconds=_INT32,
+    tolerance=quantity,
+    downscaleStabilizationSeconds=_INT32,
+    cpuInitializationPeriodSeconds=_INT32,
+    initialReadinessDelaySeconds=_INT32,
+    scaleUpLimitFactor=quantity,
+    scaleUpLimitMinimum=_INT32,
+)
 _ANY_OBJECT: Final[dict[str, Reader]] = {"apiVersion": text, "kind": text, "metadata": METADATA}
 _OBJECT: Final = struct(**_ANY_OBJECT)
 _LIST: Final = struct(apiVersion=text, kind=text, items=items(struct(), dict))
@@ -104,6 +118,6 @@ _WORKLOAD: Final = struct(
 )
 _BY_KIND: Final[Mapping[str, Reader]] = {
     "Pod": struct(**_ANY_OBJECT, spec=_POD_SPEC, status=_POD_STATUS),
-    "HorizontalAutoscaler": struct(**_ANY_OBJECT, spec=struct(settings=struct()), status=struct()),
+    _OWN: struct(**_ANY_OBJECT, spec=struct(settings=struct()), status=struct()),
     "Scale": struct(**_ANY_OBJECT, spec=_SIZE, status=struct(replicas=_INT32, selector=text)),
 }

@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from ocf.cli.app import app
 
+OWN: Final = "HorizontalAutoscaler"
 FOLDER: Final = Path(__file__).parent / "explained"
 SITUATIONS: Final = sorted(each.stem for each in FOLDER.glob("*.yaml"))
 PAGE: Final = (FOLDER.parents[2] / "docs" / "explain-hpa.md").read_text(encoding="utf-8")
@@ -319,8 +320,23 @@ def test_an_autoscaler_of_our_own_kind_has_settings_of_its_own(tmp_path: Path) -
     assert desired("-f", situation(tmp_path, own, BUSY)) == 2
     strict = situation(tmp_path, f"{own}  settings: {{tolerance: 0.01}}\n", BUSY)
     assert desired("-f", strict) == 3
-    wrong = explain("-f", situation(tmp_path, f"{own}  settings: {{tolerance: much}}\n", BUSY))
-    assert (wrong.exit_code, "spec.settings.tolerance: 'much' is no quantity" in wrong.stderr) == (2, True)
+    for said, problem in (
+        ("tolerance: much", "tolerance: 'much' is no quantity"),
+        ("tolerence: 0.2", 'tolerence: unknown field, did you mean "tolerance"?'),
+        ("syncPeriodSeconds: soon", "syncPeriodSeconds: must be an integer"),
+    ):
+        wrong = explain("-f", situation(tmp_path, f"{own}  settings: {{{said}}}\n", BUSY))
+        assert (wrong.exit_code, f"document 1: {OWN}: spec.settings.{problem}" in wrong.stderr) == (2, True)
+
+
+def test_every_setting_of_our_own_kind_is_known(tmp_path: Path) -> None:
+    from ocf.controllers.hpa.definition import HorizontalAutoscalerSettings
+
+    fields = [info.alias or name for name, info in HorizontalAutoscalerSettings.model_fields.items()]
+    own = HPA.replace("autoscaling/v2", "autoscaling.ocf.dev/v1alpha1").replace("HorizontalPod", "Horizontal")
+    shown(
+        explain("-f", situation(tmp_path, f"{own}  settings: {{{', '.join(f'{each}: 1' for each in fields)}}}\n", BUSY))
+    )
 
 
 @pytest.mark.parametrize(
