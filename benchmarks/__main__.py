@@ -21,7 +21,6 @@ from benchmarks import (
     hpa,
     imports,
     machine,
-    operator,
     parts,
     reconciling,
     rendering,
@@ -43,7 +42,6 @@ _SUITES: Final = (
     commands.suite,
     clusters.suite,
     caches.suite,
-    operator.suite,
 )
 # What takes a smaller part where nothing is judged but that it runs.
 _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
@@ -51,7 +49,6 @@ _QUICK: Final[dict[object, Callable[[], AbstractContextManager[Suite]]]] = {
     fleet.suite: fleet.small_suite,
     clusters.suite: clusters.small_suite,
     caches.suite: caches.small_suite,
-    operator.suite: operator.small_suite,
 }
 _ROUNDS: Final = 15
 

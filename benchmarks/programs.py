@@ -45,7 +45,7 @@ async def running(module: str, which: str, kubeconfig: Path, variables: Mapping[
     """Run a program for as long as the block runs.
 
     Args:
-        module: The module that is the program, `benchmarks.operator`.
+        module: The module that is the program, `benchmarks.caches`.
         which: Its argument.
         kubeconfig: How it finds the cluster.
         variables: What else is in its environment.

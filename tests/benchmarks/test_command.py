@@ -64,7 +64,6 @@ def test_the_promised_limits_are_stated(quick_figures: Figures) -> None:
         "command.thousand": 1_000_000_000,
         "cluster.start": 500_000_000,
         "caches.idle": 0,
-        "operator.idle": 0,
     }
 
 
