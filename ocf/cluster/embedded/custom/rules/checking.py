@@ -25,7 +25,7 @@ from ocf.cluster.embedded.custom.rules.kinds import (
     map_of,
 )
 from ocf.cluster.embedded.custom.rules.lacking import LACKING, lacking
-from ocf.cluster.embedded.custom.rules.literals import RuleSyntaxError
+from ocf.cluster.embedded.custom.rules.literals import NOWHERE, RuleSyntaxError
 from ocf.cluster.embedded.custom.rules.macros import MACROS
 from ocf.cluster.embedded.custom.rules.parsing import (
     Call,
@@ -51,6 +51,7 @@ _LITERALS: Final[Mapping[type, Kind]] = {
     type(None): NULL,
 }
 _TYPES: Final = frozenset({"bool", "bytes", "double", "int", "list", "map", "null_type", "string", "type"})
+_CONVERSIONS: Final = frozenset({"bool", "double", "int"})
 _TWO_VARIABLES: Final = frozenset({"all", "exists", "exists_one", "existsOne"})
 _LITERAL_CHECKS: Final[Mapping[tuple[str, int], Callable[[str], Any]]] = {
     ("matches", 1): pattern,
@@ -244,6 +245,8 @@ class Checker:
                 f"found no matching overload for '{name}' applied to '{_applied(kinds, member)}'", node.at
             )
         _check_literals(name, node, member=member)
+        if name in _CONVERSIONS and isinstance(node.arguments[0], Literal):
+            _convert(found, node.arguments[0])
         return Checked(kind, _called(found, [each.run for each in checked], known=ANY not in kinds))
 
 
@@ -290,6 +293,14 @@ def _check_literals(name: str, node: Call, *, member: bool) -> None:
             check(given.value)
         except (ValueError, OverflowError, EvaluationError):
             raise RuleSyntaxError(f"invalid {name} argument", given.at) from None
+
+
+def _convert(functions: list[Function], given: Literal) -> None:
+    """Refuse what cannot be converted though it is written out; a server finds that when it prepares the rule."""
+    try:
+        functions[0].run(given.value)
+    except EvaluationError as error:
+        raise RuleSyntaxError(str(error), NOWHERE) from None
 
 
 def _called(functions: list[Function], arguments: list[Run], *, known: bool) -> Run:

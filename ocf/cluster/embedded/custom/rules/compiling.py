@@ -11,7 +11,7 @@ from ocf.cluster.embedded.custom.ruled import RULES, has_rules
 from ocf.cluster.embedded.custom.rules.checking import Checker
 from ocf.cluster.embedded.custom.rules.kinds import BOOL, STRING, Kind, schema_kind, with_head
 from ocf.cluster.embedded.custom.rules.lacking import lacking, without_library
-from ocf.cluster.embedded.custom.rules.literals import RuleSyntaxError
+from ocf.cluster.embedded.custom.rules.literals import NOWHERE, RuleSyntaxError
 from ocf.cluster.embedded.custom.rules.parsing import parse
 from ocf.cluster.embedded.custom.rules.pointing import field_path
 from ocf.cluster.embedded.custom.rules.running import Run
@@ -144,6 +144,8 @@ def _expression(text: str, kind: Kind, wanted: Kind) -> tuple[Run, bool]:
     except RuleSyntaxError as error:
         if error.text.startswith("Syntax error") and any(sign in text.replace(" ", "") for sign in _MODERN):
             raise lacking("optional values, trailing commas and quoted names") from None
+        if error.at == NOWHERE:
+            raise RuleError(f"program instantiation failed: {error.text}") from None
         raise RuleError(f"compilation failed: {_pointed(text, error)}") from None
     except RecursionError:
         raise RuleError("compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250") from None

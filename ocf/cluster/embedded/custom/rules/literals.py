@@ -10,7 +10,10 @@ from typing import Any, Final
 
 from ocf.cluster.embedded.custom.rules.lacking import lacking
 
-__all__ = ["LITERALS", "RuleSyntaxError"]
+__all__ = ["LITERALS", "NOWHERE", "RuleSyntaxError"]
+
+NOWHERE: Final = -1
+"""The place of what is wrong with a whole expression."""
 
 
 class RuleSyntaxError(Exception):
@@ -18,7 +21,7 @@ class RuleSyntaxError(Exception):
 
     Args:
         text: What is wrong.
-        at: Where: the place in the expression, from 0.
+        at: Where: the place in the expression, from 0; or `NOWHERE`.
     """
 
     def __init__(self, text: str, at: int) -> None:

@@ -206,6 +206,10 @@ class _Reader:
         trees: list[Any] = tree.children
         if len(trees) == 1:
             return self.read(trees[0])
+        inner = trees[1].children
+        if inner[0].data == trees[0].data:
+            # Two of a kind are none, whatever stands after them.
+            return self.read(inner[1])
         name = "!_" if trees[0].data == "unary_not" else "-_"
         return Call(name, None, (self.read(trees[1]),), tree.meta.start_pos or 0)
 
