@@ -1,8 +1,9 @@
 """Defining kinds on an API server, and waiting until it serves them.
 
 A definition that is `Established` is not served yet: for a moment its kind is not found, and then every request is
-answered with 429, until the storage is ready. So what counts is that lists are answered. The first creates take two
-seconds even then: the server holds them back, for the sake of others beside it.
+answered with 429, until the storage is ready. So what counts is that lists are answered, and that discovery, which the
+server keeps on its own, names the kind and its subresources. The first creates take two seconds even then: the server
+holds them back, for the sake of others beside it.
 """
 
 from __future__ import annotations
@@ -43,10 +44,9 @@ def define(
     for definition in definitions:
         _store(door, definition)
     deadline = clock() + seconds
-    for path in (path for definition in definitions for path in _lists(definition)):
-        while (answer := door.ask("GET", path))[0] != _OK:
+    for path, names in (question for definition in definitions for question in _questions(definition)):
+        while problem := _problem(*door.ask("GET", path), names):
             if clock() > deadline:
-                problem = answer[1].get("message") or f"the API server said {answer[0]}"
                 raise ConfigError(f"{path} is not served after {seconds:g} s: {problem}")
             pause(_PAUSE)
 
@@ -62,10 +62,23 @@ def _store(door: Door, definition: Mapping[str, Any]) -> None:
         raise ConfigError(f"no definition {name}: {answer.get('message', f'the API server said {code}')}")
 
 
-def _lists(definition: Mapping[str, Any]) -> Iterator[str]:
-    """Return the paths that must be answered: from the storage, and from the cache in front of it."""
+def _questions(definition: Mapping[str, Any]) -> Iterator[tuple[str, frozenset[str]]]:
+    """Return the paths that must be answered, and the resources that the answer must name.
+
+    They lead to the storage, to the cache in front of it, and to discovery.
+    """
     spec = definition["spec"]
+    plural = spec["names"]["plural"]
     for version in spec["versions"]:
         if version["served"]:
-            kind = f"/apis/{spec['group']}/{version['name']}/{spec['names']['plural']}?limit=1"
-            yield from (kind, f"{kind}&resourceVersion=0")
+            group = f"/apis/{spec['group']}/{version['name']}"
+            yield f"{group}/{plural}?limit=1", frozenset()
+            yield f"{group}/{plural}?limit=1&resourceVersion=0", frozenset()
+            yield group, frozenset({plural, *(f"{plural}/{part}" for part in version.get("subresources") or ())})
+
+
+def _problem(code: int, answer: Mapping[str, Any], names: frozenset[str]) -> str:
+    if code != _OK:
+        return answer.get("message") or f"the API server said {code}"
+    missing = names - {resource["name"] for resource in answer.get("resources") or ()}
+    return f"discovery does not name {', '.join(sorted(missing))}" if missing else ""

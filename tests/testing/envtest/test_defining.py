@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from ocf.testing.envtest.door import Door
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-LISTS = ["/apis/d.example.com/v1/shops?limit=1", "/apis/d.example.com/v1/shops?limit=1&resourceVersion=0"]
+GROUP = "/apis/d.example.com/v1"
+LISTS = [f"{GROUP}/shops?limit=1", f"{GROUP}/shops?limit=1&resourceVersion=0"]
+
+
+def found(*names: str) -> tuple[int, Manifest]:
+    return 200, {"resources": [{"name": name} for name in names]}
+
+
+SERVED = found("shops", "shops/status")
 
 
 def definition(plural: str = "shops", *, served: bool = True) -> Manifest:
@@ -70,18 +78,33 @@ def defined(script: Script, *definitions: Manifest) -> Hands:
 
 
 def test_what_is_not_found_or_not_ready_is_asked_again() -> None:
-    script = Script(POST=[(201, {})], GET=[(404, {}), (429, {}), (200, {}), (429, {}), (200, {})])
+    script = Script(POST=[(201, {})], GET=[(404, {}), (429, {}), (200, {}), (429, {}), (200, {}), SERVED])
     clock = defined(script, definition(served=False))
-    assert [path for _, path, _ in script.asked[1:]] == [*LISTS[:1] * 3, *LISTS[1:] * 2]
+    assert [path for _, path, _ in script.asked[1:]] == [*LISTS[:1] * 3, *LISTS[1:] * 2, GROUP]
     assert clock.now == pytest.approx(0.06)
 
 
 def test_what_is_there_is_replaced_whoever_else_writes_it() -> None:
     live = [(200, {"metadata": {"resourceVersion": version}}) for version in ("1", "2")]
-    script = Script(POST=[(409, {})], PUT=[(409, {}), (200, {})], GET=[*live, (200, {}), (200, {})])
+    script = Script(POST=[(409, {})], PUT=[(409, {}), (200, {})], GET=[*live, (200, {}), (200, {}), SERVED])
     defined(script, definition())
     versions = [body["metadata"]["resourceVersion"] for verb, _, body in script.asked if verb == "PUT"]
     assert versions == ["1", "2"]
+
+
+def test_discovery_is_waited_for_too() -> None:
+    """It is kept apart from the storage, and clients find a kind by it."""
+    late = [(404, {}), found(), found("shops"), SERVED]
+    script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *late])
+    clock = defined(script, definition())
+    assert [path for _, path, _ in script.asked[1:]] == [*LISTS, *[GROUP] * 4]
+    assert clock.now == pytest.approx(0.06)
+
+
+def test_a_kind_that_discovery_does_not_name_in_time_is_told() -> None:
+    script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *[found("shops")] * 100])
+    with pytest.raises(ConfigError, match=r"v1 is not served after 1 s: discovery does not name shops/status"):
+        defined(script, definition())
 
 
 def test_a_definition_that_is_refused_is_told() -> None:
