@@ -239,20 +239,9 @@ async def until(cluster: Cluster, key: ObjectKey, reached: Callable[[Manifest], 
     """Follow an object of a real API server until somebody has brought it somewhere."""
     seen: Manifest = {}
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not reached(seen := await cluster.get(key)):  # noqa: ASYNC110 (other processes)
                 await asyncio.sleep(0.05)
     except TimeoutError:
         pytest.fail(f"{key} never got there; it is {seen.get('spec')}, {seen.get('status')}")
     return seen
-
-
-async def define(cluster: Cluster) -> None:
-    """Apply the definition of our kind, and wait until it is served."""
-    made = await cluster.apply(definition(), field_manager="admin", force=True)
-    await until(cluster, ObjectKey.of(made), _is_established)
-
-
-def _is_established(crd: Manifest) -> bool:
-    conditions = (crd.get("status") or {}).get("conditions") or ()
-    return any(each["type"] == "Established" and each["status"] == "True" for each in conditions)

@@ -13,11 +13,12 @@ import pytest
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, PatchType, Subresource
 from ocf.controllers.hpa import BUILT_IN, OWN, HpaController, Mode, Operator, Options
+from ocf.controllers.hpa.definition import definition
 from ocf.controllers.metrics import ServedMetrics
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import Controller
 from ocf.testing.metrics_stub import MetricsStub
-from tests.controllers.hpa.conftest import define, until
+from tests.controllers.hpa.conftest import until
 
 if TYPE_CHECKING:
     from ocf.cluster.apiserver import ApiServerCluster
@@ -29,9 +30,9 @@ LABELS: Final = {"app": "web"}
 
 
 @pytest.fixture
-async def defined(envtest_cluster: ApiServerCluster) -> ApiServerCluster:
+async def defined(envtest: Envtest, envtest_cluster: ApiServerCluster) -> ApiServerCluster:
     """Give a cluster with our kind."""
-    await define(envtest_cluster)
+    await asyncio.to_thread(envtest.plane.define, definition())
     return envtest_cluster
 
 

@@ -14,13 +14,13 @@ import pytest
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, InterceptingCluster, PatchType, Request, WatchEvent
 from ocf.controllers.hpa import BUILT_IN, NAME, OWN, Election, HpaController, Mode, Operator, Options, rights
+from ocf.controllers.hpa.definition import definition
 from ocf.controllers.metrics import ServedMetrics
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.rbac import Account, Privilege, roles
 from ocf.testing import FaultyCluster, faults
 from ocf.testing.metrics_stub import MetricsStub
-from tests.controllers.hpa.conftest import define
 
 if TYPE_CHECKING:
     from ocf.cluster.apiserver import ApiServerCluster
@@ -115,7 +115,7 @@ class Stage:
         self.workloads = [workload(kind, self.namespace) for kind in KINDS]
 
     async def set_up(self) -> None:
-        await define(self.admin)
+        await asyncio.to_thread(self.envtest.plane.define, definition())
         for each in self.workloads:
             await self.admin.create(each, field_manager="admin")
             name, target = each["metadata"]["name"], {"apiVersion": each["apiVersion"], "kind": each["kind"]}
