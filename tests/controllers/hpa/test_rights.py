@@ -192,7 +192,7 @@ async def live(stage: Stage, cluster: Listening, mode: Mode, ended: Callable[[],
     task = asyncio.create_task(Operator(where, make, election=election, posts=mode.writes).run(stopped))
     try:
         with suppress(TimeoutError):
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(60):
                 while not (task.done() or await ended()):  # noqa: ASYNC110 (another process)
                     await asyncio.sleep(0.02)
     finally:
