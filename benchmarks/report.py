@@ -53,10 +53,14 @@ def _numbers(figure: Figure) -> tuple[str, ...]:
 
 def _ratio(figure: Figure) -> str:
     """Name the yardstick without its suite, which the row names already."""
-    return "" if figure.ratio is None else f"{figure.ratio:#.3g} x {figure.against.partition('.')[2]}"
+    return "" if figure.ratio is None else f"{_three_digits(figure.ratio)} x {figure.against.partition('.')[2]}"
 
 
 def _duration(nanoseconds: float) -> str:
     """Write a time with three digits, in the unit that suits it."""
     size, unit = next((step for step in _STEPS if abs(nanoseconds) >= step[0]), _STEPS[-1])
-    return f"{nanoseconds / size:#.3g}".removesuffix(".") + f" {unit}"
+    return f"{_three_digits(nanoseconds / size)} {unit}"
+
+
+def _three_digits(number: float) -> str:
+    return f"{number:#.3g}".removesuffix(".")
