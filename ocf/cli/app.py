@@ -83,7 +83,9 @@ class _Converter:
             return list(value)
         if not several and isinstance(wanted, type) and isinstance(value, wanted):
             return value
-        if isinstance(wanted, type) and issubclass(wanted, StrEnum) and value in set(wanted):
+        if isinstance(wanted, type) and issubclass(wanted, StrEnum):
+            if value not in set(wanted):
+                raise typer.BadParameter(f"must be one of {', '.join(wanted)}, got {value!r}", ctx=ctx, param=param)
             return wanted(value)
         from typer._coercion import build_runtime_param  # it is what a parameter of typer calls
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from datetime import timedelta
 
     from ocf.autoscaling.algorithm import Features, Settings
-    from ocf.controllers.hpa import Options, Rehearsal
+    from ocf.controllers.hpa import Options, Rehearsal, Scalable
     from ocf.controllers.hpa.process import ProcessOptions
     from ocf.runtime.endpoints import Endpoints
 
@@ -296,7 +296,7 @@ def _log(output: LogOutput) -> None:
 def _print_manifests(
     options: Options, namespace: str, image: str, scales: Sequence[str] | None, *, elected: bool, output: LogOutput
 ) -> None:
-    from ocf.controllers.hpa import TARGETS, Installation, Scalable, installation
+    from ocf.controllers.hpa import TARGETS, Installation, installation
     from ocf.objects import dump_document
 
     wanted = Installation(
@@ -304,7 +304,7 @@ def _print_manifests(
         namespace=namespace,
         image=image,
         arguments=["run", *_arguments(options), *([] if elected else ["--no-leader-elect"]), "--output=json"],
-        targets=[Scalable.parse(text) for text in scales] if scales else TARGETS,
+        targets=[_scalable(text) for text in scales] if scales else TARGETS,
         elected=elected,
     )
     found = installation(wanted)
@@ -312,6 +312,16 @@ def _print_manifests(
         typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=2))
         return
     typer.echo("---\n".join(dump_document(manifest) for manifest in found), nl=False)
+
+
+def _scalable(text: str) -> Scalable:
+    from ocf.controllers.hpa import Scalable
+    from ocf.errors import ConfigError
+
+    try:
+        return Scalable.parse(text)
+    except ConfigError as error:
+        raise ConfigError(f"--scales {error}") from None
 
 
 def _arguments(options: Options) -> Iterator[str]:

@@ -20,6 +20,12 @@ def test_a_misspelt_command_is_refused_with_the_nearest() -> None:
     assert "No such command 'verson'. Did you mean 'version'?" in answer.stderr
 
 
+def test_a_word_that_is_no_choice_is_refused_with_those_there_are() -> None:
+    answer = CliRunner().invoke(app, ["validate", "--output", "xml", "web.yaml"])
+    assert answer.exit_code == 2
+    assert "Invalid value for '--output': must be one of text, json, github, got 'xml'" in answer.stderr
+
+
 def test_a_command_loads_nothing_of_the_others() -> None:
     """Of `ocf version`, typer is the whole cost: nothing that only other commands need is loaded."""
     program = "import sys\nfrom ocf.cli import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"

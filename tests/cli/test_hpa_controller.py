@@ -63,7 +63,12 @@ class TestOptions:
             pytest.param(["--take-over"], "only in mode replace is there something to take over", id="nothing to take"),
             pytest.param(["--feature-gates=HPAMagic=true"], '"HPAMagic=true" is no feature gate', id="unknown gate"),
             pytest.param(["--kubernetes-version=2.0"], "must be 1.30 to 1.37", id="unknown version"),
-            pytest.param(["manifests", "--scales=Rollout/x"], "must be a resource like", id="no resource"),
+            pytest.param(["manifests", "--scales=Rollout/x"], "--scales must be a resource like", id="no resource"),
+            pytest.param(
+                ["manifests", "--scales=deployments"],
+                '--scales must name its group, as "deployments.apps" does',
+                id="no group",
+            ),
         ],
     )
     def test_what_is_out_of_range_is_refused_with_what_is_allowed(self, arguments: list[str], problem: str) -> None:

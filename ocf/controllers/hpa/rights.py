@@ -42,7 +42,7 @@ class Scalable:
         """Read a resource as kubectl writes it.
 
         Args:
-            text: `rollouts.argoproj.io`; without a dot one of the core group.
+            text: `rollouts.argoproj.io`; without a dot one of the core group, `replicationcontrollers`.
 
         Raises:
             ConfigError: If it is none.
@@ -54,7 +54,13 @@ class Scalable:
         resource, _, group = text.partition(".")
         if not resource or resource != resource.lower() or "/" in text or text.endswith("."):
             raise ConfigError(f'must be a resource like "rollouts.argoproj.io", in plural, not {text!r}')
-        return next((one for one in TARGETS if (one.group, one.resource) == (group, resource)), cls(group, resource))
+        known = next((one for one in TARGETS if (one.group, one.resource) == (group, resource)), None)
+        if known is None and not group:
+            raise ConfigError(
+                f'must name its group, as "deployments.apps" does, not {text!r}: '
+                "of the core group only replicationcontrollers can be scaled"
+            )
+        return known or cls(group, resource)
 
 
 TARGETS: Final = (
