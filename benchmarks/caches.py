@@ -27,8 +27,8 @@ from benchmarks.autoscaler import NAMESPACE
 from benchmarks.figures import Count, Suite
 from benchmarks.programs import Program, reaction, resident, running, until
 from ocf.cluster import Verb
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, load_document
 
 if TYPE_CHECKING:

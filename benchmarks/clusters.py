@@ -22,8 +22,8 @@ from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure
 from ocf.cluster import Cluster
 from ocf.cluster.apiserver import ApiServerCluster
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import ControlPlane, find_programs
 

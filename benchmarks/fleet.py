@@ -25,8 +25,8 @@ from benchmarks.timer import each_turn
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Subresource
 from ocf.cluster.cached import CachedCluster
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, Reason, Result, reconciling
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import BaseMutator, Handlers, Kind, StaticBuilder, deployment
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from ocf.cluster import PatchType
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import ObjectKey
 
 __all__ = ["PATIENCE", "Program", "reaction", "resident", "running", "until"]

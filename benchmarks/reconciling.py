@@ -14,8 +14,8 @@ from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import each_turn
 from ocf import component
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, Reason, Result, reconciling
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
 

@@ -17,9 +17,9 @@ from rich.text import Text
 from ocf import component
 from ocf.autoscaling import metrics
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, Reason, Result, reconciling
 from ocf.editors import HPASpecEditor
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.feature import VersionGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa

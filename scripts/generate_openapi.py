@@ -22,7 +22,7 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-EMBEDDED: Final = Path(__file__).parent.parent / "ocf" / "cluster" / "embedded"
+EMBEDDED: Final = Path(__file__).parent.parent / "ocf" / "embedded"
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 REVIEWS: Final = ("authentication.k8s.io", "authorization.k8s.io")
@@ -48,7 +48,7 @@ class Server:
 
 def embedded_kinds() -> set[tuple[str, str, str]]:
     """Return group, version and kind of what the embedded server stores."""
-    table = json.loads(gzip.decompress((EMBEDDED / "schema.json.gz").read_bytes()))
+    table = json.loads(gzip.decompress((EMBEDDED.parent / "schema" / "builtin.json.gz").read_bytes()))
     return {(row[0], row[1], row[2]) for row in table["kinds"]}
 
 

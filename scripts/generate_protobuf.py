@@ -22,7 +22,7 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-ROOM: Final = Path(__file__).parent.parent / "ocf" / "cluster" / "embedded" / "http"
+FOLDER: Final = Path(__file__).parent.parent / "ocf" / "embedded" / "http"
 PACKAGE: Final = re.compile(r"^package ([\w.]+);")
 MESSAGE: Final = re.compile(r"^message (\w+) \{")
 FIELD: Final = re.compile(r"^  (optional|repeated|map<string, ([\w.]+)>) ?(?:([\w.]+) )?(\w+) = (\d+);")
@@ -128,9 +128,9 @@ def main() -> None:
     """Run."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+", type=Path)
-    parser.add_argument("--output", type=Path, default=ROOM / "protobuf.json.gz")
+    parser.add_argument("--output", type=Path, default=FOLDER / "protobuf.json.gz")
     arguments = parser.parse_args()
-    schemas = json.loads(lzma.decompress((ROOM / "openapi.json.xz").read_bytes()))["schemas"]
+    schemas = json.loads(lzma.decompress((FOLDER / "openapi.json.xz").read_bytes()))["schemas"]
     messages = {name: fields for folder in arguments.folders for name, fields in read(folder)}
     table = build(messages, schemas)
     text = json.dumps(table, separators=(",", ":"), sort_keys=True)

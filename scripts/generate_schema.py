@@ -1,4 +1,4 @@
-"""Write the table of built-in kinds that `ocf.cluster.embedded` runs on.
+"""Write the table of built-in kinds that `ocf.embedded` runs on.
 
 The table is read off a running API server: its OpenAPI v3 documents say which fields exist, of what type, and how lists
 and maps merge; its discovery documents say which resources exist. Neither says which fields are pointers in the
@@ -28,7 +28,7 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-PACKAGE: Final = Path(__file__).parent.parent / "ocf" / "cluster" / "embedded"
+PACKAGE: Final = Path(__file__).parent.parent / "ocf" / "schema"
 SCALARS: Final = {"string": "s", "integer": "i64", "number": "n", "boolean": "b"}
 FORMATS: Final = {"int32": "i32", "int64": "i64", "byte": "y", "double": "n"}
 SPECIAL: Final = {
@@ -295,7 +295,7 @@ def main() -> None:
     parser.add_argument("url")
     parser.add_argument("token")
     parser.add_argument("--go", action="append", default=[], metavar="PREFIX=DIRECTORY")
-    parser.add_argument("--output", type=Path, default=PACKAGE / "schema.json.gz")
+    parser.add_argument("--output", type=Path, default=PACKAGE / "builtin.json.gz")
     arguments = parser.parse_args()
     roots = {prefix: Path(folder) for prefix, _, folder in (item.partition("=") for item in arguments.go)}
     table = build(Server(arguments.url, arguments.token), GoTypes(roots))

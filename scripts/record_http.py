@@ -2,7 +2,7 @@
 
     python scripts/record_http.py https://127.0.0.1:6443 TOKEN
 
-Two files are written to `tests/cluster/embedded/http/recorded`. `tables.json`: objects in many states, and the cells in
+Two files are written to `tests/embedded/http/recorded`. `tables.json`: objects in many states, and the cells in
 which the server shows them. `refusals.json`: requests that make no sense, and what comes back. What to ask stands
 beside them in `asked.json`. The objects stay, so take a server that nobody needs.
 """
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 Json = dict[str, Any]
 
-FOLDER: Final = Path(__file__).parent.parent / "tests" / "cluster" / "embedded" / "http" / "recorded"
+FOLDER: Final = Path(__file__).parent.parent / "tests" / "embedded" / "http" / "recorded"
 TABLE: Final = "application/json;as=Table;g=meta.k8s.io;v=v1"
 NAMESPACE: Final = "recorded"
 

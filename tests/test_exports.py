@@ -28,7 +28,7 @@ def test_what_a_module_exports_is_sorted_and_there(name: str) -> None:
         "ocf.feature",
         "ocf.primitives.hpa",
         "ocf.autoscaling",
-        "ocf.cluster.embedded",
+        "ocf.embedded",
         "ocf.cluster.cached",
         "ocf.testing",
     ],

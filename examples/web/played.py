@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from examples.web.controller import reconcile
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from ocf.testing.faulty import FaultyCluster
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.cluster.embedded.http import Server
+    from ocf.embedded.http import Server
 
 __all__ = ["ServerControl"]
 

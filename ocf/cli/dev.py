@@ -80,8 +80,8 @@ class _Wishes:
 
 async def _dev(target: str, wishes: _Wishes) -> None:
     from ocf.cli.operators import load_operator
-    from ocf.cluster.embedded import EmbeddedCluster
-    from ocf.cluster.embedded.http import load_manifests, serving
+    from ocf.embedded import EmbeddedCluster
+    from ocf.embedded.http import load_manifests, serving
 
     operator = load_operator(target)
     manifests = list(read_manifests(wishes.apply))

@@ -15,7 +15,7 @@ from ocf.cli.showing import failing
 
 if TYPE_CHECKING:
     from ocf.cli.control import ServerControl
-    from ocf.cluster.embedded.http import Server
+    from ocf.embedded.http import Server
 
 __all__ = ["serve"]
 
@@ -49,8 +49,8 @@ def serve(
 async def _serve(
     port: int, kubeconfig: Path | None, files: Sequence[Path], faults: Sequence[str], output: ServeOutput
 ) -> None:
-    from ocf.cluster.embedded import EmbeddedCluster
-    from ocf.cluster.embedded.http import load_manifests, serving
+    from ocf.embedded import EmbeddedCluster
+    from ocf.embedded.http import load_manifests, serving
 
     cluster = EmbeddedCluster()
     await load_manifests(cluster, read_manifests(files), field_manager="ocf-serve")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from ocf.cluster.embedded.http import Server
+    from ocf.embedded.http import Server
     from ocf.objects import Manifest
 
 __all__ = ["Kubeconfig", "Port", "ServeOutput", "Telling", "asked_to_stop", "kubeconfig_of", "read_manifests", "tell"]
@@ -70,7 +70,7 @@ def asked_to_stop() -> asyncio.Event:
 @asynccontextmanager
 async def kubeconfig_of(server: Server, path: Path | None) -> AsyncIterator[Path]:
     """Write the kubeconfig while the block runs; what nobody named is removed afterwards."""
-    from ocf.cluster.embedded.http import write_kubeconfig
+    from ocf.embedded.http import write_kubeconfig
 
     if path is not None:
         write_kubeconfig(server.kubeconfig(), path)

@@ -1,7 +1,7 @@
 """Where objects live: the `Cluster` protocol, what was asked of one, and what an operator keeps of its own writes.
 
 The implementations are rooms of their own: `ocf.cluster.apiserver` speaks to a real API server,
-`ocf.cluster.embedded` is one inside the process, and `ocf.cluster.cached` reads either from memory.
+`ocf.embedded` is one inside the process, and `ocf.cluster.cached` reads either from memory.
 """
 
 from ocf.cluster.interception import InterceptingCluster

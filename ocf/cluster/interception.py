@@ -39,7 +39,7 @@ class InterceptingCluster:
         ...         print(describe(request))
         ...         return await send()
         >>> import asyncio
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> _ = asyncio.run(Loud(EmbeddedCluster()).get(ObjectKey("v1", "Namespace", "default")))
         get v1/Namespace/default
     """

@@ -318,7 +318,7 @@ async def posting(
         ConfigError: If the API would refuse the controller's name.
 
     Example:
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> async def operate() -> str:
         ...     cluster = EmbeddedCluster()
         ...     async with posting(cluster, controller="example.com/shop-operator") as recorder:

@@ -32,7 +32,7 @@ class VirtualClock:
 
         The embedded cluster stamps its objects with it:
 
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> cluster = EmbeddedCluster(now=clock.now)
     """
 

@@ -107,7 +107,7 @@ async def disturb_each_write(
 
     Example:
         >>> import asyncio
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> from ocf.errors import NotFoundError
         >>> from ocf.objects import ObjectKey
         >>> settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}

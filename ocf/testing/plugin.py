@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import pytest
 
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.testing.clock import VirtualClock
 from ocf.testing.envtest.fixtures import (
     Envtest,

@@ -24,7 +24,7 @@ class RecordingCluster(InterceptingCluster):
 
     Example:
         >>> import asyncio
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> cluster = RecordingCluster(EmbeddedCluster())
         >>> _ = asyncio.run(cluster.list("v1", "Namespace"))
         >>> cluster.requests.reads, cluster.writes

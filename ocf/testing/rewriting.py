@@ -26,7 +26,7 @@ class RewritingCluster(InterceptingCluster):
 
     Example:
         >>> import asyncio
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> def label(manifest: Manifest) -> None:
         ...     manifest["metadata"]["labels"] = {"seen": "yes"}
         >>> cluster = RewritingCluster(EmbeddedCluster(), label)

@@ -51,7 +51,7 @@ async def playing_rollouts(cluster: Cluster) -> AsyncIterator[None]:
         cluster: The cluster; those that were there before are reported, too.
 
     Example:
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> async def ready() -> int:
         ...     cluster = EmbeddedCluster()
         ...     container = {"name": "web", "image": "web:1"}

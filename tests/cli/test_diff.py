@@ -12,8 +12,8 @@ from typer.testing import Result
 from ocf.cli import diff as command
 from ocf.cli.loading import components_of, load_function, read_owners
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import reconciling
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ServerError
 from ocf.objects import ObjectKey
 from ocf.testing import RecordingCluster

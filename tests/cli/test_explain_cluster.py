@@ -21,14 +21,14 @@ from ocf.cli import explain_cluster
 from ocf.cli.app import app
 from ocf.cli.explain_watch import Place, watched
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving, write_kubeconfig
 from ocf.cluster.interception import InterceptingCluster
 from ocf.concepts import format_time
 from ocf.controllers.hpa.definition import definition
 from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.metrics import FixedMetrics
 from ocf.controllers.observing import Observer, SubresourceScales
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time

@@ -17,9 +17,9 @@ from typer.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.cluster import Cluster
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving, write_kubeconfig
 from ocf.controllers.hpa import BUILT_IN, NAME, OWN
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey, load_documents
 
 if TYPE_CHECKING:

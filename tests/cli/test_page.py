@@ -10,8 +10,8 @@ from typer.testing import Result
 
 from ocf.cli import diff as command
 from ocf.cli.loading import components_of, load_function, read_owners
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import reconciling
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import ObjectKey
 
 PAGE: Final = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")

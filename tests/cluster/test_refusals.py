@@ -3,8 +3,8 @@
 import pytest
 
 from ocf.cluster.apiserver.answers import status_error
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.cluster.refusals import as_refusal
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, InvalidError, ServerError, api_error
 
 UNFITTING = (

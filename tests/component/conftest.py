@@ -15,8 +15,8 @@ import pytest_asyncio
 
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Subresource, WriteMemory
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, ReconcileContext, Result, reconciling
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document
 from ocf.primitives import StaticBuilder, deployment, hpa

@@ -8,9 +8,9 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Cluster, Verb
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Action, Component, reconciling
 from ocf.concepts import GuardStatus, StatusReport
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ConflictError, ReconcileError, ServerError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey

@@ -7,11 +7,11 @@ import pytest
 
 from ocf import component
 from ocf.cluster import PatchType, Preconditions
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component, Conflicts, depends_on, reconciling
 from ocf.component.diffing import ComponentDiff, FieldDiff, ObjectDiff, TakenField, Verb, diff
 from ocf.component.rehearsing import Rehearsal
 from ocf.concepts import Data, GuardStatus, StatusReport
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ManifestError, NotFoundError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest, ObjectKey, copy_json

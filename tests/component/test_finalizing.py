@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import FINALIZER, Component, Departure, ReconcileContext, finalize, reconciling
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, InterceptingCluster, VirtualClock, faults
 

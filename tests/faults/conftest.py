@@ -21,10 +21,10 @@ from kubernetes.client import V1EnvVar
 from ocf import component, feature
 from ocf.autoscaling import metrics
 from ocf.cluster import Cluster, PatchType, Subresource
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, ResourceOptions, Result, finalize, reconciling
 from ocf.concepts import Data, Event, Operation, OperationalStatus, Resource, Silence, StatusReport
 from ocf.editors import Editor, ObjectMetaEditor, container_named
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import NotFoundError, OcfError
 from ocf.feature import BooleanGate, VersionGate
 from ocf.objects import Manifest, ObjectKey

@@ -11,7 +11,7 @@ from ocf.testing import FaultyCluster, assert_quiet, faults
 from ocf.testing.snapshots import differences
 
 if TYPE_CHECKING:
-    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.embedded import EmbeddedCluster
     from ocf.objects import Manifest
     from tests.faults.conftest import Operator
 

@@ -15,7 +15,7 @@ from ocf.testing.processes import Process, World
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.embedded import EmbeddedCluster
     from tests.faults.conftest import Operator
 
 WRITES: Final = [verb for verb in Verb if not verb.is_read]

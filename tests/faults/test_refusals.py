@@ -15,7 +15,7 @@ from ocf.testing.snapshots import differences
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.embedded import EmbeddedCluster
     from ocf.objects import ObjectKey
     from tests.faults.conftest import Operator
 

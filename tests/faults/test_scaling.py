@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from ocf.cluster import Cluster, Request
-    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.embedded import EmbeddedCluster
     from ocf.objects import Manifest
     from tests.faults.conftest import Operator
 

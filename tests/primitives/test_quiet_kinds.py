@@ -15,9 +15,9 @@ import pytest
 
 from ocf import component, primitives
 from ocf.cluster import WriteMemory
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Result, reconciling
 from ocf.concepts import Resource
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import AlreadyExistsError, NotFoundError
 from ocf.objects import ObjectKey, load_document
 from ocf.primitives import (

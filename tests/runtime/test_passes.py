@@ -8,9 +8,9 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Verb
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, reconciling
 from ocf.concepts import Recorder
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ForbiddenError, ReconcileError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import FieldError, Operation, Webhook, invalid

@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.concepts import Clock
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.objects import ObjectKey
 from ocf.testing import VirtualClock

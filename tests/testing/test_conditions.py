@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from ocf.testing import Rule, Severity, lint_conditions
 
 if TYPE_CHECKING:
-    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.embedded import EmbeddedCluster
     from tests.testing.conftest import Operator
 
 NOON, LATER = "2026-01-31T12:00:00Z", "2026-01-31T12:00:01Z"

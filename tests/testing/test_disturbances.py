@@ -9,8 +9,8 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Subresource, Verb
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment, hpa

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import Cluster, EventType, PatchType, Subresource, Verb
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import (
     AlreadyExistsError,
     ConflictError,

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import Cluster, PatchType, Preconditions, Request, Subresource, Verb, WatchEvent, WriteMemory
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.cluster.interception import describe, is_write
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import InterceptingCluster

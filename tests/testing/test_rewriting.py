@@ -14,7 +14,7 @@ from ocf.testing import RecordingCluster, RewritingCluster, assert_quiet
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ocf.cluster.embedded import EmbeddedCluster
+    from ocf.embedded import EmbeddedCluster
     from tests.testing.conftest import Operator
 
 

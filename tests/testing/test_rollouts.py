@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ocf.cluster import PatchType
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.concepts import AliveStatus, Operation
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import daemonset, deployment, statefulset
 from ocf.testing.rollouts import playing_rollouts

@@ -4,7 +4,7 @@ import subprocess
 import sys
 
 from ocf.cluster import Cluster
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.testing import FaultyCluster, InterceptingCluster, RecordingCluster, RewritingCluster
 
 

@@ -18,8 +18,8 @@ from examples.memcached.operator import memcached_operator
 from examples.memcached.reporting import observe
 from ocf.cluster import PatchType
 from ocf.cluster.apiserver import ApiServerCluster
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import Url

@@ -50,7 +50,7 @@ class CachedCluster:
 
     Example:
         >>> import asyncio
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> async def main() -> None:
         ...     cluster = EmbeddedCluster(namespaces=("shop",))
         ...     async with CachedCluster(cluster) as cached:

@@ -71,7 +71,7 @@ class HpaController:
         reader: The API server, where the cluster is one: kinds are then found in whatever version they are named.
 
     Example:
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> from ocf.controllers.metrics import FixedMetrics
         >>> from ocf.testing import run_in_virtual_time
         >>> async def main() -> str:

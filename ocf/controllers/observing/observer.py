@@ -96,7 +96,7 @@ class Observer:
     Example:
         >>> from datetime import UTC, datetime
         >>> from ocf.autoscaling.algorithm import decide
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> from ocf.controllers.metrics import FixedMetrics
         >>> labels = {"app": "web"}
         >>> template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "web"}]}}

@@ -114,7 +114,7 @@ class DerivedScales:
 
     Example:
         >>> import asyncio
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> template = {
         ...     "metadata": {"labels": {"app": "web"}},
         ...     "spec": {"containers": [{"name": "app", "image": "web"}]},

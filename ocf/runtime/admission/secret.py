@@ -25,7 +25,7 @@ from ocf.runtime.admission.offers import Offer
 from ocf.runtime.admission.pairs import Pair, authorities
 from ocf.runtime.admission.rotating import Kept, Policy, Renewal, Trust, offered, plan
 from ocf.runtime.rbac import Privilege
-from ocf.runtime.rbac.plurals import named
+from ocf.schema.rest_mapping import named
 
 __all__ = ["SecretCertificates", "certificate_privileges"]
 
@@ -48,7 +48,7 @@ class SecretCertificates:
         renewal: When certificates are renewed.
 
     Example:
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> from ocf.runtime.admission import Webhook
         >>> webhooks = Webhooks("shops", [Webhook("example.com", "v1", "Shop", "shops")])
         >>> address = Service("shops-webhook", "ops")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster.embedded.schema import MISSING, ListType, StructType, struct
 from ocf.objects.model_fields import holds_quantity
 from ocf.runtime.crds.marks import QUANTITY_PATTERN, UNSAID
+from ocf.schema.builtin import MISSING, ListType, StructType, struct
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -80,7 +80,7 @@ async def leading(
         LeaseLostError: If the lease was lost. It is over with the block; come back to wait for the next one.
 
     Example:
-        >>> from ocf.cluster.embedded import EmbeddedCluster
+        >>> from ocf.embedded import EmbeddedCluster
         >>> async def operate() -> str:
         ...     async with leading(EmbeddedCluster(), "shops", namespace="default", identity="one") as leadership:
         ...         return leadership.identity

@@ -15,8 +15,8 @@ from ocf.objects import ObjectKey
 from ocf.runtime.admission.manifests import Service, Url, configurations
 from ocf.runtime.admission.secret import SecretCertificates, certificate_privileges
 from ocf.runtime.admission.server import Server, serving
-from ocf.runtime.rbac.plurals import named
 from ocf.runtime.rbac.privileges import Privilege
+from ocf.schema.rest_mapping import named
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster

@@ -15,10 +15,10 @@ from ocf.errors import BuildError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, describe_invalid, split_api_version
 from ocf.objects.models import quantities_as_text
 from ocf.runtime.operator.functions import Taking
-from ocf.runtime.rbac.plurals import named
 from ocf.runtime.rbac.privileges import EVENTS, Privilege, privileges
 from ocf.runtime.versions import version_of
 from ocf.runtime.work import Delays, Exponential
+from ocf.schema.rest_mapping import named
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -45,7 +45,7 @@ async def running(
         Exception: What ended although it must not, several as a group; the block is cancelled then.
 
     Example:
-        >>> from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+        >>> from ocf.embedded import CustomKind, EmbeddedCluster
         >>> from ocf.component import ReconcileContext
         >>> from ocf.objects import ObjectKey
         >>> from ocf.runtime.operator import Operator, OwnerType

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.component.options import Fate
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.rbac.plurals import Named, named
+from ocf.schema.rest_mapping import Named, named
 
 if TYPE_CHECKING:
     from ocf.component import Component

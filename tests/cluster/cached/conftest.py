@@ -10,7 +10,7 @@ import pytest
 
 from ocf.cluster import ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent, WriteMemory
 from ocf.cluster.cached import CachedCluster, Pace
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey, copy_json
 
 

@@ -12,7 +12,7 @@ import pytest
 from ocf.cluster import EventType, Verb, WatchEvent
 from ocf.cluster.cached import CachedCluster
 from ocf.cluster.cached.store import Store
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, ExpiredError, ForbiddenError, NotFoundError, ServerError, TooManyRequestsError
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class TestFirstList:
 
 
 def _gadget() -> Any:
-    from ocf.cluster.embedded import CustomKind
+    from ocf.embedded import CustomKind
 
     return CustomKind("example.com", "v1", "Gadget")
 

@@ -10,8 +10,8 @@ import pytest
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Request, Subresource
 from ocf.cluster.cached import CachedCluster
-from ocf.cluster.embedded import CustomKind, EmbeddedCluster
 from ocf.component import Component, reconciling
+from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment, hpa
 from ocf.testing import VirtualClock

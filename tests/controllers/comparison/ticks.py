@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Decision, Features, History, Settings, decide
 from ocf.cluster import Subresource
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.concepts import parse_time
 from ocf.controllers.observing import Observation, Observer, Selectors
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, api_error
 from ocf.objects import LabelSelector, Manifest, ObjectKey
 

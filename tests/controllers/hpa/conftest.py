@@ -12,11 +12,11 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, PatchType, Request, Subresource
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.controllers.hpa import OWN, HpaController, Mode, Monitor, Operator, Options, Rehearsal
 from ocf.controllers.hpa.definition import definition
 from ocf.controllers.hpa.operating import Election
 from ocf.controllers.metrics import FixedMetrics, MetricsApi
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import LoopClock, run_in_virtual_time
 

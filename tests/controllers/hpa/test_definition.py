@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.controllers.hpa import OWN
 from ocf.controllers.hpa.definition import definition
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
 

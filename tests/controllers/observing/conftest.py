@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ocf.cluster import Subresource
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.concepts import format_time
 from ocf.controllers.metrics import FixedMetrics
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest
 from ocf.testing import VirtualClock
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.controllers.observing import DerivedScales, SubresourceScales
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from tests.controllers.metrics.conftest import Paths

@@ -7,7 +7,7 @@ import pytest
 from examples.memcached import monitor
 from examples.memcached.definition import definition
 from ocf.cluster import WriteMemory
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import Controller, ControlPlane, Programs
 from tests.examples.memcached.worlds import World, embedded_kubelet, real_kubelet, served

@@ -13,7 +13,7 @@ from examples.memcached.metrics import Metrics
 from examples.memcached.operator import NAME, operator
 from examples.memcached.samples import AUTOSCALED, EVERYTHING, PLAIN
 from ocf.cluster import PatchType
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest
 from ocf.runtime.operator import Options, running

@@ -16,8 +16,8 @@ from examples.memcached import monitor
 from examples.memcached.definition import definition
 from examples.memcached.samples import AUTOSCALED
 from examples.memcached.settings import Settings
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.testing import playing_rollouts
 from tests.examples.memcached.worlds import World, embedded_kubelet

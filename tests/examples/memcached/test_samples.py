@@ -13,7 +13,7 @@ from examples.memcached.defaulting import default
 from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.validation import validate
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, load_document
 
 if TYPE_CHECKING:

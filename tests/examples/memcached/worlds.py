@@ -14,9 +14,9 @@ from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.validation import validate
 from ocf.cluster import Cluster, PatchType, Subresource
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import ReconcileContext, Result
 from ocf.concepts import Attempt, Event
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, NotFoundError, ReconcileError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document, read_live, write_model
 from ocf.runtime.operator import Outcome

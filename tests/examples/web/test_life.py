@@ -11,8 +11,8 @@ from examples.web import played
 from examples.web.application import application
 from examples.web.shop import Shop
 from ocf.cluster import Cluster, PatchType, Propagation, Subresource
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import FINALIZER, Action, reconciling
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import Finding, Rule, VirtualClock, assert_quiet, disturb_each_write, lint_conditions

@@ -11,8 +11,8 @@ from examples.web import played
 from examples.web.application import application
 from examples.web.database import HOST, PASSWORD_SECRET, database
 from examples.web.shop import Shop
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, dump_document
 from ocf.testing import Firing, Fixture, MatrixCase, VersionMatrix, VirtualClock
 

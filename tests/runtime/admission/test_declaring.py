@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError
 from ocf.objects import Manifest
 from ocf.runtime.admission import Service, Step, Url, Webhook, Webhooks, configurations

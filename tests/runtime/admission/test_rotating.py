@@ -15,8 +15,8 @@ from cryptography import x509
 from cryptography.x509.verification import PolicyBuilder, Store, VerificationError
 
 from ocf.cluster import Cluster
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.concepts import Clock
+from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import Pair, Renewal, SecretCertificates, Service, Webhooks, configurations
 from ocf.runtime.admission.pairs import authorities, issue

@@ -23,9 +23,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from ocf.cluster.apiserver import ApiServerCluster
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving as serving_cluster
-from ocf.cluster.embedded.http import write_kubeconfig
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving as serving_cluster
+from ocf.embedded.http import write_kubeconfig
 from ocf.errors import ConfigError, InvalidError
 from ocf.objects import Manifest
 from ocf.runtime.admission import (

@@ -20,9 +20,9 @@ from pydantic import BaseModel, ConfigDict
 import ocf
 from ocf import component
 from ocf.cluster import PatchType
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving, write_kubeconfig
 from ocf.component import Component
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.admission import Url, Webhook

@@ -13,8 +13,8 @@ from typing import Any, Final
 import pytest
 
 from ocf.cluster import Cluster, Request, Verb
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.concepts import Clock
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, ForbiddenError, LeaseLostError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.leader import Timing, leading

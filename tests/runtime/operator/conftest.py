@@ -15,8 +15,8 @@ from pydantic import BaseModel, ConfigDict
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Request, Verb, WatchEvent
 from ocf.cluster.cached import Pace
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component, ReconcileContext
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, service

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from ocf.cluster.embedded import EmbeddedCluster
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, ConfigError, InvalidError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import (

@@ -10,9 +10,9 @@ import pytest
 from pydantic import BaseModel
 
 from ocf import component
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component, ReconcileContext
 from ocf.concepts import Silence
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, ConfigError, ManifestError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
 from ocf.primitives import configmap

@@ -14,8 +14,8 @@ import pytest
 
 from ocf.cluster import Cluster, Request, Verb
 from ocf.cluster.cached import Pace
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import ReconcileContext
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConfigError, ExpiredError, OcfError, ServerError, TooManyRequestsError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Operator, Options, OwnerType, running

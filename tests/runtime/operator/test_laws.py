@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from ocf.cluster import Request
 from ocf.cluster.cached import Pace
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import ReconcileContext
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ExpiredError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.testing import LoopClock, run_in_virtual_time
 

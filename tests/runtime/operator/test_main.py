@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import serving, write_kubeconfig
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.runtime.operator import Listen, Operator, Options, main
 

@@ -12,8 +12,8 @@ import pytest
 from aiohttp import ClientSession
 
 from ocf.cluster.cached import Pace
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import ReconcileContext
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, LeaseLostError, OcfError, ServerError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Lease, Listen, Operator, Options, OwnerType, Process, run, running

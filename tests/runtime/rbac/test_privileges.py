@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from ocf import component
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError
 from ocf.feature import BooleanGate
 from ocf.objects import ObjectKey

@@ -23,8 +23,8 @@ from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from ocf.cluster import Cluster, InterceptingCluster, ObjectList, Request
 from ocf.cluster.cached import Pace
-from ocf.cluster.embedded import EmbeddedCluster
 from ocf.component import Component
+from ocf.embedded import EmbeddedCluster
 from ocf.errors import ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Options, Process, running

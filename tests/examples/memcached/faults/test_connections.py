@@ -15,8 +15,8 @@ from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, InterceptingCluster, Request, Verb
 from ocf.cluster.apiserver import ApiServerCluster
-from ocf.cluster.embedded import EmbeddedCluster
-from ocf.cluster.embedded.http import Server, serving, write_kubeconfig
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import Server, serving, write_kubeconfig
 from ocf.errors import api_error
 from ocf.objects import Manifest
 from ocf.runtime.operator import Options, running

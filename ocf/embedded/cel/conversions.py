@@ -1,0 +1,217 @@
+"""The functions of rules that make one type of another, and those of moments and durations."""
+
+import math
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import Decimal
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ocf.embedded.cel.operators import whole
+from ocf.embedded.cel.overloads import Function, signed
+from ocf.embedded.cel.values import EvaluationError, kind_name, read_duration, read_instant
+from ocf.errors import QuantityError
+from ocf.objects.quantity import Quantity
+
+__all__ = ["CONVERSIONS", "shown"]
+
+_NANO: Final = 10**9
+_LEAST_POWER, _MOST_POWER = -4, 6
+_INTEGER: Final = re.compile(r"[+-]?\d+")
+_DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?|nan", re.IGNORECASE)
+_TRUE: Final = frozenset({"1", "t", "T", "true", "TRUE", "True"})
+_FALSE: Final = frozenset({"0", "f", "F", "false", "FALSE", "False"})
+
+
+def _unconvertible(kind: str) -> EvaluationError:
+    return EvaluationError(f"type conversion error from 'string' to '{kind}'")
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text) or not -(2**63) <= int(text) < 2**63:
+        raise _unconvertible("int")
+    return int(text)
+
+
+def _truncated(value: float) -> int:
+    if not math.isfinite(value):
+        raise EvaluationError("integer overflow")
+    return whole(math.trunc(value))
+
+
+def _double(text: str) -> float:
+    if not _DECIMAL.fullmatch(text):
+        raise _unconvertible("double")
+    return float(text)
+
+
+def _boolean(text: str) -> bool:
+    if text not in _TRUE | _FALSE:
+        raise _unconvertible("bool")
+    return text in _TRUE
+
+
+def _decoded(value: bytes) -> str:
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        raise EvaluationError("invalid UTF-8 in bytes, cannot convert to string") from None
+
+
+def _digits(value: float) -> str:
+    """Write a number as briefly as can be, with an exponent where it is far from one."""
+    if not math.isfinite(value):
+        return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
+    if not value:
+        return "-0" if math.copysign(1, value) < 0 else "0"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    power = len(digits) - 1 + int(exponent)
+    if _LEAST_POWER <= power < _MOST_POWER:
+        return f"{Decimal(repr(value)).normalize():f}"
+    body = "".join(map(str, digits))
+    fraction = f".{body[1:]}" if len(body) > 1 else ""
+    return f"{'-' if sign else ''}{body[0]}{fraction}e{'-' if power < 0 else '+'}{abs(power):02d}"
+
+
+def _seconds(value: timedelta) -> str:
+    micro = value // timedelta(microseconds=1)
+    sign = "-" if micro < 0 else ""
+    seconds, fraction = divmod(abs(micro), 10**6)
+    return f"{sign}{seconds}{f'.{fraction:06d}'.rstrip('0') if fraction else ''}s"
+
+
+def _instant(value: datetime) -> str:
+    fraction = f".{value.microsecond:06d}".rstrip("0") if value.microsecond else ""
+    return f"{value:%Y-%m-%dT%H:%M:%S}".zfill(19) + fraction + "Z"
+
+
+_SHOWN: Final[dict[str, Callable[[Any], str]]] = {
+    "bool": lambda value: "true" if value else "false",
+    "int": str,
+    "double": _digits,
+    "string": str,
+    "bytes": _decoded,
+    "timestamp": _instant,
+    "duration": _seconds,
+}
+
+
+def shown(value: Any) -> str:
+    """Write a value as `string()` does."""
+    return _SHOWN[kind_name(value)](value)
+
+
+def _read(read: Callable[[str], Any], kind: str) -> Callable[[str], Any]:
+    def reading(text: str) -> Any:
+        try:
+            return read(text)
+        except (ValueError, OverflowError):
+            raise _unconvertible(kind) from None
+
+    return reading
+
+
+def _from_seconds(seconds: int) -> datetime:
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        raise EvaluationError("timestamp overflow") from None
+
+
+def _zone(name: str) -> tzinfo:
+    if found := re.fullmatch(r"([+-]?)(\d\d):(\d\d)", name):
+        offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
+        return timezone(-offset if found[1] == "-" else offset)
+    try:
+        return ZoneInfo(name) if name else UTC
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise EvaluationError(f"unknown time zone {name}") from None
+
+
+_PARTS: Final[dict[str, Callable[[datetime], int]]] = {
+    "getDate": lambda at: at.day,
+    "getDayOfMonth": lambda at: at.day - 1,
+    "getDayOfWeek": lambda at: at.isoweekday() % 7,
+    "getDayOfYear": lambda at: at.timetuple().tm_yday - 1,
+    "getFullYear": lambda at: at.year,
+    "getHours": lambda at: at.hour,
+    "getMilliseconds": lambda at: at.microsecond // 1000,
+    "getMinutes": lambda at: at.minute,
+    "getMonth": lambda at: at.month - 1,
+    "getSeconds": lambda at: at.second,
+}
+_SPANS: Final = {
+    "getHours": timedelta(hours=1),
+    "getMinutes": timedelta(minutes=1),
+    "getSeconds": timedelta(seconds=1),
+    "getMilliseconds": timedelta(milliseconds=1),
+}
+
+
+def _in_zone(read: Callable[[datetime], int]) -> Callable[[datetime, str], int]:
+    return lambda at, zone: read(at.astimezone(_zone(zone)))
+
+
+def _spans(unit: timedelta) -> Callable[[timedelta], int]:
+    return lambda span: abs(span) // unit * (-1 if span < timedelta() else 1)
+
+
+def _quantity(text: str) -> Quantity:
+    try:
+        return Quantity.parse(text)
+    except QuantityError:
+        raise EvaluationError(
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        ) from None
+
+
+def _is_quantity(text: str) -> bool:
+    try:
+        Quantity.parse(text)
+    except QuantityError:
+        return False
+    return True
+
+
+def _from_nano(nano: int) -> Quantity:
+    return Quantity.parse(f"{nano}n")
+
+
+CONVERSIONS: Final[tuple[Function, ...]] = (
+    signed("int: int -> int", lambda value: value),
+    signed("int: double -> int", _truncated),
+    signed("int: string -> int", _integer),
+    signed("int: timestamp -> int", lambda at: math.floor(at.timestamp())),
+    signed("double: double -> double", lambda value: value),
+    signed("double: int -> double", float),
+    signed("double: string -> double", _double),
+    *(
+        signed(f"string: {kind} -> string", shown)
+        for kind in ("string", "bool", "int", "double", "bytes", "timestamp", "duration")
+    ),
+    signed("bool: bool -> bool", lambda value: value),
+    signed("bool: string -> bool", _boolean),
+    signed("bytes: bytes -> bytes", lambda value: value),
+    signed("bytes: string -> bytes", str.encode),
+    signed("dyn: A -> any", lambda value: value),
+    signed("duration: duration -> duration", lambda value: value),
+    signed("duration: string -> duration", _read(read_duration, "google.protobuf.Duration")),
+    signed("timestamp: timestamp -> timestamp", lambda value: value),
+    signed("timestamp: string -> timestamp", _read(read_instant, "google.protobuf.Timestamp")),
+    signed("timestamp: int -> timestamp", _from_seconds),
+    *(signed(f"timestamp on {name} -> int", read) for name, read in _PARTS.items()),
+    *(signed(f"timestamp on {name}: string -> int", _in_zone(read)) for name, read in _PARTS.items()),
+    *(signed(f"duration on {name} -> int", _spans(unit)) for name, unit in _SPANS.items()),
+    signed("quantity: string -> quantity", _quantity),
+    signed("isQuantity: string -> bool", _is_quantity),
+    signed("sign: quantity -> int", lambda value: (value.nano > 0) - (value.nano < 0)),
+    signed("quantity on add: quantity -> quantity", lambda left, right: _from_nano(left.nano + right.nano)),
+    signed("quantity on add: int -> quantity", lambda left, right: _from_nano(left.nano + right * _NANO)),
+    signed("quantity on sub: quantity -> quantity", lambda left, right: _from_nano(left.nano - right.nano)),
+    signed("quantity on sub: int -> quantity", lambda left, right: _from_nano(left.nano - right * _NANO)),
+    signed("quantity on isGreaterThan: quantity -> bool", lambda left, right: left > right),
+    signed("quantity on isLessThan: quantity -> bool", lambda left, right: left < right),
+    signed("quantity on compareTo: quantity -> int", lambda left, right: (left > right) - (left < right)),
+)
+"""What makes one type of another, and what reads moments, durations and quantities."""

@@ -1,0 +1,222 @@
+"""The functions of rules: those on texts, lists and maps.
+
+Sources: https://kubernetes.io/docs/reference/using-api/cel/#cel-options-language-features-and-libraries and the
+extensions of https://pkg.go.dev/github.com/google/cel-go/ext that a server has.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, Final
+
+from ocf.embedded.cel.conversions import CONVERSIONS
+from ocf.embedded.cel.operators import OPERATORS, whole
+from ocf.embedded.cel.overloads import Function, signed
+from ocf.embedded.cel.values import EvaluationError, equal, kind_name
+
+__all__ = ["FUNCTIONS", "pattern"]
+
+_CASE: Final = ord("a") - ord("A")
+_UPPER: Final = {letter: letter - _CASE for letter in range(ord("a"), ord("z") + 1)}
+_LOWER: Final = {upper: lower for lower, upper in _UPPER.items()}
+
+
+@lru_cache(maxsize=1024)
+def pattern(text: str) -> Any:
+    """Return a regular expression of RE2.
+
+    Raises:
+        EvaluationError: If it is none.
+    """
+    import re2
+
+    options = re2.Options()
+    options.log_errors = False
+    try:
+        return re2.compile(text, options)
+    except re2.error as error:
+        raise EvaluationError(f"error parsing regexp: {_in_go(error.args[0])}") from None
+
+
+_RE2_IN_GO: Final = {
+    "missing )": "missing closing )",
+    "missing ]": "missing closing ]",
+    "no argument for repetition operator": "missing argument to repetition operator",
+}
+
+
+def _in_go(error: str | bytes) -> str:
+    """Say what is wrong with an expression as Go does."""
+    text = error.decode(errors="replace") if isinstance(error, bytes) else error
+    what, _, part = text.partition(": ")
+    return f"{_RE2_IN_GO.get(what, what)}: `{part}`"
+
+
+def _legal(expression: str) -> Any:
+    try:
+        return pattern(expression)
+    except EvaluationError as error:
+        raise EvaluationError(f"Illegal regex: {error}") from None
+
+
+def _found(text: str, expression: str) -> str:
+    found = _legal(expression).search(text)
+    return found.group() if found else ""
+
+
+def _all_found(text: str, expression: str, most: int = -1) -> list[str]:
+    found = (match.group() for match in _legal(expression).finditer(text))
+    return [match for index, match in enumerate(found) if most < 0 or index < most]
+
+
+def _char_at(text: str, index: int) -> str:
+    if not 0 <= index <= len(text):
+        raise EvaluationError(f"index out of range: {index}")
+    return text[index : index + 1]
+
+
+def _part(text: str, start: int, end: int | None = None) -> str:
+    last = len(text) if end is None else end
+    for index in (start, last):
+        if not 0 <= index <= len(text):
+            raise EvaluationError(f"index out of range: {index}")
+    if start > last:
+        raise EvaluationError(f"invalid substring range. start: {start}, end: {last}")
+    return text[start:last]
+
+
+def _offset(text: str, part: str, start: int = 0) -> int:
+    if not part:
+        return start
+    if start < 0:
+        raise EvaluationError(f"index out of range: {start}")
+    return text.find(part, start)
+
+
+def _last_offset(text: str, part: str) -> int:
+    return text.rfind(part)
+
+
+def _last_offset_before(text: str, part: str, start: int) -> int:
+    if not part:
+        return start
+    if start < 0:
+        raise EvaluationError(f"index out of range: {start}")
+    return -1 if start >= len(text) else text.rfind(part, 0, start + len(part))
+
+
+def _split(text: str, by: str, most: int = -1) -> list[str]:
+    if most == 0:
+        return []
+    if by:
+        return text.split(by, most - 1 if most > 0 else -1)
+    return [*text] if most < 0 or most >= len(text) else [*text[: most - 1], text[most - 1 :]]
+
+
+def _slice(items: list[Any], start: int, end: int) -> list[Any]:
+    wrong = ""
+    if start < 0 or end < 0:
+        wrong = "negative indexes not supported"
+    elif start > end:
+        wrong = "start index must be less than or equal to end index"
+    elif end > len(items):
+        wrong = f"list is length {len(items)}"
+    if wrong:
+        raise EvaluationError(f"cannot slice({start}, {end}), {wrong}")
+    return items[start:end]
+
+
+def _distinct(items: list[Any]) -> list[Any]:
+    found: dict[str, Any] = {}
+    for item in items:
+        found.setdefault(repr(item), item)
+    return [*found.values()]
+
+
+def _index(items: list[Any], item: Any) -> int:
+    return next((index for index, each in enumerate(items) if equal(each, item)), -1)
+
+
+def _last_index(items: list[Any], item: Any) -> int:
+    return next((index for index in reversed(range(len(items))) if equal(items[index], item)), -1)
+
+
+def _extreme(name: str, choose: Callable[[list[Any]], Any]) -> Callable[[list[Any]], Any]:
+    def chosen(items: list[Any]) -> Any:
+        if not items:
+            raise EvaluationError(f"{name} called on empty list")
+        return choose(items)
+
+    return chosen
+
+
+def _is_sorted(items: list[Any]) -> bool:
+    return all(left <= right for left, right in pairwise(items))
+
+
+def _known(items: list[Any]) -> set[str]:
+    return {repr(float(item)) if kind_name(item) == "int" else repr(item) for item in items}
+
+
+_COMPARABLE: Final = ("int", "double", "bool", "duration", "timestamp", "string", "bytes")
+
+
+def _for_each(kinds: tuple[str, ...], text: str, run: Callable[[Any], Any]) -> list[Function]:
+    return [signed(text.format(kind), run) for kind in kinds]
+
+
+_TEXTS: Final = (
+    signed("string on contains: string -> bool", lambda text, part: part in text),
+    signed("string on startsWith: string -> bool", str.startswith),
+    signed("string on endsWith: string -> bool", str.endswith),
+    signed("string on matches: string -> bool", lambda text, said: pattern(said).search(text) is not None),
+    signed("matches: string, string -> bool", lambda text, said: pattern(said).search(text) is not None),
+    signed("string on find: string -> string", _found),
+    signed("string on findAll: string -> list(string)", _all_found),
+    signed("string on findAll: string, int -> list(string)", _all_found),
+    signed("string on charAt: int -> string", _char_at),
+    signed("string on indexOf: string -> int", _offset),
+    signed("string on indexOf: string, int -> int", _offset),
+    signed("string on lastIndexOf: string -> int", _last_offset),
+    signed("string on lastIndexOf: string, int -> int", _last_offset_before),
+    signed("string on lowerAscii -> string", lambda text: text.translate(_LOWER)),
+    signed("string on upperAscii -> string", lambda text: text.translate(_UPPER)),
+    signed("string on replace: string, string -> string", str.replace),
+    signed("string on replace: string, string, int -> string", str.replace),
+    signed("string on split: string -> list(string)", _split),
+    signed("string on split: string, int -> list(string)", _split),
+    signed("string on substring: int -> string", _part),
+    signed("string on substring: int, int -> string", _part),
+    signed("string on trim -> string", str.strip),
+    signed("list(string) on join -> string", "".join),
+    signed("list(string) on join: string -> string", lambda items, by: by.join(items)),
+)
+_LISTS: Final = (
+    *(signed(f"size: {kind} -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
+    *(signed(f"{kind} on size -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
+    *_for_each(_COMPARABLE, "list({}) on isSorted -> bool", _is_sorted),
+    *(signed(f"list({kind}) on max -> {kind}", _extreme("max", max)) for kind in _COMPARABLE),
+    *(signed(f"list({kind}) on min -> {kind}", _extreme("min", min)) for kind in _COMPARABLE),
+    *(signed(f"list({kind}) on sort -> list({kind})", sorted) for kind in _COMPARABLE),
+    signed("list(int) on sum -> int", lambda items: whole(sum(items))),
+    signed("list(double) on sum -> double", lambda items: sum(items, 0.0)),
+    signed("list(duration) on sum -> duration", lambda items: sum(items, timedelta())),
+    signed("list(A) on indexOf: A -> int", _index),
+    signed("list(A) on lastIndexOf: A -> int", _last_index),
+    signed("list(A) on slice: int, int -> list(A)", _slice),
+    signed("list(A) on distinct -> list(A)", _distinct),
+    signed("list(A) on reverse -> list(A)", lambda items: items[::-1]),
+    signed("sets.contains: list(A), list(A) -> bool", lambda items, part: _known(part) <= _known(items)),
+    signed("sets.equivalent: list(A), list(A) -> bool", lambda items, others: _known(items) == _known(others)),
+    signed("sets.intersects: list(A), list(A) -> bool", lambda items, others: bool(_known(items) & _known(others))),
+)
+
+
+def _by_name(functions: tuple[Function, ...]) -> dict[str, tuple[Function, ...]]:
+    names = dict.fromkeys(function.name for function in functions)
+    return {name: tuple(function for function in functions if function.name == name) for name in names}
+
+
+FUNCTIONS: Final = _by_name((*OPERATORS, *CONVERSIONS, *_TEXTS, *_LISTS))
+"""The functions and operators, by their names."""

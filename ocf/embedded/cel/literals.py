@@ -1,0 +1,95 @@
+"""Values that are written out in rules: numbers, texts with their escapes, bytes.
+
+Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax.
+"""
+
+import re
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from ocf.embedded.cel.unsupported import lacking
+
+__all__ = ["LITERALS", "NOWHERE", "RuleSyntaxError"]
+
+NOWHERE: Final = -1
+"""The place of what is wrong with a whole expression."""
+
+
+class RuleSyntaxError(Exception):
+    """An expression is none.
+
+    Args:
+        text: What is wrong.
+        at: Where: the place in the expression, from 0; or `NOWHERE`.
+    """
+
+    def __init__(self, text: str, at: int) -> None:
+        super().__init__(text)
+        self.text, self.at = text, at
+
+
+def _integer(text: str, at: int) -> int:
+    value = int(text, 0) if "x" in text else int(text)
+    if not -(2**63) <= value < 2**63:
+        raise RuleSyntaxError("invalid int literal", at)
+    return value
+
+
+def _unsigned(_: str, __: int) -> int:
+    raise lacking("unsigned numbers")
+
+
+def _string(text: str, at: int) -> str:
+    raw = text[0] in "rR"
+    text = text[1:] if raw else text
+    width = 3 if text[:3] in ('"""', "'''") else 1
+    return text[width:-width] if raw else "".join(_unescaped(text[width:-width], at))
+
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:x([0-9a-fA-F]{2})|X([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-3][0-7]{2})|(.)|$)", re.DOTALL
+)
+_SURROGATES: Final = range(0xD800, 0xE000)
+_PLAIN: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"} | {
+    sign: sign for sign in "\\?\"'`"
+}
+
+
+def _unescaped(text: str, at: int) -> Iterator[str]:
+    end = 0
+    for found in _ESCAPE.finditer(text):
+        yield text[end : found.start()]
+        *codes, octal, plain = found.groups()
+        code = next((int(digits, 16) for digits in codes if digits), None)
+        if code is not None or octal:
+            code = int(octal, 8) if code is None else code
+            if code > sys.maxunicode or code in _SURROGATES:
+                raise RuleSyntaxError("Syntax error: invalid unicode code point", at)
+            yield chr(code)
+        elif plain in _PLAIN:
+            yield _PLAIN[plain]
+        else:
+            raise RuleSyntaxError("Syntax error: unable to unescape string", at)
+        end = found.end()
+    yield text[end:]
+
+
+def _bytes(text: str, at: int) -> bytes:
+    body = text[1:]
+    if "\\" in body and body[0] not in "rR":
+        raise lacking("escapes in bytes")
+    return _string(body, at).encode()
+
+
+LITERALS: Final[dict[str, Callable[[str, int], Any]]] = {
+    "INT_LIT": _integer,
+    "UINT_LIT": _unsigned,
+    "FLOAT_LIT": lambda text, _: float(text),
+    "STRING_LIT": _string,
+    "MLSTRING_LIT": _string,
+    "BYTES_LIT": _bytes,
+    "BOOL_LIT": lambda text, _: text == "true",
+    "NULL_LIT": lambda _, __: None,
+}
+"""What reads a value, by the name that the grammar has for it; with its text and its place."""

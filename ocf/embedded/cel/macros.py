@@ -1,0 +1,150 @@
+"""The macros of rules: `has`, and what goes over the items of a list or the keys of a map.
+
+Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#macros.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.embedded.cel.literals import RuleSyntaxError
+from ocf.embedded.cel.operators import sound
+from ocf.embedded.cel.parser import Call, Identifier, Node, Selection
+from ocf.embedded.cel.runtime import Checked, Frame, Run, truth
+from ocf.embedded.cel.types import ANY, BOOL, INT, Kind, list_of
+from ocf.embedded.cel.values import EvaluationError, kind_name
+
+if TYPE_CHECKING:
+    from ocf.embedded.cel.checker import Checker
+
+__all__ = ["MACROS"]
+
+
+_IN_GO: Final = {"bool": "Bool", "double": "Double", "int": "Int", "null_type": "Null", "string": "String"}
+
+
+def _has(checker: "Checker", call: Call) -> Checked:
+    field = call.arguments[0]
+    if not isinstance(field, Selection):
+        raise RuleSyntaxError("invalid argument to has() macro", field.at)
+    operand = checker.check(field.operand)
+    name, _ = checker.field(operand.kind, replace(field, at=call.at))
+
+    def run(frame: Frame) -> bool:
+        value = operand.run(frame)
+        return isinstance(value, dict) and name in value
+
+    return Checked(BOOL, run)
+
+
+def _over(checker: "Checker", call: Call) -> tuple[str, Checked, Kind]:
+    """Return the variable of a macro, what it goes over, and the type of one."""
+    name = call.arguments[0]
+    if not isinstance(name, Identifier):
+        raise RuleSyntaxError("argument must be a simple name", name.at)
+    if call.target is None:  # pragma: no cover  # whoever finds a macro looks for that
+        raise RuleSyntaxError("Syntax error: a macro needs something it goes over", call.at)
+    span = checker.check(call.target)
+    if span.kind == ANY:
+        return name.name, span, ANY
+    if span.kind.name in ("list", "map"):
+        return name.name, span, span.kind.of[0]
+    text = f"expression of type '{span.kind}' cannot be range of a comprehension (must be list, map, or dynamic)"
+    raise RuleSyntaxError(text, call.target.at)
+
+
+def _condition(checker: "Checker", node: Node) -> Run:
+    checked = checker.check(node)
+    if checked.kind not in (BOOL, ANY):
+        raise RuleSyntaxError(f"expected type 'bool' but found '{checked.kind}'", node.at)
+    return checked.run
+
+
+def _choice(checker: "Checker", node: Node, call: Call, made: Kind) -> Run:
+    """Check the condition of a macro that a server reads as a choice between what is made and what was there."""
+    checked = checker.check(node)
+    if checked.kind not in (BOOL, ANY):
+        text = f"found no matching overload for '_?_:_' applied to '({checked.kind}, {made}, {made})'"
+        raise RuleSyntaxError(text, call.at)
+    return checked.run
+
+
+def _each(frame: Frame, span: Checked, name: str) -> Iterator[tuple[Frame, Any]]:
+    values = span.run(frame)
+    if not isinstance(values, list | dict):
+        said = _IN_GO.get(kind_name(values), "Dyn")
+        raise EvaluationError(f"got 'types.{said}', expected iterable type")
+    inner = frame.within(**{name: None})
+    for value in values:
+        frame.spend()
+        inner.values[name] = value
+        yield inner, value
+
+
+def _found(answer: bool) -> Callable[["Checker", Call], Checked]:  # noqa: FBT001
+    """Return the macro that looks for an item for which a condition has an answer."""
+
+    def macro(checker: "Checker", call: Call) -> Checked:
+        name, span, kind = _over(checker, call)
+        condition = _condition(checker.within(name, kind), call.arguments[1])
+
+        def run(frame: Frame) -> bool:
+            failed: EvaluationError | None = None
+            for inner, _ in _each(frame, span, name):
+                try:
+                    if truth(condition(inner)) is answer:
+                        return answer
+                except EvaluationError as error:
+                    failed = failed or error
+            if failed is not None:
+                raise failed
+            return not answer
+
+        return Checked(BOOL, run)
+
+    return macro
+
+
+def _one(checker: "Checker", call: Call) -> Checked:
+    name, span, kind = _over(checker, call)
+    condition = _choice(checker.within(name, kind), call.arguments[1], call, INT)
+    return Checked(BOOL, lambda frame: sum(truth(condition(inner)) for inner, _ in _each(frame, span, name)) == 1)
+
+
+def _filter(checker: "Checker", call: Call) -> Checked:
+    name, span, kind = _over(checker, call)
+    condition = _choice(checker.within(name, kind), call.arguments[1], call, list_of(kind))
+
+    def run(frame: Frame) -> list[Any]:
+        return [sound(value) for inner, value in _each(frame, span, name) if truth(condition(inner))]
+
+    return Checked(list_of(kind), run)
+
+
+def _map(checker: "Checker", call: Call) -> Checked:
+    name, span, kind = _over(checker, call)
+    inside = checker.within(name, kind)
+    *conditions, last = call.arguments[1:]
+    made = inside.check(last)
+    given = [_choice(inside, node, call, list_of(made.kind)) for node in conditions]
+
+    def run(frame: Frame) -> list[Any]:
+        frames = (inner for inner, _ in _each(frame, span, name))
+        return [made.run(inner) for inner in frames if all(truth(condition(inner)) for condition in given)]
+
+    return Checked(list_of(made.kind), run)
+
+
+_ALL, _EXISTS = _found(answer=False), _found(answer=True)
+
+MACROS: Final[Mapping[tuple[str, bool, int], Callable[["Checker", Call], Checked]]] = {
+    ("has", False, 1): _has,
+    ("all", True, 2): _ALL,
+    ("exists", True, 2): _EXISTS,
+    ("exists_one", True, 2): _one,
+    ("existsOne", True, 2): _one,
+    ("filter", True, 2): _filter,
+    ("map", True, 2): _map,
+    ("map", True, 3): _map,
+}
+"""The macros: by name, whether they are called on something, and how many arguments they have."""

@@ -1,0 +1,149 @@
+"""The operators of rules, on numbers that end: an integer has 64 bits.
+
+Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions.
+"""
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from ocf.embedded.cel.overloads import Function, signed
+from ocf.embedded.cel.values import Broken, EvaluationError, Items, equal
+
+__all__ = ["OPERATORS", "sound", "whole"]
+
+_LEAST, _MOST = -(2**63), 2**63 - 1
+
+
+def whole(value: int) -> int:
+    """Return an integer that has 64 bits.
+
+    Raises:
+        EvaluationError: If it needs more.
+    """
+    if not _LEAST <= value <= _MOST:
+        raise EvaluationError("integer overflow")
+    return value
+
+
+def _divided(left: int, right: int) -> int:
+    """Divide as machines do, towards zero."""
+    if right == 0:
+        raise EvaluationError("division by zero")
+    return whole(abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1))
+
+
+def _rest(left: int, right: int) -> int:
+    if right == 0:
+        raise EvaluationError("modulus by zero")
+    return int(math.copysign(1, left)) * (abs(left) % abs(right))
+
+
+def _ratio(left: float, right: float) -> float:
+    if right:
+        return left / right
+    return math.nan if not left or math.isnan(left) else math.copysign(math.inf, left) * math.copysign(1, right)
+
+
+def _float(run: Callable[[float, float], float]) -> Callable[[float, float], float]:
+    def never_raising(left: float, right: float) -> float:
+        try:
+            return run(left, right)
+        except OverflowError:
+            return math.inf
+
+    return never_raising
+
+
+def _moment(run: Callable[[Any, Any], Any], text: str) -> Callable[[Any, Any], Any]:
+    def within(left: Any, right: Any) -> Any:
+        try:
+            return run(left, right)
+        except OverflowError:
+            raise EvaluationError(text) from None
+
+    return within
+
+
+def _joined(left: list[Any], right: list[Any]) -> list[Any]:
+    return left.joined(right) if isinstance(left, Items) else left + right
+
+
+def _indexed(items: list[Any], index: int) -> Any:
+    if not 0 <= index < len(items):
+        raise EvaluationError(f"index out of bounds: {index}")
+    return sound(items[index])
+
+
+def _found(values: dict[Any, Any], key: Any) -> Any:
+    if not _has(key, values):
+        raise EvaluationError(f"no such key: {key}")
+    return sound(values[key])
+
+
+def _has(key: Any, values: dict[Any, Any]) -> bool:
+    if not isinstance(key, str | bool | int | float):
+        raise EvaluationError("unsupported key type")
+    return key in values
+
+
+def sound(value: Any) -> Any:
+    """Return a value that is what its schema says.
+
+    Raises:
+        EvaluationError: If it is not.
+    """
+    if isinstance(value, Broken):
+        raise EvaluationError(value.text)
+    return value
+
+
+def _number_of(index: float) -> int:
+    if not float(index).is_integer():
+        raise EvaluationError(f"unsupported index value {index} in list")
+    return int(index)
+
+
+_COMPARED: Final[dict[str, Callable[[Any, Any], bool]]] = {
+    "_<_": lambda left, right: left < right,
+    "_<=_": lambda left, right: left <= right,
+    "_>_": lambda left, right: left > right,
+    "_>=_": lambda left, right: left >= right,
+}
+_ORDERED: Final = (
+    *("bool, bool", "int, int", "int, double", "double, double", "double, int", "string, string", "bytes, bytes"),
+    *("timestamp, timestamp", "duration, duration"),
+)
+
+OPERATORS: Final[tuple[Function, ...]] = (
+    *(signed(f"{name}: {kinds} -> bool", run) for name, run in _COMPARED.items() for kinds in _ORDERED),
+    signed("_==_: A, A -> bool", equal),
+    signed("_!=_: A, A -> bool", lambda left, right: not equal(left, right)),
+    signed("@in: A, list(A) -> bool", lambda item, items: any(equal(item, each) for each in items)),
+    signed("@in: A, map(A, B) -> bool", _has),
+    signed("_[_]: list(A), int -> A", _indexed),
+    signed("_[_]: list(A), double -> A", lambda items, index: _indexed(items, _number_of(index))),
+    signed("_[_]: map(A, B), A -> B", _found),
+    signed("!_: bool -> bool", lambda value: not value),
+    signed("-_: int -> int", lambda value: whole(-value)),
+    signed("-_: double -> double", lambda value: -value),
+    signed("_+_: int, int -> int", lambda left, right: whole(left + right)),
+    signed("_+_: double, double -> double", _float(lambda left, right: left + right)),
+    signed("_+_: string, string -> string", lambda left, right: left + right),
+    signed("_+_: bytes, bytes -> bytes", lambda left, right: left + right),
+    signed("_+_: list(A), list(A) -> list(A)", _joined),
+    signed("_+_: timestamp, duration -> timestamp", _moment(lambda at, by: at + by, "timestamp overflow")),
+    signed("_+_: duration, timestamp -> timestamp", _moment(lambda by, at: at + by, "timestamp overflow")),
+    signed("_+_: duration, duration -> duration", _moment(lambda left, right: left + right, "duration overflow")),
+    signed("_-_: int, int -> int", lambda left, right: whole(left - right)),
+    signed("_-_: double, double -> double", _float(lambda left, right: left - right)),
+    signed("_-_: timestamp, timestamp -> duration", lambda left, right: left - right),
+    signed("_-_: timestamp, duration -> timestamp", _moment(lambda at, by: at - by, "timestamp overflow")),
+    signed("_-_: duration, duration -> duration", _moment(lambda left, right: left - right, "duration overflow")),
+    signed("_*_: int, int -> int", lambda left, right: whole(left * right)),
+    signed("_*_: double, double -> double", _float(lambda left, right: left * right)),
+    signed("_/_: int, int -> int", _divided),
+    signed("_/_: double, double -> double", _ratio),
+    signed("_%_: int, int -> int", _rest),
+)
+"""The operators, by the names that messages give them."""

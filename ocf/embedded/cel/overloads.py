@@ -1,0 +1,194 @@
+"""The signatures of functions: which of those with one name fits the types of the arguments, and what comes of it.
+
+Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#overloading.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ocf.embedded.cel.types import (
+    ANY,
+    BOOL,
+    BYTES,
+    DOUBLE,
+    DURATION,
+    INT,
+    NULL,
+    QUANTITY,
+    STRING,
+    TIMESTAMP,
+    TYPE,
+    Kind,
+    list_of,
+    map_of,
+    variable,
+)
+from ocf.embedded.cel.values import EvaluationError, kind_name
+
+__all__ = ["Function", "chosen", "fitting", "joined", "signed"]
+
+_WORDS: Final = {
+    "any": ANY,
+    "bool": BOOL,
+    "bytes": BYTES,
+    "double": DOUBLE,
+    "duration": DURATION,
+    "int": INT,
+    "null": NULL,
+    "quantity": QUANTITY,
+    "string": STRING,
+    "timestamp": TIMESTAMP,
+    "type": TYPE,
+    "A": variable("A"),
+    "B": variable("B"),
+}
+_LIST: Final = re.compile(r"list\((.*)\)")
+_MAP: Final = re.compile(r"map\((\w+), (.*)\)")
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function of a name.
+
+    Args:
+        name: The name.
+        member: Whether it is called on something, which is its first argument.
+        takes: Types of its arguments.
+        gives: Type of what it returns.
+        run: What it does.
+    """
+
+    name: str
+    member: bool
+    takes: tuple[Kind, ...]
+    gives: Kind
+    run: Callable[..., Any]
+
+
+def signed(text: str, run: Callable[..., Any]) -> Function:
+    """Make a function from its signature.
+
+    Args:
+        text: The signature: `size: string -> int`; for what is called on something, `string on trim -> string`.
+        run: What it does.
+
+    Returns:
+        The function.
+
+    Example:
+        >>> print(*signed("list(A) on indexOf: A -> int", list.index).takes)
+        list(A) A
+    """
+    head, _, gives = text.rpartition(" -> ")
+    before, _, rest = head.rpartition(" on ")
+    name, _, arguments = rest.partition(": ")
+    takes = [before] if before else []
+    takes += [word for word in re.split(r", (?![^(]*\))", arguments) if word]
+    return Function(name.removesuffix(":"), bool(before), tuple(map(_kind, takes)), _kind(gives), run)
+
+
+def _kind(text: str) -> Kind:
+    if found := _LIST.fullmatch(text):
+        return list_of(_kind(found[1]))
+    if found := _MAP.fullmatch(text):
+        return map_of(_kind(found[1]), _kind(found[2]))
+    return _WORDS[text]
+
+
+def _may_be_null(kind: Kind) -> bool:
+    return kind.fields is not None or kind in (TIMESTAMP, DURATION, NULL)
+
+
+def joined(left: Kind, right: Kind) -> Kind | None:
+    """Return the type of what may be one or the other; None if they have nothing in common."""
+    if ANY in (left, right):
+        return ANY
+    if left == NULL and _may_be_null(right):
+        return right
+    if right == NULL and _may_be_null(left):
+        return left
+    if left.name != right.name or len(left.of) != len(right.of):
+        return None
+    below = [joined(*pair) for pair in zip(left.of, right.of, strict=True)]
+    if any(kind is None for kind in below):
+        return None
+    return Kind(left.name, tuple(kind for kind in below if kind), left.fields) if below else left
+
+
+def _fits(wanted: Kind, given: Kind, bound: dict[str, Kind]) -> bool:
+    if wanted.free:
+        known = bound.get(wanted.name, given)
+        both = joined(known, given)
+        if both is not None:
+            bound[wanted.name] = both
+        return both is not None
+    if ANY in (wanted, given):
+        return True
+    if wanted.of and wanted.name == given.name:
+        return all(_fits(*pair, bound) for pair in zip(wanted.of, given.of, strict=True))
+    return joined(wanted, given) is not None
+
+
+def _filled(kind: Kind, bound: dict[str, Kind]) -> Kind:
+    if kind.free:
+        return bound.get(kind.name, ANY)
+    return Kind(kind.name, tuple(_filled(below, bound) for below in kind.of), kind.fields) if kind.of else kind
+
+
+def fitting(functions: Sequence[Function], given: Sequence[Kind]) -> tuple[list[Function], Kind]:
+    """Find the functions that take some arguments.
+
+    Args:
+        functions: Those of the name.
+        given: Types of the arguments.
+
+    Returns:
+        The functions that fit, and the type of what they return: `dyn` where they do not agree.
+    """
+    found: list[Function] = []
+    gives: list[Kind] = []
+    for function, bound in _bound(functions, given):
+        found.append(function)
+        gives.append(_filled(function.gives, bound))
+    return found, gives[0] if gives and all(kind == gives[0] for kind in gives) else ANY
+
+
+def _bound(functions: Sequence[Function], given: Sequence[Kind]) -> Iterator[tuple[Function, dict[str, Kind]]]:
+    for function in functions:
+        bound: dict[str, Kind] = {}
+        if len(function.takes) == len(given) and all(
+            _fits(wanted, kind, bound) for wanted, kind in zip(function.takes, given, strict=True)
+        ):
+            yield function, bound
+
+
+def chosen(functions: Sequence[Function], values: Sequence[Any]) -> Function:
+    """Find the function that takes some values, whose types nobody knew before.
+
+    Raises:
+        EvaluationError: If there is none.
+    """
+    for function in functions:
+        if all(map(_takes, function.takes, values)):
+            return function
+    raise EvaluationError(f"no such overload{_told(functions[0], values)}")
+
+
+def _told(function: Function, values: Sequence[Any]) -> str:
+    """Say as much of a call as servers do."""
+    name = function.name
+    if name == "_[_]":
+        raise EvaluationError(f"no such key: {values[1]}")
+    match values:
+        case [_]:
+            return "" if name in ("!_", "-_") else f": {name}"
+        case [left, _]:
+            return f": {name}" if left is None and not function.member else ""
+        case _:
+            return f": {name}({', '.join(map(kind_name, values))})"
+
+
+def _takes(wanted: Kind, value: Any) -> bool:
+    return wanted.free or wanted == ANY or wanted.name == kind_name(value)

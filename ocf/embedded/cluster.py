@@ -1,0 +1,474 @@
+"""The embedded cluster: the verbs of `ocf.cluster.Cluster` over an in-process API server."""
+
+import copy
+import random
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final, TypeVar
+
+from ocf.cluster.memory import WriteMemory
+from ocf.cluster.protocol import (
+    ObjectList,
+    PatchType,
+    Preconditions,
+    Propagation,
+    Subresource,
+    WatchEvent,
+)
+from ocf.cluster.requests import Request, RequestLog, Verb
+from ocf.embedded.admission.dispatcher import Admission, Gate
+from ocf.embedded.api.status_errors import expired, method_not_allowed
+from ocf.embedded.api.write_options import FieldValidation, Options
+from ocf.embedded.apiextensions import custom_resource
+from ocf.embedded.controllers.crd_names import Acceptance
+from ocf.embedded.controllers.garbage_collector import Collector
+from ocf.embedded.managedfields.field_manager import APPLY, UPDATE
+from ocf.embedded.registry import generic_store, verbs
+from ocf.embedded.registry import scale as scale_subresource
+from ocf.embedded.registry.continue_tokens import read_token, write_token
+from ocf.embedded.registry.pending_write import Write, unreviewed
+from ocf.embedded.registry.registry import Core, kind_of
+from ocf.embedded.registry.request_checks import demand_manager, demand_subresource
+from ocf.embedded.registry.selectors import selection
+from ocf.embedded.registry.storage import Store
+from ocf.embedded.watch import Scope, follow, read_version
+from ocf.errors import ApiError
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.schema.builtin import CustomKind
+
+__all__ = ["EmbeddedCluster"]
+
+Result = TypeVar("Result")
+
+_FIRST_NAMESPACES: Final = ("default", "kube-node-lease", "kube-public", "kube-system")
+
+
+def _system_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class _Outcome:
+    """What came of a request."""
+
+    changed: bool = False
+
+
+class EmbeddedCluster:
+    """A Kubernetes API server inside the process.
+
+    It keeps what operators depend on as a real API server keeps it; see the package for what it leaves out. All state
+    is in the object; two clusters share nothing.
+
+    Args:
+        kinds: The user's own kinds.
+        namespaces: Namespaces to create, besides `default` and those of the system.
+        now: The clock; returns an aware instant. It stamps objects and managed fields.
+        history: How many changes watches and paged lists can look back.
+        bookmark_every: After how many changes that do not concern a watch it gets a bookmark.
+        collect: Collect garbage and end namespaces at the end of every write; otherwise only `settle` does.
+        seed: Where uids and generated names start; the same seed and the same requests give the same ones.
+        admission: Who asks admission webhooks; None asks them over HTTPS.
+
+    Example:
+        >>> import asyncio
+        >>> async def scale() -> int:
+        ...     cluster = EmbeddedCluster(namespaces=("shop",))
+        ...     web = {
+        ...         "apiVersion": "apps/v1",
+        ...         "kind": "Deployment",
+        ...         "metadata": {"name": "web", "namespace": "shop"},
+        ...         "spec": {
+        ...             "selector": {"matchLabels": {"app": "web"}},
+        ...             "template": {
+        ...                 "metadata": {"labels": {"app": "web"}},
+        ...                 "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+        ...             },
+        ...         },
+        ...     }
+        ...     stored = await cluster.apply(web, field_manager="demo")
+        ...     return stored["spec"]["replicas"]
+        >>> asyncio.run(scale())
+        1
+    """
+
+    def __init__(  # noqa: PLR0913 (settings, each with a default)
+        self,
+        *,
+        kinds: Iterable[CustomKind] = (),
+        namespaces: Iterable[str] = (),
+        now: Callable[[], datetime] = _system_clock,
+        history: int = 10_000,
+        bookmark_every: int = 100,
+        collect: bool = True,
+        seed: int = 0,
+        admission: Admission | None = None,
+    ) -> None:
+        custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
+        # Chance is injected as a seed: what a test sees must not depend on when it runs.
+        self._core = Core(Store(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
+        self._collector = Collector(self._core)
+        self._gate = Gate(self._core, admission)
+        self._checks = Options()
+        self._acceptance = Acceptance(self._core)
+        self._bookmark_every = bookmark_every
+        self._collects = collect
+        self._memory = WriteMemory()
+        self.requests = RequestLog()
+        """What was asked of the cluster; `requests.clear()` starts anew."""
+        for name in (*_FIRST_NAMESPACES, *namespaces):
+            manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+            unreviewed(verbs.create(self._core, manifest, Options(field_manager="kube-apiserver")))
+
+    @property
+    def memory(self) -> WriteMemory:
+        """What must outlive a pass; losing it costs one write per affected object."""
+        return self._memory
+
+    @property
+    def resource_version(self) -> str:
+        """The version of the cluster as a whole: where a watch of what comes next starts."""
+        return str(self._core.store.version)
+
+    def checking(
+        self,
+        validation: FieldValidation,
+        *,
+        warn: Callable[[str], None] | None = None,
+        duplicates: Iterable[str] = (),
+    ) -> "EmbeddedCluster":
+        """Return this cluster as it is for a client that wants its writes checked.
+
+        Args:
+            validation: What becomes of undeclared fields.
+            warn: Called with every warning that a server would send along with its answer.
+            duplicates: Fields that the body of the request has more than once; only its reader can know.
+
+        Returns:
+            The same cluster: same objects, same log.
+        """
+        view = copy.copy(self)
+        checks = Options(validation=validation, duplicates=tuple(duplicates))
+        view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (it is one of us)
+        return view
+
+    async def settle(self) -> None:
+        """Collect garbage and end namespaces now."""
+        self._collector.run()
+
+    def compact(self) -> None:
+        """Forget the history, so that watches and paged lists from before end in `ExpiredError`."""
+        self._core.store.forget()
+
+    async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+        """Read one object, or its Scale.
+
+        Args:
+            key: The object.
+            subresource: The part to read.
+
+        Returns:
+            The object; it is the caller's.
+
+        Raises:
+            ApiError: By class; `NotFoundError` when there is no such object, kind or subresource.
+        """
+        with self._recorded(_about(Verb.GET, key, subresource)):
+            resource = self._core.resource(key.api_version, key.kind)
+            demand_subresource(resource, key.name, subresource)
+            found = self._core.find(resource, key)
+            if subresource is Subresource.SCALE:
+                return scale_subresource.scale_of(found, resource)
+            return self._core.copy(found)
+
+    async def list(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+        limit: int = 0,
+        continue_token: str = "",
+    ) -> ObjectList:
+        """Read one page of the objects of a kind.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+            namespace: Of this namespace; empty for all.
+            label_selector: As in https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/.
+            field_selector: By name, namespace and the other fields that the kind can be selected by, as in
+                https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/.
+            limit: At most so many; 0 asks for one page with everything.
+            continue_token: The token of the page before; all pages are of the version of the first.
+
+        Returns:
+            The page, in order of namespace and name.
+
+        Raises:
+            ApiError: By class; `ExpiredError` when the continue token is too old.
+        """
+        with self._recorded(Request(Verb.LIST, api_version, kind, namespace)):
+            resource = self._core.resource(api_version, kind)
+            selects = selection(resource, label_selector, field_selector)
+            store = self._core.store
+            if continue_token:
+                version, last = read_token(continue_token)
+                if version < store.forgotten:
+                    raise expired("The provided continue parameter is too old to display a consistent list result.")
+                found = [item for item in store.at(version, kind_of(resource), namespace) if item[0] > last]
+            else:
+                version = store.version
+                found = store.objects(kind_of(resource), namespace)
+            found = [(place, self._core.shown(manifest, resource)) for place, manifest in found]
+            if selects is not None:
+                found = [item for item in found if selects(item[1])]
+            page = found[:limit] if limit > 0 else found
+            token = write_token(version, page[-1][0]) if len(page) < len(found) else ""
+            return ObjectList(tuple(copy_json(manifest) for _, manifest in page), str(version), token)
+
+    async def watch(
+        self,
+        api_version: str,
+        kind: str,
+        *,
+        resource_version: str,
+        namespace: str = "",
+        label_selector: str = "",
+        field_selector: str = "",
+    ) -> AsyncGenerator[WatchEvent, None]:
+        """Report what happens after a resource version, without end.
+
+        Nothing is held for a consumer between two events, so one that stops iterating leaves nothing behind.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+            resource_version: Of a list or of the last event; empty or `0` starts with the present objects as `ADDED`.
+            namespace: Of this namespace; empty for all.
+            label_selector: As for `list`. An object that begins to match is `ADDED`, one that ceases to is `DELETED`.
+            field_selector: As for `list`.
+
+        Yields:
+            Events in order, bookmarks included.
+
+        Raises:
+            ApiError: By class; `ExpiredError` when `resource_version` is too old: list and watch anew.
+        """
+        with self._recorded(Request(Verb.WATCH, api_version, kind, namespace)):
+            resource = self._core.resource(api_version, kind)
+            if "watch" not in resource.verbs:
+                raise method_not_allowed()
+            selects = selection(resource, label_selector, field_selector)
+            scope = Scope(resource, namespace, selects, lambda stored: self._core.shown(stored, resource))
+            version = read_version(resource_version)
+        async for event in follow(self._core.store, scope, version, bookmark_every=self._bookmark_every):
+            yield event
+
+    async def apply(
+        self,
+        manifest: Manifest,
+        *,
+        field_manager: str,
+        force: bool = False,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+    ) -> Manifest:
+        """Create or change an object by server-side apply.
+
+        Args:
+            manifest: The fields to own. For a Scale: apiVersion, kind and name of the scaled object, and
+                `spec.replicas`.
+            field_manager: Who owns them, at most 128 bytes.
+            force: Take fields from other managers instead of failing.
+            subresource: The part to write.
+            dry_run: Only say what would be stored.
+
+        Returns:
+            The object, or its Scale, as stored; it is the caller's.
+
+        Raises:
+            ApiError: By class; `ConflictError` names managers and fields.
+        """
+        options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
+        with self._recorded(_of(Verb.APPLY, manifest, options)) as outcome:
+            demand_manager(field_manager, operation=APPLY)
+            if subresource is Subresource.SCALE:
+                key, scale = scale_subresource.addressed(manifest)
+                return await self._write(
+                    lambda: scale_subresource.apply_scale(self._core, key, scale, options), outcome
+                )
+            return self._core.copy(await self._write(lambda: verbs.apply(self._core, manifest, options), outcome))
+
+    async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
+        """Create an object.
+
+        Args:
+            manifest: The object; with `generateName` in the place of a name the cluster makes one up.
+            field_manager: Who owns its fields.
+            dry_run: Only say what would be stored.
+
+        Returns:
+            The object as stored; it is the caller's.
+
+        Raises:
+            ApiError: By class; `AlreadyExistsError` when the name is taken.
+        """
+        options = self._options(field_manager, None, dry_run=dry_run)
+        with self._recorded(_of(Verb.CREATE, manifest, options)) as outcome:
+            demand_manager(field_manager, operation=UPDATE)
+            return self._core.copy(await self._write(lambda: verbs.create(self._core, manifest, options), outcome))
+
+    async def update(
+        self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
+    ) -> Manifest:
+        """Replace an object, its status, or its Scale.
+
+        Args:
+            manifest: The object. For a Scale: apiVersion, kind and name of the scaled object, and `spec.replicas`.
+            field_manager: Who owns what changes.
+            subresource: The part to write.
+            dry_run: Only say what would be stored.
+
+        Returns:
+            The object, or its Scale, as stored; it is the caller's.
+
+        Raises:
+            ApiError: By class; `ConflictError` when a `resourceVersion` in the manifest is not the live one.
+        """
+        options = self._options(field_manager, subresource, dry_run=dry_run)
+        with self._recorded(_of(Verb.UPDATE, manifest, options)) as outcome:
+            demand_manager(field_manager, operation=UPDATE)
+            if subresource is Subresource.SCALE:
+                key, scale = scale_subresource.addressed(manifest)
+                return await self._write(
+                    lambda: scale_subresource.update_scale(self._core, key, scale, options), outcome
+                )
+            return self._core.copy(await self._write(lambda: verbs.update(self._core, manifest, options), outcome))
+
+    async def patch(
+        self,
+        key: ObjectKey,
+        patch: Any,
+        *,
+        patch_type: PatchType,
+        field_manager: str,
+        subresource: Subresource | None = None,
+        dry_run: bool = False,
+    ) -> Manifest:
+        """Change parts of an object, of its status, or of its Scale.
+
+        Args:
+            key: The object.
+            patch: The patch.
+            patch_type: How it is read; a custom resource takes no strategic merge patch.
+            field_manager: Who owns what changes.
+            subresource: The part to write.
+            dry_run: Only say what would be stored.
+
+        Returns:
+            The object, or its Scale, as stored; it is the caller's.
+
+        Raises:
+            ApiError: By class; `InvalidError` when the patch cannot be applied.
+        """
+        options = self._options(field_manager, subresource, dry_run=dry_run)
+        request = replace(_about(Verb.PATCH, key, subresource), field_manager=field_manager, dry_run=dry_run)
+        with self._recorded(request) as outcome:
+            demand_manager(field_manager, operation=UPDATE)
+            if subresource is Subresource.SCALE:
+                return await self._write(
+                    lambda: scale_subresource.patch_scale(self._core, key, patch, patch_type, options), outcome
+                )
+            return self._core.copy(
+                await self._write(lambda: verbs.patch(self._core, key, patch, patch_type, options), outcome)
+            )
+
+    async def delete(
+        self,
+        key: ObjectKey,
+        *,
+        preconditions: Preconditions | None = None,
+        propagation: Propagation | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        """Delete an object.
+
+        Args:
+            key: The object.
+            preconditions: What must still hold of it.
+            propagation: What becomes of its dependents; None leaves it to the kind.
+            dry_run: Only say whether it could be done.
+
+        Raises:
+            ApiError: By class; `NotFoundError` when it is not there, `ConflictError` when a precondition does not hold.
+        """
+        options = self._options("", None, dry_run=dry_run)
+
+        def plan() -> Write[Manifest | None]:
+            resource = self._core.resource(key.api_version, key.kind)
+            live = self._core.find(resource, key)
+            return generic_store.delete(
+                self._core, resource, live, options, preconditions=preconditions, propagation=propagation
+            )
+
+        with self._recorded(replace(_about(Verb.DELETE, key, None), dry_run=dry_run)) as outcome:
+            await self._write(plan, outcome)
+
+    def _options(
+        self, field_manager: str, subresource: Subresource | None, *, dry_run: bool, force: bool = False
+    ) -> Options:
+        checks = self._checks
+        return Options(field_manager, force, subresource, dry_run, checks.validation, checks.duplicates, checks.warn)
+
+    async def _write(self, plan: Callable[[], Write[Result]], outcome: _Outcome) -> Result:
+        """Do a write, and ask the webhooks if there are any."""
+        if self._core.is_reviewed():
+            result, outcome.changed = await self._gate.admitted(plan)
+            return result
+        before = self._core.store.version
+        result = unreviewed(plan())
+        outcome.changed = self._core.store.version != before
+        return result
+
+    @contextmanager
+    def _recorded(self, request: Request) -> Iterator[_Outcome]:
+        """Write a request to the log, with what came of it, and do after a write what follows from it."""
+        outcome = _Outcome()
+        try:
+            yield outcome
+        except ApiError as error:
+            self.requests.record(replace(request, code=error.code))
+            raise
+        self.requests.record(replace(request, changed=True) if outcome.changed else request)
+        if not request.verb.is_read:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Do what the controllers of a real server would do now."""
+        self._acceptance.run()
+        if self._collects:
+            self._collector.run()
+
+
+def _about(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Request:
+    return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource)
+
+
+def _of(verb: Verb, manifest: Manifest, options: Options) -> Request:
+    metadata = manifest.get("metadata")
+    metadata = metadata if isinstance(metadata, dict) else {}
+    return Request(
+        verb,
+        str(manifest.get("apiVersion") or ""),
+        str(manifest.get("kind") or ""),
+        str(metadata.get("namespace") or ""),
+        str(metadata.get("name") or metadata.get("generateName") or ""),
+        options.subresource,
+        options.field_manager,
+        options.dry_run,
+    )

@@ -1,0 +1,333 @@
+"""What the server's own structs make of a JSON body.
+
+A built-in object is not stored as it was sent: the server decodes it into structs and encodes those again. Undeclared
+fields are dropped, nulls are no values, empty values vanish where the struct cannot tell them from nothing, and parts
+that are always there appear. Quantities and times take their canonical text. All of this happens here, driven by the
+types; defaults come later.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from functools import lru_cache
+from typing import Any, Final
+
+from ocf.objects import copy_json
+from ocf.schema.builtin import Anything, Field, ListType, MapType, Presence, Scalar, StructType, Type
+
+__all__ = ["DecodeError", "decode", "format_time", "unknown_fields"]
+
+_INT_LIMITS: Final = {Scalar.INT32: 2**31, Scalar.INT64: 2**63}
+_GO_NAMES: Final = {
+    Scalar.TEXT: "string",
+    Scalar.INT32: "int32",
+    Scalar.INT64: "int64",
+    Scalar.NUMBER: "float64",
+    Scalar.BOOLEAN: "bool",
+    Scalar.BYTES: "[]uint8",
+}
+_GO_NUMBERS: Final = frozenset({"int32", "int64", "float64"})
+
+
+class DecodeError(ValueError):
+    """A value is of a JSON type that its field cannot hold.
+
+    Args:
+        message: What a JSON decoder would say.
+        wanted: The Go type that the field has; empty where the shape is right and the text is not.
+    """
+
+    def __init__(self, message: str, wanted: str = "") -> None:
+        super().__init__(message)
+        self.wanted = wanted
+
+
+def format_time(instant: datetime) -> str:
+    """Write an instant as objects do: UTC, whole seconds.
+
+    Args:
+        instant: An aware instant.
+
+    Returns:
+        The text.
+
+    Example:
+        >>> format_time(datetime(2026, 1, 2, 3, 4, 5, 678900, tzinfo=UTC))
+        '2026-01-02T03:04:05Z'
+    """
+    return instant.astimezone(UTC).isoformat(timespec="seconds")[:19] + "Z"
+
+
+def decode(value: Any, kind: StructType, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Return an object as the server's structs would hold it.
+
+    Args:
+        value: The object; it is not changed.
+        kind: Its type.
+        held: An object of the type that is held already; what the value has from it needs no second look.
+
+    Returns:
+        A new object that shares nothing with the given one, except what that has from `held`.
+
+    Raises:
+        DecodeError: If a value is of a wrong JSON type.
+
+    Example:
+        >>> from ocf.schema.builtin import struct
+        >>> decode({"metadata": {}, "spec": {"replicas": 0, "colour": "red"}}, struct("autoscaling.v1.Scale"))
+        {'metadata': {}, 'spec': {}, 'status': {'replicas': 0}}
+    """
+    if held is None:
+        return _struct(value, kind, kind.name, "")
+    return _struct_beside(value, kind, held, "")
+
+
+def _struct_beside(value: Any, kind: StructType, held: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Decode an object of which parts may be the very parts of a held one, and of which the rest is new."""
+    shared: dict[str, Any] = {}
+    fresh: dict[str, Any] = {}
+    prefix = f"{path}." if path else ""
+    for name, item in value.items():
+        known, field = held.get(name), kind.fields.get(name)
+        if field is None or item is None or not known:
+            fresh[name] = item
+        # The metadata are the server's to write into, so they are never the very ones that are held.
+        elif item is known and (path or name != "metadata"):
+            shared[name] = item
+        elif item and isinstance(item, dict) and isinstance(known, dict) and isinstance(field.type, StructType):
+            beside = _struct_beside(item, field.type, known, prefix + name)
+            if beside or field.presence in _KEEPING:
+                shared[name] = beside
+        else:
+            fresh[name] = item
+    decoded = _struct(fresh, kind, kind.name, path)
+    return {**decoded, **shared}
+
+
+def _fail(value: Any, owner: str, path: str, wanted: str) -> DecodeError:
+    number = f"number {value}" if wanted in _GO_NUMBERS else "number"
+    shape = {str: "string", bool: "bool", list: "array", dict: "object"}.get(type(value), number)
+    return DecodeError(f"json: cannot unmarshal {shape} into Go struct field {owner}.{path} of type {wanted}", wanted)
+
+
+def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise _fail(value, owner, path, f"v1.{kind.name}")
+    out: dict[str, Any] = {}
+    prefix = f"{path}." if path else ""
+    fields = kind.fields
+    for name, item in value.items():
+        field = fields.get(name)
+        if field is None:
+            if kind.extra is not None:
+                out[name] = copy_json(item)
+        elif item is not None:
+            held = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
+            if field.presence in _KEEPING or not _is_empty(held):
+                out[name] = held
+    for name, field in _always(kind):
+        if name not in out:
+            out[name] = _absent(field)
+    return out
+
+
+def unknown_fields(value: Any, kind: Type, path: str = "") -> list[str]:
+    """Return the paths of fields that a type does not declare.
+
+    Args:
+        value: A value of the type.
+        kind: Its type.
+        path: Where it is.
+
+    Returns:
+        The paths, `spec.template.spec.containers[0].colour`, in the order in which they stand.
+
+    Example:
+        >>> from ocf.schema.builtin import struct
+        >>> unknown_fields({"spec": {"colour": "red"}}, struct("apps.v1.Deployment"))
+        ['spec.colour']
+    """
+    if isinstance(kind, ListType) and isinstance(value, list):
+        pairs = ((f"{path}[{index}]", item, kind.item) for index, item in enumerate(value))
+    elif isinstance(kind, MapType) and isinstance(value, dict):
+        pairs = ((f"{path}.{name}", item, kind.value) for name, item in value.items())
+    elif isinstance(kind, StructType) and isinstance(value, dict):
+        return _unknown_in_struct(value, kind, f"{path}." if path else "")
+    else:
+        return []
+    return [found for where, item, below in pairs for found in unknown_fields(item, below, where)]
+
+
+def _unknown_in_struct(value: dict[str, Any], kind: StructType, prefix: str) -> list[str]:
+    found: list[str] = []
+    for name, item in value.items():
+        field = kind.fields.get(name)
+        if field is not None:
+            found.extend(unknown_fields(item, field.type, prefix + name))
+        elif kind.extra is None:
+            found.append(prefix + name)
+    return found
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value is False or (value == 0 and value is not True) or value in ("", [], {})
+
+
+@lru_cache(maxsize=1024)
+def _always(kind: StructType) -> tuple[tuple[str, Field], ...]:
+    return tuple((name, field) for name, field in kind.fields.items() if field.presence in _THERE)
+
+
+_THERE: Final = frozenset({Presence.ALWAYS, Presence.NULL})
+_KEEPING: Final = frozenset({Presence.AS_SENT, Presence.NULL})
+
+
+def _absent(field: Field) -> Any:
+    """Return what stands for a field that is always there and was not sent."""
+    return None if field.presence is Presence.NULL else _zero(field.type)
+
+
+def _zero(kind: Type) -> Any:
+    """Return the empty value of a type."""
+    if isinstance(kind, StructType):
+        return {name: _absent(field) for name, field in _always(kind)}
+    return _ZEROS.get(kind) if isinstance(kind, Scalar) else None
+
+
+_ZEROS: Final = {
+    Scalar.TEXT: "",
+    Scalar.INT32: 0,
+    Scalar.INT64: 0,
+    Scalar.NUMBER: 0,
+    Scalar.BOOLEAN: False,
+    Scalar.QUANTITY: "0",
+    Scalar.INT_OR_TEXT: 0,
+}
+
+
+def _value(value: Any, kind: Type, owner: str, path: str) -> Any:
+    if isinstance(kind, Scalar):
+        return _SCALARS[kind](value, kind, owner, path)
+    if isinstance(kind, StructType):
+        return _struct(value, kind, owner, path)
+    if isinstance(kind, ListType):
+        if not isinstance(value, list):
+            raise _fail(value, owner, path, f"[]{_go_name(kind.item)}")
+        return [_item(item, kind.item, owner, path) for item in value] or None
+    if isinstance(kind, MapType):
+        if not isinstance(value, dict):
+            raise _fail(value, owner, path, f"map[string]{_go_name(kind.value)}")
+        return {name: _item(item, kind.value, owner, path) for name, item in value.items()}
+    return copy_json(value)
+
+
+def _item(value: Any, kind: Type, owner: str, path: str) -> Any:
+    return _zero(kind) if value is None and not isinstance(kind, Anything) else _value(value, kind, owner, path)
+
+
+def _go_name(kind: Type) -> str:
+    if isinstance(kind, StructType):
+        return f"v1.{kind.name}"
+    return _GO_NAMES.get(kind, "string") if isinstance(kind, Scalar) else "interface {}"
+
+
+def _text(value: Any, kind: Scalar, owner: str, path: str) -> Any:
+    if isinstance(value, str):
+        return value
+    raise _fail(value, owner, path, _GO_NAMES[kind])
+
+
+def _integer(value: Any, kind: Scalar, owner: str, path: str) -> Any:
+    limit = _INT_LIMITS[kind]
+    if isinstance(value, int) and not isinstance(value, bool) and -limit <= value < limit:
+        return value
+    raise _fail(value, owner, path, _GO_NAMES[kind])
+
+
+def _number(value: Any, kind: Scalar, owner: str, path: str) -> Any:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    raise _fail(value, owner, path, _GO_NAMES[kind])
+
+
+def _boolean(value: Any, kind: Scalar, owner: str, path: str) -> Any:
+    if isinstance(value, bool):
+        return value
+    raise _fail(value, owner, path, _GO_NAMES[kind])
+
+
+def _int_or_text(value: Any, _kind: Scalar, owner: str, path: str) -> Any:
+    if isinstance(value, str):
+        return value
+    return _integer(value, Scalar.INT32, owner, path)
+
+
+def _quantity(value: Any, _kind: Scalar, owner: str, path: str) -> Any:
+    if not isinstance(value, str | int | float) or isinstance(value, bool):
+        raise _fail(value, owner, path, "resource.Quantity")
+    try:
+        return canonical_quantity(str(value))
+    except ValueError as error:
+        raise DecodeError(
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+        ) from error
+
+
+@lru_cache(maxsize=4096)
+def canonical_quantity(text: str) -> str:
+    """Return a quantity as the server writes it.
+
+    Args:
+        text: A quantity, `0.5`.
+
+    Returns:
+        The same quantity, `500m`.
+
+    Raises:
+        ValueError: If it is none.
+    """
+    from ocf.objects.quantity import Quantity
+
+    return str(Quantity.parse(text))
+
+
+_LAYOUTS: Final = {
+    Scalar.TIME: "2006-01-02T15:04:05Z07:00",
+    Scalar.MICRO_TIME: "2006-01-02T15:04:05.000000Z07:00",
+}
+_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_MICROSECONDS: Final = 7
+
+
+def _time(value: Any, kind: Scalar, owner: str, path: str) -> Any:
+    if not isinstance(value, str):
+        raise _fail(value, owner, path, "string")
+    if not value:
+        return None
+    layout = _LAYOUTS[kind]
+    match = _INSTANT.fullmatch(value)
+    if match is None:
+        raise DecodeError(f'parsing time "{value}" as "{layout}": cannot parse "{value}" as "2006"')
+    if kind is Scalar.MICRO_TIME and len(match[1] or "") != _MICROSECONDS:
+        raise DecodeError(f'parsing time "{value}" as "{layout}": cannot parse "{value[19:]}" as ".000000"')
+    try:
+        instant = datetime.fromisoformat(value)
+    except ValueError as error:
+        raise DecodeError(f'parsing time "{value}": {error}') from error
+    if kind is Scalar.TIME:
+        return format_time(instant)
+    return instant.astimezone(UTC).isoformat(timespec="microseconds")[:26] + "Z"
+
+
+_SCALARS: Final[Mapping[Scalar, Callable[[Any, Scalar, str, str], Any]]] = {
+    Scalar.TEXT: _text,
+    Scalar.INT32: _integer,
+    Scalar.INT64: _integer,
+    Scalar.NUMBER: _number,
+    Scalar.BOOLEAN: _boolean,
+    Scalar.BYTES: _text,
+    Scalar.TIME: _time,
+    Scalar.MICRO_TIME: _time,
+    Scalar.QUANTITY: _quantity,
+    Scalar.INT_OR_TEXT: _int_or_text,
+}

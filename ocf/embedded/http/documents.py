@@ -1,0 +1,96 @@
+"""What is asked of the server beside objects: discovery, OpenAPI, version, health.
+
+Every answer follows from the catalog.
+"""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from ocf.embedded.http import discovery, openapi
+from ocf.embedded.http.content_negotiation import negotiate, wants_aggregated
+from ocf.embedded.http.paths import GroupPath, ResourcePath, VersionPath, parse_path
+from ocf.embedded.http.resource_catalog import Catalog, server_version
+from ocf.embedded.http.responses import Answer
+
+__all__ = ["document_answer", "not_served"]
+
+_AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+_HEALTH: Final = ("healthz", "livez", "readyz")
+
+
+def document_answer(catalog: Catalog, path: str, *, accept: str, host: str) -> Answer:
+    """Answer a request that is not about objects.
+
+    Args:
+        catalog: What is served.
+        path: The path as sent.
+        accept: The `Accept` header.
+        host: The `Host` header.
+
+    Returns:
+        The answer; one of status 404 where nothing is.
+
+    Raises:
+        BadRequestError: If the document cannot be written as the client wants it.
+    """
+    target = parse_path(path)
+    if isinstance(target, GroupPath):
+        return _groups(catalog, target.group, accept, host)
+    if isinstance(target, VersionPath):
+        return _found(discovery.api_resources(catalog, target.group, target.version))
+    if isinstance(target, ResourcePath):
+        return not_served()
+    return _other(catalog, path.strip("/"), accept)
+
+
+def not_served() -> Answer:
+    """Return the answer where nothing is."""
+    return Answer("404 page not found\n", code=404)
+
+
+def _found(body: Any) -> Answer:
+    return not_served() if body is None else Answer(body)
+
+
+def _groups(catalog: Catalog, group: str | None, accept: str, host: str) -> Answer:
+    if not group and wants_aggregated(accept):
+        body = discovery.aggregated(catalog, core=group == "")
+        return Answer(body, headers={"Content-Type": _AGGREGATED, "Vary": "Accept"})
+    if group is None:
+        return Answer(discovery.api_groups(catalog))
+    return Answer(discovery.api_versions(host)) if not group else _found(discovery.api_group(catalog, group))
+
+
+def _other(catalog: Catalog, path: str, accept: str) -> Answer:
+    if path.partition("/")[0] in _HEALTH:
+        return Answer("ok")
+    if path.startswith("openapi/v3/"):
+        return _openapi(catalog, path.split("/")[2:])
+    if path == "openapi/v2":
+        negotiate(accept)
+    made = _DOCUMENTS.get(path)
+    return not_served() if made is None else Answer(made(catalog))
+
+
+def _openapi(catalog: Catalog, parts: list[str]) -> Answer:
+    match parts:
+        case ["api", version]:
+            return _found(openapi.document(catalog, "", version))
+        case ["apis", group, version]:
+            return _found(openapi.document(catalog, group, version))
+        case _:
+            return not_served()
+
+
+def _version(_catalog: Catalog) -> dict[str, str]:
+    known = dict(server_version())
+    build = {"gitCommit": "", "gitTreeState": "", "buildDate": "1970-01-01T00:00:00Z"}
+    return {**known, **build, "goVersion": "", "compiler": "", "platform": "ocf/embedded"}
+
+
+_DOCUMENTS: Final[dict[str, Callable[[Catalog], Any]]] = {
+    "": discovery.root_paths,
+    "openapi/v2": openapi.document_v2,
+    "openapi/v3": openapi.index,
+    "version": _version,
+}

@@ -1,0 +1,225 @@
+"""The OpenAPI documents: what `kubectl explain` prints, and what clients ask whether the server can do something.
+
+The schemas of the built-in kinds are a real server's, in a file beside this module that is opened on first use. The
+paths are not kept but made: which operations a resource has follows from its verbs. The operations say what clients
+look for in them (kinds, parameters, types of patches) and no more.
+"""
+
+import hashlib
+import json
+import lzma
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib import resources
+from typing import Any, Final
+
+from ocf.cluster.protocol import PatchType
+from ocf.embedded.http.paths import resource_path
+from ocf.embedded.http.request_body import APPLY
+from ocf.embedded.http.resource_catalog import Catalog, Served, server_version
+
+__all__ = ["document", "document_v2", "index"]
+
+Json = dict[str, Any]
+
+_REF: Final = "#/components/schemas/"
+_KINDS: Final = "x-kubernetes-group-version-kind"
+_METHODS: Final = {
+    "get": ("get", "get"),
+    "update": ("put", "put"),
+    "patch": ("patch", "patch"),
+    "delete": ("delete", "delete"),
+    "list": ("get", "list"),
+    "create": ("post", "post"),
+    "deletecollection": ("delete", "deletecollection"),
+}
+_OF_COLLECTION: Final = ("list", "create", "deletecollection")
+_WRITES: Final = ("create", "update", "patch")
+_META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
+_PATCH_TYPES: Final = (APPLY, PatchType.JSON, PatchType.MERGE)
+
+
+@cache
+def _schemas() -> Mapping[str, Json]:
+    packed = resources.files("ocf.embedded.http").joinpath("openapi.json.xz").read_bytes()
+    found: dict[str, Json] = json.loads(lzma.decompress(packed))["schemas"]
+    return found
+
+
+@cache
+def _names() -> Mapping[tuple[str, str, str], str]:
+    """Return the name of the schema of each kind; of a kind that stands in many groups the one in its own."""
+    found: dict[tuple[str, str, str], str] = {}
+    for name, schema in _schemas().items():
+        for kind in schema.get(_KINDS, ()):
+            found.setdefault((kind["group"], kind["version"], kind["kind"]), name)
+    return found
+
+
+def index(catalog: Catalog) -> Json:
+    """Return where the documents of all versions are."""
+    paths = {}
+    for group, versions in catalog.groups().items():
+        for version in versions:
+            path = resource_path(group, version).lstrip("/")
+            paths[path] = {"serverRelativeURL": f"/openapi/v3/{path}?hash={_digest(catalog, group, version)}"}
+    return {"paths": paths}
+
+
+def _digest(catalog: Catalog, group: str, version: str) -> str:
+    # Of what the document is made of, and not of the document: most clients never ask for it.
+    text = repr((server_version(), catalog.of(group, version)))
+    return hashlib.sha256(text.encode()).hexdigest().upper()
+
+
+def document(catalog: Catalog, group: str, version: str) -> Json | None:
+    """Return the document of a version.
+
+    Args:
+        catalog: What is served.
+        group: The group; empty for the core group.
+        version: The version.
+
+    Returns:
+        OpenAPI 3.0, or None if the version is not served.
+    """
+    kinds = catalog.of(group, version)
+    if not kinds:
+        return None
+    paths: Json = {}
+    for kind in kinds:
+        paths.update(_paths(kind))
+    schemas = _reachable([*map(_schema_name, kinds), *(f"{_schema_name(kind)}List" for kind in kinds)], _own(kinds))
+    return {
+        "openapi": "3.0.0",
+        "info": {"title": "Kubernetes", "version": server_version()["gitVersion"]},
+        "paths": paths,
+        "components": {"schemas": schemas},
+    }
+
+
+def _schema_name(kind: Served) -> str:
+    known = _names().get((kind.group, kind.version, kind.kind))
+    return known or ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
+
+
+def _own(kinds: Iterable[Served]) -> dict[str, Json]:
+    """Return the schemas of the user's kinds."""
+    return {name: schema for kind in kinds if kind.custom for name, schema in _custom(kind)}
+
+
+def _custom(kind: Served) -> Iterator[tuple[str, Json]]:
+    name = _schema_name(kind)
+    gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    yield name, {**_described(kind.schema), _KINDS: [gvk]}
+    items = {"type": "array", "items": {"$ref": _REF + name}}
+    listed = {**_HEAD, "metadata": {"$ref": f"{_REF}{_META}ListMeta"}, "items": items}
+    gvk = {**gvk, "kind": kind.list_kind}
+    yield f"{name}List", {"type": "object", "required": ["items"], "properties": listed, _KINDS: [gvk]}
+
+
+_HEAD: Final = {"apiVersion": {"type": "string"}, "kind": {"type": "string"}}
+
+
+def _described(schema: Mapping[str, Any] | None) -> Json:
+    own = dict(schema or {"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+    metadata = {"allOf": [{"$ref": f"{_REF}{_META}ObjectMeta"}], "description": "Standard object metadata."}
+    return {**own, "properties": {**_HEAD, **own.get("properties", {}), "metadata": metadata}}
+
+
+def _reachable(names: Iterable[str], own: Mapping[str, Json]) -> Json:
+    """Return schemas with all that they refer to."""
+    found: Json = {}
+    waiting = [*names, f"{_META}Patch", f"{_META}DeleteOptions", f"{_META}Status"]
+    while waiting:
+        name = waiting.pop()
+        schema = own.get(name) or _schemas().get(name)
+        if name not in found and schema is not None:
+            found[name] = schema
+            waiting.extend(_references(schema))
+    return dict(sorted(found.items()))
+
+
+def _references(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        for key, value in schema.items():
+            if key == "$ref" and isinstance(value, str):
+                yield value.removeprefix(_REF)
+            else:
+                yield from _references(value)
+    elif isinstance(schema, list):
+        for item in schema:
+            yield from _references(item)
+
+
+def _paths(kind: Served) -> Iterator[tuple[str, Json]]:
+    root = resource_path(kind.group, kind.version)
+    home = f"{root}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{root}/{kind.plural}"
+    on_collection = [verb for verb in kind.verbs if verb in _OF_COLLECTION]
+    on_object = [verb for verb in kind.verbs if verb in _METHODS and verb not in _OF_COLLECTION]
+    yield home, _operations(kind, on_collection)
+    if kind.namespaced and "list" in on_collection:
+        yield f"{root}/{kind.plural}", _operations(kind, ["list"])
+    if on_object:
+        yield f"{home}/{{name}}", _operations(kind, on_object)
+    for part in kind.parts:
+        yield f"{home}/{{name}}/{part.name}", _operations(kind, part.verbs)
+
+
+def _operations(kind: Served, verbs: Iterable[str]) -> Json:
+    return {_METHODS[verb][0]: _operation(kind, verb) for verb in verbs}
+
+
+def _operation(kind: Served, verb: str) -> Json:
+    gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
+    names = ["dryRun", "fieldManager", "fieldValidation"] if verb in _WRITES else []
+    parameters = [_parameter(name) for name in (*names, *(["force"] if verb == "patch" else []))]
+    answer = {"$ref": _REF + _schema_name(kind) + ("List" if verb == "list" else "")}
+    found: Json = {
+        "parameters": parameters,
+        "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": answer}}}},
+        "x-kubernetes-action": _METHODS[verb][1],
+        _KINDS: gvk,
+    }
+    if verb == "patch":
+        types = (*_PATCH_TYPES, *(() if kind.custom else (PatchType.STRATEGIC_MERGE,)))
+        patch = {"schema": {"$ref": f"{_REF}{_META}Patch"}}
+        found["requestBody"] = {"content": {str(name): patch for name in types}, "required": True}
+    elif verb in _WRITES:
+        found["requestBody"] = {"content": {"*/*": {"schema": {"$ref": _REF + _schema_name(kind)}}}, "required": True}
+    return found
+
+
+def _parameter(name: str) -> Json:
+    return {"name": name, "in": "query", "schema": {"type": "boolean" if name == "force" else "string"}}
+
+
+def document_v2(catalog: Catalog) -> Json:
+    """Return everything as one document of the older version, for clients that know no other.
+
+    Args:
+        catalog: What is served.
+    """
+    names = [name for kind in catalog.kinds for name in (_schema_name(kind), f"{_schema_name(kind)}List")]
+    schemas = _reachable(names, _own(catalog.kinds))
+    definitions: Json = json.loads(json.dumps(schemas).replace(_REF, "#/definitions/"))
+    return {
+        "swagger": "2.0",
+        "info": {"title": "Kubernetes", "version": server_version()["gitVersion"]},
+        "paths": {},
+        "definitions": {name: _older(schema) for name, schema in definitions.items()},
+    }
+
+
+def _older(schema: Any) -> Any:
+    """Write a schema in the older version, which has no need of `allOf` around a reference."""
+    if isinstance(schema, list):
+        return [_older(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # A property may have this name as well; then it is no list.
+    parts = schema["allOf"] if isinstance(schema.get("allOf"), list) else []
+    found = {key: _older(value) for key, value in schema.items() if value is not parts}
+    for part in parts:
+        found.update(_older(part))
+    return found

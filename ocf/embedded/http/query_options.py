@@ -1,0 +1,240 @@
+"""What a request asks for beside its path and body: the options in its query.
+
+Unknown options are ignored, as on a real server; known ones with a value that they cannot have are refused.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ocf.cluster.protocol import Preconditions, Propagation
+from ocf.embedded.api.status_errors import bad_request, invalid
+from ocf.embedded.api.write_options import FieldValidation
+from ocf.embedded.http.status import bad_option
+from ocf.errors import FieldProblem, InvalidError, StatusCause
+
+__all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "manager_of"]
+
+_TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True", ""})
+_PROPAGATIONS: Final = ("Foreground", "Background", "Orphan", "nil")
+_LONGEST_MANAGER: Final = 128
+
+_VALIDATIONS: Final = ("", "Ignore", "Strict", "Warn")
+
+
+def _flag(query: Mapping[str, str], name: str) -> bool:
+    return name in query and query[name] in _TRUE
+
+
+def _integer(query: Mapping[str, str], name: str) -> int:
+    text = query.get(name) or "0"
+    try:
+        return int(text)
+    except ValueError:
+        raise bad_request(f'strconv.ParseInt: parsing "{text}": invalid syntax') from None
+
+
+def manager_of(user_agent: str) -> str:
+    """Return the field manager of a client that names none.
+
+    Args:
+        user_agent: The `User-Agent` header.
+
+    Example:
+        >>> manager_of("kubectl/v1.36.3 (linux/amd64) kubernetes/abc")
+        'kubectl'
+    """
+    return user_agent.partition("/")[0][:_LONGEST_MANAGER]
+
+
+@dataclass(frozen=True, slots=True)
+class ListOptions:
+    """The options of a list or a watch.
+
+    Args:
+        label_selector: Which objects, by labels.
+        field_selector: Which objects, by fields.
+        limit: How many at most; 0 for all.
+        continue_token: Where a list goes on.
+        resource_version: Where a watch starts, or how old a list may be.
+        match: How `resource_version` is meant.
+        watch: Whether it is a watch.
+        bookmarks: Whether a watch reports bookmarks.
+        initial: Whether a watch begins with the present objects and says where they end; None leaves it to
+            `resource_version`.
+        timeout: Seconds after which a watch ends; 0 for never.
+    """
+
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = 0
+    continue_token: str = ""
+    resource_version: str = ""
+    match: str = ""
+    watch: bool = False
+    bookmarks: bool = False
+    initial: bool | None = None
+    timeout: int = 0
+
+    @classmethod
+    def read(cls, query: Mapping[str, str]) -> "ListOptions":
+        """Read them from a query.
+
+        Raises:
+            ApiError: If one has a value that it cannot have, or they contradict each other.
+        """
+        options = cls(
+            label_selector=query.get("labelSelector", ""),
+            field_selector=query.get("fieldSelector", ""),
+            limit=max(0, _integer(query, "limit")),
+            continue_token=query.get("continue", ""),
+            resource_version=query.get("resourceVersion", ""),
+            match=query.get("resourceVersionMatch", ""),
+            watch=_flag(query, "watch"),
+            bookmarks=_flag(query, "allowWatchBookmarks"),
+            initial=_flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
+            timeout=max(0, _integer(query, "timeoutSeconds")),
+        )
+        options._demand_sense()
+        return options
+
+    def _demand_sense(self) -> None:
+        if not self.watch and self.match not in _MATCHES:
+            raise bad_option("ListOptions", _MATCH, f'"{self.match}"', _MATCHES)
+        problems = [FieldProblem(name, detail) for name, detail in self._contradictions()]
+        if problems:
+            raise _refused("ListOptions", problems)
+
+    def _contradictions(self) -> Iterator[tuple[str, str]]:
+        if not self.watch:
+            yield from self._contradictions_of_list()
+        elif self.initial is None and self.match:
+            yield _MATCH, "Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"
+            if self.match != _NOT_OLDER:
+                yield _MATCH, f'Unsupported value: "{self.match}": supported values: "{_NOT_OLDER}"'
+        elif self.initial is not None and self.match != _NOT_OLDER:
+            yield _MATCH, "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan"
+
+    def _contradictions_of_list(self) -> Iterator[tuple[str, str]]:
+        if self.initial is not None:
+            yield "sendInitialEvents", "Forbidden: sendInitialEvents is forbidden for list"
+        if self.match and not self.resource_version:
+            yield _MATCH, "Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided"
+        elif self.match == "Exact" and self.resource_version == "0":
+            yield _MATCH, 'Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0"'
+
+
+_MATCH: Final = "resourceVersionMatch"
+_NOT_OLDER: Final = "NotOlderThan"
+_MATCHES: Final = ("Exact", _NOT_OLDER, "")
+_REASONS: Final = {"Forbidden": "FieldValueForbidden", "Unsupported value": "FieldValueNotSupported"}
+
+
+def _refused(kind: str, problems: list[FieldProblem]) -> InvalidError:
+    causes = [StatusCause(_REASONS[one.detail.partition(":")[0]], one.detail, one.path) for one in problems]
+    text = str(problems[0]) if len(problems) == 1 else f"[{', '.join(map(str, problems))}]"
+    return InvalidError(f'{kind}.meta.k8s.io "" is invalid: {text}', code=422, reason="Invalid", causes=causes)
+
+
+@dataclass(frozen=True, slots=True)
+class WriteOptions:
+    """The options of a create, an update or a patch.
+
+    Args:
+        field_manager: Who writes; empty if the request does not say.
+        dry_run: Only say what would be stored.
+        force: Take fields from other managers; None if the request does not say.
+        validation: What happens to fields that the kind does not have.
+    """
+
+    field_manager: str = ""
+    dry_run: bool = False
+    force: bool | None = None
+    validation: FieldValidation = FieldValidation.WARN
+
+    @classmethod
+    def read(cls, query: Mapping[str, str], kind: str) -> "WriteOptions":
+        """Read them from a query.
+
+        Args:
+            query: The query.
+            kind: The kind of the options, for messages: `CreateOptions`, `UpdateOptions`, `PatchOptions`.
+
+        Raises:
+            InvalidError: If one has a value that it cannot have.
+        """
+        validation = query.get("fieldValidation", "")
+        if validation not in _VALIDATIONS:
+            raise bad_option(kind, "fieldValidation", f'"{validation}"', _VALIDATIONS)
+        manager = query.get("fieldManager", "")
+        if len(manager.encode()) > _LONGEST_MANAGER:
+            problem = FieldProblem("fieldManager", f"Too long: may not be more than {_LONGEST_MANAGER} bytes")
+            raise invalid(f"{kind}.meta.k8s.io", "", [problem])
+        return cls(
+            field_manager=manager,
+            dry_run=_dry_run(query, kind),
+            force=_flag(query, "force") if "force" in query else None,
+            validation=FieldValidation(validation or FieldValidation.WARN),
+        )
+
+
+def _dry_run(query: Mapping[str, str], kind: str) -> bool:
+    asked = query.get("dryRun", "")
+    if asked not in ("", "All"):
+        raise bad_option(kind, "dryRun", f'["{asked}"]', ("All",))
+    return asked == "All"
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteOptions:
+    """The options of a delete, which stand in its body or in its query.
+
+    Args:
+        preconditions: What must still hold of the object.
+        propagation: What becomes of its dependents.
+        dry_run: Only say whether it could be done.
+    """
+
+    preconditions: Preconditions | None = None
+    propagation: Propagation | None = None
+    dry_run: bool = False
+
+    @classmethod
+    def read(cls, query: Mapping[str, str], body: Mapping[str, Any]) -> "DeleteOptions":
+        """Read them from a query and a body; the body wins.
+
+        Raises:
+            ApiError: If one has a value that it cannot have.
+        """
+        kind = "DeleteOptions"
+        grace = body.get("gracePeriodSeconds")
+        if grace is not None and (not isinstance(grace, int) or isinstance(grace, bool)):
+            shape = "string" if isinstance(grace, str) else "value"
+            raise bad_request(
+                f"json: cannot unmarshal {shape} into Go struct field DeleteOptions.gracePeriodSeconds of type int64"
+            )
+        dry_run = body.get("dryRun")
+        if dry_run not in (None, [], ["All"]):
+            raise bad_option(kind, "dryRun", str(dry_run).replace("'", '"'), ("All",))
+        return cls(
+            preconditions=_preconditions(body.get("preconditions")),
+            propagation=_propagation(query, body),
+            dry_run=bool(dry_run) or _dry_run(query, kind),
+        )
+
+
+def _preconditions(given: Any) -> Preconditions | None:
+    if not isinstance(given, Mapping):
+        return None
+    uid, version = given.get("uid"), given.get("resourceVersion")
+    return Preconditions(uid=uid or None, resource_version=version or None)
+
+
+def _propagation(query: Mapping[str, str], body: Mapping[str, Any]) -> Propagation | None:
+    given = body.get("propagationPolicy") or query.get("propagationPolicy") or ""
+    if not given:
+        orphan = body.get("orphanDependents")
+        return None if orphan is None else Propagation.ORPHAN if orphan else Propagation.BACKGROUND
+    if given not in list(Propagation):
+        raise bad_option("DeleteOptions", "propagationPolicy", f'"{given}"', _PROPAGATIONS)
+    return Propagation(given)

@@ -1,0 +1,124 @@
+"""Tables: what `kubectl get` prints is made by the server.
+
+https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables says what a table is. The
+columns come with the kind, the cells from a printer; of a user's kind both follow its `additionalPrinterColumns`.
+"""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from ocf.embedded.http.jsonpath import find
+from ocf.embedded.http.printers import PRINTERS, Clock
+from ocf.embedded.http.resource_catalog import Column, Served
+from ocf.embedded.http.responses import metadata_of
+from ocf.objects import Manifest
+
+__all__ = ["TableOptions", "cells", "table"]
+
+_UNSET: Final = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableOptions:
+    """How a table is wanted.
+
+    Args:
+        now: The instant of the request, which ages are told at; aware.
+        include: What comes with each row: `Metadata`, `Object` or `None`.
+        heading: Whether the columns are described.
+    """
+
+    now: datetime
+    include: str = "Metadata"
+    heading: bool = True
+
+
+def table(kind: Served, items: Iterable[Manifest], metadata: Manifest, options: TableOptions) -> Manifest:
+    """Write objects as a table.
+
+    Args:
+        kind: Their kind.
+        items: The objects.
+        metadata: The metadata of the list.
+        options: How the table is wanted.
+
+    Returns:
+        The `Table`.
+    """
+    rows = [_row(kind, item, options) for item in items]
+    columns = [_heading(column) for column in kind.columns] if options.heading else []
+    head = {"kind": "Table", "apiVersion": "meta.k8s.io/v1", "metadata": metadata}
+    return {**head, "columnDefinitions": columns, "rows": rows}
+
+
+def _heading(column: Column) -> Manifest:
+    found = asdict(column)
+    del found["path"]
+    return found
+
+
+def _row(kind: Served, item: Manifest, options: TableOptions) -> Manifest:
+    # A bookmark has no cells; a client reads its version off the row.
+    found = cells(kind, item, options.now) if "name" in item["metadata"] else []
+    if options.include == "None":
+        return {"cells": found}
+    return {"cells": found, "object": item if options.include == "Object" else metadata_of(item)}
+
+
+def cells(kind: Served, item: Manifest, now: datetime) -> list[Any]:
+    """Write the cells of an object.
+
+    Args:
+        kind: Its kind.
+        item: The object.
+        now: The instant of the request; aware.
+
+    Returns:
+        One value per column of the kind.
+    """
+    printer = None if kind.custom else PRINTERS.get((kind.group, kind.kind))
+    if printer is not None:
+        return printer(item, Clock(now))
+    clock = Clock(now)
+    return [item["metadata"]["name"], *(_cell(column, item, clock) for column in kind.columns[1:])]
+
+
+def _cell(column: Column, item: Manifest, clock: Clock) -> Any:
+    if not column.path:
+        created = item["metadata"].get("creationTimestamp")
+        return created if column.name == "Created At" else clock.since(created)
+    found = find(column.path, item)
+    value = found[0] if found else None
+    return _typed(column, value, clock)
+
+
+def _typed(column: Column, value: Any, clock: Clock) -> Any:
+    """Return a value as a cell of a type; one that does not fit is left empty."""
+    if value is None:
+        return _UNSET
+    match column.type:
+        case "integer":
+            return int(value) if isinstance(value, int | float) else _UNSET
+        case "number":
+            return float(value) if isinstance(value, int | float) else _UNSET
+        case "boolean":
+            return value if isinstance(value, bool) else _UNSET
+        case "date":
+            return _since(value, clock)
+        case _:
+            return value if isinstance(value, str) else _text(value)
+
+
+def _since(value: Any, clock: Clock) -> str:
+    try:
+        return clock.since(str(value))
+    except (ValueError, TypeError):
+        return "<invalid>"
+
+
+def _text(value: Any) -> str:
+    import json
+
+    return json.dumps(value, separators=(",", ":")) if isinstance(value, dict | list | bool) else str(value)

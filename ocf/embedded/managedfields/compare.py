@@ -1,0 +1,169 @@
+"""What changed between two states of an object, as field sets.
+
+Whoever writes through update or patch owns what this finds changed, and whoever applied a field that changed loses it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from ocf.embedded.managedfields.fieldset import FieldSet, insert, recursive_difference, union
+from ocf.embedded.managedfields.typed import deduce, is_granular, item_element
+from ocf.objects.json_equality import equal_json
+from ocf.schema.builtin import DEDUCED, MISSING, Anything, ListType, MapType, Scalar, StructType, Type
+
+__all__ = ["Changes", "compare"]
+
+_Path: TypeAlias = tuple[str, ...]
+
+
+@dataclass(slots=True)
+class Changes:
+    """The fields in which two states differ.
+
+    Args:
+        removed: In the first state only.
+        modified: In both, with different values.
+        added: In the second state only.
+    """
+
+    removed: FieldSet = field(default_factory=dict)
+    modified: FieldSet = field(default_factory=dict)
+    added: FieldSet = field(default_factory=dict)
+
+    @property
+    def touched(self) -> FieldSet:
+        """The fields that have a value now, and another one than before."""
+        return union(self.modified, self.added)
+
+    def without(self, fields: FieldSet) -> "Changes":
+        """Leave out some fields and everything below them.
+
+        Args:
+            fields: The fields to leave out.
+
+        Returns:
+            The other changes.
+        """
+        return Changes(
+            removed=recursive_difference(self.removed, fields),
+            modified=recursive_difference(self.modified, fields),
+            added=recursive_difference(self.added, fields),
+        )
+
+
+def compare(left: Any, right: Any, kind: Type) -> Changes:
+    """Compare two states of a value.
+
+    Args:
+        left: The first state.
+        right: The second state.
+        kind: Their type.
+
+    Returns:
+        What differs, down to the smallest parts that have owners.
+
+    Example:
+        >>> from ocf.schema.builtin import struct
+        >>> compare({"spec": {"replicas": 1}}, {"spec": {"replicas": 2, "paused": True}}, struct("apps.v1.Deployment"))
+        Changes(removed={}, modified={'f:spec': {'f:replicas': {}}}, added={'f:spec': {'f:paused': {}}})
+    """
+    changes = Changes()
+    _compare(left, right, kind, (), changes)
+    return changes
+
+
+def _compare(left: Any, right: Any, kind: Type, path: _Path, out: Changes) -> None:
+    if left is right:
+        return
+    leaf = False
+    for chosen in _types(left, right, kind):
+        leaf = _compare_as(left, right, chosen, path, out)
+    if not leaf:
+        if left is MISSING:
+            insert(out.added, path)
+        elif right is MISSING:
+            insert(out.removed, path)
+
+
+def _types(left: Any, right: Any, kind: Type) -> tuple[Type, ...]:
+    if not isinstance(kind, Anything):
+        return (kind,)
+    if right is MISSING:
+        return (deduce(left, kind),)
+    second = deduce(right, kind)
+    if left is MISSING or left is None:
+        return (second,)
+    first = deduce(left, kind)
+    if right is None:
+        return (first,)
+    return (second,) if first is second else (first, second)
+
+
+def _compare_as(left: Any, right: Any, kind: Type, path: _Path, out: Changes) -> bool:
+    """Compare as one type; say whether the whole was compared as one leaf."""
+    if isinstance(kind, Scalar) or not is_granular(kind) or not (_parts(left, kind) or _parts(right, kind)):
+        _compare_leaf(left, right, path, out)
+        return True
+    first, second = _parts(left, kind), _parts(right, kind)
+    if isinstance(kind, ListType):
+        _compare_lists(first, second, kind, path, out)
+        return False
+    for name in first:
+        _compare(first[name], second.get(name, MISSING), _type_of(kind, name), (*path, f"f:{name}"), out)
+    for name in second:
+        if name not in first:
+            _compare(MISSING, second[name], _type_of(kind, name), (*path, f"f:{name}"), out)
+    return False
+
+
+def _parts(value: Any, kind: Type) -> Any:
+    """Return a value's parts, or nothing if it is absent, null or of another shape."""
+    if isinstance(kind, ListType):
+        return value if isinstance(value, list) else []
+    return value if isinstance(value, dict) else {}
+
+
+def _type_of(kind: Type, name: str) -> Type:
+    if isinstance(kind, StructType):
+        known = kind.fields.get(name)
+        return known.type if known else kind.extra or DEDUCED
+    return kind.value if isinstance(kind, MapType) else DEDUCED
+
+
+def _compare_leaf(left: Any, right: Any, path: _Path, out: Changes) -> None:
+    if left is MISSING:
+        insert(out.added, path)
+    elif right is MISSING:
+        insert(out.removed, path)
+    elif not equal_json(left, right):
+        insert(out.modified, path)
+
+
+def _compare_lists(left: list[Any], right: list[Any], kind: ListType, path: _Path, out: Changes) -> None:
+    first, second = _by_element(left, kind), _by_element(right, kind)
+    for element in {**first, **second}:
+        _compare_items(first.get(element, []), second.get(element, []), kind.item, (*path, element), out)
+
+
+def _by_element(items: list[Any], kind: ListType) -> dict[str, list[Any]]:
+    out: dict[str, list[Any]] = {}
+    for item in items:
+        out.setdefault(item_element(kind, item), []).append(item)
+    return out
+
+
+def _compare_items(left: list[Any], right: list[Any], kind: Type, path: _Path, out: Changes) -> None:
+    """Compare the items that share one name; several of one name are one leaf."""
+    if len(left) <= 1 and len(right) <= 1:
+        _compare(left[0] if left else MISSING, right[0] if right else MISSING, kind, path, out)
+    elif len(left) > 1 and len(right) > 1:
+        if not equal_json(left, right):
+            insert(out.modified, path)
+    elif len(left) > 1:
+        if right:
+            _compare(MISSING, right[0], kind, path, out)
+        insert(out.removed, path)
+    else:
+        if left:
+            _compare(left[0], MISSING, kind, path, out)
+        insert(out.added, path)

@@ -1,0 +1,3 @@
+"""Patches: JSON patch, merge patch, strategic merge patch."""
+
+__all__: list[str] = []

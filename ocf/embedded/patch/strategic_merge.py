@@ -1,0 +1,280 @@
+"""Strategic merge patch: a merge patch that knows how the lists of a kind merge.
+
+What `kubectl edit`, `kubectl patch` and `kubectl rollout restart` send for built-in kinds. Which lists merge, and by
+which key of their items, comes from the table of types; that is not the same as what server-side apply goes by (the
+ports of a container merge by `containerPort` here, and by port and protocol there). A patch may carry directives:
+
+* `$patch: replace | delete | merge` in a map or in an item of a list;
+* `$deleteFromPrimitiveList/<list>`: values to take out of a list of scalars;
+* `$setElementOrder/<list>`: in which order the items shall stand;
+* `$retainKeys`: the only keys of a map that shall stay.
+
+Source: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md,
+and the answers of a real server where that is silent.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from ocf.embedded.api.status_errors import go_text
+from ocf.embedded.patch.json_patch import PatchError
+from ocf.objects import copy_json
+from ocf.schema.builtin import DEDUCED, ListType, MapType, StructType, Type
+
+__all__ = ["MalformedPatchError", "strategic_patch"]
+
+_PATCH: Final = "$patch"
+_RETAIN: Final = "$retainKeys"
+_DELETE_FROM: Final = "$deleteFromPrimitiveList/"
+_ORDER: Final = "$setElementOrder/"
+
+
+class MalformedPatchError(PatchError):
+    """A directive is not of the form it must have; the caller's bad request."""
+
+
+def strategic_patch(document: Any, patch: Any, kind: Type) -> Any:
+    """Apply a strategic merge patch.
+
+    Args:
+        document: The object; it is not changed.
+        patch: The patch; it is not changed.
+        kind: Type of the object.
+
+    Returns:
+        The patched object, which shares nothing with either.
+
+    Raises:
+        MalformedPatchError: If a directive is malformed.
+        PatchError: If the patch cannot be applied.
+
+    Example:
+        >>> from ocf.schema.builtin import struct
+        >>> pod = {"containers": [{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]}
+        >>> strategic_patch(pod, {"containers": [{"name": "b", "image": "b:2"}]}, struct("core.v1.PodSpec"))
+        {'containers': [{'name': 'a', 'image': 'a:1'}, {'name': 'b', 'image': 'b:2'}]}
+    """
+    return _merge_maps(copy_json(document), copy_json(patch), kind)
+
+
+def _merge_maps(live: dict[str, Any], patch: dict[str, Any], kind: Type) -> dict[str, Any]:
+    if _PATCH in patch:
+        return _directed(patch)
+    _retain(live, patch)
+    _reorder(live, patch, kind)
+    for key, value in patch.items():
+        name = key.removeprefix(_DELETE_FROM)
+        if key != name:
+            if isinstance(live.get(name), list):
+                live[name] = [item for item in live[name] if not _among(item, _listed(value))]
+        elif value is None:
+            live.pop(name, None)
+        else:
+            _set(live, name, value, kind)
+    return live
+
+
+def _directed(patch: dict[str, Any]) -> dict[str, Any]:
+    directive = patch[_PATCH]
+    if directive == "replace":
+        return {name: value for name, value in patch.items() if name != _PATCH}
+    if directive == "delete":
+        return {}
+    raise PatchError(f"unknown patch type: {directive} in map: {go_text(patch)}")
+
+
+def _set(live: dict[str, Any], name: str, value: Any, kind: Type) -> None:
+    known = live.get(name)
+    below = _type_of(kind, name)
+    if isinstance(known, dict) and isinstance(value, dict):
+        live[name] = _merge_maps(known, value, below)
+    elif isinstance(known, list) and isinstance(value, list):
+        live[name] = _merge_lists(known, value, below)
+    elif _is_directed(kept := _plain(_without_nulls(value) if name not in live or known is None else value)):
+        live.pop(name, None)
+    else:
+        live[name] = kept
+
+
+def _type_of(kind: Type, name: str) -> Type:
+    if isinstance(kind, StructType):
+        known = kind.fields.get(name)
+        return known.type if known else DEDUCED
+    return kind.value if isinstance(kind, MapType) else DEDUCED
+
+
+def _retain(live: dict[str, Any], patch: dict[str, Any]) -> None:
+    if _RETAIN not in patch:
+        return
+    names = patch.pop(_RETAIN)
+    if not isinstance(names, list):
+        raise MalformedPatchError("invalid patch format of retainKeys")
+    for key, value in patch.items():
+        if value is not None and not key.startswith((_DELETE_FROM, _ORDER)) and key not in names:
+            raise MalformedPatchError("invalid patch format of retainKeys")
+    for key in [key for key in live if key not in names]:
+        del live[key]
+
+
+def _reorder(live: dict[str, Any], patch: dict[str, Any], kind: Type) -> None:
+    """Merge and put in order every list whose order the patch demands."""
+    for directive in [key for key in patch if key.startswith(_ORDER)]:
+        order = _listed(patch.pop(directive))
+        name = directive.removeprefix(_ORDER)
+        below = _type_of(kind, name)
+        merge_key = below.patch_key if isinstance(below, ListType) and below.patch_key else ""
+        before, change = live.get(name), patch.pop(name, None)
+        if before is None and change is None:
+            continue
+        known = _listed(before) if before is not None else []
+        wanted = _listed(change) if change is not None else []
+        _demand_order(wanted, order, merge_key)
+        if before is None:
+            merged = _plain(wanted)
+        elif change is None:
+            merged = known
+        else:
+            merged = _merge_lists(copy_json(known), wanted, below)
+        live[name] = _ordered(merged, order, known, _identity(merge_key))
+
+
+def _listed(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        shape = {dict: "map[string]interface {}", str: "string", bool: "bool", int: "int64", float: "float64"}
+        raise PatchError(f"expected a []interface {{}}, but received a {shape.get(type(value), '%!s(<nil>)')}")
+    return value
+
+
+def _demand_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
+    """Refuse a patch whose items stand in another order than the one it demands."""
+    if not patch or not order:
+        return
+    identity = _identity(merge_key)
+    rest = iter(order)
+    for item in patch:
+        if isinstance(item, dict) and _PATCH in item:
+            continue
+        if not any(identity(item) == identity(other) for other in rest):
+            raise PatchError(
+                f"The order in patch list:\n{go_text(patch)}\n doesn't match $setElementOrder list:\n{go_text(order)}\n"
+            )
+
+
+def _identity(merge_key: str) -> Callable[[Any], Any]:
+    """Return what tells items of a list apart: the value of the merge key, or the item itself."""
+
+    def identity(item: Any) -> Any:
+        if not merge_key:
+            return item
+        if not isinstance(item, dict):
+            raise PatchError(f"expected a map[string]interface {{}}, but received a {_go_kind(item)}")
+        if merge_key not in item:
+            raise PatchError(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
+        return item[merge_key]
+
+    return identity
+
+
+def _go_kind(value: Any) -> str:
+    return {str: "string", bool: "bool", int: "int64", float: "float64", list: "[]interface {}"}.get(
+        type(value), "%!s(<nil>)"
+    )
+
+
+def _merge_lists(live: list[Any], patch: list[Any], kind: Type) -> list[Any]:
+    if not isinstance(kind, ListType) or kind.patch_key is None:
+        return patch
+    if not live and not patch:
+        return live
+    shapes = {_go_kind(item) if not isinstance(item, dict) else "map" for item in (*live, *patch)}
+    if len(shapes) > 1:
+        raise PatchError(f"list element types are not identical: [{go_text(live)} {go_text(patch)}]")
+    if "[]interface {}" in shapes:
+        raise PatchError("lists of lists are not supported")
+    identity = _identity(kind.patch_key)
+    if shapes != {"map"}:
+        return _ordered(_distinct([*live, *patch]), patch, live, lambda item: item)
+    if not kind.patch_key:
+        raise PatchError("cannot merge lists without merge key")
+    live, patch = _without_special(live, patch, kind.patch_key)
+    before = list(live)
+    for item in patch:
+        wanted = identity(item)
+        place = next((index for index, known in enumerate(live) if known.get(kind.patch_key) == wanted), None)
+        if place is None:
+            live.append(item)
+        else:
+            live[place] = _merge_maps(live[place], item, kind.item)
+    return _ordered(live, patch, before, identity)
+
+
+def _without_special(live: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
+    """Follow the directives among the items of a patch; return the live items and the ordinary items of the patch."""
+    ordinary = [item for item in patch if _PATCH not in item]
+    replaced = False
+    for item in patch:
+        directive = item.get(_PATCH)
+        if directive == "delete":
+            if merge_key not in item:
+                raise PatchError(f"map: {go_text(item)} does not contain declared merge key: {merge_key}")
+            live = [known for known in live if known.get(merge_key) != item[merge_key]]
+        elif directive == "replace":
+            replaced = True
+        elif directive == "merge":
+            raise PatchError("merging lists cannot yet be specified in the patch")
+        elif directive is not None:
+            raise PatchError(f"unknown patch type: {directive} in map: {go_text(item)}")
+    return (ordinary, []) if replaced else (live, ordinary)
+
+
+def _distinct(items: Iterable[Any]) -> list[Any]:
+    out: list[Any] = []
+    for item in items:
+        if not _among(item, out):
+            out.append(item)
+    return out
+
+
+def _among(item: Any, items: list[Any]) -> bool:
+    return any(item == other and isinstance(item, bool) is isinstance(other, bool) for other in items)
+
+
+def _ordered(items: list[Any], order: list[Any], live: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
+    """Put the items that an order names in that order, and weave the others in where the live list had them."""
+    ranks, places = [identity(item) for item in order], [identity(item) for item in live]
+    named = [item for item in items if identity(item) in ranks]
+    others = [item for item in items if identity(item) not in ranks]
+    named.sort(key=lambda item: ranks.index(identity(item)))
+    others.sort(key=lambda item: places.index(identity(item)) if identity(item) in places else -1)
+    out: list[Any] = []
+    while named and others:
+        first, second = identity(others[0]), identity(named[0])
+        earlier = first in places and second in places and places.index(first) < places.index(second)
+        out.append(others.pop(0) if earlier else named.pop(0))
+    return out + others + named
+
+
+_DIRECTED: Final = object()
+"""Stands for a map that is nothing but a directive."""
+
+
+def _is_directed(value: Any) -> bool:
+    return value is _DIRECTED
+
+
+def _plain(value: Any) -> Any:
+    """Leave out the maps that carry a directive, where there is nothing they could direct."""
+    if isinstance(value, dict):
+        if _PATCH in value:
+            return _DIRECTED
+        kept = {name: _plain(item) for name, item in value.items()}
+        return {name: item for name, item in kept.items() if not _is_directed(item)}
+    if isinstance(value, list):
+        return [item for item in map(_plain, value) if not _is_directed(item)]
+    return value
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _without_nulls(item) for name, item in value.items() if item is not None}
+    return [_without_nulls(item) for item in value] if isinstance(value, list) else value

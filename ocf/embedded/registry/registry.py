@@ -1,0 +1,305 @@
+"""What all parts of an embedded server share: the kinds, the store, the clock, and where names and uids come from."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final, TypeAlias
+from uuid import UUID
+
+from ocf.embedded.api.status_errors import bad_request, forbidden, no_such_resource, not_found, unsupported
+from ocf.embedded.apiextensions import established, prune, set_schema_defaults
+from ocf.embedded.codec.decoding import decode, format_time
+from ocf.embedded.registry.conversion import convert
+from ocf.embedded.registry.storage import Kind, Place, Store
+from ocf.errors import NotFoundError, StatusCause
+from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
+from ocf.schema.builtin import Resource, StructType, builtin_resource, builtin_versions, struct
+
+__all__ = ["DEFINITION", "Core", "bare", "decoded", "kind_of", "place_of"]
+
+Served: TypeAlias = tuple[str, str, str]
+"""Group, version and kind."""
+
+DEFINITION: Final[Kind] = ("apiextensions.k8s.io", "CustomResourceDefinition")
+"""The kind of the objects that define kinds."""
+
+_SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
+_LONGEST_PREFIX: Final = 58
+
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_CONFIGURATIONS: Final[tuple[Kind, Kind]] = (
+    (_ADMISSION, "MutatingWebhookConfiguration"),
+    (_ADMISSION, "ValidatingWebhookConfiguration"),
+)
+
+_REFUSED: Final = {
+    ("apiregistration.k8s.io", "v1", "APIService"): ("aggregate other servers", "register their kinds as CustomKind"),
+}
+
+
+def kind_of(resource: Resource) -> Kind:
+    """Return how the store calls a kind."""
+    home = resource.home
+    return (resource.group, resource.kind) if home is None else (home[0], home[2])
+
+
+def place_of(manifest: Manifest) -> Place:
+    """Return where an object is stored."""
+    metadata = manifest["metadata"]
+    return metadata.get("namespace", ""), metadata["name"]
+
+
+def bare(manifest: Manifest) -> Manifest:
+    """Return an object without its managed fields, sharing everything else."""
+    metadata = {key: value for key, value in manifest.get("metadata", {}).items() if key != "managedFields"}
+    return {**manifest, "metadata": metadata}
+
+
+@dataclass(slots=True)
+class Core:
+    """The state of an embedded server.
+
+    Args:
+        store: The objects.
+        custom: The user's kinds that have no definition in the store, by group, version and kind.
+        now: The clock; aware UTC.
+        random: Where uids and generated names come from.
+    """
+
+    store: Store
+    custom: dict[Served, Resource]
+    now: Callable[[], datetime]
+    random: random.Random
+    _empty: dict[Served, Manifest] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[tuple[str, str], Resource] = field(default_factory=dict, init=False, repr=False)
+    _defined: dict[Served, Resource] = field(default_factory=dict, init=False, repr=False)
+    _defined_at: int = field(default=0, init=False, repr=False)
+
+    def resource(self, api_version: str, kind: str) -> Resource:
+        """Look a kind up.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+
+        Returns:
+            The kind as it is served.
+
+        Raises:
+            NotFoundError: If it is not served.
+            BadRequestError: If a real server would serve it and this one cannot.
+        """
+        found = self.stored_as(api_version, kind)
+        if found.custom and not found.verbs:
+            raise no_such_resource()
+        return found
+
+    def stored_as(self, api_version: str, kind: str) -> Resource:
+        """Look a kind up in a version that may not be served any more, but in which objects may be stored.
+
+        Raises:
+            NotFoundError: If there is no such version.
+            BadRequestError: If a real server would serve it and this one cannot.
+        """
+        if self.store.changed_at(DEFINITION) != self._defined_at:
+            self._define()
+        known = self._known.get((api_version, kind))
+        if known is None:
+            known = self._known[api_version, kind] = self._look_up(api_version, kind)
+        return known
+
+    def _look_up(self, api_version: str, kind: str) -> Resource:
+        group, version = split_api_version(api_version)
+        key = (group, version, kind)
+        if key in _REFUSED and key not in self.custom:
+            raise unsupported(*_REFUSED[key])
+        resource = self._defined.get(key) or self.custom.get(key) or builtin_resource(group, version, kind)
+        if resource is None:
+            raise no_such_resource()
+        return resource
+
+    def _define(self) -> None:
+        """Learn the kinds anew, because a definition of one has changed."""
+        self._defined_at = self.store.changed_at(DEFINITION)
+        self._known.clear()
+        self._empty.clear()
+        self.store.unpack()
+        self._defined = {
+            (resource.group, resource.version, resource.kind): resource
+            for _, definition in self.store.objects(DEFINITION)
+            for resource in established(definition)
+        }
+
+    def custom_kinds(self) -> list[Resource]:
+        """Return the user's kinds as they are served now, one for each version."""
+        if self.store.changed_at(DEFINITION) != self._defined_at:
+            self._define()
+        return [resource for resource in {**self.custom, **self._defined}.values() if resource.verbs]
+
+    def is_reviewed(self) -> bool:
+        """Say whether there are webhooks that want to be asked."""
+        return self.store.has(_CONFIGURATIONS[0]) or self.store.has(_CONFIGURATIONS[1])
+
+    def timestamp(self) -> str:
+        """Return the time as objects write it."""
+        return format_time(self.now())
+
+    def new_uid(self) -> str:
+        """Return a uid that no object had."""
+        return str(UUID(int=self.random.getrandbits(128), version=4))
+
+    def generate_name(self, prefix: str) -> str:
+        """Append a random suffix to a prefix, which is cut if need be."""
+        return prefix[:_LONGEST_PREFIX] + "".join(self.random.choices(_SUFFIX_LETTERS, k=5))
+
+    def empty(self, resource: Resource) -> Manifest:
+        """Return an object of a kind before anything is written; it must not be changed."""
+        key = (resource.group, resource.version, resource.kind)
+        if key not in self._empty:
+            head = {"apiVersion": resource.api_version, "kind": resource.kind}
+            self._empty[key] = head if resource.custom else decode(head, resource.type)
+        return self._empty[key]
+
+    def read(self, resource: Resource, place: Place) -> Manifest | None:
+        """Return an object in the version of a resource, or None; it must not be changed."""
+        found = self.store.get(kind_of(resource), place)
+        return None if found is None else self.shown(found, resource)
+
+    def shown(self, stored: Manifest, resource: Resource) -> Manifest:
+        """Return a stored object in the version of a resource; it must not be changed."""
+        if stored["apiVersion"] == resource.api_version:
+            return self._coerced(stored, resource)
+        return convert(stored, self.stored_as(stored["apiVersion"], stored["kind"]), resource)
+
+    def _coerced(self, stored: Manifest, resource: Resource) -> Manifest:
+        """Show a user's object as its schema is now: that may have changed since the object was stored."""
+        schema = resource.schema
+        if schema is None or int(stored["metadata"]["resourceVersion"]) > self._defined_at:
+            return stored
+        shown: Manifest = set_schema_defaults(prune(stored, schema), schema)
+        return shown
+
+    def write(self, resource: Resource, place: Place, manifest: Manifest) -> Manifest:
+        """Store an object in the version in which its kind is stored; return it in the version of the resource.
+
+        Args:
+            resource: The kind, in the version of the object.
+            place: Where it goes.
+            manifest: The object; the store owns it from here on.
+
+        Returns:
+            The object as stored; it must not be changed.
+        """
+        if resource.home is None:
+            return self.store.put((resource.group, resource.kind), place, manifest)
+        stored = copy_json(convert(manifest, resource, self._home(resource)))
+        return self.shown(self.store.put(kind_of(resource), place, stored), resource)
+
+    def rounded(self, manifest: Manifest, resource: Resource) -> Manifest:
+        """Return an object as it comes back from the version in which its kind is stored."""
+        home = self._home(resource)
+        back: Manifest = copy_json(convert(convert(manifest, resource, home), home, resource))
+        return back
+
+    def _home(self, resource: Resource) -> Resource:
+        """Return a kind in the version in which it is stored."""
+        if resource.home is None:
+            return resource
+        group, version, kind = resource.home
+        return self.stored_as(f"{group}/{version}" if group else version, kind)
+
+    def versions(self, resource: Resource) -> list[Resource]:
+        """Return a kind in all versions in which it is served."""
+        home = kind_of(resource)
+        found = [other for other in self.custom_kinds() if kind_of(other) == home]
+        return found or [other for other in builtin_versions(resource) if kind_of(other) == home]
+
+    def in_version(self, resource: Resource) -> Callable[[Manifest, str], tuple[Manifest, StructType] | None]:
+        """Return what shows objects of a kind in other versions, for who owns fields there."""
+
+        def shown(manifest: Manifest, api_version: str) -> tuple[Manifest, StructType] | None:
+            if split_api_version(api_version)[0] != resource.group:
+                # What is owned under the name of another group is forgotten.
+                return None
+            try:
+                other = self.stored_as(api_version, resource.kind)
+            except NotFoundError:
+                return None
+            if kind_of(other) != kind_of(resource):
+                return None
+            now = manifest["apiVersion"]
+            source = resource if now == resource.api_version else self.stored_as(now, resource.kind)
+            return convert(manifest, source, other, filled=False), other.type
+
+        return shown
+
+    def find(self, resource: Resource, key: ObjectKey) -> Manifest:
+        """Return the stored object of a key, in the version of the resource.
+
+        Raises:
+            NotFoundError: If it does not exist.
+        """
+        if bool(key.namespace) is not resource.namespaced:
+            raise bad_request(_scope_problem(resource, key.namespace))
+        found = self.read(resource, (key.namespace, key.name))
+        if found is None:
+            raise not_found(resource.group_resource, key.name)
+        return found
+
+    def copy(self, manifest: Manifest) -> Manifest:
+        """Copy an object that was read or written, for a caller."""
+        metadata = manifest["metadata"]
+        home = (split_api_version(manifest["apiVersion"])[0], manifest["kind"])
+        place = (metadata.get("namespace", ""), metadata["name"])
+        if self.store.get(home, place) is manifest:
+            return self.store.copy(home, place, manifest)
+        copied: Manifest = copy_json(manifest)
+        return copied
+
+    def demand_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+        """Refuse to create something where there is no namespace, or one that is going away.
+
+        Raises:
+            NotFoundError: If the namespace does not exist.
+            ForbiddenError: If it is being deleted.
+        """
+        if not resource.namespaced:
+            return
+        if not namespace:
+            raise bad_request(_scope_problem(resource, namespace))
+        home = self.store.get(("", "Namespace"), ("", namespace))
+        if home is None:
+            raise not_found("namespaces", namespace)
+        if "deletionTimestamp" in home["metadata"]:
+            cause = StatusCause(
+                "NamespaceTerminating", f"namespace {namespace} is being terminated", "metadata.namespace"
+            )
+            problem = f"unable to create new content in namespace {namespace} because it is being terminated"
+            raise forbidden(resource.group_resource, name, problem, [cause])
+
+
+def _scope_problem(resource: Resource, namespace: str) -> str:
+    if namespace:
+        return f'{resource.kind} is cluster-scoped: no namespace may be given, got "{namespace}"'
+    return f"{resource.kind} is namespaced: an empty namespace may not be set when a resource name is provided"
+
+
+def decoded(
+    manifest: Manifest, resource: Resource, *, drop_nulls: bool = True, live: Manifest | None = None
+) -> Manifest:
+    """Return an object as the server would hold it; it shares nothing with the given one, but parts of the live one.
+
+    A built-in kind is not defaulted yet. A user's kind is, for its schema says how; `drop_nulls` is for its defaults.
+
+    Raises:
+        DecodeError: If a value is of a wrong JSON type.
+    """
+    if not resource.custom:
+        return decode(manifest, resource.type, live)
+    out: dict[str, Any] = copy_json(manifest)
+    out["metadata"] = decode(out.get("metadata") or {}, struct("meta.v1.ObjectMeta"))
+    if resource.schema is None:
+        return out
+    defaulted: Manifest = set_schema_defaults(prune(out, resource.schema), resource.schema, drop_nulls=drop_nulls)
+    return defaulted

@@ -1,0 +1,119 @@
+"""Which fields of a kind a field selector may name, and what stands in them.
+
+Every kind can be selected by name and namespace, a few by more. The list is that of a real server, corners included: a
+Namespace cannot be asked for its namespace, and who asks for what is not in the list is refused in the server's words.
+Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/#list-of-supported-fields.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeAlias
+
+from ocf.embedded.api.status_errors import bad_request
+from ocf.errors import ApiError
+from ocf.objects import Manifest
+from ocf.schema.builtin import Resource
+
+__all__ = ["selectable"]
+
+_Read: TypeAlias = Callable[[Manifest], str]
+
+_PLACE: Final = ("metadata.name", "metadata.namespace")
+_UNSUPPORTED: Final = "field label not supported: {}"
+
+_POD: Final = (
+    "spec.nodeName",
+    "spec.restartPolicy",
+    "spec.schedulerName",
+    "spec.serviceAccountName",
+    "spec.hostNetwork",
+    "status.phase",
+    "status.podIP",
+    "status.podIPs",
+    "status.nominatedNodeName",
+)
+_ABOUT: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_EVENT: Final = (
+    *(f"involvedObject.{name}" for name in _ABOUT),
+    "reason",
+    "reportingComponent",
+    "source",
+    "type",
+)
+_NEW_EVENT: Final = (*(f"regarding.{name}" for name in _ABOUT), "reason", "reportingController", "type")
+
+_FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "Event"): (*_PLACE, *_EVENT),
+    ("", "Namespace"): ("metadata.name", "status.phase"),
+    ("", "Node"): ("metadata.name", "spec.unschedulable"),
+    ("", "Pod"): (*_PLACE, *_POD),
+    ("", "ReplicationController"): (*_PLACE, "status.replicas"),
+    ("", "Secret"): (*_PLACE, "type"),
+    ("", "Service"): (*_PLACE, "spec.clusterIP", "spec.type"),
+    ("batch", "Job"): (*_PLACE, "status.successful"),
+    ("certificates.k8s.io", "CertificateSigningRequest"): ("metadata.name", "spec.signerName"),
+    ("events.k8s.io", "Event"): (*_PLACE, *_NEW_EVENT),
+    ("resource.k8s.io", "ResourceSlice"): ("metadata.name", "spec.nodeName", "spec.driver"),
+}
+_REFUSALS: Final[Mapping[tuple[str, str], str]] = {
+    ("batch", "Job"): 'field label "{}" not supported for Job',
+    ("resource.k8s.io", "ResourceSlice"): "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
+}
+_NUMBERS: Final = frozenset({"status.replicas", "status.successful"})
+_FLAGS: Final = frozenset({"spec.hostNetwork", "spec.unschedulable"})
+_ELSEWHERE: Final[Mapping[str, str]] = {"spec.host": "spec.nodeName", "status.successful": "status.succeeded"}
+
+
+def selectable(resource: Resource, path: str) -> _Read:
+    """Return what reads a field for a selector.
+
+    Args:
+        resource: The kind.
+        path: The field, as the selector names it.
+
+    Returns:
+        A function from an object of the kind, in the version it is asked for, to the text in the field.
+
+    Raises:
+        BadRequestError: If the kind cannot be selected by that field.
+    """
+    key = (resource.group, resource.kind)
+    known = _FIELDS.get(key)
+    allowed = (*_PLACE, *resource.selectable) if known is None else known
+    if key == ("", "Pod") and path == "spec.host":
+        path = _ELSEWHERE[path]
+    if path not in allowed:
+        raise _refusal(resource, path, allowed)
+    if path == "source":
+        return _source
+    way = _ELSEWHERE.get(path, path).split(".")
+    missing = "0" if path in _NUMBERS else "false" if path in _FLAGS else ""
+    return lambda manifest: _text(manifest, way, missing)
+
+
+def _refusal(resource: Resource, path: str, allowed: tuple[str, ...]) -> ApiError:
+    key = (resource.group, resource.kind)
+    if key in _FIELDS:
+        return bad_request(_REFUSALS.get(key, _UNSUPPORTED).format(path))
+    if resource.selectable:
+        return bad_request(f"field label not supported: {path}")
+    names = ", ".join(f'"{name}"' for name in allowed)
+    return bad_request(f'"{path}" is not a known field selector: only {names}')
+
+
+def _text(manifest: Manifest, way: list[str], missing: str) -> str:
+    value: Any = manifest
+    for name in way:
+        value = value.get(name) if isinstance(value, dict) else None
+    if value is None:
+        return missing
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        # The addresses of a pod: a server looks at the first one.
+        return str(value[0].get("ip", "")) if value and isinstance(value[0], dict) else missing
+    return str(value)
+
+
+def _source(manifest: Manifest) -> str:
+    component = (manifest.get("source") or {}).get("component")
+    return str(component or manifest.get("reportingComponent") or "")

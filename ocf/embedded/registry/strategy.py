@@ -1,0 +1,241 @@
+"""What the kinds do differently: what a create and an update may write, and what counts as a new generation.
+
+Read off the registry of a real server. The rules that hold for every kind are in the verbs; a row here is an exception.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from ocf.cluster.protocol import Propagation, Subresource
+from ocf.embedded.apiextensions.crd_status import remember_stored, start_status
+from ocf.embedded.managedfields.fieldset import FieldSet
+from ocf.objects import Manifest
+from ocf.objects.json_equality import equal_json
+from ocf.schema.builtin import Resource
+
+__all__ = [
+    "allows_create_on_update",
+    "allows_unconditional_update",
+    "default_propagation",
+    "ignored_fields",
+    "prepare_create",
+    "prepare_update",
+]
+
+_ADMISSION: Final = "admissionregistration.k8s.io"
+_FLOW: Final = "flowcontrol.apiserver.k8s.io"
+_RBAC: Final = "rbac.authorization.k8s.io"
+
+_GENERATION: Final = frozenset(
+    {
+        ("", "Pod"),
+        ("", "PodTemplate"),
+        ("", "ReplicationController"),
+        (_ADMISSION, "MutatingAdmissionPolicy"),
+        (_ADMISSION, "MutatingAdmissionPolicyBinding"),
+        (_ADMISSION, "MutatingWebhookConfiguration"),
+        (_ADMISSION, "ValidatingAdmissionPolicy"),
+        (_ADMISSION, "ValidatingAdmissionPolicyBinding"),
+        (_ADMISSION, "ValidatingWebhookConfiguration"),
+        ("apiextensions.k8s.io", "CustomResourceDefinition"),
+        ("apps", "DaemonSet"),
+        ("apps", "Deployment"),
+        ("apps", "ReplicaSet"),
+        ("apps", "StatefulSet"),
+        ("batch", "CronJob"),
+        ("batch", "Job"),
+        ("discovery.k8s.io", "EndpointSlice"),
+        (_FLOW, "FlowSchema"),
+        (_FLOW, "PriorityLevelConfiguration"),
+        ("networking.k8s.io", "Ingress"),
+        ("networking.k8s.io", "IngressClass"),
+        ("networking.k8s.io", "NetworkPolicy"),
+        ("policy", "PodDisruptionBudget"),
+        ("resource.k8s.io", "DeviceClass"),
+        ("resource.k8s.io", "ResourceSlice"),
+        ("scheduling.k8s.io", "PriorityClass"),
+    }
+)
+_FIXED_GENERATION: Final = frozenset({("scheduling.k8s.io", "PriorityClass")})
+_METADATA_COUNTS: Final = {("apps", "Deployment"): "annotations", ("discovery.k8s.io", "EndpointSlice"): "labels"}
+
+_CONDITIONAL: Final = frozenset(
+    {
+        (_ADMISSION, "MutatingAdmissionPolicy"),
+        (_ADMISSION, "MutatingAdmissionPolicyBinding"),
+        (_ADMISSION, "MutatingWebhookConfiguration"),
+        (_ADMISSION, "ValidatingAdmissionPolicy"),
+        (_ADMISSION, "ValidatingAdmissionPolicyBinding"),
+        (_ADMISSION, "ValidatingWebhookConfiguration"),
+        ("coordination.k8s.io", "Lease"),
+        ("node.k8s.io", "RuntimeClass"),
+        ("policy", "PodDisruptionBudget"),
+        ("storage.k8s.io", "CSIDriver"),
+        ("storage.k8s.io", "CSINode"),
+        ("storage.k8s.io", "CSIStorageCapacity"),
+        ("storage.k8s.io", "VolumeAttachment"),
+    }
+)
+_CREATED_BY_UPDATE: Final = frozenset(
+    {
+        ("", "Endpoints"),
+        ("", "Event"),
+        ("", "LimitRange"),
+        ("", "Service"),
+        ("coordination.k8s.io", "Lease"),
+        ("events.k8s.io", "Event"),
+        ("node.k8s.io", "RuntimeClass"),
+        (_RBAC, "ClusterRole"),
+        (_RBAC, "ClusterRoleBinding"),
+        (_RBAC, "Role"),
+        (_RBAC, "RoleBinding"),
+    }
+)
+_DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
+_ORPHANS: Final = frozenset({("", "ReplicationController"), ("batch", "Job")})
+
+# What a status write leaves alone besides the spec; of all other kinds it may change the metadata.
+_STATUS_KEEPS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
+    ("", "Pod"): ("deletionTimestamp", "ownerReferences"),
+    ("apps", "Deployment"): ("labels",),
+}
+_STATUS_KEEPS_METADATA: Final = frozenset(
+    {
+        (_ADMISSION, "ValidatingAdmissionPolicy"),
+        (_FLOW, "FlowSchema"),
+        (_FLOW, "PriorityLevelConfiguration"),
+        ("networking.k8s.io", "ServiceCIDR"),
+        ("resource.k8s.io", "ResourceClaim"),
+        ("storage.k8s.io", "VolumeAttachment"),
+    }
+)
+_KEPT_METADATA: Final = ("deletionTimestamp", "labels", "annotations", "finalizers", "ownerReferences")
+
+_FIRST_STATUS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
+    ("", "Namespace"): {"phase": "Active"},
+    ("", "PersistentVolume"): {"phase": "Pending"},
+    ("", "PersistentVolumeClaim"): {"phase": "Pending"},
+    ("", "Pod"): {"phase": "Pending"},
+}
+
+
+def _key(resource: Resource) -> tuple[str, str]:
+    return resource.group, resource.kind
+
+
+def allows_unconditional_update(resource: Resource) -> bool:
+    """Say whether an update may leave out the resourceVersion."""
+    return not resource.custom and _key(resource) not in _CONDITIONAL
+
+
+def allows_create_on_update(resource: Resource) -> bool:
+    """Say whether an update creates what is not there."""
+    return _key(resource) in _CREATED_BY_UPDATE
+
+
+def default_propagation(resource: Resource) -> Propagation:
+    """Return what a delete does to dependents if nothing is said."""
+    return Propagation.ORPHAN if _key(resource) in _ORPHANS else Propagation.BACKGROUND
+
+
+def ignored_fields(resource: Resource, subresource: Subresource | None) -> FieldSet:
+    """Return the fields a request cannot write, and therefore never owns.
+
+    Args:
+        resource: The kind.
+        subresource: What the request goes through; None for the object itself.
+
+    Returns:
+        The fields, each with everything below it.
+    """
+    if subresource is None:
+        return {"f:status": {}} if "status" in resource.subresources else {}
+    if resource.custom or _key(resource) in _STATUS_KEEPS_METADATA:
+        return {"f:metadata": {}, "f:spec": {}}
+    kept = _STATUS_KEEPS.get(_key(resource), ())
+    return {"f:spec": {}, **({"f:metadata": {f"f:{name}": {} for name in kept}} if kept else {})}
+
+
+def _empty_status(resource: Resource, new: Manifest, empty: Manifest) -> None:
+    if "status" in empty:
+        new["status"] = {**empty["status"], **_FIRST_STATUS.get(_key(resource), {})}
+    else:
+        new.pop("status", None)
+
+
+def prepare_create(new: Manifest, resource: Resource, empty: Manifest) -> None:
+    """Make a new object what the kind starts as.
+
+    Args:
+        new: The object; it is changed.
+        resource: Its kind.
+        empty: What an object of the kind is before anything is written.
+    """
+    if "status" in resource.subresources:
+        _empty_status(resource, new, empty)
+    if resource.custom or _key(resource) in _GENERATION:
+        new["metadata"]["generation"] = 1
+    else:
+        new["metadata"].pop("generation", None)
+    if _key(resource) == _DEFINITION:
+        start_status(new)
+    if _key(resource) == ("", "Namespace"):
+        finalizers = new["spec"].setdefault("finalizers", [])
+        if "kubernetes" not in finalizers:
+            finalizers.append("kubernetes")
+
+
+def prepare_update(new: Manifest, live: Manifest, resource: Resource, subresource: Subresource | None) -> Manifest:
+    """Undo what an update may not change, and count the generation.
+
+    Args:
+        new: The object as the caller wants it; it is changed.
+        live: The live object.
+        resource: Its kind.
+        subresource: What the request goes through.
+
+    Returns:
+        The object as it will be stored.
+    """
+    if subresource is Subresource.STATUS:
+        return _status_update(new, live, resource)
+    if "status" in resource.subresources:
+        _copy(new, live, "status")
+    if _key(resource) == _DEFINITION:
+        remember_stored(new)
+    if (resource.custom or _key(resource) in _GENERATION) and _key(resource) not in _FIXED_GENERATION:
+        changed = not equal_json(_without(new, resource), _without(live, resource))
+        new["metadata"]["generation"] = live["metadata"].get("generation", 0) + changed
+    return new
+
+
+def _status_update(new: Manifest, live: Manifest, resource: Resource) -> Manifest:
+    kept = {key: value for key, value in live.items() if key != "status"}
+    if resource.custom:
+        kept["metadata"] = dict(live["metadata"])
+        _copy(kept["metadata"], new["metadata"], "managedFields")
+    else:
+        kept["metadata"] = new["metadata"]
+        names = _KEPT_METADATA if _key(resource) in _STATUS_KEEPS_METADATA else _STATUS_KEEPS.get(_key(resource), ())
+        for name in names:
+            _copy(kept["metadata"], live["metadata"], name)
+    if "status" in new:
+        kept["status"] = new["status"]
+    return kept
+
+
+def _copy(into: Manifest, source: Manifest, name: str) -> None:
+    if name in source:
+        into[name] = source[name]
+    else:
+        into.pop(name, None)
+
+
+def _without(manifest: Manifest, resource: Resource) -> dict[str, Any]:
+    """Return the parts whose change is a new generation."""
+    passive = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
+    parts = {key: value for key, value in manifest.items() if key not in passive}
+    name = _METADATA_COUNTS.get(_key(resource))
+    if name:
+        parts["metadata"] = manifest["metadata"].get(name)
+    return parts

@@ -1,0 +1,222 @@
+"""The refusals worth having: names, labels, finalizers, owner references, and the fields that must not change.
+
+This is not the whole validation of a real server: what the kinds demand of their specs is mostly not checked. What is
+checked is refused with the code, the reason and the text of the real one.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, cast
+
+from ocf.cluster.protocol import Subresource
+from ocf.embedded.api.status_errors import go_json
+from ocf.embedded.apiextensions import count_problems, custom_update_problems, definition_problems, schema_faults
+from ocf.embedded.registry.webhook_configurations import configuration_problems
+from ocf.errors import FieldProblem
+from ocf.objects import Manifest
+from ocf.objects.json_equality import equal_json
+from ocf.objects.metadata_rules import creation_errors, standard_finalizer_errors
+from ocf.objects.names import (
+    Rule,
+    dns_label,
+    dns_label_prefix,
+    dns_subdomain,
+    dns_subdomain_prefix,
+    path_segment,
+    path_segment_prefix,
+)
+from ocf.schema.builtin import Resource
+
+__all__ = ["create_problems", "update_problems"]
+
+_AUTOSCALER: Final = "HorizontalPodAutoscaler.autoscaling"
+_DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
+_PATH_NAMES: Final = frozenset({"rbac.authorization.k8s.io"})
+
+
+def _name_rules(resource: Resource) -> tuple[Rule, Rule]:
+    """Return what a kind demands of names, and of what names are generated from."""
+    if resource.group in _PATH_NAMES:
+        return path_segment, path_segment_prefix
+    if resource.group_kind in ("Service", "Namespace"):
+        return dns_label, dns_label_prefix
+    return dns_subdomain, dns_subdomain_prefix
+
+
+def _invalid(path: str, value: Any, problem: str) -> FieldProblem:
+    return FieldProblem(path, f"Invalid value: {go_json(value)}: {problem}")
+
+
+def _metadata_problems(metadata: Manifest, resource: Resource) -> Iterator[FieldProblem]:
+    errors = [*creation_errors(metadata, *_name_rules(resource))]
+    if resource.schema is None:
+        # Of custom resources any qualified name will do.
+        errors += standard_finalizer_errors(metadata)
+    return (FieldProblem(error.path, error.message) for error in errors)
+
+
+def create_problems(manifest: Manifest, resource: Resource) -> list[FieldProblem]:
+    """Check an object that is about to be created.
+
+    Args:
+        manifest: The object.
+        resource: Its kind.
+
+    Returns:
+        What is wrong with it.
+    """
+    problems = [*_metadata_problems(manifest["metadata"], resource), *_body_problems(manifest, resource)]
+    return [*problems, *_rule_problems(manifest, None, resource, problems)]
+
+
+def update_problems(
+    manifest: Manifest, live: Manifest, resource: Resource, subresource: Subresource | None
+) -> list[FieldProblem]:
+    """Check an object that is about to replace another.
+
+    Args:
+        manifest: The new object.
+        live: The one it replaces.
+        resource: Its kind.
+        subresource: What the request goes through.
+
+    Returns:
+        What is wrong with it.
+    """
+    problems = [
+        *_metadata_problems(manifest["metadata"], resource),
+        *_new_finalizer_problems(manifest["metadata"], live["metadata"]),
+        *_deletion_problems(manifest["metadata"], live["metadata"]),
+    ]
+    if resource.schema is not None:
+        problems += custom_update_problems(manifest, live, resource.schema, subresource)
+        problems += _count_problems(manifest, resource, spec=subresource is None)
+        return [*problems, *_rule_problems(manifest, live, resource, problems)]
+    if resource.group_kind == _DEFINITION:
+        return problems if subresource else [*problems, *definition_problems(manifest, live)]
+    if resource.group_kind == _AUTOSCALER:
+        return problems if subresource else [*problems, *_autoscaler_problems(manifest, live)]
+    if resource.group_kind == "Service" and subresource is Subresource.STATUS:
+        return [*problems, *_balancer_problems(manifest)]
+    return [*problems, *_body_problems(manifest, resource), *_immutable_problems(manifest, live, resource)]
+
+
+def _new_finalizer_problems(new: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[FieldProblem]:
+    if "deletionTimestamp" not in live:
+        return
+    known = live.get("finalizers") or []
+    added = sorted(set(new.get("finalizers") or ()) - set(known))
+    if added:
+        names = ", ".join(f'"{name}"' for name in added)
+        detail = (
+            f"no new finalizers can be added if the object is being deleted, found new finalizers []string{{{names}}}"
+        )
+        yield FieldProblem("metadata.finalizers", f"Forbidden: {detail}")
+
+
+def _deletion_problems(new: Mapping[str, Any], live: Mapping[str, Any]) -> Iterator[FieldProblem]:
+    for name in ("deletionTimestamp", "deletionGracePeriodSeconds"):
+        if new.get(name) != live.get(name):
+            yield _invalid(f"metadata.{name}", new.get(name), "field is immutable")
+
+
+def _balancer_problems(service: Manifest) -> Iterator[FieldProblem]:
+    if service["status"].get("loadBalancer", {}).get("ingress") and service["spec"].get("type") != "LoadBalancer":
+        detail = "Forbidden: may only be used when `spec.type` is 'LoadBalancer'"
+        yield FieldProblem("status.loadBalancer.ingress", detail)
+
+
+_SELECTED: Final = frozenset(
+    {("apps", "Deployment"), ("apps", "ReplicaSet"), ("apps", "StatefulSet"), ("apps", "DaemonSet")}
+)
+
+
+def _body_problems(manifest: Manifest, resource: Resource) -> Iterator[FieldProblem]:
+    if resource.schema is not None:
+        yield from (fault.problem for fault in schema_faults(manifest, resource.schema))
+        yield from _count_problems(manifest, resource)
+    elif resource.group_kind == _DEFINITION:
+        yield from definition_problems(manifest, None)
+    elif resource.group == "admissionregistration.k8s.io" and "webhooks" in manifest:
+        yield from configuration_problems(manifest)
+    elif resource.group_kind == _AUTOSCALER:
+        yield from _autoscaler_problems(manifest, None)
+    elif (resource.group, resource.kind) in _SELECTED:
+        yield from _selector_problems(manifest["spec"])
+        replicas = manifest["spec"].get("replicas", 0)
+        if replicas < 0:
+            yield _invalid("spec.replicas", replicas, "must be greater than or equal to 0")
+
+
+def _rule_problems(
+    manifest: Manifest, live: Manifest | None, resource: Resource, problems: list[FieldProblem]
+) -> list[FieldProblem]:
+    if resource.rules is None:
+        return []
+    from ocf.embedded.cel import Rules, broken_rules
+
+    return broken_rules(cast("Rules", resource.rules), manifest, live, problems)
+
+
+def _count_problems(manifest: Manifest, resource: Resource, *, spec: bool = True) -> Iterator[FieldProblem]:
+    if resource.scale is not None:
+        yield from count_problems(manifest, resource.scale, spec=spec)
+
+
+def _autoscaler_problems(manifest: Manifest, live: Manifest | None) -> Iterator[FieldProblem]:
+    if live is not None and equal_json(manifest["spec"], live["spec"]):
+        # It was judged when it was stored.
+        return
+    from ocf.autoscaling import validate_spec
+
+    for error in validate_spec(_autoscaler_spec(manifest), None if live is None else _autoscaler_spec(live)):
+        yield FieldProblem(error.path, error.message)
+
+
+def _autoscaler_spec(manifest: Manifest) -> Manifest:
+    """Return the spec as the rules know it: in the second version, whatever version the request is in."""
+    from ocf.autoscaling import default
+    from ocf.autoscaling.v1 import to_v2
+
+    spec: Manifest = manifest["spec"]
+    if manifest["apiVersion"] == "autoscaling/v1":
+        spec = default(to_v2(manifest))["spec"]
+    return spec
+
+
+def _selector_problems(spec: Mapping[str, Any]) -> Iterator[FieldProblem]:
+    selector = spec.get("selector")
+    wanted = selector.get("matchLabels") or {} if selector else {}
+    if selector is None:
+        yield FieldProblem("spec.selector", "Required value")
+    elif not wanted and not selector.get("matchExpressions"):
+        yield _invalid("spec.selector", selector, "empty selector is invalid for deployment")
+    labels = spec["template"]["metadata"].get("labels", {})
+    if selector is None or any(labels.get(key) != value for key, value in wanted.items()):
+        problem = "`selector` does not match template `labels`"
+        yield _invalid("spec.template.metadata.labels", labels or None, problem)
+    yield from _container_problems(spec["template"]["spec"].get("containers") or [])
+
+
+def _container_problems(containers: list[dict[str, Any]]) -> Iterator[FieldProblem]:
+    path = "spec.template.spec.containers"
+    if not containers:
+        yield FieldProblem(path, "Required value")
+    for index, container in enumerate(containers):
+        for name in ("name", "image"):
+            if not container.get(name):
+                yield FieldProblem(f"{path}[{index}].{name}", "Required value")
+
+
+def _immutable_problems(manifest: Manifest, live: Manifest, resource: Resource) -> Iterator[FieldProblem]:
+    if (resource.group, resource.kind) in _SELECTED and resource.kind != "StatefulSet":
+        selector = manifest["spec"].get("selector")
+        if selector != live["spec"].get("selector"):
+            yield _invalid("spec.selector", selector, "field is immutable")
+    if (resource.group, resource.kind) == ("", "Secret") and manifest.get("type") != live.get("type"):
+        yield _invalid("type", manifest.get("type"), "field is immutable")
+    if live.get("immutable") is True and resource.kind in ("ConfigMap", "Secret"):
+        if manifest.get("immutable") is not True:
+            yield FieldProblem("immutable", "Forbidden: field is immutable when `immutable` is set")
+        for name in ("data", "binaryData"):
+            if manifest.get(name) != live.get(name):
+                yield FieldProblem(name, "Forbidden: field is immutable when `immutable` is set")

@@ -1,0 +1,367 @@
+"""The four ways to write an object, or its status: create, update, patch, apply.
+
+Each makes the object the caller wants out of the request, says who owns which field afterwards, and leaves the rest to
+`generic_store`.
+"""
+
+from typing import Any, Final
+
+from ocf.cluster.protocol import PatchType
+from ocf.embedded.api.status_errors import bad_request, go_json, go_text, invalid, not_found, stale, unsupported_patch
+from ocf.embedded.api.write_options import Options
+from ocf.embedded.codec.decoding import DecodeError
+from ocf.embedded.managedfields.field_manager import (
+    APPLY,
+    UPDATE,
+    Managed,
+    Manager,
+    applied,
+    read_entries,
+    updated,
+    write_entries,
+)
+from ocf.embedded.managedfields.typed import ElementError
+from ocf.embedded.patch.dispatch import patched
+from ocf.embedded.registry import generic_store
+from ocf.embedded.registry.conversion import convert
+from ocf.embedded.registry.pending_write import Write
+from ocf.embedded.registry.registry import Core, bare
+from ocf.embedded.registry.request_checks import (
+    apply_error,
+    demand_known,
+    demand_same,
+    demand_subresource,
+    demand_typed,
+    demand_verb,
+    held,
+    metadata_of,
+)
+from ocf.embedded.registry.strategy import allows_create_on_update, ignored_fields
+from ocf.errors import ApiError, FieldProblem
+from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects.json_equality import equal_json
+from ocf.schema.builtin import Resource
+
+__all__ = ["apply", "create", "patch", "update"]
+
+_TWICE: Final = (
+    ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
+    "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
+)
+
+
+def _body(manifest: Manifest, resource: Resource, options: Options) -> Manifest:
+    def unreadable(problem: str) -> ApiError:
+        kind = resource.kind
+        return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {problem}')
+
+    try:
+        new = held(manifest, resource)
+    except DecodeError as error:
+        raise unreadable(str(error)) from error
+    demand_known(manifest, resource, options, refused=unreadable)
+    _name_owners_once(new, options)
+    return new
+
+
+def _name_owners_once(manifest: Manifest, options: Options) -> None:
+    """Drop references to owners that stand there twice, and warn of them."""
+    owners = manifest["metadata"].get("ownerReferences") or []
+    kept: list[Any] = []
+    twice: list[str] = []
+    for owner in owners:
+        if any(equal_json(owner, other) for other in kept):
+            twice.append(owner["uid"])
+        else:
+            kept.append(owner)
+    if twice:
+        manifest["metadata"]["ownerReferences"] = kept
+        options.warn(f"{_TWICE}{go_text(twice)}")
+
+
+def _round(core: Core, manifest: Manifest, resource: Resource) -> Manifest:
+    """Return a manifest of a second version as it comes back from where it is stored."""
+    return manifest if resource.home is None or resource.custom else core.rounded(manifest, resource)
+
+
+def _set_managed(manifest: Manifest, managed: Managed) -> Manifest:
+    manifest["metadata"].pop("managedFields", None)
+    if managed:
+        manifest["metadata"]["managedFields"] = write_entries(managed.items())
+    return manifest
+
+
+def _managed_of_request(live: Manifest | None, sent: Manifest) -> Managed:
+    """Return the managers a write starts from: a caller may send managed fields, or an empty list to drop them."""
+    entries = metadata_of(sent).get("managedFields")
+    if entries in ([], [{}]):
+        return {}
+    try:
+        managed = read_entries(entries)
+    except ValueError:
+        managed = {}
+    return managed or read_entries(live["metadata"].get("managedFields") if live else None)
+
+
+def _tracked(  # noqa: PLR0917 (the facts of one request)
+    core: Core, resource: Resource, before: Manifest, new: Manifest, managed: Managed, options: Options
+) -> Managed:
+    """Return the managers after a create, an update or a patch."""
+    try:
+        return updated(
+            before,
+            bare(new),
+            resource.type,
+            managed,
+            who=Manager.of(options.field_manager, UPDATE, resource.api_version, options.subresource or ""),
+            api_version=resource.api_version,
+            ignored=ignored_fields(resource, options.subresource),
+            now=core.timestamp(),
+            in_version=core.in_version(resource),
+        )
+    except ElementError:
+        # A list item that has no name cannot be owned. A server then stores the object and forgets all its managers.
+        return {}
+
+
+def create(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
+    """Create an object.
+
+    Args:
+        core: The server.
+        manifest: The object; it is not changed.
+        options: How the request wants to be treated.
+
+    Returns:
+        The object as stored; it must not be changed.
+
+    Raises:
+        ApiError: As a server refuses it.
+    """
+    resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    demand_verb(resource, "create")
+    new = _body(manifest, resource, options)
+    core.demand_namespace(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
+    new = _round(core, new, resource)
+    managed = _tracked(core, resource, core.empty(resource), new, _managed_of_request(None, manifest), options)
+    stored = yield from generic_store.create(core, resource, _set_managed(new, managed), options)
+    return stored
+
+
+def update(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
+    """Replace an object, or its status.
+
+    Args:
+        core: The server.
+        manifest: The object; it is not changed.
+        options: How the request wants to be treated; its subresource is None or the status.
+
+    Returns:
+        The object as stored; it must not be changed.
+
+    Raises:
+        ApiError: As a server refuses it.
+    """
+    resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    demand_verb(resource, "update")
+    key = _key(manifest, resource)
+    demand_subresource(resource, key.name, options.subresource)
+    live = core.read(resource, (key.namespace, key.name))
+    if live is None:
+        if options.subresource is None and allows_create_on_update(resource):
+            return (yield from create(core, manifest, options))
+        raise not_found(resource.group_resource, key.name)
+    new = _body(manifest, resource, options)
+    uid = new["metadata"].get("uid")
+    if uid and uid != live["metadata"]["uid"]:
+        problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
+        raise stale(resource.group_resource, key.name, problem)
+    return (yield from _replace(core, resource, live, new, manifest, options))
+
+
+def _key(manifest: Manifest, resource: Resource) -> ObjectKey:
+    metadata = metadata_of(manifest)
+    name = metadata.get("name")
+    if not isinstance(name, str) or not name:
+        raise bad_request("the name of the object was undeterminable: name must be provided")
+    namespace = str(metadata.get("namespace") or "") if resource.namespaced else ""
+    if resource.namespaced and not namespace:
+        raise bad_request(f'{resource.kind} "{name}" is namespaced: metadata.namespace must be provided')
+    return ObjectKey(resource.api_version, resource.kind, name, namespace)
+
+
+def _replace(  # noqa: PLR0917 (the facts of one request)
+    core: Core, resource: Resource, live: Manifest, new: Manifest, sent: Manifest, options: Options
+) -> Write[Manifest]:
+    """Put a new state in the place of the live one, for an update or a patch."""
+    new = _round(core, new, resource)
+    managed = _managed_of_request(live, {} if options.subresource else sent)
+    if managed:
+        # Without managers the object was last written by somebody who dropped them, and stays untracked until an apply.
+        managed = _tracked(core, resource, bare(live), new, managed, options)
+    new = _set_managed(new, managed)
+    stored = yield from generic_store.update(core, resource, live, new, options)
+    return stored
+
+
+def patch(core: Core, key: ObjectKey, change: Any, patch_type: PatchType, options: Options) -> Write[Manifest]:
+    """Change parts of an object, or of its status.
+
+    Args:
+        core: The server.
+        key: The object.
+        change: The patch; it is not changed.
+        patch_type: How it is read.
+        options: How the request wants to be treated; its subresource is None or the status.
+
+    Returns:
+        The object as stored; it must not be changed.
+
+    Raises:
+        ApiError: As a server refuses it.
+    """
+    resource = core.resource(key.api_version, key.kind)
+    demand_verb(resource, "patch")
+    demand_subresource(resource, key.name, options.subresource)
+    live = core.find(resource, key)
+    if patch_type is PatchType.STRATEGIC_MERGE and resource.custom:
+        raise unsupported_patch()
+    sent = patched(live, change, patch_type, resource.type)
+    demand_same(sent, key)
+    sent = _of_kind(core, sent, resource, change, patch_type)
+    demand_known(
+        sent,
+        resource,
+        options,
+        refused=lambda text: _refused_patch(change, sent, patch_type, text),
+        by_name=True,
+    )
+    try:
+        new = held(sent, resource)
+    except DecodeError as error:
+        raise _unfitting(change, patch_type, error) from error
+    _name_owners_once(new, options)
+    return (yield from _replace(core, resource, live, new, sent, options))
+
+
+def _of_kind(core: Core, sent: Manifest, resource: Resource, change: Any, patch_type: PatchType) -> Manifest:
+    """Return an outcome in the version of the object; one that is of another kind is refused.
+
+    A strategic patch is not read for kind and version, so it changes neither.
+    """
+    api_version, kind = str(sent.get("apiVersion")), str(sent.get("kind"))
+    if (api_version, kind) == (resource.api_version, resource.kind):
+        return sent
+    if resource.custom:
+        wanted = (("kind", kind, resource.kind), ("apiVersion", api_version, resource.api_version))
+        problems = [
+            FieldProblem(field, f"Invalid value: {go_json(found)}: must be {right}")
+            for field, found, right in wanted
+            if found != right
+        ]
+        group = split_api_version(api_version)[0]
+        raise invalid(f"{kind}.{group}" if group else kind, str(sent["metadata"]["name"]), problems)
+    if patch_type is PatchType.STRATEGIC_MERGE:
+        return {**sent, "apiVersion": resource.api_version, "kind": resource.kind}
+    other = next((each for each in core.versions(resource) if each.api_version == api_version), None)
+    if other is not None and other.kind == kind:
+        try:
+            return convert(held(sent, other), other, resource)
+        except DecodeError as error:
+            raise _unfitting(change, patch_type, error) from error
+    raise _refused_patch(change, sent, patch_type, _kind_problem(core, api_version, kind, resource))
+
+
+def _kind_problem(core: Core, api_version: str, kind: str, resource: Resource) -> str:
+    try:
+        known = not core.stored_as(api_version, kind).custom
+    except ApiError:
+        known = False
+    if not known:
+        return f'no kind "{kind}" is registered for version "{api_version}" in scheme "pkg/runtime/scheme.go:111"'
+    internal = resource.group.partition(".")[0] or "core"
+    version = split_api_version(api_version)[1]
+    return f"converting ({version}.{kind}) to ({internal}.{resource.kind}): unknown conversion"
+
+
+def _refused_patch(change: Any, sent: Manifest, patch_type: PatchType, text: str) -> ApiError:
+    shown = go_text(change) if patch_type is PatchType.STRATEGIC_MERGE else go_json(sent)
+    return invalid("", "", [FieldProblem("patch", f"Invalid value: {go_json(shown)}: {text}")])
+
+
+def _unfitting(change: Any, patch_type: PatchType, error: DecodeError) -> ApiError:
+    """Return the refusal of a patch whose outcome does not fit the type."""
+    detail = f"Invalid value: {error}"
+    if patch_type is PatchType.STRATEGIC_MERGE:
+        text = f"unrecognized type: {error.wanted}" if error.wanted else str(error)
+        detail = f"Invalid value: {go_json(go_text(change))}: {text}"
+    return invalid("", "", [FieldProblem("patch", detail)])
+
+
+def apply(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
+    """Apply an object, or its status.
+
+    Args:
+        core: The server.
+        manifest: What the manager wants to own; it is not changed.
+        options: How the request wants to be treated; its subresource is None or the status.
+
+    Returns:
+        The object as stored; it must not be changed.
+
+    Raises:
+        ApiError: As a server refuses it.
+    """
+    resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    demand_verb(resource, "patch")
+    key = _key(manifest, resource)
+    demand_subresource(resource, key.name, options.subresource)
+    live = core.read(resource, (key.namespace, key.name))
+    if live is None and options.subresource is not None:
+        raise not_found(resource.group_resource, key.name)
+    if live is None:
+        core.demand_namespace(resource, key.namespace, key.name)
+    demand_typed(manifest, resource)
+    new, managed, same = _applied(core, resource, live, manifest, options)
+    if same and live is not None and not core.is_reviewed():
+        return live
+    base = live or core.empty(resource)
+    held_now = _converted(base if new is None else new, resource, live)
+    final = _set_managed(_round(core, held_now, resource), managed)
+    if live is None:
+        final["metadata"].pop("resourceVersion", None)
+        return (yield from generic_store.create(core, resource, final, options))
+    return (yield from generic_store.update(core, resource, live, final, options))
+
+
+def _applied(
+    core: Core, resource: Resource, live: Manifest | None, manifest: Manifest, options: Options
+) -> tuple[Manifest | None, Managed, bool]:
+    """Return the merged object (None where it is the live one), its managers, and whether nothing changes at all."""
+    base = live or core.empty(resource)
+    before = read_entries(base.get("metadata", {}).get("managedFields"))
+    try:
+        new, managed = applied(
+            bare(base) if live else base,
+            manifest,
+            resource.type,
+            before,
+            who=Manager.of(options.field_manager, APPLY, resource.api_version, options.subresource or ""),
+            api_version=resource.api_version,
+            force=options.force,
+            ignored=ignored_fields(resource, options.subresource),
+            now=core.timestamp(),
+            empty=core.empty(resource),
+            in_version=core.in_version(resource),
+        )
+    except ElementError as error:
+        raise apply_error("failed to create typed live object", metadata_of(manifest), resource, str(error)) from error
+    return new, managed, new is None and managed == before
+
+
+def _converted(manifest: Manifest, resource: Resource, live: Manifest | None) -> Manifest:
+    try:
+        return held(manifest, resource, drop_nulls=False, live=live)
+    except DecodeError as error:
+        what = "failed to convert new object"
+        raise apply_error(what, metadata_of(manifest), resource, str(error), after=" to proper version") from error

@@ -1,0 +1,18 @@
+"""What the resource of a kind is called, which is all that RBAC knows of it."""
+
+from __future__ import annotations
+
+from ocf.cluster import Cluster
+from ocf.objects import Manifest
+
+__all__ = ["custom_definitions"]
+
+
+async def custom_definitions(cluster: Cluster) -> tuple[Manifest, ...]:
+    """Read the definitions of a cluster, for `privileges`.
+
+    Args:
+        cluster: The cluster.
+    """
+    found = await cluster.list("apiextensions.k8s.io/v1", "CustomResourceDefinition")
+    return found.items

@@ -1,0 +1,398 @@
+"""The table of built-in kinds, and the type of every field in them.
+
+The table was read off a real API server by `scripts/generate_schema.py` and lies beside this module. It is opened on
+first use, and a kind's types are built when the kind is asked for: a cluster that only ever sees HPAs never looks at
+pods.
+
+A type says how values merge (lists by key, as sets, or whole; maps granular or whole) and how the server's own structs
+hold them: whether an empty value is kept, dropped or always there.
+"""
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
+from functools import cache
+from importlib import resources
+from typing import Any, Final, TypeAlias
+
+__all__ = [
+    "ANYTHING",
+    "CUSTOM_VERBS",
+    "DEDUCED",
+    "MISSING",
+    "Anything",
+    "CustomKind",
+    "Field",
+    "ListType",
+    "MapType",
+    "Missing",
+    "Presence",
+    "Resource",
+    "Scalar",
+    "ScalePaths",
+    "StructType",
+    "Table",
+    "Type",
+    "builtin_resource",
+    "builtin_versions",
+    "struct",
+]
+
+
+_Class: TypeAlias = type
+
+
+class Missing(Enum):
+    """The type of `MISSING`."""
+
+    MISSING = "missing"
+
+
+MISSING: Final = Missing.MISSING
+"""No value at all, where `None` is the JSON null."""
+
+
+class Scalar(StrEnum):
+    """A type without parts; the value is its code in the table."""
+
+    TEXT = "s"
+    INT32 = "i32"
+    INT64 = "i64"
+    NUMBER = "n"
+    BOOLEAN = "b"
+    BYTES = "y"
+    TIME = "t"
+    MICRO_TIME = "u"
+    QUANTITY = "q"
+    INT_OR_TEXT = "x"
+
+
+class Presence(Enum):
+    """What becomes of an empty value; the value is its code in the table."""
+
+    AS_SENT = ""
+    DROP_EMPTY = "z"
+    ALWAYS = "a"
+    NULL = "n"
+
+
+@dataclass(slots=True, eq=False)
+class Anything:
+    """Any JSON value. Lists in it are atomic; maps are so only if the whole is.
+
+    Args:
+        atomic: Whether it has one owner as a whole.
+    """
+
+    atomic: bool
+
+
+@dataclass(slots=True, eq=False)
+class ListType:
+    """A list.
+
+    Args:
+        item: Type of its items.
+        keys: Of a list of structs that merge by key: the key fields, sorted, each with its default. Empty for a set of
+            scalars, None for an atomic list.
+        patch_key: How a strategic merge patch merges it: by this field of its items, empty as a set of scalars, None
+            not at all.
+    """
+
+    item: "Type"
+    keys: tuple[tuple[str, Any], ...] | None
+    patch_key: str | None = None
+
+
+@dataclass(slots=True, eq=False)
+class MapType:
+    """A map from names to values of one type.
+
+    Args:
+        value: Type of its values.
+        atomic: Whether it has one owner as a whole.
+    """
+
+    value: "Type"
+    atomic: bool
+
+
+@dataclass(slots=True, eq=False)
+class Field:
+    """A field of a struct.
+
+    Args:
+        type: Its type.
+        presence: What becomes of an empty value.
+    """
+
+    type: "Type"
+    presence: Presence
+    exact: "_Class | None" = field(init=False)
+    """The class of values that need no second look."""
+
+    def __post_init__(self) -> None:
+        self.exact = _EXACT.get(self.type) if isinstance(self.type, Scalar) else None
+
+
+_EXACT: Final[Mapping[Scalar, _Class]] = {Scalar.TEXT: str, Scalar.BYTES: str, Scalar.BOOLEAN: bool}
+
+
+@dataclass(slots=True, eq=False)
+class StructType:
+    """An object with declared fields.
+
+    Args:
+        name: Its name, for error messages.
+        atomic: Whether it has one owner as a whole.
+        extra: Type of undeclared fields; None refuses them.
+        fields: The declared fields.
+    """
+
+    name: str
+    atomic: bool = False
+    extra: "Type | None" = None
+    fields: dict[str, Field] = field(default_factory=dict)
+
+
+Type: TypeAlias = Scalar | Anything | ListType | MapType | StructType
+
+ANYTHING: Final = Anything(atomic=True)
+DEDUCED: Final = Anything(atomic=False)
+
+
+@dataclass(frozen=True, slots=True)
+class CustomKind:
+    """A kind of the user's, without a schema.
+
+    Every field is kept. Lists in it are atomic and maps granular, as in a custom resource whose schema declares `spec`
+    and `status` as objects that preserve unknown fields.
+
+    Args:
+        group: API group, `example.com`.
+        version: API version, `v1`.
+        kind: Kind, `Memcached`.
+        plural: Resource name; empty takes the kind in lower case with an `s`.
+        namespaced: Whether its objects live in namespaces.
+        status: Whether it has the status subresource.
+
+    Example:
+        >>> CustomKind("example.com", "v1", "Memcached").resource_name
+        'memcacheds'
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str = ""
+    namespaced: bool = True
+    status: bool = True
+
+    @property
+    def resource_name(self) -> str:
+        """The resource name, given or derived."""
+        return self.plural or f"{self.kind.lower()}s"
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePaths:
+    """Where a kind keeps what its Scale shows, as paths from the object, `.spec.replicas`.
+
+    Args:
+        spec: The wanted count.
+        status: The observed count.
+        selector: The selector, as a text; empty where there is none.
+    """
+
+    spec: str = ".spec.replicas"
+    status: str = ".status.replicas"
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Resource:
+    """A kind as the server serves it.
+
+    Args:
+        group: API group; empty for the core group.
+        version: API version.
+        kind: Kind.
+        plural: Resource name.
+        singular: Resource name of one.
+        namespaced: Whether its objects live in namespaces.
+        subresources: Of `status` and `scale`, those it has.
+        verbs: What it can do.
+        type: Type of its objects.
+        custom: Whether it is a user's kind.
+        selectable: Of a user's kind, the fields besides name and namespace that a field selector may name.
+        short_names: What it is called for short, `deploy`.
+        categories: The groups of kinds it is asked for with, `all`.
+        home: Group, version and kind under which its objects are stored; None for its own.
+        schema: Of a user's kind: the schema of this version.
+        scale: Of a user's kind: where it keeps what its Scale shows.
+        columns: Of a user's kind: what it is printed with, as its definition says it.
+        list_kind: Kind of a list; empty for the kind with `List`.
+        warning: What whoever uses this version is told; empty for nothing.
+        rules: Of a custom resource: its compiled CEL rules, opaque here; None if its schema has none.
+    """
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    singular: str
+    namespaced: bool
+    subresources: frozenset[str]
+    verbs: frozenset[str]
+    type: StructType
+    custom: bool = False
+    selectable: tuple[str, ...] = ()
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    home: tuple[str, str, str] | None = None
+    schema: Mapping[str, Any] | None = None
+    scale: ScalePaths | None = None
+    columns: tuple[Mapping[str, Any], ...] = ()
+    list_kind: str = ""
+    warning: str = ""
+    rules: object | None = None
+
+    @property
+    def api_version(self) -> str:
+        """Group and version as manifests say it."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def group_resource(self) -> str:
+        """The resource as messages say it, `deployments.apps`."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+    @property
+    def group_kind(self) -> str:
+        """The kind as messages say it, `Deployment.apps`."""
+        return f"{self.kind}.{self.group}" if self.group else self.kind
+
+
+CUSTOM_VERBS: Final = frozenset({"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"})
+
+
+@dataclass(slots=True)
+class Table:
+    """Builds types from the table's entries, each at most once.
+
+    Args:
+        entries: Type name to its entry in the table.
+    """
+
+    entries: Mapping[str, Mapping[str, Any]]
+    _built: dict[str, StructType] = field(default_factory=dict, init=False)
+
+    def struct(self, name: str) -> StructType:
+        """Return a struct by name.
+
+        Args:
+            name: Its short name, `apps.v1.DeploymentSpec`.
+
+        Returns:
+            The type, the same one each time.
+        """
+        known = self._built.get(name)
+        if known is not None:
+            return known
+        entry = self.entries[name]
+        # Known before its fields are: some structs contain themselves.
+        built = self._built[name] = StructType(name.rpartition(".")[2], atomic="m" in entry)
+        for key, value in entry["f"].items():
+            expression, presence = value if isinstance(value, list) else (value, "")
+            built.fields[key] = Field(self.type(expression), Presence(presence))
+        return built
+
+    def type(self, expression: Any) -> Type:
+        """Read a type expression of the table."""
+        if isinstance(expression, str):
+            return self._named(expression)
+        if "l" in expression:
+            return ListType(self.type(expression["l"]), _keys(expression.get("k")), expression.get("p"))
+        if "o" in expression:
+            return MapType(self.type(expression["o"]), atomic="m" in expression)
+        named = self.struct(expression["r"][1:])
+        return StructType(named.name, atomic=expression["m"] == "a", extra=named.extra, fields=named.fields)
+
+    def _named(self, expression: str) -> Type:
+        if expression[0] == "#":
+            return self.struct(expression[1:])
+        return ANYTHING if expression == "*" else Scalar(expression)
+
+
+def _keys(pairs: Iterable[list[Any]] | None) -> tuple[tuple[str, Any], ...] | None:
+    if pairs is None:
+        return None
+    return tuple(sorted((pair[0], pair[1] if len(pair) > 1 else MISSING) for pair in pairs))
+
+
+@cache
+def _document() -> tuple[dict[str, Any], Table]:
+    packed = resources.files("ocf.schema").joinpath("builtin.json.gz").read_bytes()
+    document: dict[str, Any] = json.loads(gzip.decompress(packed))
+    return document, Table(document["types"])
+
+
+@cache
+def _rows() -> Mapping[tuple[str, str, str], list[Any]]:
+    return {(row[0], row[1], row[2]): row for row in _document()[0]["kinds"]}
+
+
+_HOMES: Final[Mapping[tuple[str, str, str], tuple[str, str, str]]] = {
+    ("autoscaling", "v1", "HorizontalPodAutoscaler"): ("autoscaling", "v2", "HorizontalPodAutoscaler"),
+    ("events.k8s.io", "v1", "Event"): ("", "v1", "Event"),
+}
+"""Under which version the kinds are stored that are served in a second one."""
+
+
+@cache
+def _builtin(group: str, version: str, kind: str) -> Resource | None:
+    row = _rows().get((group, version, kind))
+    if row is None:
+        return None
+    _, _, _, plural, singular, namespaced, subresources, verbs, name, short_names, categories = row
+    return Resource(
+        group=group,
+        version=version,
+        kind=kind,
+        plural=plural,
+        singular=singular,
+        namespaced=bool(namespaced),
+        subresources=frozenset(subresources),
+        verbs=frozenset(verbs),
+        type=_document()[1].struct(name),
+        short_names=tuple(short_names),
+        categories=tuple(categories),
+        home=_HOMES.get((group, version, kind)),
+    )
+
+
+def builtin_resource(group: str, version: str, kind: str) -> Resource | None:
+    """Look a built-in kind up.
+
+    Args:
+        group: API group; empty for the core group.
+        version: API version.
+        kind: Kind.
+
+    Returns:
+        The kind as the server serves it, or None.
+    """
+    return _builtin(group, version, kind)
+
+
+def builtin_versions(resource: Resource) -> list[Resource]:
+    """Return the built-in kinds of the name of one, in all groups and versions."""
+    found = (_builtin(*key) for key in _rows() if key[2] == resource.kind)
+    return [other for other in found if other is not None]
+
+
+def struct(name: str) -> StructType:
+    """Return a built-in struct by its short name, for example `autoscaling.v1.Scale`."""
+    return _document()[1].struct(name)

@@ -1,0 +1,49 @@
+"""The resource that serves a kind: its group, plural name and scope."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from ocf.errors import ConfigError
+from ocf.objects import Manifest, split_api_version
+from ocf.schema.builtin import builtin_resource
+
+__all__ = ["Named", "named"]
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A resource.
+
+    Args:
+        group: Its group; empty for the core group.
+        plural: Its name.
+        namespaced: Whether its objects live in namespaces.
+    """
+
+    group: str
+    plural: str
+    namespaced: bool
+
+
+def named(api_version: str, kind: str, definitions: Iterable[Manifest]) -> Named:
+    """Return the resource of a kind.
+
+    Args:
+        api_version: Group and version.
+        kind: The kind.
+        definitions: The CustomResourceDefinitions of the kinds that are not built in.
+
+    Raises:
+        ConfigError: If it is neither built in nor defined.
+    """
+    group, version = split_api_version(api_version)
+    for definition in definitions:
+        spec = definition["spec"]
+        if (spec["group"], spec["names"]["kind"]) == (group, kind):
+            return Named(group, spec["names"]["plural"], spec.get("scope") != "Cluster")
+    found = builtin_resource(group, version, kind)
+    if found is None:
+        raise ConfigError(f"{api_version} {kind} is not built in: give its CustomResourceDefinition in `definitions`")
+    return Named(group, found.plural, found.namespaced)

@@ -1,0 +1,595 @@
+"""Admission webhooks: who is asked what, and what the answers do. The texts are those of a real server (1.36.3)."""
+
+import asyncio
+import base64
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from ocf.cluster import PatchType, Subresource
+from ocf.embedded import CustomKind, EmbeddedCluster, FieldValidation, UnansweredError
+from ocf.errors import ApiError, BadRequestError, ForbiddenError, InvalidError, NotFoundError, ServerError
+from ocf.objects import Manifest, ObjectKey
+
+Build = Callable[..., Manifest]
+SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
+WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
+
+
+def patch(*operations: dict[str, Any]) -> dict[str, Any]:
+    """The answer of a webhook that changes the object."""
+    text = base64.b64encode(json.dumps(operations).encode()).decode()
+    return {"allowed": True, "patchType": "JSONPatch", "patch": text}
+
+
+class Webhooks:
+    """Answers for all webhooks, by their names, and remembers what they were asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, Manifest]] = []
+        self.answers: dict[str, Any] = {}
+
+    async def ask(self, webhook: Mapping[str, Any], question: Manifest, *, seconds: float) -> Any:
+        del seconds
+        name = webhook["name"].partition(".")[0]
+        self.asked.append((name, question["request"]))
+        answer = self.answers.get(name, {"allowed": True})
+        if asyncio.iscoroutinefunction(answer):
+            answer = await answer(question["request"])
+        if isinstance(answer, str):
+            raise UnansweredError(answer)
+        response = {"uid": question["request"]["uid"], **answer}
+        return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
+
+    @property
+    def names(self) -> list[str]:
+        return [name for name, _ in self.asked]
+
+
+def webhook(name: str, **fields: Any) -> dict[str, Any]:
+    rules = [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*", "*/*"]}]
+    return {
+        "name": f"{name}.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:8443"},
+        "rules": rules,
+        "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "shop"}},
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        **fields,
+    }
+
+
+def configuration(kind: str, *webhooks: dict[str, Any], name: str = "hooks") -> Manifest:
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": f"{kind}WebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": list(webhooks),
+    }
+
+
+@pytest.fixture
+def webhooks() -> Webhooks:
+    return Webhooks()
+
+
+@pytest.fixture
+def cluster(webhooks: Webhooks, clock: Any) -> EmbeddedCluster:
+    kinds = [CustomKind("example.com", "v1", "Widget")]
+    return EmbeddedCluster(kinds=kinds, namespaces=("shop", "other"), now=clock, admission=webhooks)
+
+
+async def install(cluster: EmbeddedCluster, kind: str, *webhooks: dict[str, Any], name: str = "hooks") -> None:
+    await cluster.create(configuration(kind, *webhooks, name=name), field_manager="test")
+
+
+class TestQuestions:
+    async def test_a_create(self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build) -> None:
+        """The mutating phase sees the object as sent, with its managers; the validating one as it will be stored."""
+        await install(cluster, "Mutating", webhook("first"))
+        await install(cluster, "Validating", webhook("second"))
+        await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+
+        first, second = (request for _, request in webhooks.asked)
+        kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
+        resource = {"group": "", "version": "v1", "resource": "configmaps"}
+        assert {name: first[name] for name in first if name not in ("uid", "object", "userInfo")} == {
+            "kind": kind,
+            "resource": resource,
+            "requestKind": kind,
+            "requestResource": resource,
+            "name": "settings",
+            "namespace": "shop",
+            "operation": "CREATE",
+            "oldObject": None,
+            "dryRun": False,
+            "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "fieldManager": "me"},
+        }
+        assert first["object"]["metadata"]["managedFields"]
+        assert "uid" not in first["object"]["metadata"]
+        assert second["object"]["metadata"]["uid"] == (await cluster.get(SETTINGS))["metadata"]["uid"]
+        assert first["uid"] != second["uid"]
+
+    async def test_a_patch_and_a_delete(self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build) -> None:
+        await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+        await install(cluster, "Validating", webhook("hook"))
+        await cluster.patch(
+            SETTINGS, {"data": {"a": "2"}}, patch_type=PatchType.MERGE, field_manager="me", dry_run=True
+        )
+        await cluster.delete(SETTINGS)
+
+        (_, change), (_, end) = webhooks.asked
+        assert (change["operation"], change["dryRun"], change["options"]["kind"]) == ("UPDATE", True, "UpdateOptions")
+        assert (change["oldObject"]["data"], change["object"]["data"]) == ({"a": "1"}, {"a": "2"})
+        assert (end["operation"], end["object"], end["oldObject"]["data"]) == ("DELETE", None, {"a": "1"})
+
+    async def test_an_apply_that_changes_nothing_is_asked_about(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Mutating", webhook("hook"))
+        for _ in range(2):
+            await cluster.apply(config_map(data={"a": "1"}), field_manager="me")
+
+        assert [request["operation"] for _, request in webhooks.asked] == ["CREATE", "UPDATE"]
+
+    async def test_a_scale(self, cluster: EmbeddedCluster, webhooks: Webhooks, deployment: Build) -> None:
+        """A webhook sees the Scale, may change it, and knows whose it is by the resource."""
+        await cluster.create(deployment(2), field_manager="me")
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = patch({"op": "replace", "path": "/spec/replicas", "value": 4})
+        change = {"spec": {"replicas": 9}}
+        part = Subresource.SCALE
+        scale = await cluster.patch(WEB, change, patch_type=PatchType.MERGE, field_manager="hpa", subresource=part)
+
+        ((_, request),) = webhooks.asked
+        assert (request["kind"]["kind"], request["resource"]["resource"], request["subResource"]) == (
+            "Scale",
+            "deployments",
+            "scale",
+        )
+        assert (request["oldObject"]["spec"], request["object"]["spec"]) == ({"replicas": 2}, {"replicas": 9})
+        assert scale["spec"] == {"replicas": 4}
+
+
+class TestWhoIsAsked:
+    @pytest.mark.parametrize(
+        ("fields", "asked"),
+        [
+            pytest.param({}, True, id="everything"),
+            pytest.param({"rules": []}, False, id="no rule"),
+            pytest.param(
+                {"rules": [{"operations": ["UPDATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["*"]}]},
+                False,
+                id="another operation",
+            ),
+            pytest.param(
+                {"rules": [{"operations": ["*"], "apiGroups": ["apps"], "apiVersions": ["v1"], "resources": ["*"]}]},
+                False,
+                id="another group",
+            ),
+            pytest.param(
+                {
+                    "rules": [
+                        {
+                            "operations": ["CREATE"],
+                            "apiGroups": [""],
+                            "apiVersions": ["v1"],
+                            "resources": ["configmaps"],
+                            "scope": "Cluster",
+                        }
+                    ]
+                },
+                False,
+                id="another scope",
+            ),
+            pytest.param(
+                {"rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["*"], "resources": ["*/status"]}]},
+                False,
+                id="a subresource",
+            ),
+            pytest.param({"namespaceSelector": {"matchLabels": {"a": "b"}}}, False, id="another namespace"),
+            pytest.param({"objectSelector": {"matchLabels": {"app": "web"}}}, True, id="an object with the label"),
+            pytest.param({"objectSelector": {"matchLabels": {"app": "api"}}}, False, id="without the label"),
+        ],
+    )
+    async def test_rules_and_selectors(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, fields: dict[str, Any], asked: bool
+    ) -> None:
+        await install(cluster, "Validating", webhook("hook", **fields))
+        await cluster.create(config_map(labels={"app": "web"}), field_manager="me")
+
+        assert bool(webhooks.asked) is asked
+
+    async def test_configurations_by_name_and_webhooks_in_order(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Mutating", webhook("c"), name="z")
+        await install(cluster, "Mutating", webhook("b"), webhook("a"), name="y")
+        await cluster.create(config_map(), field_manager="me")
+
+        assert webhooks.names == ["b", "a", "c"]
+
+    async def test_configurations_themselves_are_beyond_them(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks
+    ) -> None:
+        """Otherwise nobody could take back a configuration that refuses everything."""
+        await install(cluster, "Validating", webhook("hook", namespaceSelector={}))
+        await cluster.delete(ObjectKey("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "hooks"))
+
+        assert webhooks.asked == []
+
+    async def test_a_rule_of_another_version_sees_that_version(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks
+    ) -> None:
+        rule = {
+            "operations": ["CREATE"],
+            "apiGroups": ["autoscaling"],
+            "apiVersions": ["v2"],
+            "resources": ["horizontalpodautoscalers"],
+        }
+        await install(cluster, "Validating", webhook("hook", rules=[rule]))
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        autoscaler: Manifest = {
+            "apiVersion": "autoscaling/v1",
+            "kind": "HorizontalPodAutoscaler",
+            "metadata": {"name": "web", "namespace": "shop"},
+            "spec": {"scaleTargetRef": target, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50},
+        }
+        await cluster.create(autoscaler, field_manager="me")
+
+        ((_, request),) = webhooks.asked
+        assert (request["kind"]["version"], request["requestKind"]["version"]) == ("v2", "v1")
+        assert request["object"]["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
+
+
+class TestMutation:
+    async def test_what_a_webhook_changes_is_stored_and_has_no_owner(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = patch({"op": "add", "path": "/data/b", "value": "2"})
+        stored = await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+
+        assert stored["data"] == {"a": "1", "b": "2"}
+        (entry,) = stored["metadata"]["managedFields"]
+        assert entry["fieldsV1"] == {"f:data": {".": {}, "f:a": {}}}
+
+    async def test_each_sees_what_the_one_before_made(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Mutating", webhook("first"), webhook("second"))
+        webhooks.answers["first"] = patch({"op": "add", "path": "/data/b", "value": "2"})
+        await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+
+        assert webhooks.asked[1][1]["object"]["data"] == {"a": "1", "b": "2"}
+
+    async def test_who_wants_it_is_asked_again_once_after_later_changes(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(
+            cluster,
+            "Mutating",
+            webhook("first", reinvocationPolicy="IfNeeded"),
+            webhook("never"),
+            webhook("last", reinvocationPolicy="IfNeeded"),
+        )
+        webhooks.answers["last"] = patch({"op": "add", "path": "/data/b", "value": "2"})
+        await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+
+        assert webhooks.names == ["first", "never", "last", "first"]
+
+    async def test_defaults_are_filled_in_again(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, deployment: Build
+    ) -> None:
+        await install(cluster, "Mutating", webhook("hook"))
+        path = "/spec/template/spec/containers/-"
+        webhooks.answers["hook"] = patch({"op": "add", "path": path, "value": {"name": "side", "image": "side:1"}})
+        stored = await cluster.create(deployment(), field_manager="me")
+
+        assert stored["spec"]["template"]["spec"]["containers"][1]["imagePullPolicy"] == "IfNotPresent"
+
+    @pytest.mark.parametrize(
+        ("answer", "text"),
+        [
+            pytest.param(patch({"op": "remove", "path": "/nope"}), "Internal error occurred: ", id="no such path"),
+            pytest.param(
+                patch({"op": "add", "path": "/data/a", "value": 1}),
+                "Internal error occurred: json: cannot unmarshal number",
+                id="of a wrong type",
+            ),
+            pytest.param(
+                {"allowed": True, "patch": "W10="},
+                'failed calling webhook "hook.example.com": received invalid webhook response: '
+                "webhook returned response.patch but not response.patchType",
+                id="no patch type",
+            ),
+            pytest.param(
+                {"allowed": True, "patchType": "JSONPatch"},
+                "webhook returned response.patchType but not response.patch",
+                id="no patch",
+            ),
+        ],
+    )
+    async def test_a_bad_patch_fails_the_request(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, answer: Any, text: str
+    ) -> None:
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = answer
+        with pytest.raises(ServerError) as caught:
+            await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+
+        assert (caught.value.code, caught.value.reason) == (500, "InternalError")
+        assert text in caught.value.message
+
+    @pytest.mark.parametrize(
+        "operations",
+        [
+            pytest.param([{"op": "remove", "path": "/kind"}], id="without its kind"),
+            pytest.param([{"op": "remove", "path": "/apiVersion"}], id="without its version"),
+            pytest.param([{"op": "remove", "path": f"/{name}"} for name in ("apiVersion", "kind")], id="without both"),
+        ],
+    )
+    async def test_what_is_built_in_is_of_its_kind_all_the_same(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, operations: list[dict[str, Any]]
+    ) -> None:
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = patch(*operations)
+        stored = await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+
+        assert (stored["apiVersion"], stored["kind"]) == ("v1", "ConfigMap")
+        assert (await cluster.get(SETTINGS))["data"] == {"a": "1"}
+
+    async def test_what_is_built_in_is_of_no_other_kind(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = patch({"op": "replace", "path": "/kind", "value": "Other"})
+        with pytest.raises(ServerError) as caught:
+            await cluster.create(config_map(), field_manager="me")
+
+        told = 'no kind "Other" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'
+        assert (caught.value.code, caught.value.message) == (500, f"Internal error occurred: {told}")
+        assert [cause.message for cause in caught.value.causes] == [told]
+
+    @pytest.mark.parametrize(
+        ("operation", "code", "text"),
+        [
+            pytest.param(
+                {"op": "remove", "path": "/kind"},
+                500,
+                'Internal error occurred: Object \'Kind\' is missing in \'{"apiVersion":"example.com/v1","metadata":{',
+                id="without its kind",
+            ),
+            pytest.param(
+                {"op": "remove", "path": "/apiVersion"},
+                500,
+                '/, Kind=Shop is unstructured and is not suitable for converting to "example.com/v1"',
+                id="without its version",
+            ),
+            pytest.param(
+                {"op": "replace", "path": "/kind", "value": "Other"},
+                422,
+                'Other.example.com "corner" is invalid: kind: Invalid value: "Other": must be Shop',
+                id="of another kind",
+            ),
+        ],
+    )
+    async def test_a_custom_resource_has_to_say_what_it_is(
+        self, webhooks: Webhooks, operation: dict[str, Any], code: int, text: str
+    ) -> None:
+        kinds = [CustomKind("example.com", "v1", "Shop")]
+        cluster = EmbeddedCluster(kinds=kinds, namespaces=["shop"], admission=webhooks)
+        await install(cluster, "Mutating", webhook("hook"))
+        webhooks.answers["hook"] = patch(operation)
+        shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "shop"}}
+        with pytest.raises(ApiError) as caught:
+            await cluster.create(shop, field_manager="me")
+
+        assert caught.value.code == code
+        assert caught.value.message.startswith(text)
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("status", "kind", "code", "reason", "text"),
+        [
+            pytest.param(
+                {"message": "no way", "code": 403, "reason": "Forbidden"},
+                ForbiddenError,
+                403,
+                "Forbidden",
+                ": no way",
+                id="code and reason",
+            ),
+            pytest.param(None, BadRequestError, 400, "", " without explanation", id="nothing said"),
+            pytest.param({"message": "no"}, BadRequestError, 400, "", ": no", id="message"),
+            pytest.param({"reason": "Because"}, BadRequestError, 400, "Because", ": Because", id="reason"),
+            pytest.param({"message": "no", "code": 200}, BadRequestError, 400, "", ": no", id="a code of success"),
+            pytest.param(
+                {"message": "no", "code": 422, "details": {"causes": [{"reason": "R", "message": "m", "field": "f"}]}},
+                InvalidError,
+                422,
+                "",
+                ": no",
+                id="causes",
+            ),
+        ],
+    )
+    async def test_a_webhook_denies(  # noqa: PLR0917 (columns of the table)
+        self,
+        cluster: EmbeddedCluster,
+        webhooks: Webhooks,
+        config_map: Build,
+        status: Any,
+        kind: type[ApiError],
+        code: int,
+        reason: str,
+        text: str,
+    ) -> None:
+        await install(cluster, "Validating", webhook("hook"))
+        webhooks.answers["hook"] = {"allowed": False, **({"status": status} if status else {})}
+        with pytest.raises(kind) as caught:
+            await cluster.create(config_map(), field_manager="me")
+
+        assert caught.value.message == f'admission webhook "hook.example.com" denied the request{text}'
+        assert (caught.value.code, caught.value.reason) == (code, reason)
+        with pytest.raises(NotFoundError):
+            await cluster.get(SETTINGS)
+
+    async def test_no_answer_fails_the_request_or_not_as_the_policy_says(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Validating", webhook("lenient", failurePolicy="Ignore"))
+        webhooks.answers |= dict.fromkeys(("lenient", "strict"), "failed to call webhook: no answer")
+        await cluster.create(config_map("a"), field_manager="me")
+        await install(cluster, "Validating", webhook("strict"), name="more")
+        with pytest.raises(ServerError) as caught:
+            await cluster.create(config_map("b"), field_manager="me")
+
+        problem = 'failed calling webhook "strict.example.com": failed to call webhook: no answer'
+        assert caught.value.message == f"Internal error occurred: {problem}"
+        assert [cause.message for cause in caught.value.causes] == [problem]
+
+    async def test_side_effects_forbid_a_dry_run(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        del webhooks
+        await install(cluster, "Validating", webhook("hook", sideEffects="NoneOnDryRun"))
+        await cluster.create(config_map(), field_manager="me", dry_run=True)
+
+        with pytest.raises(NotFoundError):
+            await cluster.get(SETTINGS)
+
+    async def test_warnings_reach_who_listens(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+    ) -> None:
+        await install(cluster, "Validating", webhook("hook"))
+        webhooks.answers["hook"] = {"allowed": True, "warnings": ["look out"]}
+        heard: list[str] = []
+        await cluster.checking(FieldValidation.WARN, warn=heard.append).create(config_map(), field_manager="me")
+
+        assert heard == ["look out"]
+
+
+async def test_a_write_is_planned_anew_when_somebody_else_was_faster(
+    cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+) -> None:
+    """While a webhook thinks, the object may change; the write then goes on from what it has become."""
+    await cluster.create(config_map(data={"a": "1"}), field_manager="me")
+    await install(cluster, "Validating", webhook("hook"))
+    paused, going = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Manifest) -> dict[str, Any]:
+        if request["object"]["data"].get("b") == "mine" and not paused.is_set():
+            paused.set()
+            await going.wait()
+        return {"allowed": True}
+
+    webhooks.answers["hook"] = slow
+    change = {"data": {"b": "mine"}}
+    mine = asyncio.create_task(cluster.patch(SETTINGS, change, patch_type=PatchType.MERGE, field_manager="me"))
+    await paused.wait()
+    await cluster.patch(SETTINGS, {"data": {"c": "theirs"}}, patch_type=PatchType.MERGE, field_manager="they")
+    cluster.requests.clear()
+    going.set()
+
+    assert (await mine)["data"] == {"a": "1", "b": "mine", "c": "theirs"}
+    assert [(request.field_manager, request.changed) for request in cluster.requests] == [("me", True)]
+
+
+async def test_what_others_change_meanwhile_is_not_counted_as_ours(
+    cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
+) -> None:
+    await install(cluster, "Validating", webhook("hook"))
+    paused, going = asyncio.Event(), asyncio.Event()
+
+    async def slow(request: Manifest) -> dict[str, Any]:
+        if request["name"] == "slow":
+            paused.set()
+            await going.wait()
+        return {"allowed": True}
+
+    webhooks.answers["hook"] = slow
+    ours = asyncio.create_task(cluster.create(config_map("slow"), field_manager="me", dry_run=True))
+    await paused.wait()
+    await cluster.create(config_map("other"), field_manager="they")
+    going.set()
+    await ours
+
+    assert [(request.name, request.changed) for request in cluster.requests][1:] == [("other", True), ("slow", False)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "detail"),
+    [
+        pytest.param(
+            {"sideEffects": ""}, "sideEffects", "Required value: must specify one of None, NoneOnDryRun", id="effects"
+        ),
+        pytest.param(
+            {"sideEffects": "Some"},
+            "sideEffects",
+            'Unsupported value: "Some": supported values: "None", "NoneOnDryRun"',
+            id="side effects",
+        ),
+        pytest.param(
+            {"admissionReviewVersions": []},
+            "admissionReviewVersions",
+            "Required value: must specify one of v1, v1beta1",
+            id="no versions",
+        ),
+        pytest.param(
+            {"admissionReviewVersions": ["v9"]},
+            "admissionReviewVersions",
+            'Invalid value: ["v9"]: must include at least one of v1, v1beta1',
+            id="unknown versions",
+        ),
+        pytest.param(
+            {"name": "hook"},
+            "name",
+            'Invalid value: "hook": should be a domain with at least three segments separated by dots',
+            id="name",
+        ),
+        pytest.param(
+            {"failurePolicy": "Maybe"},
+            "failurePolicy",
+            'Unsupported value: "Maybe": supported values: "Fail", "Ignore"',
+            id="policy",
+        ),
+        pytest.param(
+            {"timeoutSeconds": 40},
+            "timeoutSeconds",
+            "Invalid value: 40: the timeout value must be between 1 and 30 seconds",
+            id="timeout",
+        ),
+        pytest.param(
+            {"clientConfig": {}}, "clientConfig", "Required value: exactly one of url or service is required", id="none"
+        ),
+        pytest.param(
+            {"clientConfig": {"url": "http://a.b"}},
+            "clientConfig.url",
+            "Invalid value: \"http\": 'https' is the only allowed URL scheme; desired format: https://host[/path]",
+            id="no TLS",
+        ),
+        pytest.param(
+            {"rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}]},
+            "rules[0].operations",
+            "Required value",
+            id="no operations",
+        ),
+    ],
+)
+async def test_a_bad_configuration_is_refused(
+    cluster: EmbeddedCluster, fields: dict[str, Any], field: str, detail: str
+) -> None:
+    with pytest.raises(InvalidError) as caught:
+        await install(cluster, "Validating", {**webhook("hook"), **fields})
+
+    assert [(cause.field, cause.message) for cause in caught.value.causes] == [(f"webhooks[0].{field}", detail)]
+
+
+async def test_conditions_in_cel_are_refused(cluster: EmbeddedCluster) -> None:
+    conditions = [{"name": "a", "expression": "true"}]
+    with pytest.raises(BadRequestError, match="the embedded cluster cannot evaluate matchConditions"):
+        await install(cluster, "Validating", webhook("hook", matchConditions=conditions))

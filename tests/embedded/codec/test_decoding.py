@@ -1,0 +1,119 @@
+"""What becomes of a body in the structs of the server."""
+
+from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
+
+import pytest
+
+from ocf.embedded.codec.decoding import DecodeError, decode, format_time
+from ocf.schema.builtin import struct
+
+
+def spec_of(kind: str, **spec: Any) -> dict[str, Any]:
+    decoded: dict[str, Any] = decode({"spec": spec}, struct(kind))["spec"]
+    return decoded
+
+
+@pytest.mark.parametrize(
+    ("sent", "held"),
+    [
+        pytest.param({"replicas": 0}, {"replicas": 0}, id="a pointer keeps its zero"),
+        pytest.param({"paused": False, "minReadySeconds": 0}, {}, id="a plain zero vanishes"),
+        pytest.param({"replicas": None}, {}, id="a null is nothing"),
+        pytest.param({"colour": "red"}, {}, id="an undeclared field is dropped"),
+        pytest.param({"selector": {}}, {"selector": {}}, id="an empty object is a value"),
+    ],
+)
+def test_values_of_a_deployment_spec(sent: dict[str, Any], held: dict[str, Any]) -> None:
+    always = spec_of("apps.v1.Deployment")
+
+    assert spec_of("apps.v1.Deployment", **sent) == {**always, **held}
+
+
+def test_parts_that_are_always_there_appear() -> None:
+    assert decode({}, struct("apps.v1.Deployment")) == {
+        "metadata": {},
+        "spec": {
+            "selector": None,
+            "strategy": {},
+            "template": {"metadata": {}, "spec": {"containers": None}},
+        },
+        "status": {},
+    }
+
+
+@pytest.mark.parametrize(
+    ("sent", "held"),
+    [
+        pytest.param("0.5", "500m", id="fraction"),
+        pytest.param("1000m", "1", id="whole"),
+        pytest.param(2, "2", id="number"),
+        pytest.param("1024Mi", "1Gi", id="binary"),
+        pytest.param("1e3", "1e3", id="exponent stays"),
+    ],
+)
+def test_quantities_are_written_in_their_canonical_form(sent: Any, held: str) -> None:
+    spec = spec_of("core.v1.ResourceQuota", hard={"cpu": sent})
+
+    assert spec == {"hard": {"cpu": held}}
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "problem"),
+    [
+        pytest.param(
+            "replicas", "3", "string into Go struct field DeploymentSpec.spec.replicas of type int32", id="text"
+        ),
+        pytest.param("replicas", 1.5, "number 1.5 into Go struct field", id="fraction"),
+        pytest.param("replicas", True, "bool into Go struct field", id="boolean"),
+        pytest.param("replicas", 2**31, "of type int32", id="too large"),
+        pytest.param("paused", 1, "number into Go struct field DeploymentSpec.spec.paused of type bool", id="number"),
+        pytest.param("template", [], "array into Go struct field", id="list"),
+        pytest.param("template", {"spec": {"containers": {}}}, "object into Go struct field", id="object"),
+        pytest.param("selector", {"matchLabels": {"a": 1}}, "of type string", id="number in a map"),
+        pytest.param("selector", {"matchLabels": "a"}, "of type map[string]string", id="text for a map"),
+    ],
+)
+def test_a_wrong_type_names_the_field(field: str, value: Any, problem: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        spec_of("apps.v1.Deployment", **{field: value})
+
+    assert problem in str(caught.value)
+
+
+def test_a_text_that_is_no_quantity_is_refused() -> None:
+    with pytest.raises(DecodeError, match="quantities must match"):
+        spec_of("core.v1.ResourceQuota", hard={"cpu": "much"})
+
+
+@pytest.mark.parametrize(
+    ("field", "sent", "held"),
+    [
+        pytest.param("creationTimestamp", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z", id="another zone"),
+        pytest.param("creationTimestamp", "2026-01-01T00:00:00.9Z", "2026-01-01T00:00:00Z", id="a fraction is cut"),
+    ],
+)
+def test_times_are_stored_in_utc(field: str, sent: str, held: str) -> None:
+    assert decode({field: sent}, struct("meta.v1.ObjectMeta")) == {field: held}
+
+
+@pytest.mark.parametrize("text", ["yesterday", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z"])
+def test_a_text_that_is_no_time_is_refused(text: str) -> None:
+    with pytest.raises(DecodeError, match="parsing time"):
+        decode({"creationTimestamp": text}, struct("meta.v1.ObjectMeta"))
+
+
+def test_instants_are_written_in_utc_seconds() -> None:
+    zone = timezone(timedelta(hours=2))
+
+    assert format_time(datetime(2026, 1, 1, 2, 0, 0, 999_999, tzinfo=zone)) == "2026-01-01T00:00:00Z"
+    assert format_time(datetime(2026, 1, 1, tzinfo=UTC)) == "2026-01-01T00:00:00Z"
+
+
+def test_the_given_object_is_left_alone_and_shares_nothing() -> None:
+    sent = {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}, "metadata": {}}
+
+    held = decode(sent, struct("apps.v1.Deployment"))
+    held["spec"]["template"]["metadata"]["labels"]["a"] = "changed"
+
+    assert sent["spec"]["template"] == {"metadata": {"labels": {"a": "b"}}}

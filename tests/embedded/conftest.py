@@ -1,0 +1,76 @@
+"""A cluster with a clock that stands still, and the objects most tests write."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.objects import Manifest
+
+
+@dataclass
+class StandingClock:
+    """Stands still until told otherwise."""
+
+    instant: datetime = field(default_factory=lambda: datetime(2026, 1, 1, tzinfo=UTC))
+
+    def __call__(self) -> datetime:
+        return self.instant
+
+    def advance(self, seconds: float) -> None:
+        self.instant += timedelta(seconds=seconds)
+
+
+@pytest.fixture
+def clock() -> StandingClock:
+    return StandingClock()
+
+
+@pytest.fixture
+def cluster(clock: StandingClock) -> EmbeddedCluster:
+    kinds = [
+        CustomKind("example.com", "v1", "Widget"),
+        CustomKind("example.com", "v1", "Gadget", namespaced=False, status=False),
+    ]
+    return EmbeddedCluster(kinds=kinds, namespaces=("shop", "other"), now=clock)
+
+
+@pytest.fixture
+def deployment() -> Callable[..., Manifest]:
+    def build(replicas: int | None = 3, name: str = "web", **metadata: Any) -> Manifest:
+        manifest: Manifest = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name, "namespace": "shop", **metadata},
+            "spec": {
+                "replicas": replicas,
+                "selector": {"matchLabels": {"app": "web"}},
+                "template": {
+                    "metadata": {"labels": {"app": "web"}},
+                    "spec": {"containers": [{"name": "web", "image": "web:1", "ports": [{"containerPort": 80}]}]},
+                },
+            },
+        }
+        if replicas is None:
+            del manifest["spec"]["replicas"]
+        return manifest
+
+    return build
+
+
+@pytest.fixture
+def config_map() -> Callable[..., Manifest]:
+    def build(name: str = "settings", data: dict[str, str] | None = None, **metadata: Any) -> Manifest:
+        manifest: Manifest = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": name, "namespace": "shop", **metadata},
+        }
+        if data is not None:
+            manifest["data"] = data
+        return manifest
+
+    return build

@@ -1,0 +1,110 @@
+"""A served cluster, a plain HTTP client of it, and kubectl."""
+
+import asyncio
+import io
+import json
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import pytest_asyncio
+
+from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.embedded.http import Server, serving, write_kubeconfig
+from ocf.testing.envtest import Program, Programs
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back."""
+
+    status: int
+    headers: Mapping[str, str]
+    text: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.text)
+
+
+@dataclass
+class Client:
+    """Sends requests; a dict as body goes out as JSON."""
+
+    url: str
+    session: aiohttp.ClientSession
+
+    async def __call__(
+        self, method: str, path: str, body: Any = None, *, kind: str = "application/json", **headers: str
+    ) -> Reply:
+        data = body if isinstance(body, str | bytes | io.IOBase) or body is None else json.dumps(body)
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        if body is not None:
+            sent["Content-Type"] = kind
+        async with self.session.request(method, self.url + path, data=data, headers=sent) as answer:
+            text = (await answer.read()).decode()
+            return Reply(answer.status, answer.headers, text, tuple(answer.headers.getall("Warning", ())))
+
+
+@pytest.fixture
+def cluster() -> EmbeddedCluster:
+    return EmbeddedCluster(
+        kinds=[CustomKind("example.com", "v1", "Shop")],
+        namespaces=["shop"],
+        now=lambda: datetime(2026, 1, 1, 12, tzinfo=UTC),
+    )
+
+
+@pytest_asyncio.fixture
+async def server(cluster: EmbeddedCluster) -> AsyncIterator[Server]:
+    async with serving(cluster) as running:
+        yield running
+
+
+@pytest_asyncio.fixture
+async def ask(server: Server) -> AsyncIterator[Client]:
+    async with aiohttp.ClientSession() as session:
+        yield Client(server.url, session)
+
+
+@dataclass(frozen=True)
+class Done:
+    """What kubectl said."""
+
+    code: int
+    out: str
+    err: str
+
+
+Kubectl = Callable[..., Awaitable[Done]]
+
+
+@pytest.fixture
+def kubectl(envtest_programs: Programs, server: Server, tmp_path: Path) -> Kubectl:
+    """Run kubectl against the server, with a home of its own."""
+    kubeconfig = tmp_path / "kubeconfig"
+    write_kubeconfig(server.kubeconfig(), kubeconfig)
+    program = envtest_programs.path(Program.KUBECTL)
+    environ = {**os.environ, "KUBECONFIG": str(kubeconfig), "HOME": str(tmp_path), "KUBECACHEDIR": str(tmp_path / "c")}
+
+    async def run(*arguments: str, stdin: str = "", code: int | None = 0) -> Done:
+        process = await asyncio.create_subprocess_exec(
+            program,
+            *arguments,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environ,
+        )
+        out, err = await process.communicate(stdin.encode())
+        done = Done(process.returncode or 0, out.decode(), err.decode())
+        assert code is None or done.code == code, f"kubectl {' '.join(arguments)}: {done}"
+        return done
+
+    return run

@@ -1,0 +1,121 @@
+"""Clients of others work on the embedded cluster: the official one, its dynamic client and its watches, and our own."""
+
+import asyncio
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ocf.cluster import PatchType, Subresource
+from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.cached import CachedCluster
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import Server, write_kubeconfig
+from ocf.errors import ConflictError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+
+WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
+
+
+def deployment(replicas: int) -> Manifest:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "shop"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": {"app": "web"}}, "template": template},
+    }
+
+
+def untyped(name: str) -> Any:
+    """Import a part of the official client, which is loaded late and has few types."""
+    return import_module(f"kubernetes.{name}")
+
+
+@pytest.fixture
+def kubeconfig(server: Server, tmp_path: Path) -> str:
+    path = tmp_path / "kubeconfig"
+    write_kubeconfig(server.kubeconfig(), path)
+    return str(path)
+
+
+async def test_the_official_client_reads_writes_and_watches(kubeconfig: str) -> None:
+    """A client of threads: typed calls, a list that a watch follows, a patch, the Scale, a delete."""
+
+    def talk() -> list[tuple[str, str]]:
+        client, config, watch = map(untyped, ("client", "config", "watch"))
+        with config.new_client_from_config(kubeconfig) as api:
+            apps = client.AppsV1Api(api)
+            apps.create_namespaced_deployment("shop", deployment(2))
+            listed = apps.list_namespaced_deployment("shop")
+            assert [item.metadata.name for item in listed.items] == ["web"]
+            apps.patch_namespaced_deployment("web", "shop", {"metadata": {"labels": {"tier": "front"}}})
+            apps.patch_namespaced_deployment_scale("web", "shop", {"spec": {"replicas": 5}})
+            assert apps.read_namespaced_deployment_scale("web", "shop").spec.replicas == 5
+            apps.delete_namespaced_deployment("web", "shop")
+            stream = watch.Watch().stream(
+                apps.list_namespaced_deployment,
+                "shop",
+                resource_version=listed.metadata.resource_version,
+                timeout_seconds=1,
+            )
+            return [(event["type"], event["object"].metadata.name) for event in stream]
+
+    events = await asyncio.to_thread(talk)
+    assert events == [("MODIFIED", "web"), ("MODIFIED", "web"), ("DELETED", "web")]
+
+
+async def test_the_dynamic_client_finds_kinds_and_applies(kubeconfig: str, tmp_path: Path) -> None:
+    """It learns of a custom resource by discovery, and applies on the server."""
+
+    def talk() -> Any:
+        config, dynamic = map(untyped, ("config", "dynamic"))
+        with config.new_client_from_config(kubeconfig) as api:
+            known = dynamic.DynamicClient(api, cache_file=str(tmp_path / "cache"))
+            shops = known.resources.get(api_version="example.com/v1", kind="Shop")
+            shop = {
+                "apiVersion": "example.com/v1",
+                "kind": "Shop",
+                "metadata": {"name": "corner", "namespace": "shop"},
+                "spec": {"open": True},
+            }
+            shops.server_side_apply(body=shop, name="corner", namespace="shop", field_manager="us")
+            return shops.get(name="corner", namespace="shop").to_dict()
+
+    found = await asyncio.to_thread(talk)
+    assert found["spec"] == {"open": True}
+    assert found["metadata"]["managedFields"][0]["manager"] == "us"
+
+
+async def test_our_own_client_sees_what_it_sees_on_a_real_server(kubeconfig: str, cluster: EmbeddedCluster) -> None:
+    async with await ApiServerCluster.connect(kubeconfig) as client:
+        await client.apply(deployment(3), field_manager="us")
+        scale = {"spec": {"replicas": 5}}
+        await client.patch(WEB, scale, patch_type=PatchType.MERGE, field_manager="them", subresource=Subresource.SCALE)
+        with pytest.raises(ConflictError) as caught:
+            await client.apply(deployment(3), field_manager="us")
+        assert caught.value.causes[0].message == 'conflict with "them" with subresource "scale" using apps/v1'
+        assert (await client.get(WEB))["spec"]["replicas"] == 5
+        await client.delete(WEB)
+        with pytest.raises(NotFoundError):
+            await client.get(WEB)
+        listed = await client.list("v1", "Namespace", limit=2)
+        assert len(listed.items) == 2
+        rest = await client.list("v1", "Namespace", limit=50, continue_token=listed.continue_token)
+        assert {item["metadata"]["name"] for item in (*listed.items, *rest.items)} >= {"default", "shop"}
+    assert cluster.requests.changes == 3
+
+
+async def test_a_cache_follows_over_http(kubeconfig: str, cluster: EmbeddedCluster) -> None:
+    """What somebody else writes arrives by the watch."""
+    async with await ApiServerCluster.connect(kubeconfig) as client, CachedCluster(client) as cached:
+        await cluster.create(deployment(1), field_manager="them")
+        assert (await cached.get(WEB))["spec"]["replicas"] == 1
+        changed = {"spec": {"replicas": 7}}
+        await cluster.patch(WEB, changed, patch_type=PatchType.MERGE, field_manager="them")
+        for _ in range(3000):
+            if (await cached.get(WEB))["spec"]["replicas"] == 7:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError("the change never arrived")

@@ -1,0 +1,126 @@
+"""What a real API server answered, request by request and cell by cell.
+
+The answers are recorded by `scripts/record_http.py`; `asked.json` says what was asked.
+"""
+
+import json
+import re
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+import pytest_asyncio
+
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http.resource_catalog import Column, Served, builtin_kinds
+from ocf.embedded.http.tables import cells
+
+Client = Callable[..., Awaitable[Any]]
+
+RECORDED: Final = Path(__file__).parent / "recorded"
+CUSTOM: Final = "recorded.example.com/v1"
+
+
+def load(name: str) -> Any:
+    return json.loads((RECORDED / name).read_text())
+
+
+def shop() -> Served:
+    """Describe the recorded kind of a user's by its definition."""
+    definition = next(row["object"] for row in load("tables.json") if row["object"]["kind"].startswith("Custom"))
+    found = definition["spec"]["versions"][0]["additionalPrinterColumns"]
+    columns = [Column(one["name"], one["type"], path=one["jsonPath"]) for one in found]
+    name = Column("Name", "string", "name")
+    return Served(
+        "recorded.example.com", "v1", "Shop", "shops", "shop", True, (), columns=(name, *columns), custom=True
+    )
+
+
+KINDS: Final = {(kind.api_version, kind.kind): kind for kind in (*builtin_kinds(), shop())}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pytest.param(row, id=f"{row['object']['kind']} {row['object']['metadata']['name']}")
+        for row in load("tables.json")
+    ],
+)
+def test_the_cells_of_an_object_are_those_of_a_real_server(row: dict[str, Any]) -> None:
+    kind = KINDS[row["object"]["apiVersion"], row["object"]["kind"]]
+    assert [column.name for column in kind.columns] == row["columns"]
+    assert cells(kind, row["object"], datetime.fromisoformat(row["now"])) == row["cells"]
+
+
+DEPLOYMENT: Final = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "web", "namespace": "recorded"},
+    "spec": {
+        "selector": {"matchLabels": {"app": "web"}},
+        "template": {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "a", "image": "a"}]}},
+    },
+}
+DAEMON_SET: Final = {**DEPLOYMENT, "kind": "DaemonSet"}
+
+WORDED_OTHERWISE: Final = frozenset(
+    {
+        "a continue token that is none",
+        "a field selector that cannot be read",
+        "a form that is not written",
+        "a label selector that cannot be read",
+        "a watch with a selector that cannot be read",
+        "an alias bomb",
+        "an apply of an unknown field",
+        "an apply that cannot be read",
+        "unknown fields of a patch, strictly",
+        "unknown fields, strictly",
+        "yaml that cannot be read",
+    }
+)
+"""Requests that are refused with the same status and reason, but in words of our own."""
+
+
+@pytest_asyncio.fixture
+async def prepared(ask: Client, cluster: EmbeddedCluster) -> Client:
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "recorded"}}
+    there = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "there", "namespace": "recorded"}}
+    for manifest in (namespace, there, DEPLOYMENT, DAEMON_SET):
+        await cluster.create(manifest, field_manager="test")
+    return ask
+
+
+@pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in load("refusals.json")[1:]])
+async def test_a_request_gets_the_answer_of_a_real_server(row: dict[str, Any], prepared: Client) -> None:
+    headers = {"User-Agent": "recorder/1", **row.get("headers", {})}
+    kind = headers.pop("Content-Type", "")
+    reply = await prepared(row["method"], row["path"], row.get("body"), kind=kind, **headers)
+    assert reply.status == row["status"]
+    assert sorted(reply.warnings) == sorted(row["warnings"])
+    assert same(reply.text, row["answer"], worded=row["id"] not in WORDED_OTHERWISE)
+
+
+def same(text: str, recorded: Any, *, worded: bool) -> bool:
+    """Compare an answer with a recorded one, up to what differs from run to run."""
+    if isinstance(recorded, str):
+        return text == recorded
+    if recorded.get("kind") != "Status":
+        found = json.loads(text)
+        return all(found[name] == recorded[name] for name in ("apiVersion", "kind"))
+    # What is left of a status are its words: the message, and the messages of the causes.
+    hidden = () if worded else ("message", "details")
+    shown = [
+        {name: value for name, value in one.items() if name not in hidden}
+        for one in (json.loads(masked(text)), json.loads(masked(json.dumps(recorded))))
+    ]
+    assert shown[0] == shown[1]
+    assert worded or json.loads(text) != recorded, "worded as on a real server by now: drop it from the list"
+    return True
+
+
+def masked(text: str) -> str:
+    text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f-]{22}", "UID", text)
+    text = re.sub(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", "TIME", text)
+    return re.sub(r"(current: |resourceVersion\W+)\d+", r"\1N", text)

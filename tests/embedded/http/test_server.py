@@ -1,0 +1,218 @@
+"""The door: who is let in, how much is read, what a fault looks like from outside."""
+
+import asyncio
+import gzip
+import io
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ocf.cluster import Cluster
+from ocf.cluster.requests import Verb
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import Server, load_manifests, serving, write_kubeconfig
+from ocf.errors import ConfigError
+from ocf.objects import ObjectKey
+from ocf.testing import faults
+from ocf.testing.faults import Fault
+from ocf.testing.faulty import FaultyCluster
+
+Client = Callable[..., Awaitable[Any]]
+PATH = "/api/v1/namespaces/shop/configmaps"
+
+
+def config_map(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "shop"}}
+
+
+def disturb(server: Server, *planned: Fault) -> FaultyCluster:
+    def wrap(cluster: Cluster) -> Cluster:
+        return FaultyCluster(cluster, planned)
+
+    wrapped = server.wrap(wrap)
+    assert isinstance(wrapped, FaultyCluster)
+    return wrapped
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.com", "::"])  # noqa: S104 (it is refused)
+async def test_only_loopback_is_served(host: str) -> None:
+    with pytest.raises(ConfigError, match="on loopback only"):
+        async with serving(EmbeddedCluster(), host=host):
+            pass
+
+
+@pytest.mark.parametrize("header", [{"Host": "example.com"}, {"Origin": "https://example.com"}], ids=["host", "origin"])
+async def test_a_web_page_is_not_let_in(ask: Client, header: dict[str, str]) -> None:
+    """Neither under a name that was made to point here, nor from a page of another origin."""
+    reply = await ask("GET", "/api/v1/namespaces", **header)
+    assert (reply.status, reply.json["reason"]) == (403, "Forbidden")
+
+
+async def test_a_port_that_is_taken_is_named(server: Server) -> None:
+    port = int(server.url.rpartition(":")[2])
+    with pytest.raises(ConfigError, match=f"127.0.0.1:{port} cannot be served: Address already in use"):
+        async with serving(EmbeddedCluster(), port=port):
+            pass
+
+
+async def test_a_body_of_three_mebibytes_is_too_long(ask: Client, cluster: EmbeddedCluster) -> None:
+    version = cluster.resource_version
+    reply = await ask("POST", PATH, io.BytesIO(b"x" * (3 * 1024 * 1024 + 1)))
+    assert (reply.status, reply.json["message"]) == (413, "Request entity too large: limit is 3145728")
+    assert cluster.resource_version == version
+
+
+async def test_a_packed_body_counts_as_what_it_unpacks_to(ask: Client) -> None:
+    packed = gzip.compress(b"x" * (64 * 1024 * 1024))
+    assert (await ask("POST", PATH, packed, Content_Encoding="gzip")).status in (400, 413)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "application/yaml"])
+@pytest.mark.parametrize("depth", [101, 5_000, 100_000])
+async def test_deep_nesting_is_refused(ask: Client, kind: str, depth: int) -> None:
+    body = '{"a":' + "[" * depth + "]" * depth + "}"
+    reply = await ask("POST", PATH, body, kind=kind)
+    assert (reply.status, reply.json["reason"]) == (400, "BadRequest")
+
+
+async def test_half_a_character_is_refused(ask: Client) -> None:
+    body = r'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"a":"\ud800"}}'
+    assert (await ask("POST", PATH, body)).status == 400
+
+
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
+async def test_what_is_no_number_of_json_is_refused(ask: Client, number: str) -> None:
+    assert (await ask("POST", "/apis/example.com/v1/namespaces/shop/shops", f'{{"spec": {number}}}')).status == 400
+
+
+async def test_every_kind_has_as_many_columns_as_the_document_says(ask: Client) -> None:
+    """An empty table of every kind that can be listed."""
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    groups = (await ask("GET", "/apis")).json["groups"]
+    paths = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
+    seen = 0
+    for path in paths:
+        for resource in (await ask("GET", path)).json["resources"]:
+            if "list" in resource["verbs"]:
+                found = (await ask("GET", f"{path}/{resource['name']}", Accept=table)).json
+                assert "Name" in [column["name"] for column in found["columnDefinitions"]]
+                seen += 1
+    assert seen > 50
+
+
+async def test_every_group_has_an_openapi_document_that_names_its_kinds(ask: Client) -> None:
+    index = (await ask("GET", "/openapi/v3")).json["paths"]
+    for place in ("api/v1", "apis/apps/v1", "apis/example.com/v1"):
+        document = (await ask("GET", index[place]["serverRelativeURL"])).json
+        assert document["paths"]
+        assert document["components"]["schemas"]
+    older = (await ask("GET", "/openapi/v2")).json
+    assert "com.example.v1.Shop" in older["definitions"]
+
+
+async def test_metadata_alone_may_be_asked_for(ask: Client) -> None:
+    await ask("POST", PATH, {**config_map("a"), "data": {"a": "b"}})
+    accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
+    found = (await ask("GET", PATH, Accept=accept)).json
+    assert found["kind"] == "PartialObjectMetadataList"
+    assert [set(item) for item in found["items"]] == [{"kind", "apiVersion", "metadata"}]
+
+
+async def test_an_answer_in_yaml(ask: Client) -> None:
+    await ask("POST", PATH, config_map("a"))
+    reply = await ask("GET", f"{PATH}/a", Accept="application/yaml")
+    assert reply.headers["Content-Type"] == "application/yaml"
+    assert "name: a\n" in reply.text
+
+
+async def test_a_delete_answers_with_what_is_left(ask: Client) -> None:
+    """With the object while finalizers hold it, with a status once it is gone."""
+    held = config_map("a")
+    held["metadata"]["finalizers"] = ["example.com/hold"]
+    await ask("POST", PATH, held)
+    assert "deletionTimestamp" in (await ask("DELETE", f"{PATH}/a")).json["metadata"]
+    await ask("POST", PATH, config_map("b"))
+    gone = (await ask("DELETE", f"{PATH}/b")).json
+    assert (gone["status"], gone["details"]["kind"]) == ("Success", "configmaps")
+
+
+async def test_a_collection_is_deleted_by_selector(ask: Client) -> None:
+    for name, tier in (("a", "front"), ("b", "back")):
+        await ask("POST", PATH, {**config_map(name), "metadata": {"name": name, "labels": {"tier": tier}}})
+    await ask("DELETE", f"{PATH}?labelSelector=tier%3Dfront")
+    assert [item["metadata"]["name"] for item in (await ask("GET", PATH)).json["items"]] == ["b"]
+
+
+async def test_a_dry_run_stores_nothing(ask: Client, cluster: EmbeddedCluster) -> None:
+    version = cluster.resource_version
+    assert (await ask("POST", f"{PATH}?dryRun=All", config_map("a"))).status == 201
+    assert cluster.resource_version == version
+
+
+class TestFaults:
+    async def test_who_asks_too_often_is_told_when_to_come_again(self, ask: Client, server: Server) -> None:
+        disturb(server, faults.too_many_requests(retry_after=7))
+        reply = await ask("GET", PATH)
+        assert (reply.status, reply.headers["Retry-After"]) == (429, "7")
+        assert reply.json["details"]["retryAfterSeconds"] == 7
+
+    async def test_a_lost_reply_is_a_connection_that_breaks_after_the_write(
+        self, ask: Client, server: Server, cluster: EmbeddedCluster
+    ) -> None:
+        faulty = disturb(server, faults.lost_reply())
+        with pytest.raises(aiohttp.ClientError):
+            await ask("POST", PATH, config_map("a"))
+        assert await cluster.get(ObjectKey("v1", "ConfigMap", "a", "shop"))
+        faulty.assert_all_injected()
+
+    async def test_a_stale_read_shows_what_was(self, ask: Client, server: Server) -> None:
+        disturb(server, faults.stale(kind="ConfigMap"))
+        await ask("POST", PATH, {**config_map("a"), "data": {"a": "1"}})
+        await ask("PUT", f"{PATH}/a", {**config_map("a"), "data": {"a": "2"}})
+        assert (await ask("GET", f"{PATH}/a")).json["data"] == {"a": "1"}
+        assert (await ask("GET", f"{PATH}/a")).json["data"] == {"a": "2"}
+
+    async def test_a_refused_watch_is_an_answer_and_an_expired_one_an_event(self, ask: Client, server: Server) -> None:
+        disturb(server, faults.server_error(503, verbs={Verb.WATCH}), faults.expired(first=2))
+        assert (await ask("GET", f"{PATH}?watch=1")).status == 503
+        expired = await ask("GET", f"{PATH}?watch=1")
+        assert (expired.status, expired.json["type"], expired.json["object"]["code"]) == (200, "ERROR", 410)
+
+    async def test_a_silent_watch_tells_nothing(self, ask: Client, server: Server, cluster: EmbeddedCluster) -> None:
+        disturb(server, faults.dropped_event(times=None))
+        watching = asyncio.ensure_future(ask("GET", f"{PATH}?watch=1&timeoutSeconds=1"))
+        await asyncio.sleep(0.2)
+        await cluster.create(config_map("a"), field_manager="test")
+        assert (await watching).text == ""
+
+    async def test_warnings_reach_the_client_through_a_wrapper(self, ask: Client, server: Server) -> None:
+        disturb(server)
+        reply = await ask("POST", PATH, {**config_map("a"), "colour": "red"})
+        assert reply.warnings == ('299 - "unknown field \\"colour\\""',)
+
+
+async def test_manifests_are_loaded_in_an_order_that_works(cluster: EmbeddedCluster) -> None:
+    """Namespaces come before what is in them, lists are taken apart, and a namespace is filled in."""
+    inside = {**config_map("a"), "metadata": {"name": "a", "namespace": "new"}}
+    bare = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}
+    home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}}
+    await load_manifests(cluster, [{"kind": "List", "items": [inside, bare]}, home], field_manager="test")
+    assert await cluster.get(ObjectKey("v1", "ConfigMap", "b", "default"))
+    with pytest.raises(ConfigError, match="Nothing x cannot be applied"):
+        await load_manifests(
+            cluster, [{"apiVersion": "v1", "kind": "Nothing", "metadata": {"name": "x"}}], field_manager="test"
+        )
+
+
+def test_a_kubeconfig_is_its_owners_and_replaced_as_a_whole(tmp_path: Path) -> None:
+    path = tmp_path / "kubeconfig"
+    path.write_text("old")
+    path.chmod(0o644)
+    write_kubeconfig({"kind": "Config"}, path)
+    assert (path.stat().st_mode & 0o777, path.read_text()) == (0o600, '{\n "kind": "Config"\n}')
+    assert [one.name for one in tmp_path.iterdir()] == ["kubeconfig"]
+    with pytest.raises(ConfigError, match="cannot be written: No such file"):
+        write_kubeconfig({}, tmp_path / "none" / "kubeconfig")

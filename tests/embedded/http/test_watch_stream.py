@@ -1,0 +1,155 @@
+"""Watches over HTTP: framing, bookmarks, beginnings and ends."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import aiohttp
+import pytest
+
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import Server, serving
+from ocf.objects import Manifest
+
+PATH = "/api/v1/namespaces/shop/configmaps"
+
+
+def config_map(name: str, **labels: str) -> Manifest:
+    metadata = {"name": name, "namespace": "shop", "labels": labels}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
+
+
+@asynccontextmanager
+async def watching(server: Server, query: str, **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
+    async with (
+        aiohttp.ClientSession() as session,
+        session.get(f"{server.url}{PATH}?watch=1&{query}", headers=headers) as answer,
+    ):
+        assert answer.status == 200
+        yield answer
+
+
+async def following(answer: aiohttp.ClientResponse) -> tuple[str, Any]:
+    event = json.loads(await asyncio.wait_for(answer.content.readline(), 5))
+    return event["type"], event["object"]
+
+
+async def test_events_come_one_to_a_line_as_they_happen(server: Server, cluster: EmbeddedCluster) -> None:
+    await cluster.create(config_map("a"), field_manager="test")
+    async with watching(server, "resourceVersion=0") as answer:
+        kind, found = await following(answer)
+        assert (kind, found["metadata"]["name"], found["kind"]) == ("ADDED", "a", "ConfigMap")
+        await cluster.create(config_map("b"), field_manager="test")
+        assert (await following(answer))[1]["metadata"]["name"] == "b"
+
+
+async def test_initial_events_end_with_a_marked_bookmark(server: Server, cluster: EmbeddedCluster) -> None:
+    """What a client that follows lists by watches asks for: the present objects, their end, then what happens."""
+    await cluster.create(config_map("a"), field_manager="test")
+    query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
+    async with watching(server, query) as answer:
+        assert (await following(answer))[0] == "ADDED"
+        kind, bookmark = await following(answer)
+        assert kind == "BOOKMARK"
+        assert bookmark["metadata"] == {
+            "resourceVersion": cluster.resource_version,
+            "annotations": {"k8s.io/initial-events-end": "true"},
+        }
+        await cluster.create(config_map("b"), field_manager="test")
+        assert (await following(answer))[0] == "ADDED"
+
+
+async def test_without_initial_events_only_what_happens_is_told(server: Server, cluster: EmbeddedCluster) -> None:
+    await cluster.create(config_map("a"), field_manager="test")
+    async with watching(server, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan") as answer:
+        await cluster.create(config_map("b"), field_manager="test")
+        assert (await following(answer))[1]["metadata"]["name"] == "b"
+
+
+async def test_bookmarks_come_only_to_those_who_want_them() -> None:
+    impatient = EmbeddedCluster(namespaces=["shop", "other"], bookmark_every=1)
+    async with serving(impatient) as server:
+        for wanted, expected in (("true", "BOOKMARK"), ("false", "ADDED")):
+            start = impatient.resource_version
+            async with watching(server, f"resourceVersion={start}&allowWatchBookmarks={wanted}") as answer:
+                elsewhere = {**config_map(f"a-{wanted}"), "metadata": {"name": f"a-{wanted}", "namespace": "other"}}
+                await impatient.create(elsewhere, field_manager="test")
+                # The server sees this change by itself, and not together with the next one.
+                await asyncio.sleep(0.05)
+                await impatient.create(config_map(f"b-{wanted}"), field_manager="test")
+                assert (await following(answer))[0] == expected
+
+
+async def test_a_watch_ends_after_its_time(server: Server) -> None:
+    async with watching(server, "timeoutSeconds=1") as answer:
+        assert await asyncio.wait_for(answer.content.read(), 5) == b""
+
+
+async def test_a_watch_ends_with_the_server(cluster: EmbeddedCluster) -> None:
+    async with serving(cluster) as server:
+        context = watching(server, "")
+        answer = await context.__aenter__()
+    assert await asyncio.wait_for(answer.content.read(), 5) == b""
+    await context.__aexit__(None, None, None)
+
+
+async def test_a_version_that_is_forgotten_is_an_event_and_the_end(server: Server, cluster: EmbeddedCluster) -> None:
+    await cluster.create(config_map("a"), field_manager="test")
+    cluster.compact()
+    async with watching(server, "resourceVersion=1") as answer:
+        kind, status = await following(answer)
+        assert (kind, status["code"], status["reason"]) == ("ERROR", 410, "Expired")
+        assert await answer.content.read() == b""
+
+
+async def test_a_compaction_ends_a_watch_that_has_not_seen_everything(server: Server, cluster: EmbeddedCluster) -> None:
+    async with watching(server, f"resourceVersion={cluster.resource_version}") as answer:
+        await cluster.create(config_map("a"), field_manager="test")
+        cluster.compact()
+        kinds = [(await following(answer))[0]]
+        assert kinds == ["ERROR"]
+
+
+async def test_what_begins_and_ceases_to_match_is_added_and_deleted(server: Server, cluster: EmbeddedCluster) -> None:
+    async with watching(server, "labelSelector=tier%3Dfront") as answer:
+        await cluster.create(config_map("a"), field_manager="test")
+        await cluster.update(config_map("a", tier="front"), field_manager="test")
+        assert (await following(answer))[0] == "ADDED"
+        await cluster.update(config_map("a", tier="back"), field_manager="test")
+        assert (await following(answer))[0] == "DELETED"
+
+
+async def test_a_table_describes_its_columns_once(server: Server, cluster: EmbeddedCluster) -> None:
+    table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+    async with watching(server, "resourceVersion=0", Accept=table) as answer:
+        headings = []
+        for name in ("a", "b"):
+            await cluster.create(config_map(name), field_manager="test")
+            _, found = await following(answer)
+            headings.append([column["name"] for column in found["columnDefinitions"]])
+            assert found["rows"][0]["cells"][0] == name
+    assert headings == [["Name", "Data", "Age"], []]
+
+
+async def test_who_goes_away_leaves_nothing_behind(server: Server, cluster: EmbeddedCluster) -> None:
+    """A watch whose client is gone waits for nothing any more."""
+    waiting = cluster._core.store._waiting
+    async with watching(server, f"resourceVersion={cluster.resource_version}"):
+        for _ in range(3000):
+            if waiting:
+                break
+            await asyncio.sleep(0.01)
+        assert waiting
+    for _ in range(3000):
+        if not waiting:
+            break
+        await asyncio.sleep(0.01)
+    assert not waiting
+
+
+@pytest.mark.parametrize("query", ["watch=true", "watch=1&limit=1"])
+async def test_a_kind_that_is_not_served_cannot_be_watched(server: Server, query: str) -> None:
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/api/v1/nothings?{query}") as answer:
+        assert answer.status == 404

@@ -1,0 +1,140 @@
+"""Merging an applied value into a live one, and taking fields out."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.embedded.managedfields.compare import Changes, compare
+from ocf.embedded.managedfields.fieldset import FieldSet
+from ocf.embedded.managedfields.merge import merge, remove
+from ocf.embedded.managedfields.typed import field_set
+from ocf.objects.json_equality import equal_json
+from ocf.schema.builtin import DEDUCED, Field, ListType, Presence, Scalar, StructType, struct
+
+NAMES = st.sampled_from("abc")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(0, 2) | NAMES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(NAMES, inner, max_size=3),
+    max_leaves=8,
+)
+OBJECTS = st.dictionaries(NAMES, JSON, max_size=3)
+SET = ListType(Scalar.TEXT, ())
+KEYED = ListType(struct("core.v1.EnvVar"), (("name", ""),))
+
+
+@given(OBJECTS)
+def test_merging_a_value_into_itself_changes_nothing(value: dict[str, Any]) -> None:
+    assert merge(value, value, DEDUCED) is value
+
+
+@given(OBJECTS, OBJECTS)
+def test_what_was_merged_in_is_there(live: dict[str, Any], applied: dict[str, Any]) -> None:
+    """Merging the same value once more finds nothing to change."""
+    once = merge(live, applied, DEDUCED)
+
+    assert merge(once, applied, DEDUCED) is once
+
+
+@given(OBJECTS, OBJECTS)
+def test_merging_changes_neither_side(live: dict[str, Any], applied: dict[str, Any]) -> None:
+    before = repr((live, applied))
+    merge(live, applied, DEDUCED)
+
+    assert repr((live, applied)) == before
+
+
+@given(OBJECTS)
+def test_removing_everything_leaves_nothing(value: dict[str, Any]) -> None:
+    assert not remove(value, field_set(value, DEDUCED), DEDUCED)
+
+
+@given(OBJECTS, OBJECTS)
+def test_a_comparison_is_empty_exactly_for_equal_values(left: dict[str, Any], right: dict[str, Any]) -> None:
+    changes = compare(left, right, DEDUCED)
+
+    assert (not changes.removed and not changes.modified and not changes.added) is equal_json(left, right)
+
+
+@given(OBJECTS, OBJECTS)
+def test_a_comparison_turned_round_swaps_added_and_removed(left: dict[str, Any], right: dict[str, Any]) -> None:
+    there, back = compare(left, right, DEDUCED), compare(right, left, DEDUCED)
+
+    assert (there.added, there.removed, there.modified) == (back.removed, back.added, back.modified)
+
+
+@pytest.mark.parametrize(
+    ("live", "applied", "merged"),
+    [
+        pytest.param("abc", "cx", "abcx", id="new ones come after those that were there"),
+        pytest.param("abc", "ca", "bca", id="shared ones take the order of the applied list"),
+        pytest.param("abc", "xbya", "xbcya", id="with new ones between them"),
+        pytest.param("", "ab", "ab", id="into nothing"),
+        pytest.param("ab", "", "ab", id="an empty list removes nothing"),
+        pytest.param("abcd", "dcba", "dcba", id="all turned round"),
+        pytest.param("abx", "acb", "acbx", id="a new one between shared ones"),
+        pytest.param("aab", "acd", "acbd", id="a live item that is there twice"),
+        pytest.param("axb", "ba", "xba", id="a foreign item between shared ones"),
+    ],
+)
+def test_the_order_of_a_merged_set(live: str, applied: str, merged: str) -> None:
+    assert "".join(merge(list(live), list(applied), SET)) == merged
+
+
+def test_items_of_a_keyed_list_merge_field_by_field() -> None:
+    live = [{"name": "A", "value": "1"}, {"name": "B", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]
+
+    merged = merge(live, [{"name": "B", "value": "2"}], KEYED)
+
+    assert merged == [live[0], {"name": "B", "value": "2", "valueFrom": {"fieldRef": {"fieldPath": "x"}}}]
+    assert merged[0] is live[0]
+
+
+def test_live_items_of_one_name_are_replaced_by_the_applied_one() -> None:
+    live = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+
+    assert merge(live, [{"name": "A", "value": "3"}], KEYED) == [{"name": "A", "value": "3"}]
+
+
+def test_live_items_of_one_name_stay_while_nobody_applies_it() -> None:
+    live = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
+
+    assert merge(live, [{"name": "B"}], KEYED) == [*live, {"name": "B"}]
+
+
+ITEM = 'k:{"name":"A"}'
+WHOLE: FieldSet = {"f:env": {ITEM: {}}}
+PARTS: FieldSet = {"f:env": {ITEM: {".": {}, "f:name": {}, "f:value": {}}}}
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "changes"),
+    [
+        pytest.param("11", "1", Changes(removed=WHOLE, added=PARTS), id="two become one"),
+        pytest.param("1", "11", Changes(removed=PARTS, added=WHOLE), id="one becomes two"),
+        pytest.param("12", "21", Changes(modified=WHOLE), id="two others"),
+        pytest.param("12", "12", Changes(), id="the same two"),
+        pytest.param("11", "", Changes(removed=WHOLE), id="two go"),
+        pytest.param("", "11", Changes(added=WHOLE), id="two come"),
+    ],
+)
+def test_items_of_one_name_are_compared_as_a_whole(left: str, right: str, changes: Changes) -> None:
+    kind = StructType("Container", fields={"env": Field(KEYED, Presence.DROP_EMPTY)})
+    env = [{"env": [{"name": "A", "value": value} for value in side]} for side in (left, right)]
+
+    assert compare(env[0], env[1], kind) == changes
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "equal"),
+    [
+        pytest.param(True, 1, False, id="a boolean is no number"),
+        pytest.param([{"a": False}], [{"a": 0}], False, id="nor further down"),
+        pytest.param(1, 1.0, True, id="a number is a number"),
+        pytest.param({"a": None}, {}, False, id="a null is not nothing"),
+        pytest.param({"a": [1, {"b": "c"}]}, {"a": [1, {"b": "c"}]}, True, id="deep"),
+    ],
+)
+def test_equality_of_json(left: Any, right: Any, equal: bool) -> None:
+    assert equal_json(left, right) is equal

@@ -1,0 +1,434 @@
+"""The verbs as a whole: what belongs to whom, what is counted, what is refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ocf.cluster import Cluster, PatchType, Propagation, Subresource, Verb
+from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.errors import (
+    ApiError,
+    BadRequestError,
+    ConflictError,
+    ExpiredError,
+    ForbiddenError,
+    NotFoundError,
+)
+from ocf.objects import Manifest, ObjectKey, copy_json
+
+Build = Callable[..., Manifest]
+WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
+SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
+
+
+def test_it_is_a_cluster() -> None:
+    cluster: Cluster = EmbeddedCluster()
+
+    assert cluster.memory.rewrites("uid", "manager") == {}
+
+
+class TestOwnership:
+    async def test_what_is_returned_belongs_to_the_caller(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+        for answer in (
+            await cluster.apply(deployment(), field_manager="ours"),
+            await cluster.apply(deployment(), field_manager="ours"),
+            await cluster.get(WEB),
+            (await cluster.list("apps/v1", "Deployment")).items[0],
+        ):
+            answer["spec"]["template"]["spec"]["containers"].clear()
+            answer["metadata"]["managedFields"][0]["fieldsV1"].clear()
+
+        stored = await cluster.get(WEB)
+        assert len(stored["spec"]["template"]["spec"]["containers"]) == 1
+        assert stored["metadata"]["managedFields"][0]["fieldsV1"]
+
+    async def test_a_reader_sees_every_change(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        for value in ("1", "2"):
+            await cluster.apply(config_map(data={"a": value}), field_manager="ours")
+            assert (await cluster.get(SETTINGS))["data"] == {"a": value}
+
+    async def test_what_only_looks_like_text_can_be_read(self, cluster: EmbeddedCluster) -> None:
+        """A custom resource may hold an enum that is a text; it comes back equal."""
+        manifest: Manifest = {
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"name": "w", "namespace": "shop"},
+            "spec": {"type": Propagation.ORPHAN},
+        }
+        await cluster.create(manifest, field_manager="ours")
+
+        assert (await cluster.get(ObjectKey.of(manifest)))["spec"] == {"type": "Orphan"}
+
+    async def test_what_is_given_is_not_changed(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+        manifest = deployment()
+        before = copy_json(manifest)
+        await cluster.apply(manifest, field_manager="ours")
+        await cluster.update(manifest, field_manager="ours")
+        await cluster.apply(manifest, field_manager="theirs", force=True)
+
+        assert manifest == before
+
+    async def test_what_was_given_can_be_changed_later(self, cluster: EmbeddedCluster) -> None:
+        manifest: Manifest = {
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"name": "w", "namespace": "shop"},
+            "spec": {"a": {"b": [1]}},
+        }
+        await cluster.apply(manifest, field_manager="ours")
+        manifest["spec"]["a"]["b"].append(2)
+
+        stored = await cluster.get(ObjectKey.of(manifest))
+        assert stored["spec"] == {"a": {"b": [1]}}
+
+    async def test_two_clusters_share_nothing(self, config_map: Build) -> None:
+        first, second = EmbeddedCluster(namespaces=("shop",)), EmbeddedCluster(namespaces=("shop",))
+        await first.create(config_map(), field_manager="test")
+
+        with pytest.raises(NotFoundError):
+            await second.get(SETTINGS)
+
+
+class TestPredictability:
+    async def test_the_same_requests_give_the_same_objects(self, deployment: Build, clock: Any) -> None:
+        answers = []
+        for _ in range(2):
+            cluster = EmbeddedCluster(namespaces=("shop",), now=clock)
+            answers.append(await cluster.apply(deployment(), field_manager="ours"))
+
+        assert answers[0] == answers[1]
+
+    async def test_another_seed_gives_other_uids(self, deployment: Build) -> None:
+        uids = set()
+        for seed in (1, 2):
+            cluster = EmbeddedCluster(namespaces=("shop",), seed=seed)
+            uids.add((await cluster.apply(deployment(), field_manager="ours"))["metadata"]["uid"])
+
+        assert len(uids) == 2
+
+    async def test_the_clock_stamps_objects_and_managed_fields(
+        self, cluster: EmbeddedCluster, deployment: Build, clock: Any
+    ) -> None:
+        clock.advance(90)
+        metadata = (await cluster.apply(deployment(), field_manager="ours"))["metadata"]
+
+        assert metadata["creationTimestamp"] == "2026-01-01T00:01:30Z"
+        assert metadata["managedFields"][0]["time"] == "2026-01-01T00:01:30Z"
+
+    async def test_versions_grow_over_all_kinds(
+        self, cluster: EmbeddedCluster, deployment: Build, config_map: Build
+    ) -> None:
+        first = await cluster.apply(deployment(), field_manager="ours")
+        second = await cluster.apply(config_map(data={"a": "b"}), field_manager="ours")
+
+        versions = [int(manifest["metadata"]["resourceVersion"]) for manifest in (first, second)]
+        assert versions[1] == versions[0] + 1
+        assert cluster.resource_version == str(versions[1])
+
+
+class TestGeneratedNames:
+    async def test_a_prefix_becomes_a_name(self, cluster: EmbeddedCluster) -> None:
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "job-", "namespace": "shop"}}
+        names = set()
+        for _ in range(3):
+            stored = await cluster.create(manifest, field_manager="test")
+            assert stored["metadata"]["generateName"] == "job-"
+            names.add(stored["metadata"]["name"])
+
+        assert len(names) == 3
+        assert all(name.startswith("job-") and len(name) == 9 for name in names)
+
+    async def test_a_long_prefix_is_cut(self, cluster: EmbeddedCluster) -> None:
+        metadata = {"generateName": "x" * 80, "namespace": "shop"}
+        stored = await cluster.create(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, field_manager="test"
+        )
+
+        assert len(stored["metadata"]["name"]) == 63
+
+
+class TestLists:
+    async def fill(self, cluster: EmbeddedCluster, build: Build) -> None:
+        for namespace, name in (("shop", "b"), ("other", "c"), ("shop", "a"), ("shop", "c")):
+            labels = {"name": name}
+            await cluster.create(build(name, namespace=namespace, labels=labels), field_manager="test")
+
+    async def names(self, cluster: EmbeddedCluster, **options: Any) -> list[str]:
+        page = await cluster.list("v1", "ConfigMap", **options)
+        return [f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in page.items]
+
+    async def test_objects_come_by_namespace_and_name(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        await self.fill(cluster, config_map)
+
+        assert await self.names(cluster) == ["other/c", "shop/a", "shop/b", "shop/c"]
+        assert await self.names(cluster, namespace="shop") == ["shop/a", "shop/b", "shop/c"]
+        assert await self.names(cluster, namespace="nowhere") == []
+
+    async def test_items_say_what_they_are(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        await self.fill(cluster, config_map)
+        page = await cluster.list("v1", "ConfigMap")
+
+        assert {(item["apiVersion"], item["kind"]) for item in page.items} == {("v1", "ConfigMap")}
+        assert page.resource_version == cluster.resource_version
+
+    @pytest.mark.parametrize(
+        ("options", "names"),
+        [
+            pytest.param({"label_selector": "name=a"}, ["shop/a"], id="label"),
+            pytest.param({"label_selector": "name in (a,b),name!=b"}, ["shop/a"], id="two terms"),
+            pytest.param({"field_selector": "metadata.name=c"}, ["other/c", "shop/c"], id="name"),
+            pytest.param({"field_selector": "metadata.name=c,metadata.namespace=shop"}, ["shop/c"], id="both"),
+            pytest.param({"field_selector": "metadata.name!=c"}, ["shop/a", "shop/b"], id="not"),
+            pytest.param({"field_selector": "metadata.name==a", "label_selector": "name"}, ["shop/a"], id="together"),
+        ],
+    )
+    async def test_selectors_narrow_a_list(
+        self, cluster: EmbeddedCluster, config_map: Build, options: dict[str, str], names: list[str]
+    ) -> None:
+        await self.fill(cluster, config_map)
+
+        assert await self.names(cluster, **options) == names
+
+    @pytest.mark.parametrize(
+        ("selector", "message"),
+        [
+            pytest.param("data.a=b", '"data.a" is not a known field selector: only "metadata.name"', id="other field"),
+            pytest.param("name", "invalid field selector: ", id="no operator"),
+        ],
+    )
+    async def test_other_field_selectors_are_refused(
+        self, cluster: EmbeddedCluster, selector: str, message: str
+    ) -> None:
+        with pytest.raises(BadRequestError) as caught:
+            await cluster.list("v1", "ConfigMap", field_selector=selector)
+
+        assert caught.value.message.startswith(message)
+
+    async def test_pages_are_of_one_version(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        """What happens between two pages is not seen by the later one."""
+        await self.fill(cluster, config_map)
+        first = await cluster.list("v1", "ConfigMap", namespace="shop", limit=1)
+        await cluster.delete(ObjectKey("v1", "ConfigMap", "b", "shop"))
+        await cluster.create(config_map("bb"), field_manager="test")
+        second = await cluster.list("v1", "ConfigMap", namespace="shop", limit=2, continue_token=first.continue_token)
+
+        names = [item["metadata"]["name"] for item in (*first.items, *second.items)]
+        assert names == ["a", "b", "c"]
+        assert second.resource_version == first.resource_version
+        assert second.continue_token == ""
+
+    async def test_a_token_expires_with_the_history(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        await self.fill(cluster, config_map)
+        first = await cluster.list("v1", "ConfigMap", limit=1)
+        await cluster.create(config_map("z"), field_manager="test")
+        cluster.compact()
+
+        with pytest.raises(ExpiredError):
+            await cluster.list("v1", "ConfigMap", limit=1, continue_token=first.continue_token)
+
+    async def test_a_foreign_token_is_refused(self, cluster: EmbeddedCluster) -> None:
+        with pytest.raises(BadRequestError, match="invalid continue token"):
+            await cluster.list("v1", "ConfigMap", continue_token="abc")  # noqa: S106 (a page's, no secret)
+
+
+class TestRequests:
+    async def test_every_request_is_logged_with_what_it_did(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+        await cluster.apply(deployment(), field_manager="ours")
+        await cluster.apply(deployment(), field_manager="ours")
+        await cluster.apply(deployment(5), field_manager="ours", dry_run=True)
+        with pytest.raises(ConflictError):
+            await cluster.apply(deployment(4), field_manager="theirs")
+        await cluster.get(WEB, subresource=Subresource.SCALE)
+        await cluster.list("apps/v1", "Deployment", namespace="shop")
+
+        rows = [(r.verb, r.name, r.field_manager, r.dry_run, r.changed, r.code) for r in cluster.requests]
+        assert rows == [
+            (Verb.APPLY, "web", "ours", False, True, 200),
+            (Verb.APPLY, "web", "ours", False, False, 200),
+            (Verb.APPLY, "web", "ours", True, False, 200),
+            (Verb.APPLY, "web", "theirs", False, False, 409),
+            (Verb.GET, "web", "", False, False, 200),
+            (Verb.LIST, "", "", False, False, 200),
+        ]
+        log = cluster.requests
+        assert (log.reads, log.writes, log.changes, len(log)) == (2, 4, 1, 6)
+        assert log.of(Verb.GET)[0].subresource is Subresource.SCALE
+
+    async def test_the_log_starts_anew(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+        await cluster.apply(deployment(), field_manager="ours")
+        cluster.requests.clear()
+
+        assert (list(cluster.requests), cluster.requests.reads, cluster.requests.writes) == ([], 0, 0)
+
+    async def test_the_log_is_bounded_and_the_counts_are_not(self, cluster: EmbeddedCluster) -> None:
+        cluster.requests.limit = 2
+        for _ in range(5):
+            await cluster.list("v1", "ConfigMap")
+
+        assert (len(list(cluster.requests)), cluster.requests.reads) == (2, 5)
+
+    async def test_a_watch_counts_as_one_read(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        await cluster.create(config_map(), field_manager="test")
+        cluster.requests.clear()
+        watch = cluster.watch("v1", "ConfigMap", resource_version="0")
+        await anext(watch)
+        await watch.aclose()
+
+        assert [request.verb for request in cluster.requests] == [Verb.WATCH]
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("api_version", "kind", "hint"),
+        [
+            pytest.param("apiregistration.k8s.io/v1", "APIService", "CustomKind", id="aggregation"),
+        ],
+    )
+    async def test_what_cannot_be_done_says_what_to_do(
+        self, cluster: EmbeddedCluster, api_version: str, kind: str, hint: str
+    ) -> None:
+        manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "namespace": "shop"}}
+        for request in (
+            cluster.create(manifest, field_manager="test"),
+            cluster.apply(manifest, field_manager="test"),
+            cluster.list(api_version, kind),
+        ):
+            with pytest.raises(BadRequestError) as caught:
+                await request
+            assert "the embedded cluster cannot" in caught.value.message
+            assert hint in caught.value.message
+
+    async def test_a_strategic_merge_patch_of_a_custom_kind(self, cluster: EmbeddedCluster) -> None:
+        """Such a patch needs Go types, which a custom kind has not."""
+        manifest: Manifest = {
+            "apiVersion": "example.com/v1",
+            "kind": "Widget",
+            "metadata": {"name": "w", "namespace": "shop"},
+        }
+        await cluster.create(manifest, field_manager="test")
+        key = ObjectKey.of(manifest)
+        with pytest.raises(BadRequestError, match="unknown format") as caught:
+            await cluster.patch(key, {}, patch_type=PatchType.STRATEGIC_MERGE, field_manager="test")
+
+        assert (caught.value.code, caught.value.reason) == (415, "UnsupportedMediaType")
+
+    @pytest.mark.parametrize("kind", ["Nothing", "TokenReview", "Binding"])
+    async def test_a_kind_that_is_not_served(self, cluster: EmbeddedCluster, kind: str) -> None:
+        with pytest.raises(NotFoundError, match="could not find the requested resource"):
+            await cluster.get(ObjectKey("v1", kind, "x", "shop"))
+
+    async def test_a_namespaced_kind_without_a_namespace(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+        manifest = deployment()
+        del manifest["metadata"]["namespace"]
+        for request in (
+            cluster.create(manifest, field_manager="test"),
+            cluster.apply(manifest, field_manager="test"),
+            cluster.get(ObjectKey("apps/v1", "Deployment", "web")),
+        ):
+            with pytest.raises(BadRequestError, match="namespaced"):
+                await request
+
+    async def test_a_cluster_scoped_kind_with_a_namespace(self, cluster: EmbeddedCluster) -> None:
+        with pytest.raises(BadRequestError, match='cluster-scoped: no namespace may be given, got "shop"'):
+            await cluster.get(ObjectKey("v1", "Namespace", "shop", "shop"))
+
+    async def test_a_scale_does_not_say_whose_it_is(self, cluster: EmbeddedCluster) -> None:
+        scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web", "namespace": "shop"}}
+        for request in (
+            cluster.update(scale, field_manager="test", subresource=Subresource.SCALE),
+            cluster.apply(scale, field_manager="test", subresource=Subresource.SCALE),
+        ):
+            with pytest.raises(BadRequestError, match="whose it is"):
+                await request
+
+    async def test_an_item_without_its_key_costs_the_managers(self, cluster: EmbeddedCluster) -> None:
+        """Such an item cannot be owned: the object is stored, its managers are forgotten, an apply fails."""
+        account: Manifest = {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "a", "namespace": "shop"},
+            "secrets": [{}],
+        }
+        stored = await cluster.create(account, field_manager="test")
+        assert "managedFields" not in stored["metadata"]
+
+        with pytest.raises(ApiError, match="failed to create typed live object") as caught:
+            await cluster.apply({**account, "secrets": [{"name": "x"}]}, field_manager="test")
+        assert caught.value.code == 500
+
+    async def test_a_namespace_in_a_cluster_scoped_manifest_is_dropped(self, cluster: EmbeddedCluster) -> None:
+        gadget = {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g", "namespace": "shop"}}
+        for stored in (
+            await cluster.create(gadget, field_manager="test"),
+            await cluster.apply({**gadget, "spec": {"a": 1}}, field_manager="test"),
+        ):
+            assert "namespace" not in stored["metadata"]
+
+        await cluster.delete(ObjectKey("example.com/v1", "Gadget", "g"))
+
+    async def test_a_kind_of_the_core_group_is_named_without_a_group(
+        self, cluster: EmbeddedCluster, config_map: Build
+    ) -> None:
+        with pytest.raises(ApiError) as caught:
+            await cluster.apply(config_map(colour="red"), field_manager="test")
+
+        expected = "(shop/settings; /v1, Kind=ConfigMap): .metadata.colour: field not declared in schema"
+        assert caught.value.message == f"failed to create typed patch object {expected}"
+
+    async def test_errors_carry_code_and_reason(self, cluster: EmbeddedCluster) -> None:
+        with pytest.raises(ApiError) as caught:
+            await cluster.get(WEB)
+
+        assert (caught.value.code, caught.value.reason) == (404, "NotFound")
+        assert caught.value.message == 'deployments.apps "web" not found'
+
+
+class TestNamespaces:
+    async def test_those_of_the_system_are_there(self) -> None:
+        page = await EmbeddedCluster(namespaces=("shop",)).list("v1", "Namespace")
+
+        names = [item["metadata"]["name"] for item in page.items]
+        assert names == ["default", "kube-node-lease", "kube-public", "kube-system", "shop"]
+
+    async def test_a_new_one_is_active(self, cluster: EmbeddedCluster) -> None:
+        stored = await cluster.create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}}, field_manager="test"
+        )
+
+        assert stored["status"] == {"phase": "Active"}
+        assert stored["spec"] == {"finalizers": ["kubernetes"]}
+        assert stored["metadata"]["labels"] == {"kubernetes.io/metadata.name": "new"}
+
+    async def test_deleting_one_deletes_what_is_in_it(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        await cluster.create(config_map(), field_manager="test")
+        await cluster.delete(ObjectKey("v1", "Namespace", "shop"))
+
+        for key in (SETTINGS, ObjectKey("v1", "Namespace", "shop")):
+            with pytest.raises(NotFoundError):
+                await cluster.get(key)
+        with pytest.raises(NotFoundError, match='namespaces "shop" not found'):
+            await cluster.create(config_map(), field_manager="test")
+
+    async def test_one_that_cannot_be_emptied_stays_and_takes_nothing_new(
+        self, cluster: EmbeddedCluster, config_map: Build
+    ) -> None:
+        await cluster.create(config_map(finalizers=["example.com/wait"]), field_manager="test")
+        await cluster.delete(ObjectKey("v1", "Namespace", "shop"))
+
+        namespace = await cluster.get(ObjectKey("v1", "Namespace", "shop"))
+        assert namespace["status"] == {"phase": "Terminating"}
+        assert "deletionTimestamp" in (await cluster.get(SETTINGS))["metadata"]
+        with pytest.raises(ForbiddenError) as caught:
+            await cluster.create(config_map("new"), field_manager="test")
+        assert caught.value.causes[0].reason == "NamespaceTerminating"
+
+        patch = {"metadata": {"finalizers": None}}
+        await cluster.patch(SETTINGS, patch, patch_type=PatchType.MERGE, field_manager="test")
+        with pytest.raises(NotFoundError):
+            await cluster.get(ObjectKey("v1", "Namespace", "shop"))
+
+
+def test_the_plural_of_a_custom_kind_is_derived_or_given() -> None:
+    assert CustomKind("example.com", "v1", "Memcached").resource_name == "memcacheds"
+    assert CustomKind("example.com", "v1", "Proxy", plural="proxies").resource_name == "proxies"

@@ -1,0 +1,9 @@
+"""The room's public names."""
+
+import ocf.embedded
+
+
+def test_the_exports_are_sorted_and_complete() -> None:
+    public = [name for name, value in vars(ocf.embedded).items() if isinstance(value, type)]
+
+    assert ocf.embedded.__all__ == sorted(public)

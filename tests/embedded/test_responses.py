@@ -1,0 +1,52 @@
+"""An answer is JSON, as if it had come over a wire: plain values of plain types."""
+
+from typing import Any
+
+import pytest
+
+from ocf.cluster import PatchType, Subresource
+from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.objects import ObjectKey
+
+WEB = ObjectKey("apps/v1", "Deployment", "web", "default")
+
+
+def types(value: Any) -> set[type]:
+    if isinstance(value, dict):
+        return {dict}.union(*map(types, value.values()), *map(types, value))
+    if isinstance(value, list):
+        return {list}.union(*map(types, value))
+    return {type(value)}
+
+
+@pytest.mark.parametrize("subresource", [None, Subresource.STATUS, Subresource.SCALE])
+async def test_an_answer_holds_nothing_but_json(subresource: Subresource | None) -> None:
+    cluster = EmbeddedCluster()
+    containers = [{"name": "web", "image": "web:1"}]
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers}}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template}
+    web = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "default"},
+        "spec": spec,
+    }
+    await cluster.apply(web, field_manager="us")
+    change = {"status": {"replicas": 2}} if subresource is Subresource.STATUS else {"spec": {"replicas": 2}}
+    await cluster.patch(WEB, change, patch_type=PatchType.MERGE, field_manager="controller", subresource=subresource)
+    assert types(await cluster.get(WEB)) <= {dict, list, str, int, bool, type(None)}
+
+
+async def test_what_was_sent_as_one_part_in_two_places_comes_back_as_two() -> None:
+    cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")])
+    shared = {"color": "red"}
+    shop = {
+        "apiVersion": "example.com/v1",
+        "kind": "Shop",
+        "metadata": {"name": "corner", "namespace": "default"},
+        "spec": {"door": shared, "roof": shared},
+    }
+    await cluster.create(shop, field_manager="us")
+    live = await cluster.get(ObjectKey.of(shop))
+    live["spec"]["door"]["color"] = "blue"
+    assert live["spec"]["roof"] == {"color": "red"}

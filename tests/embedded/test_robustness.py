@@ -1,0 +1,141 @@
+"""Whatever is sent, the answer is an object or an `ApiError`."""
+
+import random
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from ocf.cluster import PatchType, Subresource
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import ApiError
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.schema.builtin import ListType, MapType, Resource, Scalar, StructType, Type, builtin_resource
+
+KINDS = [
+    ("apps", "v1", "Deployment"),
+    ("apps", "v1", "StatefulSet"),
+    ("autoscaling", "v2", "HorizontalPodAutoscaler"),
+    ("batch", "v1", "CronJob"),
+    ("", "v1", "Service"),
+    ("", "v1", "ServiceAccount"),
+    ("", "v1", "Secret"),
+    ("networking.k8s.io", "v1", "NetworkPolicy"),
+    ("rbac.authorization.k8s.io", "v1", "ClusterRoleBinding"),
+    ("flowcontrol.apiserver.k8s.io", "v1", "FlowSchema"),
+]
+JUNK: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1.5,
+    "",
+    "x",
+    [],
+    {},
+    [None],
+    [{}],
+    {"a": None},
+    {"": 1},
+    10**20,
+    [[1]],
+    {"name": 5},
+]
+SAMPLES = {
+    Scalar.TEXT: "x",
+    Scalar.INT32: 1,
+    Scalar.INT64: 2,
+    Scalar.NUMBER: 1.5,
+    Scalar.BOOLEAN: True,
+    Scalar.BYTES: "YQ==",
+    Scalar.TIME: "2026-01-01T00:00:00Z",
+    Scalar.MICRO_TIME: "2026-01-01T00:00:00.000000Z",
+    Scalar.QUANTITY: "1",
+    Scalar.INT_OR_TEXT: 80,
+}
+
+
+class Writer:
+    """Writes manifests that are mostly right."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)  # noqa: S311 (junk, no secrets)
+
+    def value(self, kind: Type, depth: int = 0) -> Any:
+        if self.random.random() < 0.08 or depth > 7:
+            return copy_json(self.random.choice(JUNK))
+        if isinstance(kind, Scalar):
+            return SAMPLES[kind]
+        if isinstance(kind, ListType):
+            return [self.value(kind.item, depth + 1) for _ in range(self.random.randint(0, 2))]
+        if isinstance(kind, MapType):
+            return {name: self.value(kind.value, depth + 1) for name in "ab"[: self.random.randint(0, 2)]}
+        if isinstance(kind, StructType):
+            share = 0.5 if depth < 2 else 0.15
+            chosen = [name for name in kind.fields if self.random.random() < share]
+            return {name: self.value(kind.fields[name].type, depth + 1) for name in chosen}
+        return copy_json(self.random.choice(JUNK))
+
+    def manifest(self, resource: Resource) -> Manifest:
+        value = self.value(resource.type)
+        manifest: Manifest = value if isinstance(value, dict) else {}
+        metadata = manifest.get("metadata")
+        metadata = metadata if isinstance(metadata, dict) else {}
+        if self.random.random() < 0.8:
+            metadata = {"labels": metadata.get("labels"), "ownerReferences": metadata.get("ownerReferences")}
+        if self.random.random() < 0.95:
+            metadata |= {"name": "n", "namespace": "shop"}
+        return {**manifest, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
+
+
+async def send(cluster: EmbeddedCluster, writer: Writer, resource: Resource) -> None:
+    chance, manifest = writer.random, writer.manifest(resource)
+    part = chance.choice([None, None, Subresource.STATUS, Subresource.SCALE])
+    key = ObjectKey(resource.api_version, resource.kind, "n", "shop" if resource.namespaced else "")
+    match chance.randrange(6):
+        case 0:
+            await cluster.create(manifest, field_manager="a")
+        case 1 | 2:
+            await cluster.apply(manifest, field_manager="b", force=chance.random() < 0.5, subresource=part)
+        case 3:
+            await cluster.update(manifest, field_manager="c", subresource=part)
+        case 4:
+            change = chance.choice(
+                [manifest, [{"op": "add", "path": "/spec", "value": copy_json(chance.choice(JUNK))}]]
+            )
+            kind = chance.choice(list(PatchType))
+            await cluster.patch(key, change, patch_type=kind, field_manager="d", subresource=part)
+        case _:
+            await cluster.delete(key)
+
+
+@pytest.mark.parametrize("seed", range(2))
+async def test_what_is_stored_is_never_changed_in_place(cluster: EmbeddedCluster, seed: int) -> None:
+    """Stored objects share parts with each other and with the history; a write makes new ones."""
+    writer = Writer(100 + seed)
+    for _ in range(150):
+        stored = [(manifest, copy_json(manifest)) for _, _, manifest in cluster._core.store.everything()]
+        resource = builtin_resource(*writer.random.choice(KINDS))
+        assert resource is not None
+        with suppress(ApiError):
+            await send(cluster, writer, resource)
+
+        assert all(manifest == before for manifest, before in stored)
+
+
+@pytest.mark.parametrize("seed", range(4))
+async def test_nothing_but_api_errors_is_raised(cluster: EmbeddedCluster, seed: int) -> None:
+    """The rows are four different runs of hundreds of requests, some accepted and some refused."""
+    writer = Writer(seed)
+    codes = set()
+    for _ in range(400):
+        resource = builtin_resource(*writer.random.choice(KINDS))
+        assert resource is not None
+        try:
+            await send(cluster, writer, resource)
+        except ApiError as error:
+            codes.add(error.code)
+
+    assert cluster.requests.changes > 20
+    assert {400, 404, 409, 422} <= codes

@@ -1,0 +1,214 @@
+"""Watches: what they report, where they end, and that they leave nothing behind."""
+
+import asyncio
+import gc
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from typing import Any
+
+import pytest
+
+from ocf.cluster import EventType, PatchType, WatchEvent
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import ApiError, ExpiredError, ServerError
+from ocf.objects import Manifest, ObjectKey
+
+Build = Callable[..., Manifest]
+
+
+def maps(cluster: EmbeddedCluster, **options: Any) -> AsyncGenerator[WatchEvent, None]:
+    options = {"namespace": "shop", "resource_version": cluster.resource_version, **options}
+    return cluster.watch("v1", "ConfigMap", **options)
+
+
+async def take(watch: AsyncGenerator[WatchEvent, None], count: int) -> list[tuple[EventType, str]]:
+    found = []
+    async with aclosing(watch):
+        for _ in range(count):
+            event = await anext(watch)
+            found.append((event.type, event.object["metadata"].get("name", "")))
+    return found
+
+
+async def relabel(cluster: EmbeddedCluster, name: str, value: str | None) -> Manifest:
+    key = ObjectKey("v1", "ConfigMap", name, "shop")
+    patch = {"metadata": {"labels": {"app": value}}}
+    return await cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="test")
+
+
+async def test_what_happens_is_reported_in_order(cluster: EmbeddedCluster, config_map: Build) -> None:
+    watch = maps(cluster)
+    await cluster.create(config_map("a"), field_manager="test")
+    await relabel(cluster, "a", "x")
+    await cluster.delete(ObjectKey("v1", "ConfigMap", "a", "shop"))
+
+    assert await take(watch, 3) == [(EventType.ADDED, "a"), (EventType.MODIFIED, "a"), (EventType.DELETED, "a")]
+
+
+async def test_a_waiting_watch_wakes_up(cluster: EmbeddedCluster, config_map: Build) -> None:
+    task = asyncio.create_task(take(maps(cluster), 1))
+    await asyncio.sleep(0)
+    await cluster.create(config_map("a"), field_manager="test")
+
+    assert await task == [(EventType.ADDED, "a")]
+
+
+async def test_other_kinds_and_namespaces_are_not_reported(
+    cluster: EmbeddedCluster, config_map: Build, deployment: Build
+) -> None:
+    watch = maps(cluster)
+    await cluster.create(config_map("b", namespace="other"), field_manager="test")
+    await cluster.create(deployment(), field_manager="test")
+    await cluster.create(config_map("a"), field_manager="test")
+
+    assert await take(watch, 1) == [(EventType.ADDED, "a")]
+
+
+@pytest.mark.parametrize("version", ["", "0"])
+async def test_without_a_version_it_starts_with_what_is_there(
+    cluster: EmbeddedCluster, config_map: Build, version: str
+) -> None:
+    for name in ("b", "a"):
+        await cluster.create(config_map(name), field_manager="test")
+    watch = maps(cluster, resource_version=version)
+
+    assert await take(watch, 2) == [(EventType.ADDED, "a"), (EventType.ADDED, "b")]
+
+
+async def test_an_object_that_begins_to_match_is_added_and_one_that_ceases_is_deleted(
+    cluster: EmbeddedCluster, config_map: Build
+) -> None:
+    await cluster.create(config_map("a"), field_manager="test")
+    watch = maps(cluster, label_selector="app=x")
+    await relabel(cluster, "a", "x")
+    last = await relabel(cluster, "a", "y")
+
+    async with aclosing(watch):
+        added, deleted = await anext(watch), await anext(watch)
+
+    assert (added.type, deleted.type) == (EventType.ADDED, EventType.DELETED)
+    assert deleted.object["metadata"]["labels"] == {"app": "x"}, "the last state that matched"
+    assert deleted.object["metadata"]["resourceVersion"] == last["metadata"]["resourceVersion"]
+
+
+async def test_a_deleted_object_carries_the_version_of_its_deletion(
+    cluster: EmbeddedCluster, config_map: Build
+) -> None:
+    stored = await cluster.create(config_map("a", data={"k": "v"}), field_manager="test")
+    watch = maps(cluster)
+    await cluster.delete(ObjectKey.of(stored))
+
+    async with aclosing(watch):
+        event = await anext(watch)
+
+    assert event.object["data"] == {"k": "v"}
+    assert event.object["metadata"]["resourceVersion"] == cluster.resource_version
+
+
+async def test_a_watch_that_follows_a_list_misses_nothing(cluster: EmbeddedCluster, config_map: Build) -> None:
+    await cluster.create(config_map("a"), field_manager="test")
+    page = await cluster.list("v1", "ConfigMap", namespace="shop")
+    await cluster.create(config_map("b"), field_manager="test")
+
+    assert await take(maps(cluster, resource_version=page.resource_version), 1) == [(EventType.ADDED, "b")]
+
+
+async def test_a_forgotten_version_is_expired(cluster: EmbeddedCluster, config_map: Build) -> None:
+    version = cluster.resource_version
+    await cluster.create(config_map("a"), field_manager="test")
+    cluster.compact()
+
+    with pytest.raises(ExpiredError) as caught:
+        await take(maps(cluster, resource_version=version), 1)
+
+    assert (caught.value.code, caught.value.reason) == (410, "Expired")
+
+
+async def test_the_history_is_bounded(config_map: Build) -> None:
+    cluster = EmbeddedCluster(namespaces=("shop",), history=5)
+    version = cluster.resource_version
+    for number in range(6):
+        await cluster.create(config_map(f"m{number}"), field_manager="test")
+
+    with pytest.raises(ExpiredError):
+        await take(maps(cluster, resource_version=version), 1)
+    later = str(int(version) + 1)
+    assert len(await take(maps(cluster, resource_version=later), 5)) == 5
+
+
+async def test_a_watch_that_sleeps_through_a_compaction_expires(cluster: EmbeddedCluster, config_map: Build) -> None:
+    watch = maps(cluster)
+    await cluster.create(config_map("a"), field_manager="test")
+    assert (await anext(watch)).type is EventType.ADDED
+    await cluster.create(config_map("b"), field_manager="test")
+    cluster.compact()
+
+    with pytest.raises(ExpiredError):
+        await anext(watch)
+
+
+async def test_bookmarks_come_while_nothing_concerns_the_watch(config_map: Build) -> None:
+    cluster = EmbeddedCluster(namespaces=("shop", "other"), bookmark_every=3)
+    watch = maps(cluster)
+    for number in range(3):
+        await cluster.create(config_map(f"m{number}", namespace="other"), field_manager="test")
+
+    async with aclosing(watch):
+        event = await anext(watch)
+
+    metadata = {"resourceVersion": cluster.resource_version}
+    assert event == WatchEvent(EventType.BOOKMARK, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
+
+
+async def test_a_watch_from_a_bookmark_goes_on(config_map: Build) -> None:
+    cluster = EmbeddedCluster(namespaces=("shop", "other"), bookmark_every=1)
+    watch = maps(cluster)
+    await cluster.create(config_map("x", namespace="other"), field_manager="test")
+    async with aclosing(watch):
+        bookmark = await anext(watch)
+    await cluster.create(config_map("a"), field_manager="test")
+
+    version = bookmark.object["metadata"]["resourceVersion"]
+    assert await take(maps(cluster, resource_version=version), 1) == [(EventType.ADDED, "a")]
+
+
+@pytest.mark.parametrize("version", ["abc", "-1", "1.5"])
+async def test_a_version_that_is_no_number_is_refused(cluster: EmbeddedCluster, version: str) -> None:
+    with pytest.raises(ServerError, match="resourceVersion"):
+        await take(maps(cluster, resource_version=version), 1)
+
+
+async def test_a_consumer_that_stops_leaves_nothing_behind(cluster: EmbeddedCluster, config_map: Build) -> None:
+    await cluster.create(config_map("a"), field_manager="test")
+    async for _ in maps(cluster, resource_version="0"):
+        break
+    gc.collect()
+
+    assert not cluster._core.store._waiting
+
+
+async def test_a_cancelled_consumer_leaves_nothing_behind(cluster: EmbeddedCluster) -> None:
+    task = asyncio.create_task(take(maps(cluster), 1))
+    await asyncio.sleep(0)
+    assert len(cluster._core.store._waiting) == 1
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert not cluster._core.store._waiting
+
+
+async def test_events_belong_to_their_reader(cluster: EmbeddedCluster, config_map: Build) -> None:
+    first, second = maps(cluster), maps(cluster)
+    await cluster.create(config_map("a", data={"k": "v"}), field_manager="test")
+    async with aclosing(first), aclosing(second):
+        (await anext(first)).object["data"]["k"] = "changed"
+
+        assert (await anext(second)).object["data"] == {"k": "v"}
+
+
+async def test_an_unknown_kind_cannot_be_watched(cluster: EmbeddedCluster) -> None:
+    with pytest.raises(ApiError) as caught:
+        await anext(cluster.watch("example.com/v9", "Nothing", resource_version=""))
+
+    assert caught.value.code == 404
