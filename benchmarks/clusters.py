@@ -21,7 +21,7 @@ from benchmarks.autoscaler import NAMESPACE, plain
 from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure
 from ocf.cluster import Cluster
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey

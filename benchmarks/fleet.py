@@ -24,7 +24,7 @@ from benchmarks.reconciling import ACTIVE, deployment_of, rolled_out
 from benchmarks.timer import each_turn
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Subresource
-from ocf.cluster.cached import CachedCluster
+from ocf.cluster.cache import CachedCluster
 from ocf.component import Component, Reason, Result, reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cli.faults import read_faults
-from ocf.cluster.interception import describe
+from ocf.cluster.interceptor import describe
 from ocf.errors import ConfigError, api_error
 from ocf.testing.faulty import FaultyCluster
 

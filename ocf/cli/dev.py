@@ -137,7 +137,7 @@ def _left(value: Any) -> Any:
 @asynccontextmanager
 async def _working(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Process]:
     """Have the operator work through the API as any client, with all that it needs."""
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.admission import Url
     from ocf.runtime.operator import Admission, Listen, Options, running
     from ocf.testing import playing_rollouts

@@ -110,7 +110,7 @@ async def _rehearsed(
 
 async def connect(kubeconfig: str | None, context: str | None) -> Any:
     """Open the cluster that is meant; a separate function, so that a test can give another one."""
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
 
     return await ApiServerCluster.connect(kubeconfig, context=context)
 

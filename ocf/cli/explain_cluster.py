@@ -107,7 +107,7 @@ async def reach(
     kubeconfig: str | None, context: str | None, key: ObjectKey, settings: Settings
 ) -> AsyncIterator[Place]:
     """Open the cluster that is meant; a separate function, so that a test can give another one."""
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
 
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
         kinds = Kinds(cluster)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
-from ocf.cluster.requests import Verb
+from ocf.cluster.request_log import Verb
 from ocf.errors import BuildError, ConfigError
 from ocf.testing import faults
 from ocf.testing.faults import Fault

@@ -267,7 +267,7 @@ def _process(options: Options, lease_namespace: str | None, host: str, port: int
 
 
 async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | None, output: LogOutput) -> None:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.hpa.process import run_process
 
     stopped = asyncio.Event()

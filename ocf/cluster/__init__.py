@@ -1,11 +1,11 @@
 """Where objects live: the `Cluster` protocol, what was asked of one, and what an operator keeps of its own writes.
 
-The implementations are rooms of their own: `ocf.cluster.apiserver` speaks to a real API server,
-`ocf.embedded` is one inside the process, and `ocf.cluster.cached` reads either from memory.
+The implementations are rooms of their own: `ocf.cluster.client` speaks to a real API server,
+`ocf.embedded` is one inside the process, and `ocf.cluster.cache` reads either from memory.
 """
 
-from ocf.cluster.interception import InterceptingCluster
-from ocf.cluster.memory import LastWrite, Rewrites, WriteMemory
+from ocf.cluster.apply_cache import LastWrite, Rewrites, WriteMemory
+from ocf.cluster.interceptor import InterceptingCluster
 from ocf.cluster.protocol import (
     Cluster,
     EventType,
@@ -16,7 +16,7 @@ from ocf.cluster.protocol import (
     Subresource,
     WatchEvent,
 )
-from ocf.cluster.requests import Request, RequestLog, Verb
+from ocf.cluster.request_log import Request, RequestLog, Verb
 
 __all__ = [
     "Cluster",

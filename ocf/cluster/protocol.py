@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from ocf.cluster.memory import WriteMemory
+from ocf.cluster.apply_cache import WriteMemory
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = [

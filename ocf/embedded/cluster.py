@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from ocf.cluster.memory import WriteMemory
+from ocf.cluster.apply_cache import WriteMemory
 from ocf.cluster.protocol import (
     ObjectList,
     PatchType,
@@ -17,7 +17,7 @@ from ocf.cluster.protocol import (
     Subresource,
     WatchEvent,
 )
-from ocf.cluster.requests import Request, RequestLog, Verb
+from ocf.cluster.request_log import Request, RequestLog, Verb
 from ocf.embedded.admission.dispatcher import Admission, Gate
 from ocf.embedded.api.status_errors import expired, method_not_allowed
 from ocf.embedded.api.write_options import FieldValidation, Options

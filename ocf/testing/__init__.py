@@ -4,7 +4,7 @@ Whatever wraps a cluster wraps any cluster. The ways things go wrong are a modul
 and so are the fixtures for pytest, `ocf.testing.plugin`: nothing else in this room needs pytest.
 """
 
-from ocf.cluster.interception import InterceptingCluster
+from ocf.cluster.interceptor import InterceptingCluster
 from ocf.testing.admitting import admitting
 from ocf.testing.clock import VirtualClock
 from ocf.testing.conditions import Finding, Rule, Severity, lint_conditions

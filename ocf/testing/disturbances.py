@@ -14,7 +14,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from dataclasses import dataclass
 
 from ocf.cluster import Cluster, Request
-from ocf.cluster.interception import describe
+from ocf.cluster.interceptor import describe
 from ocf.errors import ConfigError
 from ocf.testing.processes import Disturbance, Process, SimulatedCrash, World
 from ocf.testing.quiet import Reconcile

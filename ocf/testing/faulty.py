@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ocf.cluster import Cluster, EventType, ObjectList, Request, Subresource, Verb, WatchEvent, WriteMemory
-from ocf.cluster.interception import InterceptingCluster, describe, is_write, key_of
+from ocf.cluster.interceptor import InterceptingCluster, describe, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.faults import DroppedEvent, Fault, LostReply, Meanwhile, Refusal, Stale

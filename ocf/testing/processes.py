@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any
 
 from ocf.cluster import Cluster, Request, Verb, WriteMemory
-from ocf.cluster.interception import InterceptingCluster, is_write, key_of
+from ocf.cluster.interceptor import InterceptingCluster, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, get_field
 

@@ -7,7 +7,7 @@ with whoever changes it back. Both are invisible until somebody counts.
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
 from ocf.cluster import Cluster, Request
-from ocf.cluster.interception import describe, key_of
+from ocf.cluster.interceptor import describe, key_of
 from ocf.component import Result
 from ocf.errors import ConfigError
 from ocf.testing.recording import RecordingCluster

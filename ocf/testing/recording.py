@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from ocf.cluster import Cluster, Request, RequestLog, WriteMemory
-from ocf.cluster.interception import InterceptingCluster, is_write
+from ocf.cluster.interceptor import InterceptingCluster, is_write
 from ocf.errors import ApiError
 
 __all__ = ["RecordingCluster"]

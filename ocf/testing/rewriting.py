@@ -7,7 +7,7 @@ yours does is one test: put this cluster under it and demand that it comes to re
 from collections.abc import Callable
 
 from ocf.cluster import Cluster, Subresource, WriteMemory
-from ocf.cluster.interception import InterceptingCluster
+from ocf.cluster.interceptor import InterceptingCluster
 from ocf.objects import Manifest, copy_json
 
 __all__ = ["RewritingCluster"]

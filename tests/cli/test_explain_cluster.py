@@ -21,7 +21,7 @@ from ocf.cli import explain_cluster
 from ocf.cli.app import app
 from ocf.cli.explain_watch import Place, watched
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.interception import InterceptingCluster
+from ocf.cluster.interceptor import InterceptingCluster
 from ocf.concepts import format_time
 from ocf.controllers.hpa.definition import definition
 from ocf.controllers.hpa.modes import OWN

@@ -15,7 +15,7 @@ from ocf.testing.envtest import Controller
 from ocf.testing.metrics_stub import MetricsStub
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.plugin import Envtest, RunControllers
 
 PERIOD: Final = timedelta(milliseconds=300)

@@ -3,7 +3,7 @@
 import pytest
 
 from ocf.cli.faults import read_fault
-from ocf.cluster.requests import Verb
+from ocf.cluster.request_log import Verb
 from ocf.errors import ConfigError
 from ocf.testing import faults
 from ocf.testing.faults import Fault

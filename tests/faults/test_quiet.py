@@ -10,7 +10,7 @@ import pytest
 
 from ocf import component
 from ocf.cluster import Cluster, Verb, WriteMemory
-from ocf.cluster.cached import CachedCluster
+from ocf.cluster.cache import CachedCluster
 from ocf.component import Result, reconciling
 from ocf.concepts import Resource
 from ocf.errors import NotFoundError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.cluster import Verb
-from ocf.cluster.cached import CachedCluster
+from ocf.cluster.cache import CachedCluster
 from ocf.objects import copy_json
 from ocf.testing import InterceptingCluster, assert_quiet
 from ocf.testing.processes import Process, World

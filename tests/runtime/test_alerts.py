@@ -14,7 +14,7 @@ import pytest
 import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.cluster.cached import InformerState
+from ocf.cluster.cache import InformerState
 from ocf.concepts import Attempt, Operation, Why
 from ocf.errors import ConfigError
 from ocf.runtime import PrometheusRecorder, alert_rules, dashboard

@@ -16,7 +16,7 @@ from ocf.testing import admitting
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest.fixtures import Envtest
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import Cluster, PatchType, Preconditions, Request, Subresource, Verb, WatchEvent, WriteMemory
-from ocf.cluster.interception import describe, is_write
+from ocf.cluster.interceptor import describe, is_write
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey

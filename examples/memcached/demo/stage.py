@@ -17,7 +17,7 @@ from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.reporting import observe
 from ocf.cluster import PatchType
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import NotFoundError

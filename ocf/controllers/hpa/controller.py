@@ -9,7 +9,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, EventType, WatchEvent
-from ocf.cluster.cached import CachedCluster
+from ocf.cluster.cache import CachedCluster
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
 from ocf.controllers.hpa.monitor import Monitor

@@ -9,7 +9,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry
 
 from ocf.cluster import Cluster
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.controller import HpaController, Options
 from ocf.controllers.hpa.monitor import Monitor

@@ -7,8 +7,8 @@ the version that the server prefers; so do we.
 from typing import Final
 from urllib.parse import quote
 
-from ocf.cluster.apiserver.discovery import Resources, read_resources
-from ocf.cluster.apiserver.paths import Resource, group_path
+from ocf.cluster.client.discovery import Resources, read_resources
+from ocf.cluster.client.paths import Resource, group_path
 from ocf.controllers.metrics.patient import PathReader, PatientReader
 from ocf.errors import ApiError, BadRequestError, NotFoundError
 from ocf.objects import Manifest

@@ -39,7 +39,7 @@ class PatientReader:
             of its workers waiting with it.
 
     Example:
-        >>> from ocf.cluster.apiserver import ApiServerCluster
+        >>> from ocf.cluster.client import ApiServerCluster
         >>> async def version(cluster: ApiServerCluster) -> str:
         ...     return str((await PatientReader(cluster).read_path("/version"))["gitVersion"])
     """

@@ -7,7 +7,7 @@ events, where people look for them, so they are the same here.
 
 from typing import Final
 
-from ocf.cluster.apiserver.answers import UNTOLD
+from ocf.cluster.client.responses import UNTOLD
 from ocf.errors import ApiError, api_error
 
 __all__ = ["worded"]

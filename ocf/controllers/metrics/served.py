@@ -30,7 +30,7 @@ class ServedMetrics:
         most_bytes: How long an answer may be; a longer one is an error, because reading it could take all memory.
 
     Example:
-        >>> from ocf.cluster.apiserver import ApiServerCluster
+        >>> from ocf.cluster.client import ApiServerCluster
         >>> async def cpu(cluster: ApiServerCluster) -> None:
         ...     for pod in await ServedMetrics(cluster).pod_metrics("shop", "app=web"):
         ...         print(pod["metadata"]["name"], pod["containers"][0]["usage"]["cpu"])

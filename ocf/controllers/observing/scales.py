@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from ocf.autoscaling.readers import integer, read_object, struct, text
 from ocf.cluster import Cluster, Subresource
-from ocf.cluster.apiserver.paths import object_path
+from ocf.cluster.client.paths import object_path
 from ocf.controllers.metrics import Kinds, PathReader, PatientReader
 from ocf.controllers.metrics.refusals import worded
 from ocf.errors import ApiError, ManifestError, NotFoundError, ServerError

@@ -25,7 +25,7 @@ from ocf.runtime.operator import Options, Process
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.operator import Operator
 
 __all__ = ["attach"]
@@ -133,6 +133,6 @@ async def _run(process: Process, cluster: ApiServerCluster | Cluster) -> None:
 
 
 async def _connect() -> ApiServerCluster:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
 
     return await ApiServerCluster.connect()

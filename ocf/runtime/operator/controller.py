@@ -21,7 +21,7 @@ from ocf.runtime.work import WorkQueue, work
 
 if TYPE_CHECKING:
     from ocf.cluster import WatchEvent
-    from ocf.cluster.cached import CachedCluster
+    from ocf.cluster.cache import CachedCluster
     from ocf.concepts import Clock, Recorder
     from ocf.objects import Manifest
     from ocf.runtime.operator.declaring import Kind, Operator

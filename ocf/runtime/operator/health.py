@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from ocf.cluster.cached import CachedCluster
+    from ocf.cluster.cache import CachedCluster
     from ocf.concepts import Clock
     from ocf.runtime.endpoints import Check, Checks
     from ocf.runtime.operator.controller import Controller

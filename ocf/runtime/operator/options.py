@@ -15,7 +15,7 @@ from ocf.runtime.rbac.privileges import lease_privileges
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from ocf.cluster.cached import Pace
+    from ocf.cluster.cache import Pace
     from ocf.runtime.operator.admission import Admission
     from ocf.runtime.operator.declaring import Operator
     from ocf.runtime.rbac import Privilege

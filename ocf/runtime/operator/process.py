@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster.cached import CachedCluster
+from ocf.cluster.cache import CachedCluster
 from ocf.errors import ApiError, BuildError, LeaseLostError
 from ocf.objects import ObjectKey
 from ocf.runtime.combining import combined, worded

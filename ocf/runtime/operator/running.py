@@ -149,7 +149,7 @@ def _demand_a_process_of_its_own() -> None:
 
 
 async def _main(operators: tuple[Operator[Any], ...], options: Options | None) -> None:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
 
     async with await ApiServerCluster.connect() as cluster:
         await run(cluster, *operators, options=options)

@@ -22,7 +22,7 @@ from ocf.testing.envtest.starting import Ports, free_port
 if TYPE_CHECKING:
     from types import TracebackType
 
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest.certificates import KeyPair
 
 __all__ = ["ControlPlane"]
@@ -189,7 +189,7 @@ class ControlPlane:
         Returns:
             The cluster; to be closed, which `async with` does.
         """
-        from ocf.cluster.apiserver import ApiServerCluster
+        from ocf.cluster.client import ApiServerCluster
 
         return await ApiServerCluster.connect(kubeconfig or self.kubeconfig)
 

@@ -23,7 +23,7 @@ from ocf.testing.envtest.controlplane import ControlPlane
 from ocf.testing.envtest.programs import REMEDY, Program, Programs, find_programs
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.metrics_stub import MetricsStub
 
 __all__ = [

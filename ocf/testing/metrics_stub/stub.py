@@ -17,7 +17,7 @@ from ocf.testing.metrics_stub.registering import HOST, api_services, service
 if TYPE_CHECKING:
     from aiohttp import web
 
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
 
 __all__ = ["MetricsStub"]

@@ -22,7 +22,7 @@ import pytest
 import pytest_asyncio
 
 from ocf.cluster import Cluster, EventType, ObjectList, PatchType, Subresource, WatchEvent
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, BadRequestError, NotFoundError, TooManyRequestsError, api_error
 from ocf.objects import Manifest, ObjectKey, load_document, load_documents

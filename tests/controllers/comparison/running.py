@@ -11,7 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.controllers.metrics import Kinds, ServedMetrics
 from ocf.controllers.observing import Observation, Observer, SubresourceScales
 from ocf.errors import ApiError, NotFoundError

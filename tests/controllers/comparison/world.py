@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import format_time
 from ocf.controllers.metrics import FixedMetrics
 from ocf.objects import Manifest, ObjectKey

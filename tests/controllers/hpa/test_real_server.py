@@ -21,7 +21,7 @@ from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.conftest import until
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.concepts import Recorder
     from ocf.testing.plugin import Envtest, RunControllers
 

@@ -23,7 +23,7 @@ from ocf.testing import FaultyCluster, faults
 from ocf.testing.metrics_stub import MetricsStub
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.concepts import Recorder
     from ocf.testing.plugin import Envtest
 

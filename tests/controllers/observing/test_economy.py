@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm import Metric, Settings, Target, Unavailable, decide
-from ocf.cluster.cached import CachedCluster
+from ocf.cluster.cache import CachedCluster
 from ocf.controllers.metrics import RESOURCE_METRICS, FixedMetrics, read_metric
 from ocf.controllers.observing import DerivedScales, Observation, Observer, Once, SharedMetrics, SubresourceScales
 from ocf.errors import ServerError

@@ -14,7 +14,7 @@ from ocf.objects import Manifest, ObjectKey
 from tests.controllers.metrics.conftest import Paths
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.plugin import Envtest
 
 TEMPLATE = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "app", "image": "app"}]}}

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from ocf.cluster import PatchType, Subresource
-from ocf.cluster.apiserver import ApiServerCluster
-from ocf.cluster.cached import CachedCluster
+from ocf.cluster.cache import CachedCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import Server, write_kubeconfig
 from ocf.errors import ConflictError, NotFoundError

@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from ocf.cluster import Cluster
-from ocf.cluster.requests import Verb
+from ocf.cluster.request_log import Verb
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import Server, load_manifests, serving, write_kubeconfig
 from ocf.errors import ConfigError

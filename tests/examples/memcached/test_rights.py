@@ -28,7 +28,7 @@ from tests.examples.memcached.worlds import served
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest.programs import Programs
 
 USER: Final = f"system:serviceaccount:{ACCOUNT.namespace}:{ACCOUNT.name}"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 from examples.web import played
 from examples.web.shop import Scaling, ShopSpec
 from ocf.cli.app import app
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest, load_document
 from ocf.testing import VirtualClock, assert_quiet

@@ -27,7 +27,7 @@ from ocf.runtime.crds import Version, crd
 from ocf.runtime.rbac import Account, roles
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
     from ocf.testing.envtest.fixtures import Envtest
 

@@ -41,7 +41,7 @@ from ocf.runtime.crds import (
 from ocf.runtime.operator import OwnerType
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.objects import Manifest
     from ocf.testing.envtest import ControlPlane
     from ocf.testing.envtest.fixtures import Envtest

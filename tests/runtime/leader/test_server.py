@@ -16,7 +16,7 @@ from ocf.runtime.leader import Timing, leading
 from ocf.runtime.rbac import Account, lease_privileges, roles
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
     from ocf.testing.envtest.fixtures import Envtest
 
@@ -27,7 +27,7 @@ PROGRAM: Final = """
 import asyncio, sys
 from datetime import timedelta
 from pathlib import Path
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.runtime.leader import Timing, leading
 
 async def main(kubeconfig, namespace, identity):

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Request, Verb, WatchEvent
-from ocf.cluster.cached import Pace
+from ocf.cluster.cache import Pace
 from ocf.component import Component, ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ServerError

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from ocf.cluster import Cluster, Request, Verb
-from ocf.cluster.cached import Pace
+from ocf.cluster.cache import Pace
 from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConfigError, ExpiredError, OcfError, ServerError, TooManyRequestsError
@@ -390,7 +390,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
             assert (await cluster.get(settings_of()))["data"] == {"motto": "open"}
 
     run_in_virtual_time(main())
-    rooms = ("ocf.cluster.cached", "ocf.runtime.operator")
+    rooms = ("ocf.cluster.cache", "ocf.runtime.operator")
     assert [(one.levelname, one.getMessage()) for one in caplog.records if one.name.startswith(rooms)] == [
         ("INFO", "example.com/v1/Shop: the server could not find the requested resource"),
         ("WARNING", "example.com/v1 Shop is not read yet: the cluster does not know it"),

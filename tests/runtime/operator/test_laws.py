@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.cluster import Request
-from ocf.cluster.cached import Pace
+from ocf.cluster.cache import Pace
 from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ExpiredError, NotFoundError, ServerError, TooManyRequestsError

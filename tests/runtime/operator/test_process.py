@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from ocf.cluster.cached import Pace
+from ocf.cluster.cache import Pace
 from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, LeaseLostError, OcfError, ServerError

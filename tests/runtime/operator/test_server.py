@@ -24,7 +24,7 @@ from .conftest import SECOND, Play, Shop, Stage, key_of, shop
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
     from ocf.testing.envtest.fixtures import Envtest
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from kubernetes.client import V1PriorityClass
 
     from ocf.cluster import Cluster
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest.programs import Programs
 
 GROUP: Final = "rbac.example.com"

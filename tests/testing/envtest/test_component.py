@@ -19,7 +19,7 @@ from ocf.testing import assert_quiet
 from ocf.testing.plugin import Envtest
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
 
 GROUP = "component.envtest.example.com"
 

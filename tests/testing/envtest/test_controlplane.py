@@ -21,7 +21,7 @@ from ocf.testing.envtest import Controller, ControlPlane, Programs
 from ocf.testing.plugin import Envtest, RunControllers
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from tests.testing.envtest.conftest import Eventually
 
 # Starts a control plane with a controller manager, tells where its files are, and is killed.

@@ -14,7 +14,7 @@ from ocf.objects import Manifest
 from ocf.testing.envtest.defining import define
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
     from ocf.testing.envtest.door import Door
 

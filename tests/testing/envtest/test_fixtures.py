@@ -11,7 +11,7 @@ from ocf.testing.envtest import Program, Programs
 from ocf.testing.plugin import Envtest
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from tests.testing.envtest.conftest import MakePrograms
 
 pytest_plugins = ["pytester"]

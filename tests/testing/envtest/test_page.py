@@ -18,7 +18,7 @@ from ocf.testing.envtest.releases import PINNED, cache_folder
 from ocf.testing.plugin import Envtest, RunControllers
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.metrics_stub import MetricsStub
 
 PAGE = Path(__file__).parents[3] / "docs" / "envtest.md"

@@ -12,7 +12,7 @@ from ocf.errors import ConfigError, NotFoundError, ServerError, TooManyRequestsE
 from ocf.testing.metrics_stub import MetricsStub
 
 if TYPE_CHECKING:
-    from ocf.cluster.apiserver import ApiServerCluster
+    from ocf.cluster.client import ApiServerCluster
     from ocf.testing.plugin import Envtest
 
 

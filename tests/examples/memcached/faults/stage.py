@@ -22,7 +22,7 @@ from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from ocf.cluster import Cluster, InterceptingCluster, ObjectList, Request
-from ocf.cluster.cached import Pace
+from ocf.cluster.cache import Pace
 from ocf.component import Component
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ExpiredError, NotFoundError

@@ -14,7 +14,7 @@ from examples.memcached.definition import definition
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, InterceptingCluster, Request, Verb
-from ocf.cluster.apiserver import ApiServerCluster
+from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import Server, serving, write_kubeconfig
 from ocf.errors import api_error

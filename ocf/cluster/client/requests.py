@@ -1,0 +1,202 @@
+"""What is sent for each verb, as values.
+
+The parameters are those of the API reference
+(https://kubernetes.io/docs/reference/kubernetes-api/common-parameters/common-parameters/). Nothing is sent that was
+not asked for: no default of ours hides one of the server's.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ocf.cluster.client.paths import Resource, bad_request, collection_path, home_path, key_of, object_path
+from ocf.cluster.protocol import PatchType, Preconditions, Propagation, Subresource
+from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["Request", "apply", "create", "delete", "get", "listing", "patch", "update", "watching"]
+
+_JSON: Final = "application/json"
+_APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One request.
+
+    Args:
+        method: HTTP method.
+        path: Path below the server's address, escaped.
+        query: Query parameters, not escaped.
+        body: What is sent as JSON; None sends nothing.
+        content_type: Content type of the body.
+    """
+
+    method: str
+    path: str
+    query: tuple[tuple[str, str], ...] = ()
+    body: Any = None
+    content_type: str = _JSON
+
+    def __str__(self) -> str:
+        """Name the request in messages; query and body may hold what nobody should read there."""
+        return f"{self.method} {self.path}"
+
+
+def get(resource: Resource, key: ObjectKey, subresource: Subresource | None) -> Request:
+    """Ask for an object, or a part of it."""
+    return Request("GET", object_path(resource, key, subresource))
+
+
+def listing(
+    resource: Resource,
+    *,
+    namespace: str = "",
+    label_selector: str = "",
+    field_selector: str = "",
+    limit: int = 0,
+    continue_token: str = "",
+) -> Request:
+    """Ask for one page of the objects of a kind."""
+    return Request(
+        "GET",
+        collection_path(resource, namespace),
+        _query(
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+            limit=str(limit) if limit else "",
+            **{"continue": continue_token},
+        ),
+    )
+
+
+def watching(
+    resource: Resource,
+    *,
+    resource_version: str,
+    seconds: float,
+    namespace: str = "",
+    label_selector: str = "",
+    field_selector: str = "",
+) -> Request:
+    """Ask for what happens to the objects of a kind, for so many seconds."""
+    return Request(
+        "GET",
+        collection_path(resource, namespace),
+        _query(
+            watch="true",
+            allowWatchBookmarks="true",
+            resourceVersion=resource_version,
+            timeoutSeconds=str(max(1, round(seconds))),
+            labelSelector=label_selector,
+            fieldSelector=field_selector,
+        ),
+    )
+
+
+def apply(
+    resource: Resource,
+    manifest: Manifest,
+    *,
+    field_manager: str,
+    force: bool,
+    subresource: Subresource | None,
+    dry_run: bool,
+) -> Request:
+    """Ask for a server-side apply."""
+    return Request(
+        "PATCH",
+        object_path(resource, key_of(resource, manifest), subresource),
+        _query(fieldManager=field_manager, force="true" if force else "", dryRun=_dry(dry_run=dry_run)),
+        _addressed(resource, manifest, subresource),
+        _APPLY,
+    )
+
+
+def create(resource: Resource, manifest: Manifest, *, field_manager: str, dry_run: bool) -> Request:
+    """Ask for a new object; it may have a `generateName` in place of a name."""
+    metadata = manifest.get("metadata")
+    namespace = metadata.get("namespace") if resource.namespaced and isinstance(metadata, dict) else None
+    return Request(
+        "POST",
+        home_path(resource, str(namespace or ""), f"new {resource.kind}"),
+        _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
+        manifest,
+    )
+
+
+def update(
+    resource: Resource, manifest: Manifest, *, field_manager: str, subresource: Subresource | None, dry_run: bool
+) -> Request:
+    """Ask to replace an object, or a part of it."""
+    return Request(
+        "PUT",
+        object_path(resource, key_of(resource, manifest), subresource),
+        _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
+        _addressed(resource, manifest, subresource),
+    )
+
+
+def patch(
+    resource: Resource,
+    key: ObjectKey,
+    body: Any,
+    *,
+    patch_type: PatchType,
+    field_manager: str,
+    subresource: Subresource | None,
+    dry_run: bool,
+) -> Request:
+    """Ask to change parts of an object.
+
+    Raises:
+        BadRequestError: If the body has not the shape of its patch type; the client library would send a JSON patch
+            that is no list as a strategic merge patch.
+    """
+    wanted, shape = (list, "a list of operations") if patch_type is PatchType.JSON else (dict, "an object")
+    if not isinstance(body, wanted):
+        raise bad_request(f"{key}: a patch of type {patch_type} must be {shape}, not {type(body).__name__}")
+    return Request(
+        "PATCH",
+        object_path(resource, key, subresource),
+        _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
+        body,
+        patch_type.value,
+    )
+
+
+def delete(
+    resource: Resource,
+    key: ObjectKey,
+    *,
+    preconditions: Preconditions | None,
+    propagation: Propagation | None,
+    dry_run: bool,
+) -> Request:
+    """Ask to delete an object; the options travel in the body, which makes the server pass over the query."""
+    options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if preconditions:
+        held = {"uid": preconditions.uid, "resourceVersion": preconditions.resource_version}
+        options["preconditions"] = {name: value for name, value in held.items() if value is not None}
+    if propagation:
+        options["propagationPolicy"] = propagation.value
+    if dry_run:
+        options["dryRun"] = [_dry(dry_run=True)]
+    return Request("DELETE", object_path(resource, key), body=options)
+
+
+def _query(**parameters: str) -> tuple[tuple[str, str], ...]:
+    return tuple((name, value) for name, value in parameters.items() if value)
+
+
+def _dry(*, dry_run: bool) -> str:
+    return "All" if dry_run else ""
+
+
+def _addressed(resource: Resource, manifest: Manifest, subresource: Subresource | None) -> Manifest:
+    """Return what is sent: the manifest, under the apiVersion and kind that the endpoint takes.
+
+    A Scale does not say whose it is, so the manifest names the object; the endpoint wants `autoscaling/v1`, `Scale`.
+    """
+    if subresource is None:
+        return manifest
+    api_version, kind = resource.subresources[subresource]
+    return {**manifest, "apiVersion": api_version, "kind": kind}

@@ -1,0 +1,325 @@
+"""A cluster behind a wire on which everything can go wrong, time that stands still, and a cache on top of both."""
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from ocf.cluster import ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent, WriteMemory
+from ocf.cluster.cache import CachedCluster, Pace
+from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.objects import Manifest, ObjectKey, copy_json
+
+
+async def settle() -> None:
+    """Let every task run until it waits for something that only the test can bring about."""
+    for _ in range(60):
+        await asyncio.sleep(0)
+
+
+class VirtualTime:
+    """Time that passes only when told to."""
+
+    def __init__(self) -> None:
+        self.now = 1000.0
+        self.slept: list[float] = []
+        self._sleepers: list[tuple[float, asyncio.Future[None]]] = []
+
+    def monotonic(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        sleeper = (self.now + seconds, future)
+        self._sleepers.append(sleeper)
+        try:
+            await future
+        finally:
+            self._sleepers.remove(sleeper)
+
+    async def advance(self, seconds: float) -> None:
+        """Let time pass, waking each sleeper at its time."""
+        end = self.now + seconds
+        await settle()
+        while due := [sleeper for sleeper in self._sleepers if sleeper[0] <= end]:
+            self.now, future = min(due, key=lambda sleeper: sleeper[0])
+            if not future.done():
+                future.set_result(None)
+            await settle()
+        self.now = end
+
+
+class Wire:
+    """A cluster as seen through a bad connection.
+
+    Attributes:
+        inner: The cluster at the far end.
+        held: Whether events wait for `deliver`.
+        drop: How many of the next events get lost.
+        repeat: How many of the next events come twice.
+        list_errors: What the next lists fail with.
+        watch_errors: What the next watches fail with.
+        reply_lost: Whether writes happen and then fail with this.
+        hold_answers: Whether the answers of writes wait for `release_answers`.
+        hold_lists: Whether the pages of lists wait for `release_lists`.
+        watched_from: Where each watch started.
+        sent: What updates sent.
+    """
+
+    def __init__(self, inner: EmbeddedCluster) -> None:
+        self.inner = inner
+        self.held = False
+        self.drop = 0
+        self.repeat = 0
+        self.list_errors: list[Exception] = []
+        self.watch_errors: list[Exception] = []
+        self.reply_lost: Exception | None = None
+        self.hold_answers = False
+        self.hold_lists = False
+        self.watched_from: list[str] = []
+        self.sent: list[Manifest] = []
+        self._permits = 0
+        self._changed = asyncio.Event()
+        self._cuts: list[asyncio.Future[Exception | None]] = []
+        self._answers: list[asyncio.Future[None]] = []
+        self._lists: list[asyncio.Future[None]] = []
+
+    @property
+    def memory(self) -> WriteMemory:
+        return self.inner.memory
+
+    @property
+    def watches(self) -> int:
+        """How many watches are open."""
+        return len(self._cuts)
+
+    def deliver(self, events: int = 1) -> None:
+        """Let so many events through."""
+        self._permits += events
+        self._changed.set()
+
+    def let_go(self) -> None:
+        """Hold nothing back any more."""
+        self.held = False
+        self._changed.set()
+
+    def disconnect(self, error: Exception | None = None) -> None:
+        """End all watches, cleanly or with an error."""
+        for cut in self._cuts:
+            if not cut.done():
+                cut.set_result(error)
+
+    def release_answers(self) -> None:
+        """Let the answers of writes through that were held back."""
+        self.hold_answers = False
+        self._release(self._answers)
+
+    def release_lists(self) -> None:
+        """Let the pages of lists through that were held back."""
+        self.hold_lists = False
+        self._release(self._lists)
+
+    def _release(self, held: list[asyncio.Future[None]]) -> None:
+        for future in held:
+            if not future.done():
+                future.set_result(None)
+        held.clear()
+
+    async def _hold(self, held: list[asyncio.Future[None]]) -> None:
+        held.append(asyncio.get_running_loop().create_future())
+        await held[-1]
+
+    async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+        return await self.inner.get(key, subresource=subresource)
+
+    async def list(self, api_version: str, kind: str, **options: Any) -> ObjectList:
+        if self.list_errors:
+            raise self.list_errors.pop(0)
+        page = await self.inner.list(api_version, kind, **options)
+        if self.hold_lists and options.get("limit"):
+            await self._hold(self._lists)
+        return page
+
+    async def watch(self, api_version: str, kind: str, **options: Any) -> AsyncGenerator[WatchEvent, None]:
+        self.watched_from.append(options["resource_version"])
+        if self.watch_errors:
+            raise self.watch_errors.pop(0)
+        cut: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        self._cuts.append(cut)
+        events = self.inner.watch(api_version, kind, **options)
+        try:
+            while await self._until(cut, self._permit()) and await self._until(cut, (step := _Step(events)).run()):
+                if self.drop:
+                    self.drop -= 1
+                    continue
+                yield step.event
+                if self.repeat:
+                    self.repeat -= 1
+                    yield WatchEvent(step.event.type, copy_json(step.event.object))
+            error = cut.result()
+            if error is not None:
+                raise error
+        finally:
+            self._cuts.remove(cut)
+            await events.aclose()
+
+    async def _permit(self) -> None:
+        while self.held and not self._permits:
+            self._changed.clear()
+            await self._changed.wait()
+        self._permits = max(0, self._permits - 1) if self.held else 0
+
+    async def _until(self, cut: asyncio.Future[Exception | None], work: Any) -> bool:
+        """Do something unless the wire is cut first."""
+        task = asyncio.ensure_future(work)
+        try:
+            await asyncio.wait({task, cut}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            if not task.done():
+                task.cancel()
+                with suppress(asyncio.CancelledError):
+                    await task
+        if cut.done():
+            with suppress(asyncio.CancelledError):
+                task.exception()
+            return False
+        task.result()
+        return True
+
+    async def apply(self, manifest: Manifest, **options: Any) -> Manifest:
+        return await self._answered(await self.inner.apply(manifest, **options))
+
+    async def create(self, manifest: Manifest, **options: Any) -> Manifest:
+        return await self._answered(await self.inner.create(manifest, **options))
+
+    async def update(self, manifest: Manifest, **options: Any) -> Manifest:
+        self.sent.append(manifest)
+        return await self._answered(await self.inner.update(manifest, **options))
+
+    async def patch(self, key: ObjectKey, patch: Any, *, patch_type: PatchType, **options: Any) -> Manifest:
+        return await self._answered(await self.inner.patch(key, patch, patch_type=patch_type, **options))
+
+    async def delete(
+        self,
+        key: ObjectKey,
+        *,
+        preconditions: Preconditions | None = None,
+        propagation: Propagation | None = None,
+        dry_run: bool = False,
+    ) -> None:
+        await self.inner.delete(key, preconditions=preconditions, propagation=propagation, dry_run=dry_run)
+        await self._answered({})
+
+    async def _answered(self, answer: Manifest) -> Manifest:
+        if self.hold_answers:
+            await self._hold(self._answers)
+        if self.reply_lost is not None:
+            raise self.reply_lost
+        return answer
+
+
+class _Step:
+    """One event taken from a watch."""
+
+    def __init__(self, events: AsyncGenerator[WatchEvent, None]) -> None:
+        self._events = events
+        self.event: WatchEvent
+
+    async def run(self) -> None:
+        self.event = await anext(self._events)
+
+
+class Setting:
+    """A cache over a wire to a cluster, and the Deployments that most tests are about."""
+
+    api_version, kind = "apps/v1", "Deployment"
+
+    def __init__(self, **options: Any) -> None:
+        self.time = VirtualTime()
+        self.far = EmbeddedCluster(
+            namespaces=("shop", "other"),
+            kinds=[CustomKind("example.com", "v1", "Widget")],
+            now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
+            bookmark_every=1,
+        )
+        self.wire = Wire(self.far)
+        self.pace = Pace(sleep=self.time.sleep, monotonic=self.time.monotonic, chance=lambda: 0.0)
+        self.cached = CachedCluster(self.wire, **{"pace": self.pace, **options})
+
+    def key(self, name: str = "web", namespace: str = "shop") -> ObjectKey:
+        return ObjectKey(self.api_version, self.kind, name, namespace)
+
+    def web(self, name: str = "web", namespace: str = "shop", *, note: str = "", **labels: str) -> Manifest:
+        """A Deployment; `note` is something in it that can change."""
+        return {
+            "apiVersion": self.api_version,
+            "kind": self.kind,
+            "metadata": {"name": name, "namespace": namespace, "labels": labels, "annotations": {"note": note}},
+            "spec": {
+                "selector": {"matchLabels": {"app": name}},
+                "template": {
+                    "metadata": {"labels": {"app": name}},
+                    "spec": {"containers": [{"name": "web", "image": "web:1"}]},
+                },
+            },
+        }
+
+    async def sync(self) -> None:
+        """Start the informer, and forget what that cost."""
+        await self.cached.cache(self.api_version, self.kind)
+        await settle()
+        self.far.requests.clear()
+
+    async def theirs(self, name: str = "web", note: str = "theirs", **labels: str) -> Manifest:
+        """Let somebody else write."""
+        stored = await self.far.apply(self.web(name, note=note, **labels), field_manager="them", force=True)
+        await settle()
+        return stored
+
+    async def ours(self, name: str = "web", note: str = "ours", **labels: str) -> Manifest:
+        """Write through the cache."""
+        return await self.cached.apply(self.web(name, note=note, **labels), field_manager="us", force=True)
+
+    async def note(self, name: str = "web") -> str:
+        """What the cache says is in an object."""
+        found: str = (await self.cached.get(self.key(name)))["metadata"]["annotations"]["note"]
+        return found
+
+    async def names(self, **options: Any) -> list[str]:
+        page = await self.cached.list(self.api_version, self.kind, **options)
+        return [item["metadata"]["name"] for item in page.items]
+
+    async def settle(self) -> None:
+        await settle()
+
+
+@pytest.fixture
+async def new_setting() -> AsyncIterator[Callable[..., Setting]]:
+    """Make a setting; its cache is closed in the end, and must leave nothing behind."""
+    made: list[Setting] = []
+
+    def make(**options: Any) -> Setting:
+        made.append(Setting(**options))
+        return made[-1]
+
+    yield make
+    for setting in made:
+        setting.wire.release_answers()
+        await setting.cached.close()
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not [task for task in others if "cache of" in task.get_name() or "watch of" in task.get_name()]
+
+
+@pytest.fixture
+def setting(new_setting: Callable[..., Setting]) -> Setting:
+    return new_setting()
+
+
+@pytest.fixture
+def setting_type() -> type[Setting]:
+    """For properties, which make one for every example."""
+    return Setting

@@ -1,0 +1,559 @@
+"""The verbs: which reads memory answers, and what our own writes leave in it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf.cluster import Cluster, ObjectList, PatchType, Preconditions, Subresource, Verb
+from ocf.errors import (
+    AlreadyExistsError,
+    ApiError,
+    BadRequestError,
+    ConfigError,
+    ConflictError,
+    NotFoundError,
+    ServerError,
+)
+from ocf.objects import Manifest, ObjectKey
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tests.cluster.cache.conftest import Setting
+
+FINALIZER = "example.com/hold"
+
+
+def reads(setting: Setting) -> list[Verb]:
+    """What was read from the cluster since the last `sync`."""
+    return [request.verb for request in setting.far.requests if request.verb.is_read]
+
+
+@pytest.fixture
+async def lagging(setting: Setting) -> Setting:
+    """Synced with one object, `web`, and then no event comes through."""
+    await setting.theirs()
+    await setting.sync()
+    setting.wire.held = True
+    await setting.settle()
+    return setting
+
+
+def test_it_is_a_cluster(setting: Setting) -> None:
+    cluster: Cluster = setting.cached
+
+    assert cluster.memory is setting.far.memory
+
+
+class TestGet:
+    async def test_memory_answers(self, setting: Setting) -> None:
+        stored = await setting.theirs()
+        await setting.sync()
+
+        assert await setting.cached.get(setting.key()) == stored
+        assert reads(setting) == []
+
+    async def test_what_is_returned_belongs_to_the_caller(self, setting: Setting) -> None:
+        stored = await setting.theirs()
+        await setting.sync()
+        taken = await setting.cached.get(setting.key())
+        taken["metadata"]["labels"] = {"changed": "yes"}
+        taken["spec"]["template"]["spec"]["containers"].clear()
+        (listed,) = (await setting.cached.list("apps/v1", "Deployment")).items
+        listed["spec"].clear()
+
+        assert await setting.cached.get(setting.key()) == stored
+
+    async def test_an_answer_belongs_to_the_caller(self, setting: Setting) -> None:
+        await setting.sync()
+        answer = await setting.ours()
+        answer["spec"].clear()
+
+        assert (await setting.cached.get(setting.key()))["spec"]["replicas"] == 1
+
+    @pytest.mark.parametrize("subresource", [Subresource.SCALE, Subresource.STATUS])
+    async def test_subresources_are_read_from_the_cluster(self, setting: Setting, subresource: Subresource) -> None:
+        await setting.theirs()
+        await setting.sync()
+        direct = await setting.far.get(setting.key(), subresource=subresource)
+        setting.far.requests.clear()
+
+        assert await setting.cached.get(setting.key(), subresource=subresource) == direct
+        assert reads(setting) == [Verb.GET]
+
+    async def test_kinds_can_be_left_uncached(self, new_setting: Callable[..., Setting]) -> None:
+        setting = new_setting(uncached=[("apps/v1", "Deployment")])
+        await setting.theirs()
+        setting.far.requests.clear()
+
+        assert await setting.note() == "theirs"
+        assert await setting.names() == ["web"]
+        assert reads(setting) == [Verb.GET, Verb.LIST]
+        assert setting.cached.informers == ()
+        await setting.cached.cache("apps/v1", "Deployment")
+        assert setting.cached.informers == ()
+
+    async def test_namespaces_can_be_cached_one_by_one(self, new_setting: Callable[..., Setting]) -> None:
+        setting = new_setting(per_namespace=True)
+        await setting.theirs()
+        await setting.note()
+        await setting.names(namespace="other")
+
+        assert [state.namespace for state in setting.cached.informers] == ["shop", "other"]
+        assert {request.namespace for request in setting.far.requests.of(Verb.LIST, Verb.WATCH)} == {"shop", "other"}
+        await setting.ours(note="ours")
+        assert await setting.note() == "ours"
+
+    async def test_one_namespace_of_several_caches_is_answered_by_its_own(self, setting: Setting) -> None:
+        await setting.cached.cache("apps/v1", "Deployment", namespace="shop")
+        await setting.sync()
+        setting.wire.held = True
+        await setting.ours()
+
+        assert await setting.names(namespace="shop") == ["web"]
+        assert await setting.names() == ["web"], "our write is in both"
+
+    async def test_a_cache_of_all_namespaces_answers_for_each(self, new_setting: Callable[..., Setting]) -> None:
+        setting = new_setting(per_namespace=True)
+        await setting.theirs()
+        await setting.sync()
+
+        assert await setting.note() == "theirs"
+        assert reads(setting) == []
+
+
+class TestList:
+    @pytest.fixture
+    async def filled(self, setting: Setting) -> Setting:
+        await setting.theirs("b", app="x")
+        await setting.theirs("a", app="y")
+        elsewhere = setting.web("a", "other", app="x")
+        await setting.far.create(elsewhere, field_manager="them")
+        await setting.sync()
+        return setting
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            pytest.param({}, id="all, by namespace and name"),
+            pytest.param({"namespace": "shop"}, id="one namespace"),
+            pytest.param({"label_selector": "app=x"}, id="labels"),
+            pytest.param({"label_selector": "app in (x,y),!canary", "namespace": "shop"}, id="label sets"),
+            pytest.param({"label_selector": "app=z"}, id="nothing"),
+            pytest.param({"field_selector": "metadata.name=a"}, id="name"),
+            pytest.param({"field_selector": "metadata.name!=a,metadata.namespace=shop"}, id="not a name"),
+        ],
+    )
+    async def test_memory_answers_as_the_cluster_does(self, filled: Setting, options: dict[str, Any]) -> None:
+        found = await filled.cached.list("apps/v1", "Deployment", **options)
+        assert reads(filled) == []
+
+        assert found == await filled.far.list("apps/v1", "Deployment", **options)
+
+    async def test_pages_come_from_the_cluster(self, filled: Setting) -> None:
+        first = await filled.cached.list("apps/v1", "Deployment", limit=2)
+        second = await filled.cached.list("apps/v1", "Deployment", continue_token=first.continue_token)
+
+        assert (len(first.items), len(second.items)) == (2, 1)
+        assert reads(filled) == [Verb.LIST, Verb.LIST]
+
+    @pytest.mark.parametrize(
+        "options",
+        [{"field_selector": "status.replicas=1"}, {"field_selector": "nonsense"}, {"label_selector": "a in ("}],
+        ids=["another field", "no field selector", "no label selector"],
+    )
+    async def test_what_only_the_cluster_can_tell_is_left_to_it(self, filled: Setting, options: dict[str, Any]) -> None:
+        with pytest.raises(BadRequestError):
+            await filled.cached.list("apps/v1", "Deployment", **options)
+
+    async def test_a_watch_that_follows_misses_nothing(self, lagging: Setting) -> None:
+        await lagging.ours("new")
+        page = await lagging.cached.list("apps/v1", "Deployment")
+        await lagging.far.delete(lagging.key("new"))
+        lagging.wire.let_go()
+        events = lagging.cached.watch("apps/v1", "Deployment", resource_version=page.resource_version)
+        assert isinstance(events, AsyncGenerator)
+        async with aclosing(events):
+            seen = [await anext(events) for _ in range(2)]
+
+        assert [event.type for event in seen] == ["ADDED", "DELETED"]
+
+
+class TestOwnWrites:
+    """Each with a watch that lags behind for ever."""
+
+    async def test_apply(self, lagging: Setting) -> None:
+        await lagging.ours(note="ours")
+        await lagging.ours("new")
+
+        assert await lagging.note() == "ours"
+        assert await lagging.names() == ["new", "web"]
+        assert reads(lagging) == []
+
+    async def test_create(self, lagging: Setting) -> None:
+        await lagging.cached.create(lagging.web("new", note="made"), field_manager="us")
+
+        assert await lagging.note("new") == "made"
+        assert reads(lagging) == []
+
+    async def test_create_with_a_name_the_cluster_makes_up(self, lagging: Setting) -> None:
+        manifest = lagging.web(note="made")
+        manifest["metadata"] = {"generateName": "web-", "namespace": "shop", "annotations": {"note": "made"}}
+        name = (await lagging.cached.create(manifest, field_manager="us"))["metadata"]["name"]
+
+        assert await lagging.note(name) == "made"
+        assert reads(lagging) == []
+
+    async def test_update(self, lagging: Setting) -> None:
+        live = await lagging.cached.get(lagging.key())
+        live["metadata"]["annotations"] = {"note": "updated"}
+        await lagging.cached.update(live, field_manager="us")
+
+        assert await lagging.note() == "updated"
+        assert reads(lagging) == []
+
+    async def test_update_of_the_status(self, lagging: Setting) -> None:
+        live = await lagging.cached.get(lagging.key())
+        live["status"] = {"replicas": 3}
+        await lagging.cached.update(live, field_manager="us", subresource=Subresource.STATUS)
+
+        assert (await lagging.cached.get(lagging.key()))["status"] == {"replicas": 3}
+        assert reads(lagging) == []
+
+    async def test_patch(self, lagging: Setting) -> None:
+        patch = {"metadata": {"annotations": {"note": "patched"}}}
+        await lagging.cached.patch(lagging.key(), patch, patch_type=PatchType.MERGE, field_manager="us")
+
+        assert await lagging.note() == "patched"
+        assert reads(lagging) == []
+
+    async def test_patch_of_a_scale(self, lagging: Setting) -> None:
+        """The answer is a Scale; the object it changed has to be read once."""
+        patch = {"spec": {"replicas": 7}}
+        await lagging.cached.patch(
+            lagging.key(), patch, patch_type=PatchType.MERGE, field_manager="us", subresource=Subresource.SCALE
+        )
+        for _ in range(2):
+            assert (await lagging.cached.get(lagging.key()))["spec"]["replicas"] == 7
+
+        assert reads(lagging) == [Verb.LIST]
+
+    async def test_delete(self, lagging: Setting) -> None:
+        await lagging.cached.delete(lagging.key())
+        for _ in range(2):
+            with pytest.raises(NotFoundError):
+                await lagging.note()
+            assert await lagging.names() == []
+        assert reads(lagging) == [Verb.LIST]
+
+        lagging.wire.let_go()
+        await lagging.settle()
+        assert await lagging.names() == []
+
+    async def test_delete_of_what_has_a_finalizer(self, lagging: Setting) -> None:
+        patch = {"metadata": {"finalizers": [FINALIZER]}}
+        await lagging.cached.patch(lagging.key(), patch, patch_type=PatchType.MERGE, field_manager="us")
+        await lagging.cached.delete(lagging.key())
+        assert "deletionTimestamp" in (await lagging.cached.get(lagging.key()))["metadata"]
+        (listed,) = (await lagging.cached.list("apps/v1", "Deployment")).items
+        assert "deletionTimestamp" in listed["metadata"]
+
+        patch = {"metadata": {"finalizers": []}}
+        await lagging.cached.patch(lagging.key(), patch, patch_type=PatchType.MERGE, field_manager="us")
+        with pytest.raises(NotFoundError):
+            await lagging.note()
+
+    async def test_delete_in_doubt_shows_in_lists_what_is_selected(self, lagging: Setting) -> None:
+        await lagging.ours("held", app="x")
+        patch = {"metadata": {"finalizers": [FINALIZER]}}
+        await lagging.cached.patch(lagging.key("held"), patch, patch_type=PatchType.MERGE, field_manager="us")
+        await lagging.cached.delete(lagging.key("held"))
+
+        assert await lagging.names(label_selector="app=y") == []
+        assert await lagging.names(label_selector="app=x") == ["held"]
+
+    async def test_delete_and_create_anew(self, lagging: Setting) -> None:
+        await lagging.cached.delete(lagging.key())
+        made = await lagging.cached.create(lagging.web(note="anew"), field_manager="us")
+        assert await lagging.note() == "anew"
+        lagging.wire.let_go()
+        await lagging.settle()
+
+        assert (await lagging.cached.get(lagging.key()))["metadata"]["uid"] == made["metadata"]["uid"]
+        assert reads(lagging) == []
+
+    async def test_a_delete_whose_end_was_seen_costs_no_read(self, setting: Setting) -> None:
+        uid = (await setting.theirs())["metadata"]["uid"]
+        await setting.sync()
+        await setting.cached.delete(setting.key(), preconditions=Preconditions(uid=uid))
+        await setting.settle()
+
+        assert await setting.names() == []
+        assert reads(setting) == []
+
+    async def test_another_version_of_the_kind(self, setting: Setting) -> None:
+        """What is written as one version is read, once, as the other."""
+        stale: Manifest = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": "web", "namespace": "shop", "resourceVersion": "1000", "labels": {}},
+        }
+        await setting.theirs()
+        await setting.sync()
+        flight = setting.cached._flight(ObjectKey("apps/v1beta1", "Deployment", "web", "shop"))
+        with flight:
+            flight.landed({**stale, "apiVersion": "apps/v1beta1"}, whole=True)
+        await setting.note()
+
+        assert reads(setting) == [Verb.LIST]
+
+    async def test_an_answer_says_where_the_object_is(self, lagging: Setting) -> None:
+        """Also where the cluster put it elsewhere than the manifest said."""
+        stored = await lagging.far.create(lagging.web("elsewhere", note="moved"), field_manager="us")
+        with lagging.cached._flight(lagging.key()) as flight:
+            flight.landed(stored, whole=True)
+
+        assert await lagging.note("elsewhere") == "moved"
+        assert await lagging.note() == "theirs"
+
+    async def test_a_dry_run_leaves_memory_alone(self, setting: Setting) -> None:
+        await setting.theirs()
+        await setting.sync()
+        changed = setting.web(note="dry")
+        await setting.cached.apply(changed, field_manager="us", force=True, dry_run=True)
+        await setting.cached.delete(setting.key(), dry_run=True)
+
+        assert await setting.note() == "theirs"
+        assert reads(setting) == []
+
+    async def test_before_anything_was_read(self, setting: Setting) -> None:
+        """Writes start no informer."""
+        await setting.ours()
+        assert setting.cached.informers == ()
+
+        assert await setting.note() == "ours"
+
+    async def test_while_the_first_list_is_under_way(self, setting: Setting) -> None:
+        """The list was made before the write and arrives after it."""
+        await setting.theirs()
+        setting.wire.hold_lists = True
+        reader = asyncio.create_task(setting.note())
+        await setting.settle()
+        await setting.ours(note="ours")
+        setting.wire.release_lists()
+
+        assert await reader == "ours"
+
+
+class TestFailedWrites:
+    @pytest.mark.parametrize(
+        "error",
+        [ServerError("gateway timeout", code=504), ConflictError("conflict", code=409)],
+        ids=["no reply", "conflict"],
+    )
+    async def test_a_write_that_may_have_happened_is_read_back(self, lagging: Setting, error: ApiError) -> None:
+        lagging.wire.reply_lost = error
+        with pytest.raises(type(error)):
+            await lagging.ours(note="lost")
+        with pytest.raises(type(error)):
+            await lagging.ours(note="lost too")
+
+        assert await lagging.note() == "lost too"
+        assert reads(lagging) == [Verb.LIST]
+
+    async def test_a_cancelled_write_is_read_back(self, lagging: Setting) -> None:
+        lagging.wire.hold_answers = True
+        task = asyncio.create_task(lagging.ours(note="cancelled"))
+        await lagging.settle()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+        assert await lagging.note() == "cancelled"
+
+    async def test_a_write_from_before_the_first_list_is_read_back_too(self, setting: Setting) -> None:
+        """The list was made between the two, and no event has come yet."""
+        setting.wire.held = setting.wire.hold_answers = True
+        writing = asyncio.create_task(setting.ours(note="ours"))
+        await setting.names()
+        setting.wire.reply_lost = ServerError("reset")
+        await setting.far.apply(setting.web(note="later"), field_manager="them", force=True)
+        setting.wire.release_answers()
+        with pytest.raises(ServerError):
+            await writing
+
+        assert await setting.note() == "later"
+
+    async def test_after_a_conflict_the_next_read_is_fresh(self, lagging: Setting) -> None:
+        """So that reading again and retrying does not meet the same conflict."""
+        live = await lagging.cached.get(lagging.key())
+        await lagging.theirs(note="faster")
+        with pytest.raises(ConflictError):
+            await lagging.cached.update(live, field_manager="us")
+
+        assert await lagging.note() == "faster"
+
+    async def test_what_turns_out_to_exist_is_read(self, lagging: Setting) -> None:
+        await lagging.theirs("new", note="faster")
+        with pytest.raises(AlreadyExistsError):
+            await lagging.cached.create(lagging.web("new"), field_manager="us")
+
+        assert await lagging.note("new") == "faster"
+
+    async def test_what_turns_out_to_be_gone_is_gone(self, lagging: Setting) -> None:
+        await lagging.far.delete(lagging.key())
+        with pytest.raises(NotFoundError):
+            await lagging.cached.delete(lagging.key())
+
+        assert await lagging.names() == []
+
+    async def test_a_refused_write_leaves_memory_alone(self, lagging: Setting) -> None:
+        with pytest.raises(ApiError):
+            await lagging.cached.update({**lagging.web(), "spec": {"replicas": -1}}, field_manager="us")
+        await lagging.note()
+
+        assert reads(lagging) == []
+
+    async def test_what_has_no_name_is_left_to_the_cluster(self, setting: Setting) -> None:
+        with pytest.raises(ApiError):
+            await setting.cached.create({"apiVersion": "apps/v1", "kind": "Deployment"}, field_manager="us")
+
+    async def test_a_read_that_fails_stays_in_doubt(self, lagging: Setting) -> None:
+        await lagging.cached.delete(lagging.key())
+        lagging.wire.list_errors = [ServerError("down")]
+        with pytest.raises(ServerError, match="down"):
+            await lagging.note()
+        with pytest.raises(NotFoundError):
+            await lagging.note()
+
+
+class TestManagers:
+    @pytest.fixture
+    async def reducing(self, new_setting: Callable[..., Setting]) -> Setting:
+        setting = new_setting(keeps_manager=lambda manager: manager == "us", left_fields=["spec.replicas"])
+        await setting.theirs()
+        await setting.ours(note="ours")
+        await setting.sync()
+        return setting
+
+    def managers(self, manifest: Manifest) -> list[str]:
+        return [entry["manager"] for entry in manifest["metadata"]["managedFields"]]
+
+    async def test_only_ours_are_kept(self, reducing: Setting) -> None:
+        assert self.managers(await reducing.cached.get(reducing.key())) == ["us"]
+
+    async def test_also_of_our_own_answers(self, reducing: Setting) -> None:
+        await reducing.ours(note="again")
+
+        assert self.managers(await reducing.cached.get(reducing.key())) == ["us"]
+
+    async def test_who_owns_a_field_left_to_others_is_kept(self, reducing: Setting) -> None:
+        patch = {"spec": {"replicas": 5}}
+        await reducing.far.patch(reducing.key(), patch, patch_type=PatchType.MERGE, field_manager="hpa")
+        await reducing.settle()
+        entries = (await reducing.cached.get(reducing.key()))["metadata"]["managedFields"]
+
+        assert {entry["manager"]: entry["fieldsV1"] for entry in entries}["hpa"] == {"f:spec": {"f:replicas": {}}}
+
+    async def test_an_update_does_not_drop_what_memory_left_out(self, reducing: Setting) -> None:
+        live = await reducing.cached.get(reducing.key())
+        live["metadata"]["annotations"]["note"] = "updated"
+        await reducing.cached.update(live, field_manager="us")
+
+        assert "them" in self.managers(await reducing.far.get(reducing.key()))
+        assert "managedFields" not in reducing.wire.sent[-1]["metadata"]
+        assert "managedFields" in live["metadata"], "what was given is left as it is"
+
+    async def test_a_reset_of_the_managers_is_sent(self, reducing: Setting) -> None:
+        live = await reducing.cached.get(reducing.key())
+        live["metadata"]["managedFields"] = [{}]
+        await reducing.cached.update(live, field_manager="us")
+
+        assert reducing.wire.sent[-1]["metadata"]["managedFields"] == [{}]
+
+    async def test_without_a_predicate_everything_is_kept_and_sent(self, setting: Setting) -> None:
+        stored = await setting.theirs()
+        await setting.sync()
+        live = await setting.cached.get(setting.key())
+        await setting.cached.update(live, field_manager="us")
+
+        assert live == stored
+        assert "managedFields" in setting.wire.sent[-1]["metadata"]
+
+
+class TestSubscribe:
+    async def test_what_is_there_and_what_happens_is_told(self, setting: Setting) -> None:
+        await setting.theirs("a")
+        async with aclosing(setting.cached.subscribe("apps/v1", "Deployment")) as events:
+            seen = [await anext(events)]
+            await setting.ours("b")
+            seen.append(await anext(events))
+            await setting.theirs("a", note="changed")
+            seen.append(await anext(events))
+            await setting.far.delete(setting.key("b"))
+            seen.append(await anext(events))
+
+        assert [(event.type, event.object["metadata"]["name"]) for event in seen] == [
+            ("ADDED", "a"),
+            ("ADDED", "b"),
+            ("MODIFIED", "a"),
+            ("DELETED", "b"),
+        ]
+
+    async def test_our_own_write_is_told_once(self, setting: Setting) -> None:
+        await setting.sync()
+        seen: list[str] = []
+
+        async def listen() -> None:
+            async for event in setting.cached.subscribe("apps/v1", "Deployment"):
+                seen.append(event.type)  # noqa: PERF401 (it never ends by itself)
+
+        task = asyncio.create_task(listen())
+        await setting.settle()
+        await setting.ours()
+        await setting.settle()
+        await setting.cached.close()
+        await task
+
+        assert seen == ["ADDED"], "and closing ends it"
+
+    async def test_it_outlives_errors(self, setting: Setting) -> None:
+        await setting.sync()
+        async with aclosing(setting.cached.subscribe("apps/v1", "Deployment", namespace="shop")) as events:
+            waiting = asyncio.create_task(_next(events))
+            await setting.settle()
+            setting.wire.disconnect(RuntimeError("broken"))
+            await setting.theirs()
+            await setting.time.advance(5)
+
+            assert (await waiting).type == "ADDED"
+
+    async def test_a_listener_that_leaves_is_forgotten(self, setting: Setting) -> None:
+        await setting.theirs()
+        async with aclosing(setting.cached.subscribe("apps/v1", "Deployment")) as events:
+            await anext(events)
+        (informer,) = setting.cached._informers.values()
+
+        assert not informer._subscriptions
+
+    async def test_an_uncached_kind_cannot_be_subscribed_to(self, new_setting: Callable[..., Setting]) -> None:
+        setting = new_setting(uncached=[("apps/v1", "Deployment")])
+        with pytest.raises(ConfigError, match="uncached"):
+            await anext(setting.cached.subscribe("apps/v1", "Deployment"))
+
+
+async def _next(events: Any) -> Any:
+    return await anext(events)
+
+
+async def test_lists_are_complete(setting: Setting) -> None:
+    await setting.theirs()
+    page = await setting.cached.list("apps/v1", "Deployment")
+
+    assert isinstance(page, ObjectList)
+    assert page.continue_token == ""

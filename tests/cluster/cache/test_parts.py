@@ -1,0 +1,127 @@
+"""The small rules: versions, selections, what is left out, and how long to wait."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.cluster.cache import Pace
+from ocf.cluster.cache.keys import Scope
+from ocf.cluster.cache.list_filter import Selection
+from ocf.cluster.cache.resource_versions import is_newer, is_older
+from ocf.cluster.cache.transform import reduction
+from ocf.errors import ConfigError
+from ocf.objects import Manifest, copy_json
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "older"),
+    [
+        pytest.param("9", "10", True, id="as numbers, not as texts"),
+        pytest.param("10", "9", False, id="newer"),
+        pytest.param("10", "10", False, id="the same"),
+        pytest.param("a", "b", False, id="opaque"),
+        pytest.param("1", "b", False, id="one of them opaque"),
+        pytest.param("", "1", False, id="none"),
+        pytest.param("-1", "1", False, id="no version"),
+        pytest.param("\u0661", "2", False, id="digits of another script"),
+        pytest.param("1", "9" * 5_000, False, id="too long to be one"),
+    ],
+)
+def test_which_version_is_older(one: str, other: str, *, older: bool) -> None:
+    assert is_older(one, other) is older
+    assert is_newer(other, one) is older
+
+
+def test_a_scope_covers_its_namespace_or_all() -> None:
+    assert Scope("v1", "Pod").covers("shop")
+    assert Scope("v1", "Pod", "shop").covers("shop")
+    assert not Scope("v1", "Pod", "shop").covers("other")
+    assert str(Scope("v1", "Pod", "shop")) == "v1/Pod in shop"
+
+
+@pytest.mark.parametrize(
+    ("labels", "fields", "expected"),
+    [
+        pytest.param("", "", True, id="everything"),
+        pytest.param("app=web", "", True, id="a label"),
+        pytest.param("app!=web", "", False, id="not a label"),
+        pytest.param("", "metadata.name=web", True, id="the name"),
+        pytest.param("", "metadata.name!=web", False, id="not the name"),
+        pytest.param("", "metadata.namespace==shop,metadata.name=x", False, id="all terms count"),
+        pytest.param("", "metadata.namespace=", False, id="an empty namespace is one"),
+        pytest.param("", "spec.nodeName=a", None, id="another field"),
+        pytest.param("a in (", "", None, id="no label selector"),
+        pytest.param("", "metadata.name", None, id="no field selector"),
+    ],
+)
+def test_what_is_selected(labels: str, fields: str, *, expected: bool | None) -> None:
+    selection = Selection.parse(labels, fields)
+
+    assert (selection and selection.matches(("shop", "web"), {"app": "web"})) == expected
+
+
+FIELDS: Manifest = {"f:spec": {"f:replicas": {}, "f:paused": {}}, "f:status": {"f:replicas": {}}}
+
+
+class TestReduction:
+    def object(self, *managers: str) -> Manifest:
+        entries = [{"manager": name, "fieldsV1": copy_json(FIELDS)} for name in managers]
+        return {"metadata": {"name": "web", "managedFields": entries}, "spec": {"replicas": 1}}
+
+    def kept(self, manifest: Manifest) -> Any:
+        return {entry["manager"]: entry["fieldsV1"] for entry in manifest["metadata"].get("managedFields", [])}
+
+    def test_only_the_named_managers_are_kept(self) -> None:
+        reduced = reduction(lambda name: name == "us")(self.object("us", "them"))
+
+        assert self.kept(reduced) == {"us": FIELDS}
+        assert reduced["spec"] == {"replicas": 1}
+
+    def test_of_others_the_fields_left_to_them(self) -> None:
+        reduced = reduction(lambda _: False, ["spec.replicas", "spec.unset", "status"])(self.object("them"))
+
+        assert self.kept(reduced) == {"them": {"f:spec": {"f:replicas": {}}, "f:status": {"f:replicas": {}}}}
+
+    def test_where_nothing_is_kept_nothing_is_there(self) -> None:
+        assert reduction(lambda _: False)(self.object("them"))["metadata"] == {"name": "web"}
+        bare: Manifest = {"metadata": {"name": "web"}}
+        assert reduction(lambda _: False)(bare) == bare
+
+    def test_the_object_is_left_as_it_is(self) -> None:
+        manifest = self.object("us", "them")
+        before = copy_json(manifest)
+        reduction(lambda _: False, ["spec.replicas"])(manifest)
+
+        assert manifest == before
+
+    def test_a_path_that_is_none_is_refused(self) -> None:
+        with pytest.raises(ConfigError, match="no field path"):
+            reduction(lambda _: True, ["spec.metrics[0]"])
+
+
+class TestPace:
+    @given(failures=st.integers(1, 10_000), chance=st.floats(0, 1, exclude_max=True))
+    def test_delays_stay_in_range(self, failures: int, chance: float) -> None:
+        """At most a quarter is left to chance, and the limit is never exceeded."""
+        full = Pace(chance=lambda: 0.0).delay(failures)
+        delay = Pace(chance=lambda: chance).delay(failures)
+
+        assert 0.75 * full <= delay <= full <= 45
+
+    def test_what_the_server_asks_for_is_a_minimum(self) -> None:
+        pace = Pace(chance=lambda: 0.0)
+
+        assert (pace.delay(1, 120.0), pace.delay(8, 1.0)) == (120, 45)
+
+    @pytest.mark.parametrize("name", ["first_delay", "longest_delay", "silence", "relist_every", "page_size"])
+    @pytest.mark.parametrize("value", [0, -1])
+    def test_what_is_not_positive_is_refused(self, name: str, value: int) -> None:
+        settings: dict[str, Any] = {name: value}
+        with pytest.raises(ConfigError, match=f"{name} must be more than 0, not {value}"):
+            Pace(**settings)
+
+    def test_a_first_delay_beyond_the_longest_is_refused(self) -> None:
+        with pytest.raises(ConfigError, match="must not exceed"):
+            Pace(first_delay=60)

@@ -1,0 +1,321 @@
+"""Laws of the cache: never older than our own writes, and in the end equal to the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ocf.cluster import PatchType, Preconditions, Subresource
+from ocf.errors import ApiError, ExpiredError, NotFoundError, ServerError
+from ocf.objects import Manifest
+
+if TYPE_CHECKING:
+    from tests.cluster.cache.conftest import Setting
+
+NAMES = ("a", "b")
+FINALIZER = "example.com/hold"
+
+State = str | None
+"""Version of an object, or None while it is not there."""
+
+
+class Run:
+    """One schedule: what happens, what the cluster's true history is, and which of it a reader may still see."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self.history: list[dict[str, State]] = []
+        self.floor: dict[str, int] = dict.fromkeys(NAMES, 0)
+        self.pending: list[asyncio.Task[None]] = []
+        self.lossy = False
+        self._count = 0
+
+    async def remember(self) -> int:
+        """Write down what is true now; return when that is."""
+        setting = self.setting
+        page = await setting.far.list(setting.api_version, setting.kind)
+        present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
+        self.history.append({name: present.get(name) for name in NAMES})
+        return len(self.history) - 1
+
+    def manifest(self, name: str) -> Manifest:
+        self._count += 1
+        return self.setting.web(name, note=str(self._count))
+
+    # What we do, through the cache
+
+    async def ours(self, name: str, write: Callable[[], Awaitable[Any]]) -> None:
+        try:
+            await write()
+        except ApiError:
+            return
+        if not self.pending:
+            self.floor[name] = len(self.history)
+
+    async def apply(self, name: str) -> None:
+        manifest = self.manifest(name)
+        await self.ours(name, lambda: self.setting.cached.apply(manifest, field_manager="us", force=True))
+
+    async def repeat(self, name: str) -> None:
+        """Apply what changes nothing."""
+        fixed = self.setting.web(name, note="fixed")
+        await self.ours(name, lambda: self.setting.cached.apply(fixed, field_manager="us", force=True))
+
+    async def create(self, name: str) -> None:
+        manifest = self.manifest(name)
+        await self.ours(name, lambda: self.setting.cached.create(manifest, field_manager="us"))
+
+    async def update(self, name: str) -> None:
+        """Read, change and write; a conflict is answered by reading again, which must then succeed."""
+        for _ in range(2):
+            try:
+                live = await self.setting.cached.get(self.setting.key(name))
+            except NotFoundError:
+                return
+            self._count += 1
+            live["metadata"]["annotations"] = {"note": str(self._count)}
+            try:
+                await self.setting.cached.update(live, field_manager="us")
+            except ApiError:
+                continue
+            self.floor[name] = len(self.history)
+            return
+        raise AssertionError("a read after a conflict was stale again")
+
+    async def scaled(self, name: str) -> None:
+        self._count += 1
+        await self.setting.cached.patch(
+            self.setting.key(name),
+            {"spec": {"replicas": self._count}},
+            patch_type=PatchType.MERGE,
+            field_manager="us",
+            subresource=Subresource.SCALE,
+        )
+
+    async def scale(self, name: str) -> None:
+        await self.ours(name, lambda: self.scaled(name))
+
+    async def delete(self, name: str) -> None:
+        await self.ours(name, lambda: self.setting.cached.delete(self.setting.key(name)))
+
+    async def delete_as_read(self, name: str) -> None:
+        try:
+            live = await self.setting.cached.get(self.setting.key(name))
+        except NotFoundError:
+            return
+        bound = Preconditions(uid=live["metadata"]["uid"])
+        await self.ours(name, lambda: self.setting.cached.delete(self.setting.key(name), preconditions=bound))
+
+    async def unfinalize(self, name: str) -> None:
+        await self.ours(
+            name,
+            lambda: self.setting.cached.patch(
+                self.setting.key(name),
+                {"metadata": {"finalizers": None}},
+                patch_type=PatchType.MERGE,
+                field_manager="us",
+            ),
+        )
+
+    async def slowly(self, name: str, write: Callable[[], Awaitable[Any]]) -> None:
+        """Write, and get the answer much later."""
+        self.setting.wire.hold_answers = True
+        now = len(self.history)
+
+        async def written() -> None:
+            try:
+                await write()
+            except ApiError:
+                return
+            self.floor[name] = max(self.floor[name], now)
+
+        self.pending.append(asyncio.create_task(written()))
+        await self.setting.settle()
+
+    async def apply_slowly(self, name: str) -> None:
+        manifest = self.manifest(name)
+        await self.slowly(name, lambda: self.setting.cached.apply(manifest, field_manager="us", force=True))
+
+    async def scale_slowly(self, name: str) -> None:
+        await self.slowly(name, lambda: self.scaled(name))
+
+    async def delete_slowly(self, name: str) -> None:
+        await self.slowly(name, lambda: self.setting.cached.delete(self.setting.key(name)))
+
+    async def answers(self, _: str) -> None:
+        self.setting.wire.release_answers()
+        await asyncio.gather(*self.pending)
+        self.pending = []
+
+    # What others do
+
+    async def their_apply(self, name: str) -> None:
+        await self.setting.far.apply(self.manifest(name), field_manager="them", force=True)
+
+    async def their_delete(self, name: str) -> None:
+        await _trying(self.setting.far.delete(self.setting.key(name)))
+
+    async def their_finalizer(self, name: str) -> None:
+        patch = {"metadata": {"finalizers": [FINALIZER]}}
+        await _trying(
+            self.setting.far.patch(self.setting.key(name), patch, patch_type=PatchType.MERGE, field_manager="them")
+        )
+
+    # What goes wrong
+
+    async def deliver(self, _: str) -> None:
+        self.setting.wire.deliver()
+        await self.setting.settle()
+
+    async def catch_up(self, _: str) -> None:
+        self.setting.wire.deliver(10)
+        await self.setting.settle()
+
+    async def drop(self, _: str) -> None:
+        self.setting.wire.drop, self.lossy = 1, True
+
+    async def duplicate(self, _: str) -> None:
+        self.setting.wire.repeat = 1
+
+    async def compact(self, _: str) -> None:
+        self.setting.far.compact()
+
+    async def hang_up(self, _: str) -> None:
+        self.setting.wire.disconnect()
+        await self.setting.settle()
+
+    async def break_off(self, _: str) -> None:
+        self.setting.wire.disconnect(ServerError("connection reset"))
+        await self.setting.settle()
+
+    async def expire(self, _: str) -> None:
+        self.setting.wire.disconnect(ExpiredError("too old resource version", code=410))
+        await self.setting.settle()
+
+    async def crash(self, _: str) -> None:
+        self.setting.wire.disconnect(RuntimeError("not foreseen"))
+        await self.setting.settle()
+
+    async def slow_lists(self, _: str) -> None:
+        self.setting.wire.hold_lists = True
+
+    async def lists(self, _: str) -> None:
+        self.setting.wire.release_lists()
+        await self.setting.settle()
+
+    async def wait(self, _: str) -> None:
+        await self.setting.time.advance(80)
+
+    # What a reader sees
+
+    async def read(self, name: str) -> None:
+        try:
+            found: State = (await self.setting.cached.get(self.setting.key(name)))["metadata"]["resourceVersion"]
+        except NotFoundError:
+            found = None
+        self.judge(name, found)
+
+    async def read_all(self, _: str) -> None:
+        page = await self.setting.cached.list(self.setting.api_version, self.setting.kind)
+        present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
+        for name in NAMES:
+            self.judge(name, present.get(name))
+
+    def judge(self, name: str, found: State) -> None:
+        allowed = [state[name] for state in self.history[self.floor[name] :]]
+        assert found in allowed, f"{name}: saw {found}, but since our own write it was {allowed}"
+
+    async def end(self) -> None:
+        """Let everything settle, as it would in the end, and compare."""
+        setting = self.setting
+        await self.answers("")
+        await self.lists("")
+        setting.wire.drop = setting.wire.repeat = 0
+        setting.wire.let_go()
+        # Long enough for every back-off; and for the regular list, where events got lost for good.
+        await setting.time.advance(2 * setting.pace.relist_every if self.lossy else 60)
+        for _ in range(10):
+            await setting.settle()
+        expected = await setting.far.list(setting.api_version, setting.kind)
+        found = await setting.cached.list(setting.api_version, setting.kind)
+        assert found.items == expected.items
+        assert setting.cached.healthy
+        assert setting.wire.watches == 1
+
+
+async def _trying(write: Awaitable[Any]) -> None:
+    try:
+        await write
+    except ApiError:
+        return
+
+
+ACTIONS = (
+    Run.apply,
+    Run.repeat,
+    Run.create,
+    Run.update,
+    Run.scale,
+    Run.delete,
+    Run.delete_as_read,
+    Run.unfinalize,
+    Run.apply_slowly,
+    Run.scale_slowly,
+    Run.delete_slowly,
+    Run.answers,
+    Run.their_apply,
+    Run.their_delete,
+    Run.their_finalizer,
+    Run.deliver,
+    Run.catch_up,
+    Run.drop,
+    Run.duplicate,
+    Run.compact,
+    Run.hang_up,
+    Run.break_off,
+    Run.expire,
+    Run.crash,
+    Run.slow_lists,
+    Run.lists,
+    Run.wait,
+    Run.read,
+    Run.read_all,
+)
+# While an answer is on its way, these would wait for it.
+_WRITES = {
+    Run.apply, Run.repeat, Run.create, Run.update, Run.scale, Run.delete, Run.delete_as_read, Run.unfinalize,
+}  # fmt: skip
+
+SCHEDULES = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES)), max_size=30)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(schedule=SCHEDULES)
+@pytest.mark.promise("cache-laws")
+def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_the_cluster(
+    setting_type: type[Setting], schedule: list[tuple[Callable[[Run, str], Awaitable[None]], str]]
+) -> None:
+    """Whatever others write and however the wire lags, loses, repeats and breaks."""
+
+    async def play() -> None:
+        setting = setting_type()
+        async with setting.cached:
+            run = Run(setting)
+            await run.remember()
+            await setting.sync()
+            setting.wire.held = True
+            for action, name in schedule:
+                if run.pending and action in _WRITES:
+                    await run.answers("")
+                await action(run, name)
+                await run.remember()
+                await run.read(name)
+            await run.end()
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+
+    asyncio.run(play())

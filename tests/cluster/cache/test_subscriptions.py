@@ -1,0 +1,113 @@
+"""Subscriptions: what changed is told once, no faster than it is listened to."""
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import pytest
+
+from ocf.cluster import WatchEvent
+from ocf.cluster.cache.keys import Place
+from ocf.cluster.cache.store import Store
+from ocf.cluster.cache.subscriptions import Subscription
+from ocf.objects import Manifest
+
+
+def web(version: str, uid: str = "u1", name: str = "web", namespace: str = "shop") -> Manifest:
+    return {"metadata": {"name": name, "namespace": namespace, "uid": uid, "resourceVersion": version}}
+
+
+class World:
+    """A store with one subscription."""
+
+    def __init__(self, *objects: Manifest, namespace: str = "") -> None:
+        self._now = 0
+        self.subscription: Subscription | None = None
+        self.store = Store(None, self._note)
+        self.become(*objects)
+        self.subscription = Subscription(self.store, namespace)
+        self.events = self.subscription.events()
+
+    def _note(self, place: Place) -> None:
+        if self.subscription is not None:
+            self.subscription.note(place)
+
+    def become(self, *objects: Manifest) -> None:
+        self._now += 100
+        self.store.begin_listing()
+        self.store.replace(dict(map(self.store.listed, objects)), str(self._now))
+
+    async def told(self, count: int) -> list[tuple[str, str]]:
+        seen = [await anext(self.events) for _ in range(count)]
+        assert self.subscription is not None
+        assert not self.subscription._waiting, "nothing else is told"
+        return [_shown(event) for event in seen]
+
+
+def _shown(event: WatchEvent) -> tuple[str, str]:
+    metadata = event.object["metadata"]
+    return event.type.value, f"{metadata['name']}@{metadata['resourceVersion']}"
+
+
+async def test_it_begins_with_what_is_there_in_order() -> None:
+    world = World(web("2", name="b"), web("1", name="a"))
+
+    assert await world.told(2) == [("ADDED", "a@1"), ("ADDED", "b@2")]
+
+
+@pytest.mark.parametrize(
+    ("states", "expected"),
+    [
+        pytest.param([[web("2")], [web("3")]], [("MODIFIED", "web@3")], id="only the last state"),
+        pytest.param([[]], [("DELETED", "web@1")], id="an end, with the state told last"),
+        pytest.param([[web("2")], []], [("DELETED", "web@1")], id="a change and an end"),
+        pytest.param([[], [web("3", "u2")]], [("DELETED", "web@1"), ("ADDED", "web@3")], id="made anew"),
+        pytest.param(
+            [[web("1"), web("4", name="x")], [web("2")]],
+            [("MODIFIED", "web@2")],
+            id="what came and went is not told",
+        ),
+    ],
+)
+async def test_a_slow_listener_is_told_the_last_state(
+    states: list[list[Manifest]], expected: list[tuple[str, str]]
+) -> None:
+    world = World(web("1"))
+    await world.told(1)
+    for objects in states:
+        world.become(*objects)
+
+    seen: list[tuple[str, str]] = []
+    async with aclosing(world.events):
+        while len(seen) < len(expected):
+            seen.append(_shown(await anext(world.events)))
+    assert seen == expected
+
+
+async def test_what_waits_is_bounded_by_the_objects() -> None:
+    world = World()
+    for version in range(1, 1_000):
+        world.become(web(str(version)))
+
+    assert world.subscription is not None
+    assert len(world.subscription._waiting) == 1
+    assert await world.told(1) == [("ADDED", "web@999")]
+
+
+async def test_other_namespaces_are_not_told() -> None:
+    world = World(web("1", namespace="other"), namespace="shop")
+    world.become(web("2", namespace="other"), web("3"))
+
+    assert await world.told(1) == [("ADDED", "web@3")]
+
+
+async def test_closing_ends_it() -> None:
+    world = World(web("1"), web("2", name="b"))
+    await anext(world.events)
+    assert world.subscription is not None
+    world.subscription.close()
+
+    assert await _rest(world.events) == []
+
+
+async def _rest(events: AsyncGenerator[WatchEvent, None]) -> list[WatchEvent]:
+    return [event async for event in events]

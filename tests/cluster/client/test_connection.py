@@ -1,0 +1,299 @@
+"""One request, sent once; what comes of it is an answer or an error of ours."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import aiohttp_retry
+import pytest
+from aiohttp import web
+from kubernetes.aio.client import ApiClient, Configuration
+
+from ocf.cluster.client.connection import Connection
+from ocf.cluster.client.requests import Request
+from ocf.errors import BadRequestError, ConfigError, ForbiddenError, ServerError
+
+if TYPE_CHECKING:
+    from tests.cluster.client.conftest import Server
+
+GET = Request("GET", "/x")
+
+
+@pytest.fixture
+async def connection(client: ApiClient) -> AsyncIterator[Connection]:
+    connection = Connection(client, owned=True, timeout=10, silence=20)
+    yield connection
+    await connection.close()
+
+
+async def _hang(_: web.Request) -> web.StreamResponse:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+async def _hang_in_body(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(status=500 if "refused" in request.path else 200, headers={"Content-Length": "10"})
+    await response.prepare(request)
+    await response.write(b"{")
+    return await _hang(request)
+
+
+async def _break(request: web.Request) -> web.StreamResponse:
+    assert request.transport
+    request.transport.abort()
+    return web.Response()
+
+
+async def _break_in_body(request: web.Request) -> web.StreamResponse:
+    response = web.StreamResponse(headers={"Content-Length": "1000"})
+    await response.prepare(request)
+    await response.write(b'{"token": "s3cr3t"')
+    return await _break(request)
+
+
+@pytest.mark.parametrize("times", [{"timeout": 0}, {"timeout": -1}, {"silence": 0}, {"timeout": float("nan")}])
+def test_a_time_must_be_positive(client: ApiClient, times: dict[str, Any]) -> None:
+    with pytest.raises(ConfigError, match="positive seconds"):
+        Connection(client, **{"owned": True, "timeout": 1, "silence": 1, **times})
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        pytest.param({"retries": 3}, id="number of retries"),
+        pytest.param({"retries": aiohttp_retry.ExponentialRetry()}, id="retry options"),
+        pytest.param({"client_go_retries": True}, id="retries as in Go"),
+    ],
+)
+def test_a_client_that_retries_is_refused(client: ApiClient, settings: dict[str, Any]) -> None:
+    for name, value in settings.items():
+        setattr(client.configuration, name, value)
+    with pytest.raises(ConfigError, match="must not retry"):
+        Connection(client, owned=True, timeout=1, silence=1)
+
+
+async def test_retries_that_are_off_are_no_retries(client: ApiClient) -> None:
+    client.configuration.retries = 0
+
+    await Connection(client, owned=True, timeout=1, silence=1).close()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST", "PATCH"])
+async def test_nothing_is_sent_twice(server: Server, connection: Connection, method: str) -> None:
+    """Also on a connection that served before, where the pool would send some methods again."""
+    server.answer("GET", "/x", {})
+    server.handle(method, "/broken", _break)
+    await connection.send(GET)
+    with pytest.raises(ServerError, match=f"{method} /broken: no answer: ") as caught:
+        await connection.send(Request(method, "/broken", body=None if method == "GET" else {}))
+
+    assert len(server.asked("/broken")) == 1
+    assert caught.value.code == 0
+    assert isinstance(caught.value.__cause__, aiohttp.ClientError)
+
+
+@pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
+async def test_no_answer_is_asked_for_again(server: Server, connection: Connection, status: int) -> None:
+    server.answer("GET", "/x", "busy", status=status, headers={"Retry-After": "0"})
+    with pytest.raises(ServerError if status >= 500 else Exception):
+        await connection.send(GET)
+
+    assert len(server.seen) == 1
+
+
+async def test_a_refused_connection_is_an_error_of_the_server() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    connection = Connection(ApiClient(Configuration(host=f"http://127.0.0.1:{port}")), owned=True, timeout=5, silence=5)
+    with pytest.raises(ServerError, match=f"GET /x: no answer: .*127.0.0.1:{port}") as caught:
+        await connection.send(GET)
+    await connection.close()
+
+    assert caught.value.code == 0
+    assert isinstance(caught.value.__cause__, aiohttp.ClientConnectorError)
+
+
+@pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the answer"])
+async def test_a_request_takes_its_time_at_most(server: Server, client: ApiClient, handler: Any) -> None:
+    server.handle("GET", "/x", handler)
+    connection = Connection(client, owned=True, timeout=0.05, silence=1)
+    with pytest.raises(ServerError, match="GET /x: no answer: time is up") as caught:
+        await connection.send(GET)
+    await connection.close()
+
+    assert caught.value.code == 0
+    assert isinstance(caught.value.__cause__, TimeoutError)
+
+
+@pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the refusal"])
+async def test_opening_a_stream_takes_its_time_at_most(server: Server, client: ApiClient, handler: Any) -> None:
+    """However long the stream itself may be silent."""
+    server.handle("GET", "/refused", handler)
+    connection = Connection(client, owned=True, timeout=0.05, silence=3600)
+    with pytest.raises(ServerError, match="GET /refused: no answer: time is up"):
+        await asyncio.wait_for(connection.stream(Request("GET", "/refused")), 10)
+    await connection.close()
+
+
+async def test_an_answer_that_breaks_off_is_an_error_of_the_server(server: Server, connection: Connection) -> None:
+    server.handle("GET", "/x", _break_in_body)
+    with pytest.raises(ServerError, match="GET /x: no answer") as caught:
+        await connection.send(GET)
+
+    assert caught.value.code == 0
+    assert "s3cr3t" not in str(caught.value)
+
+
+async def test_an_answer_that_is_no_http_is_not_repeated(client: ApiClient) -> None:
+    async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"s3cr3t s3cr3t\r\n\r\n")
+        writer.close()
+
+    async with await asyncio.start_server(talk, "127.0.0.1", 0) as listening:
+        client.configuration.host = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        connection = Connection(client, owned=True, timeout=5, silence=5)
+        with pytest.raises(ServerError) as caught:
+            await connection.send(GET)
+        await connection.close()
+
+    assert "s3cr3t" not in str(caught.value)
+
+
+@pytest.mark.parametrize("status", [200, 403])
+async def test_a_body_that_is_no_json_is_not_repeated(server: Server, connection: Connection, status: int) -> None:
+    server.answer("GET", "/x", "<html>s3cr3t</html>", status=status)
+    with pytest.raises(ServerError if status == 200 else ForbiddenError) as caught:
+        await connection.send(GET)
+
+    assert (caught.value.code, "s3cr3t" in str(caught.value)) == (status, False)
+
+
+async def test_no_message_holds_the_token(server: Server, client: ApiClient) -> None:
+    client.configuration.api_key["BearerToken"] = "Bearer s3cr3t\n"
+    connection = Connection(client, owned=True, timeout=5, silence=5)
+    with pytest.raises(BadRequestError, match="cannot be sent") as caught:
+        await connection.send(GET)
+    await connection.close()
+
+    assert ("s3cr3t" in str(caught.value), server.seen) == (False, [])
+
+
+async def test_credentials_that_cannot_be_read_are_an_error_of_ours(server: Server, client: ApiClient) -> None:
+    def broken(_: object) -> None:
+        raise LookupError("s3cr3t")
+
+    configuration: Any = client.configuration
+    configuration.refresh_api_key_hook = broken
+    connection = Connection(client, owned=True, timeout=5, silence=5)
+    with pytest.raises(ServerError, match="GET /x: not sent: credentials could not be read: LookupError") as caught:
+        await connection.send(GET)
+    await connection.close()
+
+    assert (caught.value.code, "s3cr3t" in str(caught.value), server.seen) == (0, False, [])
+
+
+async def test_credentials_that_hang_take_their_time_at_most(client: ApiClient) -> None:
+    """A plugin may wait for a person who is not there."""
+
+    async def hang(_: object) -> None:
+        await asyncio.Event().wait()
+
+    configuration: Any = client.configuration
+    configuration.refresh_api_key_hook = hang
+    connection = Connection(client, owned=True, timeout=0.05, silence=1)
+    with pytest.raises(ServerError, match="GET /x: no answer: time is up"):
+        await asyncio.wait_for(connection.send(GET), 10)
+    await connection.close()
+
+
+async def test_cancelling_a_request_is_a_cancellation(server: Server, connection: Connection) -> None:
+    """The connection in use is given up, and the next request works."""
+    arrived = asyncio.Event()
+
+    async def hang(request: web.Request) -> web.StreamResponse:
+        arrived.set()
+        return await _hang(request)
+
+    server.handle("GET", "/slow", hang)
+    server.answer("GET", "/x", {"ok": True})
+    request = asyncio.create_task(connection.send(Request("GET", "/slow")))
+    await asyncio.wait_for(arrived.wait(), 10)
+    request.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await request
+
+    assert await connection.send(GET) == {"ok": True}
+
+
+async def test_a_stream_has_no_end_in_time(server: Server, client: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once it is open, only silence is limited, so an idle watch lives."""
+    times: list[aiohttp.ClientTimeout] = []
+    call = client.call_api
+
+    async def noting(*args: Any, **kwargs: Any) -> Any:
+        times.append(kwargs["_request_timeout"])
+        return await call(*args, **kwargs)
+
+    monkeypatch.setattr(client, "call_api", noting)
+    server.answer("GET", "/x", {})
+    connection = Connection(client, owned=True, timeout=10, silence=20)
+    stream = await connection.stream(GET)
+    stream.close()
+    await connection.close()
+
+    assert times == [aiohttp.ClientTimeout(total=None, sock_read=20)]
+
+
+async def test_a_closed_stream_is_forgotten(server: Server, connection: Connection) -> None:
+    """An operator watches for months; what it has closed must not pile up."""
+    server.answer("GET", "/x", {})
+    for _ in range(3):
+        (await connection.stream(GET)).close()
+
+    assert connection._streams == set()
+
+
+async def test_an_address_that_is_none_is_no_bad_request(client: ApiClient) -> None:
+    client.configuration.host = "http://["
+    connection = Connection(client, owned=True, timeout=5, silence=5)
+    with pytest.raises(ServerError, match="GET /x: no answer"):
+        await connection.send(GET)
+    await connection.close()
+
+
+async def test_connections_are_used_again(server: Server, connection: Connection) -> None:
+    """Also after a refusal."""
+    peers = set()
+
+    async def note(request: web.Request) -> web.StreamResponse:
+        assert request.transport
+        peers.add(request.transport.get_extra_info("peername"))
+        return web.json_response({}, status=200 if len(server.seen) % 2 else 500)
+
+    server.handle("GET", "/x", note)
+    for _ in range(4):
+        try:
+            await connection.send(GET)
+        except ServerError:
+            continue
+
+    assert len(peers) == 1
+
+
+@pytest.mark.parametrize("length", [100, 1_000_000])
+async def test_an_answer_that_is_longer_than_allowed_is_an_error(
+    server: Server, connection: Connection, length: int
+) -> None:
+    server.answer("GET", "/x", {"text": "s" * length})
+    with pytest.raises(ServerError, match="GET /x: HTTP 200, but the answer has more than 99 bytes"):
+        await connection.send(GET, most_bytes=99)
+
+
+async def test_an_answer_that_is_not_longer_than_allowed_is_read(server: Server, connection: Connection) -> None:
+    server.answer("GET", "/x", {"text": "s" * 100_000})
+    assert await connection.send(GET, most_bytes=200_000) == {"text": "s" * 100_000}
