@@ -3,20 +3,20 @@
 A component is built from resources, reconciled inside `reconciling`, and reported as one condition of its owner.
 """
 
+from ocf.component.apply.field_handover import BEFORE_SUSPENSION
 from ocf.component.builder import Builder
 from ocf.component.component import Component
-from ocf.component.conditions import Condition
-from ocf.component.context import ReconcileContext, reconciling
-from ocf.component.diffing import ComponentDiff, FieldConflict, FieldDiff, LeftField, ObjectDiff, TakenField, Verb, diff
-from ocf.component.explaining import NOT_REACHED, Account, accounts, describe
-from ocf.component.finalizing import FINALIZER, Departure, finalize
-from ocf.component.leaving import BEFORE_SUSPENSION
-from ocf.component.options import Conflicts, Participation, ResourceOptions
-from ocf.component.prerequisites import Prerequisite, PrerequisiteStatus, depends_on
-from ocf.component.reasons import Reason
-from ocf.component.results import Action, Outcome, Result
-from ocf.component.together import reconcile_all, reconcile_each
-from ocf.component.topology import DataFlow
+from ocf.component.diff import ComponentDiff, FieldConflict, FieldDiff, LeftField, ObjectDiff, TakenField, Verb, diff
+from ocf.component.finalizer import FINALIZER, Departure, finalize
+from ocf.component.model.context import ReconcileContext, reconciling
+from ocf.component.model.data_flow import DataFlow
+from ocf.component.model.resource_options import Conflicts, Participation, ResourceOptions
+from ocf.component.parallel import reconcile_all, reconcile_each
+from ocf.component.reconcile.prerequisites import Prerequisite, PrerequisiteStatus, depends_on
+from ocf.component.status.conditions import Condition
+from ocf.component.status.reasons import Reason
+from ocf.component.status.results import Action, Outcome, Result
+from ocf.component.summary import NOT_REACHED, Account, accounts, describe
 
 __all__ = [
     "BEFORE_SUSPENSION",

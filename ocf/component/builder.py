@@ -7,14 +7,14 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from ocf.component.component import Component
-from ocf.component.entries import Entry, is_resource
-from ocf.component.options import Fate, Options, ResourceOptions
-from ocf.component.topology import data_problems, independence_problems
+from ocf.component.model.data_flow import data_problems, independence_problems
+from ocf.component.model.registration import Entry, is_resource
+from ocf.component.model.resource_options import Fate, Options, ResourceOptions
 from ocf.concepts import Resource
 from ocf.errors import BuildError, ConfigError
 
 if TYPE_CHECKING:
-    from ocf.component.prerequisites import Prerequisite
+    from ocf.component.reconcile.prerequisites import Prerequisite
     from ocf.feature import Gate
 
 __all__ = ["Builder"]

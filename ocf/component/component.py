@@ -13,24 +13,23 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
-from ocf.component import diffing, inspection
-from ocf.component.cleanup import CleanUp
-from ocf.component.conditions import Condition, failed, told
-from ocf.component.context import ReconcileContext
-from ocf.component.convergence import converge
-from ocf.component.diffing import ComponentDiff
-from ocf.component.entries import Entry, Scaling, find_scaling, scalers_first
-from ocf.component.gates import is_open
-from ocf.component.journal import Journal
-from ocf.component.judging import converging, grace_is_over, grace_remaining, suspending
-from ocf.component.limits import call
-from ocf.component.options import Fate
-from ocf.component.passes import Pass, failing
-from ocf.component.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, ask
-from ocf.component.reasons import SUSPENSION_REASONS, Reason
-from ocf.component.results import Action, Outcome, Result
-from ocf.component.suspension import suspend
-from ocf.component.topology import DataFlow, data_flows
+from ocf.component import preview
+from ocf.component.model.context import ReconcileContext
+from ocf.component.model.data_flow import DataFlow, data_flows
+from ocf.component.model.gates import is_open
+from ocf.component.model.registration import Entry, Scaling, find_scaling, scalers_first
+from ocf.component.model.resource_options import Fate
+from ocf.component.model.timeouts import call
+from ocf.component.reconcile.loop import converge
+from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, ask
+from ocf.component.reconcile.prune import CleanUp
+from ocf.component.reconcile.reporter import Journal
+from ocf.component.reconcile.run import Pass, failing
+from ocf.component.reconcile.suspend import suspend
+from ocf.component.status.aggregate import converging, grace_is_over, grace_remaining, suspending
+from ocf.component.status.conditions import Condition, failed, told
+from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
+from ocf.component.status.results import Action, Outcome, Result
 from ocf.concepts import Explanation, Resource, data_scope
 from ocf.errors import OcfError, ReconcileError
 from ocf.feature import Gate
@@ -124,12 +123,12 @@ class Component:
         Raises:
             ConfigError: Naming the resource that cannot be rendered.
         """
-        return inspection.preview(self.entries)
+        return preview.preview(self.entries)
 
     @property
     def registered_mutations(self) -> tuple[str, ...]:
         """Names of the mutations of the managed resources, each once, whatever their gates say."""
-        return inspection.registered_mutations(self.entries)
+        return preview.registered_mutations(self.entries)
 
     def firing_set(self) -> tuple[str, ...]:
         """Return the names of the mutations of the managed resources whose gates are open, each once.
@@ -137,7 +136,7 @@ class Component:
         Raises:
             ConfigError: If a gate cannot answer; names the resource and the mutation.
         """
-        return inspection.firing_set(self.entries)
+        return preview.firing_set(self.entries)
 
     def explain(self) -> tuple[Explanation, ...]:
         """Tell who set each field of what `preview` returns: one explanation per managed resource, in the same order.
@@ -145,18 +144,7 @@ class Component:
         Raises:
             ConfigError: Naming the resource that cannot be rendered.
         """
-        return inspection.explain(self.entries)
-
-    async def diff(self, context: ReconcileContext) -> ComponentDiff:
-        """Rehearse the next pass, and tell what it would change. Nothing is written, and nothing is staged.
-
-        Args:
-            context: The pass; its conditions are taken as they stand.
-
-        Returns:
-            What would become of each object; also why the pass would fail, if it would.
-        """
-        return await diffing.rehearse(self, context)
+        return preview.explain(self.entries)
 
     @property
     def awaits(self) -> frozenset[str]:

@@ -9,7 +9,7 @@ import pytest
 
 from ocf import component
 from ocf.component import Component, Reason, ReconcileContext, reconciling
-from ocf.component.conditions import Condition, aggregate, stored_condition
+from ocf.component.status.conditions import Condition, aggregate, stored_condition
 from ocf.concepts import AliveStatus, StatusReport
 from ocf.objects import Manifest, copy_json
 from ocf.primitives import deployment

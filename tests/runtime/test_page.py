@@ -10,7 +10,7 @@ from typing import Final
 import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.component.journal import Journal
+from ocf.component.reconcile.reporter import Journal
 from ocf.concepts import Attempt, Operation, Why
 from ocf.runtime import Drop, PrometheusRecorder, alert_rules
 

@@ -16,13 +16,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ocf.component.options import Fate
+from ocf.component.model.resource_options import Fate
 from ocf.objects import Manifest, ObjectKey
 from ocf.schema.rest_mapping import Named, named
 
 if TYPE_CHECKING:
     from ocf.component import Component
-    from ocf.component.entries import Entry
+    from ocf.component.model.registration import Entry
 
 __all__ = ["EVENTS", "Privilege", "lease_privileges", "privileges"]
 

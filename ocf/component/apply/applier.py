@@ -1,0 +1,283 @@
+"""One managed resource: bring its object to the desired state, with as few writes as possible."""
+
+from __future__ import annotations
+
+import marshal
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from functools import partial
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.cluster import LastWrite
+from ocf.component.apply.drift import Difference, differences
+from ocf.component.apply.field_handover import Forms, hand_over, is_unremembered, remembering
+from ocf.component.apply.write_backoff import found_undone, is_contended, is_older, next_write, written
+from ocf.component.model.ownership import field_manager, sendable
+from ocf.component.model.resource_options import Conflicts
+from ocf.component.model.timeouts import call
+from ocf.concepts import Operation, Why
+from ocf.errors import ConfigError, ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
+from ocf.objects import Manifest, ObjectKey, format_path, is_quantity_field
+
+if TYPE_CHECKING:
+    from ocf.component.model.context import ReconcileContext
+    from ocf.component.model.registration import Entry
+
+__all__ = ["Applied", "ManagedObject"]
+
+# A hand-over is bound to the version that was read; the autoscaler may be faster than we are this often.
+_HAND_OVER_TRIES: Final = 5
+_IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVersion"})
+_IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What bringing an object to its desired state did.
+
+    Args:
+        live: The object as it is now.
+        operation: What changed.
+        why: Why it was written, or why not.
+        writes: How many write requests were sent.
+        reasons: What was different, field by field; also where the write is held back.
+        contest: Who undoes what we write, for people; empty while nobody does.
+        retry_after: How long the write is still held back; None where it is not.
+    """
+
+    live: Manifest
+    operation: Operation
+    why: Why
+    writes: int = 0
+    reasons: tuple[str, ...] = ()
+    contest: str = ""
+    retry_after: timedelta | None = None
+
+
+class ManagedObject:
+    """The object of one resource, in one pass.
+
+    Args:
+        entry: What it should be, and how it is treated.
+        component: Name of the component, a part of the field manager's name.
+        context: The pass.
+        leaves: Fields of it that somebody else sets.
+        rendered: The object as it was rendered before in this pass; None where it was not.
+        limit: How long rendering may take; None for ever.
+    """
+
+    def __init__(
+        self,
+        entry: Entry,
+        component: str,
+        context: ReconcileContext,
+        leaves: Collection[tuple[str, ...]] = (),
+        *,
+        rendered: Manifest | None = None,
+        limit: timedelta | None = None,
+    ) -> None:
+        self._limit = limit
+        self._rendered = rendered
+        self._resource = entry.resource
+        self._options = entry.options
+        self._component = component
+        self._context = context
+        self._cluster = context.cluster
+        self._leaves = leaves
+        owner = context.owned_by
+        self._manager = field_manager(owner.key.kind, component, owner.uid)
+        self._left_manager = field_manager(owner.key.kind, component, owner.uid, "left")
+
+    async def get(self) -> Manifest | None:
+        """Read the live object; None while there is none."""
+        try:
+            return await self._cluster.get(self._resource.key)
+        except NotFoundError:
+            return None
+        except OcfError as error:
+            raise self._failed("check existence of", error) from error
+
+    async def apply(self, live: Manifest | None, *, suspended: bool = False) -> Applied:
+        """Bring the object to the desired state, unless it is there already.
+
+        Args:
+            live: The live object as just read; None while there is none.
+            suspended: Whether the suspended form is wanted.
+
+        Raises:
+            ReconcileError: Naming the resource and what was tried.
+        """
+        wanted = await self._wanted(suspended=suspended)
+        try:
+            if suspended:
+                forms = await self._forms(live)
+                return await self._settle(remembering(wanted, live, self._manager, self._leaves, forms), live)
+            live, handed = await self._let_go(live)
+            applied = await self._settle(wanted, live)
+        except OcfError as error:
+            raise self._failed("apply", error) from error
+        if not handed:
+            return applied
+        return replace(
+            applied,
+            operation=Operation.UPDATED,
+            why=Why.HANDED_OVER,
+            writes=applied.writes + 1,
+            reasons=(*handed, *applied.reasons),
+        )
+
+    def _failed(self, what: str, error: OcfError) -> ReconcileError:
+        """Name the resource and what was tried, once."""
+        identity = self._resource.identity
+        problem = error.problem if isinstance(error, MutationError | ReconcileError) else str(error)
+        return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
+
+    async def _wanted(self, *, suspended: bool) -> Manifest:
+        try:
+            rendered = self._rendered
+            if rendered is None or suspended or self._leaves:
+                rendered = await call(self._limit, self._resource.render, suspended=suspended, leaves=self._leaves)
+            key = ObjectKey.of(rendered)
+            if key != self._resource.key:
+                raise ConfigError(f"rendered {key}, which is another object")
+            owner = self._context.owned_by
+            wanted = sendable(rendered)
+            return owner.disowned(wanted) if self._options.unowned else owner.owned(wanted)
+        except OcfError as error:
+            raise self._failed("mutate", error) from error
+
+    async def _forms(self, live: Manifest | None) -> Forms:
+        """Render the object with the fields left to others, where only that tells what they were."""
+        if not is_unremembered(live, self._manager, self._leaves):
+            return Forms({}, {})
+        try:
+            awake = await call(self._limit, self._resource.render)
+            return Forms(awake, await call(self._limit, self._resource.render, suspended=True))
+        except OcfError:
+            # Most often for lack of data: then the live value is all that is known.
+            return Forms({}, {})
+
+    async def _let_go(self, live: Manifest | None) -> tuple[Manifest | None, tuple[str, ...]]:
+        """Hand over the fields left to others, where we still own them."""
+        for tries_left in reversed(range(_HAND_OVER_TRIES)):
+            forms = await self._forms(live)
+            plan = hand_over(live, self._manager, self._leaves, forms) if live is not None else None
+            if plan is None:
+                break
+            try:
+                live = await self._cluster.apply(plan.manifest, field_manager=self._left_manager, force=plan.force)
+            except ConflictError:
+                if not tries_left:
+                    raise
+                live = await self.get()
+            else:
+                return live, tuple(f"{path}: handed over" for path in plan.paths)
+        return live, ()
+
+    async def _settle(self, wanted: Manifest, live: Manifest | None) -> Applied:
+        digest = _digest(wanted)
+        why, reasons = (Why.ABSENT, (str(Why.ABSENT),)) if live is None else self._compared(wanted, live, digest)
+        if live is not None and not reasons:
+            return Applied(live, Operation.NONE, why)
+        # An object that somebody deletes is made again at once: there is nothing of theirs to fight over.
+        last = self._last_write(live, digest) if live is not None else None
+        contest = ""
+        if live is not None and last is not None and is_contended(last):
+            contest = _contest(live, self._manager)
+            rest = next_write(last) - self._context.elapsed
+            if rest > timedelta(0):
+                return Applied(live, Operation.NONE, Why.BACKING_OFF, 0, reasons, contest, rest)
+        answer = await self._send(wanted)
+        version = str(answer["metadata"].get("resourceVersion", ""))
+        self._remember(wanted, answer, written(last, digest, self._context.elapsed, version))
+        return Applied(answer, _classified(live, answer), why, 1, reasons, contest)
+
+    def _compared(self, wanted: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[str, ...]]:
+        """Say why the object has to be written; no reasons if it has not."""
+        memory, uid, version = self._cluster.memory, _uid(live), live["metadata"].get("resourceVersion")
+        known = bool(digest and uid and version)
+        if known and memory.is_settled(uid, self._manager, version, digest):
+            return Why.SETTLED, ()
+        found = self._differences(wanted, live)
+        if known and not found:
+            memory.settle(uid, self._manager, version, digest)
+        return (found[0].why if found else Why.EQUAL), tuple(_shown(difference) for difference in found)
+
+    def _last_write(self, live: Manifest, digest: bytes) -> LastWrite | None:
+        """Return what is known of our last write of this wish, now that the object is not as it was written."""
+        memory, key = self._cluster.memory, self._resource.key
+        last = memory.last_write(key, self._manager)
+        if last is not None and is_older(str(live["metadata"].get("resourceVersion", "")), last):
+            return last
+        last = found_undone(last, digest, self._context.elapsed)
+        if last is not None:
+            memory.note_write(key, self._manager, last)
+        return last
+
+    async def _send(self, wanted: Manifest) -> Manifest:
+        force = self._options.on_conflict is Conflicts.TAKE
+        try:
+            return await self._cluster.apply(wanted, field_manager=self._manager, force=force)
+        except ConflictError as error:
+            if force or not self._is_about_leaves(error):
+                raise
+        # Only a suspension sends a field that is left to others, and takes it on purpose.
+        return await self._cluster.apply(wanted, field_manager=self._manager, force=True)
+
+    def _is_about_leaves(self, error: ConflictError) -> bool:
+        leaves = {f".{format_path(path)}" for path in self._leaves}
+        return bool(error.causes) and all(cause.field in leaves for cause in error.causes)
+
+    def _differences(self, wanted: Manifest, live: Manifest, *, fresh: bool = False) -> list[Difference]:
+        key = self._resource.key
+        is_quantity = partial(is_quantity_field, key.api_version, key.kind)
+        known = {} if fresh else self._cluster.memory.rewrites(_uid(live), self._manager)
+        return differences(wanted, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
+
+    def _remember(self, wanted: Manifest, answer: Manifest, write: LastWrite) -> None:
+        """Note the write, and which values came back different from how they were sent."""
+        found = self._differences(wanted, answer, fresh=True)
+        rewrites = {difference.path: (difference.sent, difference.stored) for difference in found}
+        self._cluster.memory.remember(_uid(answer), self._manager, rewrites)
+        if write.wish:
+            self._cluster.memory.note_write(self._resource.key, self._manager, write)
+
+
+def _uid(live: Manifest) -> str:
+    return str(live["metadata"].get("uid", ""))
+
+
+def _digest(wanted: Manifest) -> bytes:
+    """Return a digest of what would be applied; empty where a resource of the user's own renders no plain JSON."""
+    try:
+        # Version 2 knows no references, so equal manifests of one order give equal bytes.
+        return blake2b(marshal.dumps(wanted, 2), digest_size=16).digest()
+    except ValueError:
+        return b""
+
+
+def _contest(live: Manifest, manager: str) -> str:
+    """Say who undoes what we write, as far as the object tells."""
+    entries = live["metadata"].get("managedFields", [])
+    others = [entry for entry in entries if entry.get("manager") != manager and entry.get("subresource") != "status"]
+    latest = max(others, key=lambda entry: str(entry.get("time", "")), default=None)
+    by = f', last changed by "{latest.get("manager")}"' if latest is not None else ""
+    return f"what was applied is undone again and again{by}"
+
+
+def _shown(difference: Difference) -> str:
+    return f"{difference.path}: {difference.why}" if difference.path else difference.why
+
+
+def _classified(before: Manifest | None, after: Manifest) -> Operation:
+    """Name what an apply did; what the server counts and what controllers report does not count as a change."""
+    if before is None:
+        return Operation.CREATED
+    return Operation.NONE if _content(before) == _content(after) else Operation.UPDATED
+
+
+def _content(manifest: Manifest) -> tuple[Any, Any]:
+    metadata = {key: value for key, value in manifest["metadata"].items() if key not in _IGNORED_METADATA}
+    return metadata, {key: value for key, value in manifest.items() if key not in _IGNORED}

@@ -1,0 +1,121 @@
+"""Taking one object away, or letting go of it: only what is ours, and only as it was read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ocf.cluster import PatchType, Preconditions
+from ocf.component.apply.drift import owned_fields
+from ocf.component.model.ownership import field_manager
+from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
+from ocf.objects import Manifest, ObjectKey, get_field
+
+if TYPE_CHECKING:
+    from ocf.component.model.context import ReconcileContext
+
+__all__ = ["Removal"]
+
+# Letting go is bound to the version that was read; a busy controller may be faster than we are this often.
+_RELEASE_TRIES: Final = 5
+
+
+class Removal:
+    """Removes objects of one component, in one pass.
+
+    Args:
+        component: Name of the component.
+        context: The pass.
+    """
+
+    def __init__(self, component: str, context: ReconcileContext) -> None:
+        self._component = component
+        self._context = context
+        self._cluster = context.cluster
+        self._owner = context.owned_by
+        self._manager = field_manager(self._owner.key.kind, component, self._owner.uid)
+
+    def is_ours(self, live: Manifest) -> bool:
+        """Tell whether an object may be deleted: it names our owner, or no owner at all and was applied by us.
+
+        The second holds for objects that are kept unowned, and for cluster-scoped objects, which cannot name an owner
+        that lives in a namespace.
+
+        Args:
+            live: The live object.
+        """
+        if self._owner.foreign_controller(live):
+            return False
+        if get_field(live, ("metadata", "ownerReferences")):
+            return self._owner.references(live)
+        return self.is_applied_by_us(live)
+
+    def is_applied_by_us(self, live: Manifest) -> bool:
+        """Tell whether this component applied an object.
+
+        Args:
+            live: The live object.
+        """
+        return owned_fields(live, self._manager) is not None
+
+    async def delete(self, live: Manifest) -> None:
+        """Delete an object as it was read, and no other of its name.
+
+        Args:
+            live: The live object.
+
+        Raises:
+            ReconcileError: Naming the resource; an object that is gone already is fine.
+        """
+        key, metadata = ObjectKey.of(live), live["metadata"]
+        self._cluster.memory.forget_write(key, self._manager)
+        as_read = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
+        try:
+            await self._cluster.delete(key, preconditions=as_read)
+        except NotFoundError:
+            return
+        except ConflictError as error:
+            raise self._failed(f"delete resource {key} as observed", key, error) from error
+        except OcfError as error:
+            raise self._failed(f"delete resource {key}", key, error) from error
+
+    async def release(self, live: Manifest) -> bool:
+        """Take our owner reference off an object, and keep the object with everything else in it.
+
+        An apply would not do: whatever it does not mention, the object would lose.
+
+        Args:
+            live: The live object.
+
+        Returns:
+            Whether anything was done; not for an object that names us no more, or is gone.
+
+        Raises:
+            ReconcileError: Naming the resource.
+        """
+        key = ObjectKey.of(live)
+        try:
+            for tries_left in reversed(range(_RELEASE_TRIES)):
+                if not self._owner.references(live):
+                    return False
+                try:
+                    await self._release(key, live)
+                except ConflictError:
+                    if not tries_left:
+                        raise
+                    live = await self._cluster.get(key)
+                else:
+                    return True
+        except NotFoundError:
+            return False
+        except OcfError as error:
+            raise self._failed(f"orphan resource {key}", key, error) from error
+        return False
+
+    async def _release(self, key: ObjectKey, live: Manifest) -> None:
+        others = self._owner.disowned(live)["metadata"].get("ownerReferences")
+        metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": others}
+        patch = {"metadata": metadata}
+        await self._cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager=self._manager)
+
+    def _failed(self, what: str, key: ObjectKey, error: OcfError) -> ReconcileError:
+        return ReconcileError(self._component, f"failed to {what}: {error}", resource=str(key))

@@ -1,0 +1,120 @@
+"""How data flows between the resources of a component: checked before anything runs, and shown to whoever asks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ocf.component.model.resource_options import Fate
+
+if TYPE_CHECKING:
+    from ocf.component.model.registration import Entry
+    from ocf.concepts import Data
+
+__all__ = ["DataFlow", "data_flows", "data_problems", "independence_problems"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DataFlow:
+    """Where the value of a data cell comes from and where it goes; resources are named by identity.
+
+    Args:
+        data: Name of the cell.
+        producers: Who fills it, in order; the last one wins.
+        guarded: Who is blocked without it.
+        optional: Who reads it, but can do without.
+    """
+
+    data: str
+    producers: tuple[str, ...] = ()
+    guarded: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+
+def data_flows(entries: Sequence[Entry]) -> tuple[DataFlow, ...]:
+    """Describe how data flows, in the order in which the cells are first mentioned.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+    """
+    reached = list(_reached(entries))
+    cells = dict.fromkeys(cell for entry in reached for cell in (*_reads(entry), *_writes(entry)))
+    return tuple(
+        DataFlow(
+            data=cell.name,
+            producers=tuple(entry.identity for entry in reached if cell in _writes(entry)),
+            guarded=tuple(entry.identity for entry in reached if _reads(entry).get(cell) is False),
+            optional=tuple(entry.identity for entry in reached if _reads(entry).get(cell)),
+        )
+        for cell in cells
+    )
+
+
+def data_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
+    """Find reads that no earlier resource can satisfy, and names that two cells share.
+
+    Resources that are deleted or orphaned are not reached, so they produce and read nothing.
+
+    Args:
+        component: Name of the component.
+        entries: Its resources, in order of registration.
+
+    Yields:
+        One sentence per problem.
+    """
+    produced: set[Data[Any]] = set()
+    by_name: dict[str, Data[Any]] = {}
+    for entry in _reached(entries):
+        reads, writes = _reads(entry), _writes(entry)
+        if None in reads or None in writes:
+            yield f'resource "{entry.identity}" in component "{component}" declares a nil data cell'
+            continue
+        for cell in reads:
+            if cell not in produced:
+                yield f'resource "{entry.identity}" reads data "{cell.name}" but no earlier resource produces it'
+        produced.update(writes)
+        for cell in dict.fromkeys([*reads, *writes]):
+            if by_name.setdefault(cell.name, cell) is not cell:
+                rule = "a distinct cell already uses that name; data names must be unique within a component"
+                yield f'resource "{entry.identity}" in component "{component}" declares data "{cell.name}", but {rule}'
+
+
+def independence_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
+    """Find resources that are to be independent, and are not, because data passes from or to them.
+
+    Args:
+        component: Name of the component.
+        entries: Its resources, in order of registration.
+
+    Yields:
+        One sentence per problem.
+    """
+    reached = list(_reached(entries))
+    read = {cell for entry in reached for cell in _reads(entry)}
+    for entry in reached:
+        if not entry.options.independent:
+            continue
+        # A cell that is None was reported before.
+        for cell in filter(None, _reads(entry)):
+            waits = f'reads data "{cell.name}", and so waits for the resource that produces it'
+            yield f'resource "{entry.identity}" in component "{component}" is independent, but {waits}'
+        for cell in read.intersection(filter(None, _writes(entry))):
+            waits = f'produces data "{cell.name}", for which others wait'
+            yield f'resource "{entry.identity}" in component "{component}" is independent, but {waits}'
+
+
+def _reached(entries: Sequence[Entry]) -> Iterator[Entry]:
+    return (entry for entry in entries if entry.fate in {Fate.MANAGED, Fate.READ_ONLY})
+
+
+def _reads(entry: Entry) -> dict[Data[Any], bool]:
+    """Return the cells that a resource reads, and whether it can do without."""
+    reads: dict[Data[Any], bool] = {}
+    for read in entry.consumer.consumed_data if entry.consumer else ():
+        reads[read.cell] = read.optional and reads.get(read.cell, True)
+    return reads
+
+
+def _writes(entry: Entry) -> Sequence[Data[Any]]:
+    return entry.producer.produced_data if entry.producer else ()

@@ -1,0 +1,141 @@
+"""Looking at a component without a cluster: what it would apply, who set it, and which mutations take part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from ocf.component.model.ownership import sendable
+from ocf.component.model.registration import fields_left, find_scaling
+from ocf.component.model.resource_options import Fate
+from ocf.concepts import Explainable, Explanation, FieldOrigin, Setting, Source, SourceKind, Trace
+from ocf.errors import ConfigError, MutationError
+
+if TYPE_CHECKING:
+    from ocf.component.model.registration import Entry
+    from ocf.objects import Manifest
+
+__all__ = ["explain", "explain_entry", "firing_set", "preview", "registered_mutations"]
+
+
+def preview(entries: Sequence[Entry]) -> list[Manifest]:
+    """Render the managed resources, as they would be applied while the component is awake.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+
+    Raises:
+        ConfigError: Naming the resource that cannot be rendered.
+    """
+    targets = find_scaling(entries, _previewing).targets
+    return [_rendered(entry, fields_left(entry, targets)) for entry in _managed(entries)]
+
+
+def explain(entries: Sequence[Entry]) -> tuple[Explanation, ...]:
+    """Tell who set each field of what `preview` returns: one explanation per managed resource, in the same order.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+
+    Raises:
+        ConfigError: Naming the resource that cannot be rendered.
+    """
+    targets = find_scaling(entries, _previewing).targets
+    return tuple(explain_entry(entry, fields_left(entry, targets)) for entry in _managed(entries))
+
+
+def explain_entry(entry: Entry, leaves: tuple[tuple[str, ...], ...], *, suspended: bool = False) -> Explanation:
+    """Tell who set each field of one object that is applied.
+
+    Args:
+        entry: The resource; one that cannot explain itself is told as a whole.
+        leaves: The fields that are left to others.
+        suspended: Whether its suspended form is meant.
+
+    Raises:
+        ConfigError: Naming the resource, if it cannot be rendered.
+    """
+    with _previewing(entry):
+        if isinstance(entry.resource, Explainable):
+            return _sent(entry.resource.explain(suspended=suspended, leaves=leaves))
+        trace = Trace()
+        trace.step(entry.resource.render(suspended=suspended, leaves=leaves), Source(SourceKind.RESOURCE))
+        return _sent(Explanation(entry.identity, trace.fields))
+
+
+def _sent(explanation: Explanation) -> Explanation:
+    """Tell apart what only the server sets: whoever set it, it is never sent."""
+    unsent = Setting(Source(SourceKind.NEVER_SENT), removed=True)
+    kept: list[FieldOrigin] = []
+    dropped: list[FieldOrigin] = []
+    for origin in explanation.fields:
+        if _is_sent(origin.path):
+            kept.append(origin)
+        else:
+            dropped.append(FieldOrigin(origin.path, (*origin.settings, unsent)))
+    return replace(explanation, fields=tuple(kept), removed=(*explanation.removed, *dropped))
+
+
+def _is_sent(path: str) -> bool:
+    root, key = (*re.split(r"[.\[]", path), "")[:2]
+    return key in sendable({"metadata": {key: None}})["metadata"] if root == "metadata" else root != "status"
+
+
+def registered_mutations(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the names of the mutations of all managed resources, each once, whatever their gates say.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+    """
+    inspectors = (entry.inspector for entry in _managed(entries) if entry.inspector is not None)
+    return tuple(dict.fromkeys(name for inspector in inspectors for name in inspector.registered_mutations))
+
+
+def firing_set(entries: Iterable[Entry]) -> tuple[str, ...]:
+    """Return the names of the mutations of all managed resources whose gates are open, each once.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+
+    Raises:
+        ConfigError: If a gate cannot answer; names the resource and the mutation.
+    """
+    names: dict[str, None] = {}
+    for entry in _managed(entries):
+        try:
+            names |= dict.fromkeys(entry.inspector.firing_set() if entry.inspector is not None else ())
+        except Exception as error:
+            raise ConfigError(f'firing set for resource "{entry.identity}": {_describe(error)}') from error
+    return tuple(names)
+
+
+def _managed(entries: Iterable[Entry]) -> Iterator[Entry]:
+    return (entry for entry in entries if entry.fate is Fate.MANAGED)
+
+
+def _rendered(entry: Entry, leaves: tuple[tuple[str, ...], ...]) -> Manifest:
+    with _previewing(entry):
+        rendered: object = entry.resource.render(leaves=leaves)
+    if not isinstance(rendered, dict):
+        raise ConfigError(f'preview resource "{entry.identity}": returned {_shown(rendered)}')
+    return sendable(rendered)
+
+
+@contextmanager
+def _previewing(entry: Entry) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        raise ConfigError(f'preview resource "{entry.identity}": {_describe(error)}') from error
+
+
+def _shown(rendered: object) -> str:
+    return "a nil object" if rendered is None else f"no manifest but {type(rendered).__name__}"
+
+
+def _describe(error: Exception) -> str:
+    """Word a cause; what names the resource already does not name it again."""
+    return error.problem if isinstance(error, MutationError) else str(error)

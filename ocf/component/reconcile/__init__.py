@@ -1,0 +1,3 @@
+"""One reconcile of a component: its resources in order, suspension, pruning, prerequisites, reports."""
+
+__all__: list[str] = []

@@ -1,0 +1,151 @@
+"""What a pass did to each resource, and why, in words.
+
+Everything is read off a `Result` and the component that gave it, after the pass, so a pass pays nothing for being
+explained.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from ocf.component.model.resource_options import Fate
+from ocf.component.status.reasons import Reason
+from ocf.component.status.results import Action
+from ocf.concepts import Why
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ocf.component.component import Component
+    from ocf.component.model.registration import Entry
+    from ocf.component.status.results import Outcome, Result
+
+__all__ = ["NOT_REACHED", "Account", "accounts", "describe"]
+
+NOT_REACHED: Final = "NotReached"
+"""What stands for an action where a pass did not get to a resource."""
+
+_ALWAYS: Final = {
+    Action.CREATED: "there was no such object",
+    Action.UPDATED: "an apply changes it",
+    Action.ABSENT: "there is no such object",
+}
+_LEFT_OUT: Final = {
+    Why.EQUAL: "nothing to do: compared field by field, an apply would change nothing",
+    Why.SETTLED: "nothing to do: this version of the object was compared before, and nothing else is wanted",
+}
+_UNTOUCHED: Final = {
+    Fate.READ_ONLY: "it is only read",
+    Fate.DELETED: "it is being deleted already",
+    Fate.ORPHANED: "it does not name this owner",
+    Fate.MANAGED: "it is being deleted already",
+}
+
+
+_COMPARED: Final = {Action.UPDATED, Action.UNCHANGED, Action.HELD_BACK}
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What a pass did to one resource, and why.
+
+    Args:
+        resource: Identity of the resource.
+        action: What was done to its object, a word of `Action`, or `NOT_REACHED`.
+        because: Why, in one phrase.
+        fields: What was different, field by field: `spec.maxReplicas: changed`.
+        report: What it reported, `Creating: 0 of 3 replicas are ready`; empty where it reported nothing.
+    """
+
+    resource: str
+    action: str
+    because: str
+    fields: tuple[str, ...] = ()
+    report: str = ""
+
+
+def accounts(component: Component, result: Result) -> tuple[Account, ...]:
+    """Say of each resource of a component what a pass did to it, and why; or why it was not reached.
+
+    Args:
+        component: The component.
+        result: What its pass returned.
+
+    Returns:
+        First the resources that were reached, in the order in which they were; then the others, in order of
+        registration.
+    """
+    entries = {entry.identity: entry for entry in component.entries}
+    told = [_account(outcome, entries.get(outcome.resource)) for outcome in result.outcomes]
+    reached = {outcome.resource for outcome in result.outcomes}
+    missed = [
+        Account(entry.identity, NOT_REACHED, _missed(entry, result))
+        for entry in component.entries
+        if entry.identity not in reached
+    ]
+    return (*told, *missed)
+
+
+def describe(component: Component, result: Result) -> str:
+    """Write what a pass did as plain text.
+
+    Args:
+        component: The component.
+        result: What its pass returned.
+
+    Returns:
+        Lines: the condition, then each resource with the reasons below it.
+    """
+    condition = result.condition
+    told = f": {condition.message}" if condition.message else ""
+    lines = [f"{component.name}: {condition.type} is {condition.status}, {condition.reason}{told}"]
+    for account in accounts(component, result):
+        lines.append(f"  {account.resource}: {account.action}, {account.because}")
+        lines += [f"    {field}" for field in account.fields]
+        lines += [f"    reports {account.report}"] if account.report else []
+    if result.requeue_after is not None:
+        lines.append(f"  next look in {result.requeue_after.total_seconds():g} s")
+    return "\n".join(lines)
+
+
+def _account(outcome: Outcome, entry: Entry | None) -> Account:
+    report = outcome.report
+    shown = ": ".join(filter(None, (report.status, report.reason))) if report is not None else ""
+    fields = outcome.reasons if outcome.action in _COMPARED else ()
+    return Account(outcome.resource, str(outcome.action), _because(outcome, entry), fields, shown)
+
+
+def _because(outcome: Outcome, entry: Entry | None) -> str:
+    if outcome.action in _ALWAYS:
+        return _ALWAYS[outcome.action]
+    if outcome.action is Action.UNCHANGED:
+        return _unchanged(outcome, entry)
+    if outcome.action is Action.HELD_BACK:
+        wait = f" {outcome.retry_after.total_seconds():g} s" if outcome.retry_after is not None else ""
+        return f"somebody undoes what is written, so the next write waits{wait}"
+    # Taken away, kept or blocked: the pass says why in its own words.
+    told = outcome.report.reason if outcome.report is not None else ""
+    return ", ".join(outcome.reasons) or told
+
+
+def _unchanged(outcome: Outcome, entry: Entry | None) -> str:
+    if outcome.writes:
+        return "an apply was sent, and the server stores what it stored before"
+    if outcome.why is not None and outcome.why in _LEFT_OUT:
+        return _LEFT_OUT[outcome.why]
+    return _UNTOUCHED[entry.fate if entry is not None else Fate.DELETED]
+
+
+def _missed(entry: Entry, result: Result) -> str:
+    blocked: Sequence[Outcome] = [each for each in result.outcomes if each.action is Action.BLOCKED]
+    reason = result.condition.reason
+    if blocked:
+        return f"{blocked[0].resource} is blocked"
+    if reason == Reason.PREREQUISITE_NOT_MET:
+        return "a prerequisite is not met"
+    if reason == Reason.DISABLED:
+        return "the component is disabled, and it is only read"
+    if entry.fate is Fate.READ_ONLY:
+        return "the component is suspended, and it is only read"
+    return "the component is suspended, and it cannot be"

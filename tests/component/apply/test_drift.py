@@ -1,0 +1,219 @@
+"""The quiet rule: what an apply would change, told from the live object alone."""
+
+import json
+from typing import Any
+
+import pytest
+
+from ocf.component.apply.drift import differences, owns
+from ocf.objects import Manifest, copy_json, is_quantity_field
+
+MANAGER = "Shop/web/uid"
+
+# As a 1.36 API server stored it after one apply by us; the list of ports shows a key that the server defaulted.
+WANTED: Manifest = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "backend", "namespace": "shop", "labels": {"a": "1"}},
+    "spec": {
+        "selector": {"matchLabels": {"app": "b"}},
+        "template": {
+            "metadata": {"labels": {"app": "b"}},
+            "spec": {
+                "containers": [
+                    {
+                        "name": "app",
+                        "image": "app:1",
+                        "ports": [{"containerPort": 80}, {"containerPort": 80, "protocol": "UDP"}],
+                        "resources": {"requests": {"cpu": "1000m"}},
+                    },
+                    {"name": "sidecar", "image": "sidecar:1"},
+                ],
+                "securityContext": {},
+            },
+        },
+    },
+}
+FIELDS: Manifest = {
+    "f:metadata": {"f:labels": {"f:a": {}}},
+    "f:spec": {
+        "f:selector": {},
+        "f:template": {
+            "f:metadata": {"f:labels": {"f:app": {}}},
+            "f:spec": {
+                "f:containers": {
+                    'k:{"name":"app"}': {
+                        ".": {},
+                        "f:name": {},
+                        "f:image": {},
+                        "f:ports": {
+                            'k:{"containerPort":80,"protocol":"TCP"}': {".": {}, "f:containerPort": {}},
+                            'k:{"containerPort":80,"protocol":"UDP"}': {
+                                ".": {},
+                                "f:containerPort": {},
+                                "f:protocol": {},
+                            },
+                        },
+                        "f:resources": {"f:requests": {"f:cpu": {}}},
+                    },
+                    'k:{"name":"sidecar"}': {".": {}, "f:name": {}, "f:image": {}},
+                },
+                "f:securityContext": {},
+            },
+        },
+    },
+}
+
+
+@pytest.fixture
+def wanted() -> Manifest:
+    copied: Manifest = copy_json(WANTED)
+    return copied
+
+
+@pytest.fixture
+def live() -> Manifest:
+    """The live object: what we want, with what the server and others added."""
+    live: Manifest = copy_json(WANTED)
+    live["metadata"] |= {
+        "uid": "1",
+        "labels": {"a": "1", "foreign": "x"},
+        "managedFields": [
+            {"manager": "kubectl", "operation": "Update", "fieldsV1": {"f:metadata": {"f:labels": {"f:foreign": {}}}}},
+            {"manager": MANAGER, "operation": "Apply", "fieldsV1": copy_json(FIELDS)},
+        ],
+    }
+    live["spec"] |= {"replicas": 3, "revisionHistoryLimit": 10}
+    containers = live["spec"]["template"]["spec"]["containers"]
+    containers[0] |= {"imagePullPolicy": "IfNotPresent", "resources": {"requests": {"cpu": "1"}}}
+    containers[0]["ports"][0]["protocol"] = "TCP"
+    live["status"] = {"replicas": 3}
+    return live
+
+
+def fields(live: Manifest) -> Any:
+    return live["metadata"]["managedFields"][1]["fieldsV1"]
+
+
+def containers(manifest: Manifest) -> list[Any]:
+    found: list[Any] = manifest["spec"]["template"]["spec"]["containers"]
+    return found
+
+
+def reasons(wanted: Manifest, live: Manifest, rewrites: dict[str, tuple[Any, Any]] | None = None) -> list[str]:
+    found = differences(
+        wanted,
+        live,
+        manager=MANAGER,
+        rewrites=rewrites or {},
+        is_quantity=lambda path: is_quantity_field(wanted["apiVersion"], wanted["kind"], path),
+    )
+    return [f"{difference.path}: {difference.why}" for difference in found]
+
+
+class TestQuiet:
+    def test_what_was_applied_and_stored_needs_no_write(self, wanted: Manifest, live: Manifest) -> None:
+        """Defaults, other managers' fields, a normalised quantity, a defaulted key and the status are no difference."""
+        assert reasons(wanted, live) == []
+
+    def test_a_value_the_server_is_known_to_rewrite_needs_no_write(self, wanted: Manifest, live: Manifest) -> None:
+        containers(live)[0]["image"] = "mirror/app:1"
+        path = "spec.template.spec.containers[0].image"
+        assert reasons(wanted, live) == [f"{path}: changed"]
+        assert reasons(wanted, live, {path: ("app:1", "mirror/app:1")}) == []
+
+    def test_a_rewrite_counts_only_for_the_values_it_was_seen_with(self, wanted: Manifest, live: Manifest) -> None:
+        path = "spec.template.spec.containers[0].image"
+        containers(live)[0]["image"] = "other/app:1"
+        assert reasons(wanted, live, {path: ("app:1", "mirror/app:1")}) == [f"{path}: changed"]
+
+    def test_a_field_the_server_dropped_is_known_too(self, wanted: Manifest, live: Manifest) -> None:
+        wanted["spec"]["brandNew"] = 1
+        assert reasons(wanted, live) == ["spec.brandNew: not owned"]
+        assert reasons(wanted, live, {"spec.brandNew": (1, None)}) == []
+
+
+class TestNotQuiet:
+    def test_an_object_we_never_applied(self, wanted: Manifest, live: Manifest) -> None:
+        live["metadata"]["managedFields"].pop()
+        assert reasons(wanted, live) == [": not owned"]
+
+    @pytest.mark.parametrize("entry", [{"operation": "Update"}, {"subresource": "status"}, {"manager": "Shop/api/uid"}])
+    def test_only_our_own_apply_counts(self, wanted: Manifest, live: Manifest, entry: dict[str, str]) -> None:
+        live["metadata"]["managedFields"][1] |= entry
+        assert reasons(wanted, live) == [": not owned"]
+
+    def test_a_changed_value(self, wanted: Manifest, live: Manifest) -> None:
+        containers(wanted)[1]["image"] = "sidecar:2"
+        assert reasons(wanted, live) == ["spec.template.spec.containers[1].image: changed"]
+
+    def test_a_new_field(self, wanted: Manifest, live: Manifest) -> None:
+        wanted["spec"]["paused"] = False
+        assert reasons(wanted, live) == ["spec.paused: not owned"]
+
+    def test_a_field_that_holds_the_default_is_still_not_ours(self, wanted: Manifest, live: Manifest) -> None:
+        wanted["spec"]["replicas"] = 3
+        assert reasons(wanted, live) == ["spec.replicas: not owned"]
+
+    def test_a_field_no_longer_declared(self, wanted: Manifest, live: Manifest) -> None:
+        del wanted["metadata"]["labels"]
+        assert reasons(wanted, live) == ["metadata: no longer declared"]
+
+    def test_a_field_somebody_took_from_us(self, wanted: Manifest, live: Manifest) -> None:
+        containers(live)[0]["image"] = "hacked:1"
+        del fields(live)["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"app"}']["f:image"]
+        assert reasons(wanted, live) == ["spec.template.spec.containers[0].image: not owned"]
+
+    def test_an_atomic_value_is_compared_whole(self, wanted: Manifest, live: Manifest) -> None:
+        live["spec"]["selector"]["matchLabels"]["more"] = "x"
+        assert reasons(wanted, live) == ["spec.selector: changed"]
+
+    def test_an_entry_added_to_a_keyed_list(self, wanted: Manifest, live: Manifest) -> None:
+        containers(wanted).append({"name": "new"})
+        assert reasons(wanted, live) == ["spec.template.spec.containers[2]: not owned"]
+
+    def test_an_entry_gone_from_a_keyed_list(self, wanted: Manifest, live: Manifest) -> None:
+        containers(wanted).pop()
+        assert reasons(wanted, live) == ["spec.template.spec.containers.name=sidecar: no longer declared"]
+
+    def test_the_order_of_a_keyed_list(self, wanted: Manifest, live: Manifest) -> None:
+        containers(wanted).reverse()
+        assert reasons(wanted, live) == ["spec.template.spec.containers: in another order"]
+
+    def test_a_number_is_no_truth_value(self, wanted: Manifest, live: Manifest) -> None:
+        wanted["spec"]["paused"] = True
+        live["spec"]["paused"] = 1
+        fields(live)["f:spec"]["f:paused"] = {}
+        assert reasons(wanted, live) == ["spec.paused: changed"]
+
+    def test_what_looks_like_a_quantity_is_one_only_where_the_api_says_so(
+        self, wanted: Manifest, live: Manifest
+    ) -> None:
+        wanted["metadata"]["labels"] = {"a": "1000m"}
+        assert reasons(wanted, live) == ["metadata.labels.a: changed"]
+
+
+class TestSets:
+    @pytest.fixture
+    def with_finalizers(self, wanted: Manifest, live: Manifest) -> tuple[Manifest, Manifest]:
+        wanted["metadata"]["finalizers"] = ["a", "b"]
+        live["metadata"]["finalizers"] = ["foreign", "b", "a"]
+        fields(live)["f:metadata"]["f:finalizers"] = {f"v:{json.dumps(value)}": {} for value in ("a", "b")}
+        return wanted, live
+
+    def test_order_and_foreign_values_are_no_matter(self, with_finalizers: tuple[Manifest, Manifest]) -> None:
+        assert reasons(*with_finalizers) == []
+
+    def test_a_new_and_a_dropped_value_are(self, with_finalizers: tuple[Manifest, Manifest]) -> None:
+        wanted, live = with_finalizers
+        wanted["metadata"]["finalizers"] = ["a", "c"]
+        assert reasons(wanted, live) == [
+            "metadata.finalizers.c: not owned",
+            "metadata.finalizers.b: no longer declared",
+        ]
+
+
+def test_owning_is_asked_by_path(live: Manifest) -> None:
+    assert owns(live, MANAGER, ("spec", "selector"))
+    assert not owns(live, MANAGER, ("spec", "replicas"))
+    assert not owns(live, "somebody", ("spec", "selector"))

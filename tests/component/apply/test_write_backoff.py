@@ -1,0 +1,154 @@
+"""Somebody who undoes what we write is noticed, named, and left to it for longer each time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf import component
+from ocf.cluster import LastWrite
+from ocf.component import Action, Reason, reconciling
+from ocf.component.apply.write_backoff import found_undone, is_contended, next_write, written
+from ocf.concepts import Why
+from ocf.primitives import deployment
+from ocf.testing import FaultyCluster, faults
+
+if TYPE_CHECKING:
+    from ocf.component import Component
+    from ocf.objects import Manifest
+    from tests.component.conftest import World
+
+WISH = b"wish"
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture
+def labelled(web_base: Manifest) -> Component:
+    web_base["metadata"]["labels"] = {"team": "shop"}
+    return (
+        component.Builder("web", condition_type="WebReady").with_resource(deployment.Builder(web_base).build()).build()
+    )
+
+
+async def undo(world: World) -> None:
+    """Set the label as somebody does who insists on another value."""
+    live = await world.cluster.get(world.web)
+    if live["metadata"]["labels"] != {"team": "platform"}:
+        await world.change(world.web, metadata={"labels": {"team": "platform"}})
+
+
+class TestRule:
+    @pytest.mark.parametrize(
+        ("undone", "minutes"),
+        [(0, 0), (2, 0), (3, 1), (4, 2), (5, 4), (8, 32), (9, 60), (10_000, 60)],
+    )
+    def test_the_wait_doubles_up_to_an_hour(self, undone: int, minutes: int) -> None:
+        assert next_write(LastWrite(WISH, HOUR, undone=undone)) - HOUR == timedelta(minutes=minutes)
+
+    def test_another_wish_starts_anew(self) -> None:
+        assert found_undone(LastWrite(b"old", HOUR, undone=9), WISH, HOUR) is None
+        assert written(LastWrite(b"old", HOUR, undone=9), WISH, HOUR).undone == 0
+
+    def test_one_undoing_counts_once_however_often_it_is_looked_at(self) -> None:
+        once = found_undone(LastWrite(WISH, HOUR), WISH, HOUR)
+        assert once is not None
+        assert found_undone(once, WISH, HOUR + timedelta(seconds=5)) == once
+
+    def test_a_change_that_comes_late_is_a_change_like_any_other(self) -> None:
+        late = found_undone(LastWrite(WISH, HOUR, undone=3), WISH, 2 * HOUR)
+        assert late is not None
+        assert (late.undone, is_contended(late)) == (1, False)
+
+    @given(st.lists(st.integers(0, 7200), max_size=200))
+    def test_a_write_never_waits_longer_than_an_hour(self, pauses: list[int]) -> None:
+        """Whatever the rhythm in which writes are undone."""
+        elapsed, last = HOUR, written(None, WISH, HOUR)
+        for pause in pauses:
+            elapsed += timedelta(seconds=pause)
+            last = found_undone(last, WISH, elapsed) or last
+            assert timedelta(0) <= next_write(last) - last.at <= HOUR
+            if elapsed >= next_write(last):
+                last = written(last, WISH, elapsed)
+
+
+class TestWar:
+    async def test_three_writes_that_were_undone_hold_the_next_one_back(
+        self, world: World, labelled: Component
+    ) -> None:
+        for _ in range(3):
+            assert (await world.reconcile(labelled)).writes == 1
+            await undo(world)
+        held = await world.reconcile(labelled)
+        outcome = held.outcomes[0]
+        assert (held.writes, outcome.action, outcome.why) == (0, Action.HELD_BACK, Why.BACKING_OFF)
+        assert outcome.reasons == ("metadata.labels: not owned",)
+        assert (outcome.retry_after, held.condition.reason) == (timedelta(minutes=1), Reason.BLOCKED)
+        assert held.condition.message == (
+            'apps/v1/Deployment/shop/web: what was applied is undone again and again, last changed by "somebody"'
+        )
+
+    async def test_an_hour_of_it_costs_at_most_ten_writes(self, world: World, labelled: Component) -> None:
+        writes = 0
+        for _ in range(360):
+            writes += (await world.reconcile(labelled)).writes
+            await undo(world)
+            world.clock.advance(timedelta(seconds=10))
+        assert 4 <= writes <= 10
+
+    async def test_it_ends_when_the_other_one_gives_in(self, world: World, labelled: Component) -> None:
+        for _ in range(3):
+            await world.reconcile(labelled)
+            await undo(world)
+        await world.reconcile(labelled)
+        world.clock.advance(timedelta(minutes=1))
+        assert (await world.reconcile(labelled)).condition.reason == Reason.BLOCKED
+        after = await world.reconcile(labelled)
+        assert (after.writes, after.condition.reason) == (0, Reason.UPDATING)
+
+    async def test_a_clock_that_is_set_forward_ends_no_wait(self, world: World, labelled: Component) -> None:
+        for _ in range(3):
+            await world.reconcile(labelled)
+            await undo(world)
+        world.clock.jump(world.clock.now() + timedelta(hours=1))
+        assert (await world.reconcile(labelled)).writes == 0
+
+    async def test_repairs_after_hand_edits_are_immediate(self, world: World, labelled: Component) -> None:
+        """A person who edits now and then is no war."""
+        await world.reconcile(labelled)
+        for _ in range(10):
+            world.clock.advance(timedelta(minutes=3))
+            await undo(world)
+            assert (await world.reconcile(labelled)).writes == 1
+
+    async def test_stale_reads_of_our_own_writes_accuse_nobody(self, world: World, web_base: Manifest) -> None:
+        """Without a cache of ours in between, a read may lag behind what we wrote."""
+        lagging = FaultyCluster(world.cluster, [faults.stale(kind="Deployment", first=3, times=None)])
+        for team in ("old", *["new"] * 8):
+            web_base["metadata"]["labels"] = {"team": team}
+            builder = component.Builder("web", condition_type="WebReady")
+            subject = builder.with_resource(deployment.Builder(web_base).build()).build()
+            async with reconciling(await world.owner_manifest(), lagging, clock=world.clock) as context:
+                result = await subject.reconcile(context)
+            assert result.condition.reason is not Reason.BLOCKED
+
+    async def test_what_somebody_deletes_is_made_again_at_once(self, world: World, labelled: Component) -> None:
+        for _ in range(6):
+            assert (await world.reconcile(labelled)).outcomes[0].action is Action.CREATED
+            await world.cluster.delete(world.web)
+
+    async def test_what_we_delete_ourselves_was_not_undone(self, world: World, web_base: Manifest) -> None:
+        def web(*, wanted: bool) -> Component:
+            resource = deployment.Builder(web_base).build()
+            return (
+                component.Builder("web", condition_type="WebReady")
+                .with_resource(resource, delete_when=not wanted)
+                .build()
+            )
+
+        for _ in range(6):
+            assert (await world.reconcile(web(wanted=True))).outcomes[0].action is Action.CREATED
+            assert (await world.reconcile(web(wanted=False))).outcomes[0].action is Action.DELETED

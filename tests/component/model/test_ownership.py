@@ -1,0 +1,101 @@
+"""Field managers, owner references, and what is never sent."""
+
+import pytest
+
+from ocf.component.model.ownership import Owner, field_manager, sendable
+from ocf.errors import ConfigError, ManifestError
+from ocf.objects import Manifest, ObjectKey, copy_json
+
+SHOP = Owner(ObjectKey("example.com/v1", "Shop", "demo", "shop"), "uid-1", 3)
+MALL = Owner(ObjectKey("example.com/v1", "Mall", "demo"), "uid-2", 1)
+
+
+def made(namespace: str = "shop", *references: Manifest) -> Manifest:
+    metadata = {"name": "x", **({"namespace": namespace} if namespace else {})}
+    return {"metadata": metadata | ({"ownerReferences": list(references)} if references else {})}
+
+
+class TestFieldManager:
+    def test_a_name_at_the_limit_is_kept_and_one_above_is_hashed(self) -> None:
+        assert field_manager("Shop", "x" * 123) == "Shop/" + "x" * 123
+        hashed = field_manager("Shop", "x" * 124)
+        assert (len(hashed), hashed) == (64, field_manager("Shop", "x" * 124))
+
+    def test_two_long_names_stay_apart(self) -> None:
+        assert field_manager("Shop", "x" * 200, "a") != field_manager("Shop", "x" * 200, "b")
+
+
+class TestOwner:
+    def test_is_read_from_the_live_object(self) -> None:
+        manifest = {
+            "apiVersion": "example.com/v1",
+            "kind": "Shop",
+            "metadata": {"name": "demo", "namespace": "shop", "uid": "uid-1", "generation": 3},
+        }
+        assert Owner.of(manifest) == SHOP
+
+    def test_without_uid_it_was_not_read_from_a_cluster(self) -> None:
+        manifest = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "demo", "namespace": "shop"}}
+        with pytest.raises(ManifestError, match=r"metadata\.uid: required value"):
+            Owner.of(manifest)
+
+
+class TestOwnerReference:
+    def test_names_the_owner_as_controller(self) -> None:
+        (reference,) = SHOP.owned(made())["metadata"]["ownerReferences"]
+        assert reference == {
+            "apiVersion": "example.com/v1",
+            "kind": "Shop",
+            "name": "demo",
+            "uid": "uid-1",
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+    def test_references_of_the_author_stay(self) -> None:
+        other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "uid-9"}
+        assert [found["uid"] for found in SHOP.owned(made("shop", other))["metadata"]["ownerReferences"]] == [
+            "uid-9",
+            "uid-1",
+        ]
+
+    def test_a_second_controller_is_refused(self) -> None:
+        other = {"apiVersion": "v1", "kind": "Mall", "name": "m", "uid": "uid-9", "controller": True}
+        with pytest.raises(ConfigError, match="names another controller, Mall m"):
+            SHOP.owned(made("shop", other))
+
+    def test_another_namespace_is_refused(self) -> None:
+        with pytest.raises(ConfigError, match='cannot own an object in another namespace, "elsewhere"'):
+            SHOP.owned(made("elsewhere"))
+
+    def test_a_cluster_scoped_object_cannot_name_a_namespaced_owner(self) -> None:
+        assert SHOP.owned(made("")) == made("")
+
+    @pytest.mark.parametrize("namespace", ["", "anywhere"])
+    def test_a_cluster_scoped_owner_owns_everywhere(self, namespace: str) -> None:
+        assert MALL.owned(made(namespace))["metadata"]["ownerReferences"][0]["uid"] == "uid-2"
+
+    def test_the_object_given_stays_as_it_was(self) -> None:
+        given = made()
+        before = copy_json(given)
+        SHOP.owned(given)
+        assert given == before
+
+
+@pytest.mark.parametrize(
+    "field",
+    [
+        "managedFields",
+        "resourceVersion",
+        "uid",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "deletionGracePeriodSeconds",
+        "selfLink",
+    ],
+)
+def test_what_only_the_server_sets_is_not_sent(field: str) -> None:
+    given: Manifest = {"kind": "X", "metadata": {"name": "x", field: "1"}, "status": {"a": 1}}
+    assert sendable(given) == {"kind": "X", "metadata": {"name": "x"}}
+    assert given["metadata"][field] == "1"

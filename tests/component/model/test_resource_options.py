@@ -1,0 +1,455 @@
+"""How a component treats its resources: what the options do, and which exclude each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.component import Action, Component, Conflicts, Participation, Reason
+from ocf.component.model.gates import is_open
+from ocf.component.model.resource_options import Fate, Options
+from ocf.concepts import AliveStatus, Data, GuardStatus, Operation, StatusReport
+from ocf.errors import BuildError, ConfigError, ConflictError, FeatureGateError, ReconcileError
+from ocf.feature import BooleanGate, VersionGate
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.primitives import deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ocf.primitives import hpa
+    from tests.component.conftest import StaticKind, World
+
+ON, OFF = BooleanGate(True), BooleanGate(False)
+SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
+
+
+def of(*resources: tuple[Any, dict[str, Any]]) -> Component:
+    builder = component.Builder("web", condition_type="WebReady")
+    for resource, options in resources:
+        builder.with_resource(resource, **options)
+    return builder.build()
+
+
+def decided(**given: Any) -> Options:
+    return Options.of(given)  # type: ignore[arg-type] # a row may hold what the types forbid
+
+
+def careful(web: deployment.Resource, *others: Any, suspended: bool = False) -> Component:
+    builder = component.Builder("web", condition_type="WebReady").suspend(suspended)
+    builder.with_resource(web, on_conflict=Conflicts.FAIL)
+    for other in others:
+        builder.with_resource(other)
+    return builder.build()
+
+
+def reporting(base: Manifest, name: str, status: AliveStatus, reason: str = "") -> deployment.Builder:
+    base = copy_json(base)
+    base["metadata"]["name"] = name
+    return deployment.Builder(base).with_custom_converge_status(lambda *_: StatusReport(status, reason))
+
+
+def blocked(reason: str) -> Callable[[Any], StatusReport[GuardStatus]]:
+    return lambda _base: StatusReport(GuardStatus.BLOCKED, reason)
+
+
+class AnsweringGate:
+    """A gate of the user's own."""
+
+    def __init__(self, answer: object) -> None:
+        self.answer = answer
+
+    def enabled(self) -> Any:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class TestDeciding:
+    def test_by_default_managed_required_and_taking(self) -> None:
+        options = decided()
+        assert (options.fate, options.participation, options.on_conflict) == (
+            Fate.MANAGED,
+            Participation.REQUIRED,
+            Conflicts.TAKE,
+        )
+
+    @pytest.mark.parametrize(
+        ("given", "fate"),
+        [
+            pytest.param({"read_only": True}, Fate.READ_ONLY, id="read only"),
+            pytest.param({"read_only": False}, Fate.MANAGED, id="not read only"),
+            pytest.param({"delete_when": True}, Fate.DELETED, id="delete"),
+            pytest.param({"delete_when": False}, Fate.MANAGED, id="do not delete"),
+            pytest.param({"gated_by": ON}, Fate.MANAGED, id="gate on"),
+            pytest.param({"gated_by": OFF}, Fate.DELETED, id="gate off"),
+            pytest.param({"gated_by": None}, Fate.MANAGED, id="no gate"),
+            pytest.param({"gated_by": ON, "delete_when": True}, Fate.DELETED, id="gate on, but delete"),
+            pytest.param({"gated_by": OFF, "delete_when": False}, Fate.DELETED, id="do not delete, but gate off"),
+            pytest.param({"orphan_when": True}, Fate.ORPHANED, id="orphan"),
+            pytest.param({"orphan_when": False}, Fate.MANAGED, id="do not orphan"),
+        ],
+    )
+    def test_what_becomes_of_the_object(self, given: dict[str, Any], fate: Fate) -> None:
+        assert decided(**given).fate is fate
+
+    def test_none_says_nothing(self) -> None:
+        names = component.ResourceOptions.__annotations__
+        assert decided(**dict.fromkeys(names)) == Options()
+
+    def test_a_plain_word_counts_as_the_word(self) -> None:
+        """Compared by identity, `"take"` would fail every conflict and `"Required"` would not count."""
+        options = decided(participation="Auxiliary", on_conflict="fail")
+        assert (options.participation, options.on_conflict) == (Participation.AUXILIARY, Conflicts.FAIL)
+
+
+EXCLUSIONS = [
+    pytest.param(
+        {"read_only": True, "block_on_absence": True, "ignore_if_absent": True},
+        "BlockOnAbsence and IgnoreIfAbsent are mutually exclusive",
+        id="absence",
+    ),
+    pytest.param({"block_on_absence": True}, "BlockOnAbsence requires ReadOnly", id="block on absence alone"),
+    pytest.param({"ignore_if_absent": True}, "IgnoreIfAbsent requires ReadOnly", id="ignore absence alone"),
+    *[
+        pytest.param({"read_only": True, "delete_when": value}, "ReadOnly is mutually exclusive with Delete", id=text)
+        for value, text in ((True, "read only, deleted"), (False, "read only, not deleted"))
+    ],
+    *[
+        pytest.param({"read_only": True, "gated_by": gate}, "ReadOnly is mutually exclusive with GatedBy", id=text)
+        for gate, text in ((ON, "read only, gate on"), (OFF, "read only, gate off"))
+    ],
+    pytest.param(
+        {"read_only": True, "block_on_foreign_controller": True},
+        "BlockOnForeignController is mutually exclusive with ReadOnly",
+        id="read only, foreign controller",
+    ),
+    *[
+        pytest.param(
+            {"orphan_when": orphan, "delete_when": delete},
+            "OrphanWhen is mutually exclusive with Delete",
+            id=f"orphan {orphan}, delete {delete}",
+        )
+        for orphan in (True, False)
+        for delete in (True, False)
+    ],
+    *[
+        pytest.param(
+            {"orphan_when": orphan, "gated_by": ON},
+            "OrphanWhen is mutually exclusive with GatedBy",
+            id=f"orphan {orphan}",
+        )
+        for orphan in (True, False)
+    ],
+    *[
+        pytest.param(
+            {"orphan_when": orphan, "read_only": True},
+            "OrphanWhen is mutually exclusive with ReadOnly",
+            id=f"orphan {orphan}, read only",
+        )
+        for orphan in (True, False)
+    ],
+]
+
+
+class TestRefusing:
+    @pytest.mark.parametrize(("given", "problem"), EXCLUSIONS)
+    def test_what_excludes_each_other_is_decided_by_what_was_said_not_by_its_value(
+        self, given: dict[str, Any], problem: str
+    ) -> None:
+        with pytest.raises(ConfigError, match=problem):
+            decided(**given)
+
+    def test_absence_is_looked_at_first_and_everything_is_told(self) -> None:
+        with pytest.raises(ConfigError) as caught:
+            decided(block_on_absence=True, ignore_if_absent=True)
+        assert str(caught.value) == (
+            "BlockOnAbsence and IgnoreIfAbsent are mutually exclusive; "
+            "BlockOnAbsence requires ReadOnly; IgnoreIfAbsent requires ReadOnly"
+        )
+
+    @pytest.mark.parametrize(
+        "given",
+        [
+            {"unowned": True, "block_on_foreign_controller": True},
+            {"unowned": True, "participation": Participation.AUXILIARY},
+            {"gated_by": ON, "delete_when": False},
+            {"read_only": True, "gated_by": None, "delete_when": None},
+            {"read_only": False, "delete_when": True},
+        ],
+        ids=str,
+    )
+    def test_the_rest_goes_together(self, given: dict[str, Any]) -> None:
+        decided(**given)
+
+    @pytest.mark.parametrize(
+        ("given", "problem"),
+        [
+            pytest.param({"read_onyl": True}, 'unknown option "read_onyl", did you mean "read_only"?', id="misspelt"),
+            pytest.param({"zzz": 1}, 'unknown option "zzz"; there are participation, leaves', id="unknown"),
+            pytest.param({"delete_when": "false"}, "delete_when takes True or False, got 'false'", id="no switch"),
+            pytest.param({"read_only": 1}, "read_only takes True or False, got 1", id="a number"),
+            pytest.param(
+                {"participation": "Maybe"}, 'participation is one of Required, Auxiliary, got "Maybe"', id="word"
+            ),
+            pytest.param({"on_conflict": "lose"}, 'on_conflict is one of take, fail, got "lose"', id="conflict"),
+            pytest.param({"leaves": "spec.replicas"}, "leaves takes a list of fields", id="a text is no list"),
+        ],
+    )
+    def test_what_it_does_not_know_is_refused(self, given: dict[str, Any], problem: str) -> None:
+        """A misspelt `delete_when` must not be taken for silence, nor the text "false" for yes."""
+        with pytest.raises(ConfigError) as caught:
+            decided(**given)
+        assert str(caught.value).startswith(problem)
+
+    def test_names_resource_and_component(self, web: deployment.Resource) -> None:
+        builder = component.Builder("web", condition_type="WebReady").with_resource(web, ignore_if_absent=True)
+        with pytest.raises(BuildError) as caught:
+            builder.build()
+        assert caught.value.problems == (
+            'resource "apps/v1/Deployment/shop/web" in component "web": IgnoreIfAbsent requires ReadOnly',
+        )
+
+    @pytest.mark.parametrize(
+        ("gate", "problem"),
+        [
+            pytest.param(VersionGate("latest", ">= 2"), "latest", id="no version"),
+            pytest.param(AnsweringGate(LookupError("lost")), "feature gate failed: LookupError: lost", id="raises"),
+            pytest.param(AnsweringGate(None), "has to answer True or False, got NoneType", id="says nothing"),
+        ],
+    )
+    def test_a_gate_that_cannot_answer_is_refused_when_building(
+        self, web: deployment.Resource, gate: Any, problem: str
+    ) -> None:
+        builder = component.Builder("web", condition_type="WebReady").with_resource(web, gated_by=gate)
+        with pytest.raises(BuildError, match=problem):
+            builder.build()
+
+    def test_a_gates_own_error_stays_its_cause(self) -> None:
+        with pytest.raises(ConfigError) as caught:
+            is_open(AnsweringGate(LookupError("lost")))
+        assert isinstance(caught.value, FeatureGateError)
+        assert isinstance(caught.value.__cause__, LookupError)
+
+
+class TestIncludeWhen:
+    def test_off_the_resource_is_not_even_made_and_its_name_is_free(self, web: deployment.Resource) -> None:
+        def make() -> deployment.Resource:
+            raise AssertionError("made")
+
+        builder = component.Builder("web", condition_type="WebReady").include_when(False, make)
+        assert builder.with_resource(web).build().resource(web.identity) is web
+
+    def test_on_it_is_registered_with_its_options(self, web: deployment.Resource) -> None:
+        builder = component.Builder("web", condition_type="WebReady").include_when(True, lambda: web, delete_when=True)
+        assert [entry.fate for entry in builder.build().entries] == [Fate.DELETED]
+
+    def test_off_nothing_is_read_or_deleted(self) -> None:
+        nothing: Any = None
+        assert component.Builder("web", condition_type="WebReady").include_when(False, nothing).build().entries == ()
+
+    def test_on_without_a_function_is_refused(self) -> None:
+        nothing: Any = None
+        builder = component.Builder("web", condition_type="WebReady").include_when(True, nothing)
+        with pytest.raises(BuildError, match='nil build function passed to IncludeWhen in component "web"'):
+            builder.build()
+
+
+class TestReadOnly:
+    async def test_is_read_judged_and_never_written(self, world: World, web: deployment.Resource) -> None:
+        live = await world.create(world.web, spec=web.render()["spec"])
+        seen: list[tuple[Operation, str]] = []
+
+        def judge(operation: Operation, live: Any) -> StatusReport[AliveStatus]:
+            seen.append((operation, live.metadata.uid))
+            return StatusReport(AliveStatus.SCALING, "0/1")
+
+        def crash(_mutator: deployment.Mutator) -> None:
+            raise AssertionError("rendered")
+
+        builder = deployment.Builder(web.render()).with_custom_converge_status(judge)
+        resource = builder.with_mutation(deployment.Mutation("never", crash)).build()
+        result = await world.reconcile(of((resource, {"read_only": True})))
+        assert seen == [(Operation.NONE, live["metadata"]["uid"])]
+        assert (result.condition.reason, result.outcomes[0].action) == (Reason.SCALING, Action.UNCHANGED)
+        assert await world.cluster.get(world.web) == live
+
+    async def test_is_left_alone_by_a_gate_that_is_off(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        live = await world.create(SETTINGS, data={"a": "1"})
+        builder = component.Builder("web", condition_type="WebReady").with_feature_gate(OFF)
+        await world.reconcile(builder.with_resource(config_map().build(), read_only=True).build())
+        assert await world.cluster.get(SETTINGS) == live
+
+    async def test_absent_it_is_an_error(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        with pytest.raises(
+            ReconcileError, match="failed to read resource v1/ConfigMap/shop/settings: it does not exist"
+        ):
+            await world.reconcile(of((config_map().build(), {"read_only": True})))
+        assert (await world.condition())["reason"] == "Error"
+
+    async def test_absent_and_ignored_it_is_passed_over(
+        self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+    ) -> None:
+        def crash(_live: Any) -> str:
+            raise AssertionError("extracted")
+
+        absent = config_map().extract_into(Data[str]("a"), crash).build()
+        healthy = reporting(web_base, "web", AliveStatus.HEALTHY).build()
+        result = await world.reconcile(of((absent, {"read_only": True, "ignore_if_absent": True}), (healthy, {})))
+        assert [outcome.action for outcome in result.outcomes] == [Action.ABSENT, Action.CREATED]
+        assert result.outcomes[0].report is None
+        assert result.condition.reason is Reason.HEALTHY
+
+    async def test_absent_and_blocking_it_stops_the_loop(
+        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+    ) -> None:
+        subject = of((config_map().build(), {"read_only": True, "block_on_absence": True}), (web, {}))
+        result = await world.reconcile(subject)
+        assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
+        assert result.condition.message == "waiting for v1/ConfigMap/shop/settings"
+        assert not await world.exists(world.web)
+        await world.create(SETTINGS)
+        assert (await world.reconcile(subject)).condition.reason is Reason.CREATING
+
+    async def test_an_autoscaler_that_is_only_read_still_owns_the_count(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        await world.create(world.hpa, spec=web_hpa.render()["spec"])
+        await world.reconcile(of((fixed_web, {}), (web_hpa, {"read_only": True})))
+        await world.scale(7)
+        assert (await world.reconcile(of((fixed_web, {}), (web_hpa, {"read_only": True})))).writes == 0
+        assert await world.replicas() == 7
+
+
+class TestParticipation:
+    async def test_the_health_of_an_auxiliary_resource_does_not_count(self, world: World, web_base: Manifest) -> None:
+        healthy = reporting(web_base, "a", AliveStatus.HEALTHY).build()
+        failing = reporting(web_base, "b", AliveStatus.FAILING, "CrashLoop").build()
+        result = await world.reconcile(of((healthy, {}), (failing, {"participation": Participation.AUXILIARY})))
+        assert (result.condition.status, result.condition.reason) == (True, Reason.HEALTHY)
+        result = await world.reconcile(of((healthy, {"participation": Participation.AUXILIARY}), (failing, {})))
+        assert (result.condition.reason, result.condition.message) == (Reason.FAILING, "CrashLoop")
+
+    async def test_a_blocked_auxiliary_resource_counts(self, world: World, web_base: Manifest) -> None:
+        healthy = reporting(web_base, "a", AliveStatus.HEALTHY).build()
+        waiting = reporting(web_base, "b", AliveStatus.HEALTHY).with_guard(blocked("x")).build()
+        result = await world.reconcile(of((healthy, {}), (waiting, {"participation": Participation.AUXILIARY})))
+        assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
+        assert result.condition.message == "x"
+
+    async def test_an_auxiliary_resource_that_fails_fails_the_pass(self, world: World, web_base: Manifest) -> None:
+        def crash(_mutator: deployment.Mutator) -> None:
+            raise ValueError("boom")
+
+        broken = deployment.Builder(web_base).with_mutation(deployment.Mutation("m", crash)).build()
+        with pytest.raises(ReconcileError, match="boom"):
+            await world.reconcile(of((broken, {"participation": Participation.AUXILIARY})))
+
+
+class TestUnowned:
+    async def test_has_no_owner_and_outlives_it(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        await world.reconcile(of((config_map().build(), {"unowned": True})))
+        assert await world.owners(SETTINGS) == []
+        await world.cluster.delete(world.owner)
+        assert await world.exists(SETTINGS)
+
+    async def test_takes_off_our_reference_and_no_other(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        resource = config_map().build()
+        await world.reconcile(of((resource, {})))
+        ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"]
+        other = await world.other_owner() | {"controller": False}
+        await world.change(SETTINGS, metadata={"ownerReferences": [*ours, other]})
+        await world.reconcile(of((resource, {"unowned": True})))
+        assert await world.owners(SETTINGS) == ["other"]
+
+
+class TestForeignController:
+    async def test_blocks_and_leaves_the_object_as_it_is(
+        self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
+    ) -> None:
+        live = await world.create(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
+        subject = of((config_map().build(), {"block_on_foreign_controller": True}), (web, {}))
+        result = await world.reconcile(subject)
+        assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
+        assert result.condition.message == "controlled by Shop other"
+        assert await world.cluster.get(SETTINGS) == live
+        assert not await world.exists(world.web)
+        await world.change(SETTINGS, metadata={"ownerReferences": None})
+        assert (await world.reconcile(subject)).outcomes[0].action is Action.UPDATED
+
+    async def test_the_guard_is_asked_before(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+        await world.create(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
+        guarded = config_map().with_guard(blocked("not yet")).build()
+        result = await world.reconcile(of((guarded, {"block_on_foreign_controller": True})))
+        assert result.condition.message == "not yet"
+
+    async def test_neither_our_own_object_nor_one_without_controller_blocks(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
+        await world.create(SETTINGS)
+        subject = of((config_map().build(), {"block_on_foreign_controller": True}))
+        actions = [(await world.reconcile(subject)).outcomes[0].action for _ in range(2)]
+        assert actions == [Action.UPDATED, Action.UNCHANGED]
+
+    async def test_suspended_it_counts_as_suspended_and_is_not_touched(
+        self, world: World, web: deployment.Resource
+    ) -> None:
+        reference = await world.other_owner()
+        live = await world.create(world.web, metadata={"ownerReferences": [reference]}, spec=web.render()["spec"])
+        builder = component.Builder("web", condition_type="WebReady").suspend()
+        result = await world.reconcile(builder.with_resource(web, block_on_foreign_controller=True).build())
+        assert (result.condition.status, result.condition.reason) == (True, Reason.SUSPENDED)
+        assert result.outcomes[0].action is Action.KEPT
+        assert await world.cluster.get(world.web) == live
+
+
+class TestConflicts:
+    async def test_failing_names_manager_and_field(self, world: World, fixed_web: deployment.Resource) -> None:
+        subject = of((fixed_web, {"on_conflict": Conflicts.FAIL}))
+        await world.reconcile(subject)
+        await world.scale(9)
+        with pytest.raises(
+            ReconcileError, match=r'conflict with "kube-controller-manager".*\.spec\.replicas'
+        ) as caught:
+            await world.reconcile(subject)
+        assert isinstance(caught.value.__cause__, ConflictError)
+        assert await world.replicas() == 9
+
+    async def test_a_value_both_want_is_no_conflict(self, world: World, fixed_web: deployment.Resource) -> None:
+        subject = of((fixed_web, {"on_conflict": Conflicts.FAIL}))
+        await world.reconcile(subject)
+        await world.scale(9)
+        await world.scale(4)
+        await world.reconcile(subject)
+        assert (await world.reconcile(subject)).writes == 0
+
+    async def test_suspending_takes_the_count_from_the_autoscaler_all_the_same(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        """That field is taken on purpose; it is the autoscaler's own, so it would conflict every time."""
+        await world.reconcile(careful(fixed_web))
+        await world.reconcile(careful(fixed_web, web_hpa))
+        await world.scale(5)
+        await world.reconcile(careful(fixed_web, web_hpa, suspended=True))
+        assert await world.replicas() == 0
+        await world.reconcile(careful(fixed_web, web_hpa))
+        assert await world.replicas() == 5
+
+    async def test_suspending_takes_no_other_field(
+        self, world: World, web_base: Manifest, web_hpa: hpa.Resource
+    ) -> None:
+        base = {**web_base, "spec": {**web_base["spec"], "minReadySeconds": 5, "replicas": 4}}
+        patient = deployment.Builder(base).build()
+        await world.reconcile(careful(patient))
+        await world.reconcile(careful(patient, web_hpa))
+        await world.scale(5)
+        await world.change(world.web, spec={"minReadySeconds": 7})
+        with pytest.raises(ReconcileError, match=r"\.spec\.minReadySeconds"):
+            await world.reconcile(careful(patient, web_hpa, suspended=True))
+        assert await world.replicas() == 5

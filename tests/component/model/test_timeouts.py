@@ -1,0 +1,168 @@
+"""A handler that hangs is an error that names its resource, and holds up nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from threading import Event
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from ocf import component
+from ocf.component import PrerequisiteStatus, reconcile_all, reconciling
+from ocf.component.model.timeouts import call
+from ocf.concepts import AliveStatus, Data, GraceStatus, GuardStatus, StatusReport
+from ocf.errors import BuildError, HandlerError, ReconcileError
+from ocf.primitives import deployment
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from ocf.component import ReconcileContext
+    from ocf.objects import Manifest
+    from tests.component.conftest import StaticKind, World
+
+SOON = timedelta(milliseconds=250)  # the handlers that do answer have to do so within this, on a busy machine too
+WEB = "apps/v1/Deployment/shop/web"
+
+
+@pytest.fixture
+def stuck() -> Iterator[Callable[..., Any]]:
+    """A function that returns only after the test."""
+    over = Event()
+
+    def wait(*_args: Any) -> None:
+        over.wait()
+
+    yield wait
+    over.set()
+
+
+def of(resource: Any) -> component.Builder:
+    return component.Builder("web", condition_type="WebReady").with_resource(resource).with_handler_limit(SOON)
+
+
+def hanging(web_base: Manifest, where: str, stuck: Callable[..., Any]) -> component.Builder:
+    builder = deployment.Builder(web_base)
+    match where:
+        case "evaluate guard for":
+            builder.with_guard(stuck)
+        case "mutate":
+            builder.with_mutation(deployment.Mutation("slow", stuck))
+        case "determine converging status of":
+            builder.with_custom_converge_status(stuck)
+        case "extract data from":
+            builder.extract_into(Data[str]("host"), stuck)
+        case "determine suspension status of":
+            return of(builder.with_custom_suspend_status(stuck).build()).suspend()
+    return of(builder.build())
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        "evaluate guard for",
+        "mutate",
+        "determine converging status of",
+        "extract data from",
+        "determine suspension status of",
+    ],
+)
+@pytest.mark.promise("hangs")
+async def test_a_step_that_hangs_is_named(
+    world: World, web_base: Manifest, stuck: Callable[..., Any], step: str
+) -> None:
+    with pytest.raises(ReconcileError) as caught:
+        await world.reconcile(hanging(web_base, step, stuck).build())
+    assert caught.value.problem == f"failed to {step} resource {WEB}: no answer within 0.25 s"
+    condition = await world.condition()
+    assert (condition["reason"], condition["message"]) == ("Error", caught.value.problem)
+
+
+async def test_a_grace_handler_that_hangs_is_named(world: World, web_base: Manifest, stuck: Callable[..., Any]) -> None:
+    web = deployment.Builder(web_base).with_custom_grace_status(stuck).build()
+    subject = of(web).with_grace_period(timedelta(minutes=1)).build()
+    await world.reconcile(subject)
+    world.clock.advance(timedelta(minutes=2))
+    with pytest.raises(ReconcileError, match=rf"failed to evaluate grace status for resource {WEB}: no answer"):
+        await world.reconcile(subject)
+
+
+class Slow:
+    """A prerequisite that never answers."""
+
+    async def check(self, context: ReconcileContext) -> StatusReport[PrerequisiteStatus]:
+        await asyncio.Event().wait()
+        return StatusReport(PrerequisiteStatus.MET, str(context.now))
+
+
+async def test_a_prerequisite_that_hangs_is_named(world: World, web: deployment.Resource) -> None:
+    with pytest.raises(ReconcileError, match=r"prerequisite failed: no answer within 0\.25 s"):
+        await world.reconcile(of(web).with_prerequisite(Slow()).build())
+    assert (await world.condition())["reason"] == "PrerequisiteNotMet"
+
+
+@pytest.mark.promise("hangs")
+async def test_other_components_are_not_held_up(
+    world: World, web_base: Manifest, config_map: Callable[..., StaticKind], stuck: Callable[..., Any]
+) -> None:
+    other = component.Builder("settings", condition_type="SettingsReady").with_resource(config_map().build()).build()
+    slow = hanging(web_base, "determine converging status of", stuck).build()
+    with pytest.raises(ExceptionGroup):
+        async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
+            await reconcile_all(context, slow, other)
+    assert (await world.condition("SettingsReady"))["status"] == "True"
+    assert (await world.condition("WebReady"))["reason"] == "Error"
+
+
+async def test_with_a_limit_everything_works_as_without(
+    world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
+) -> None:
+    """Data passes between handlers that run in threads of their own."""
+    cell = Data[str]("a")
+    seen: list[str] = []
+
+    def note(_mutator: deployment.Mutator) -> None:
+        seen.append(cell.require())
+
+    source = config_map(a="1").extract_into(cell, lambda live: str(live.data["a"])).build()
+    web = (
+        deployment.Builder(web_base)
+        .with_data_guard(cell)
+        .with_mutation(deployment.Mutation("note", note))
+        .with_guard(lambda _base: StatusReport(GuardStatus.UNBLOCKED))
+        .with_custom_converge_status(lambda *_: StatusReport(AliveStatus.HEALTHY))
+        .with_custom_grace_status(lambda _live: StatusReport(GraceStatus.HEALTHY))
+        .build()
+    )
+    generous = timedelta(minutes=10)
+    builder = component.Builder("web", condition_type="WebReady").with_resource(source).with_resource(web)
+    result = await world.reconcile(builder.with_handler_limit(generous).build())
+    assert (result.condition.reason, seen) == ("Healthy", ["1"])
+
+
+async def test_errors_of_a_thread_are_raised_where_it_was_called() -> None:
+    def broken() -> None:
+        raise LookupError("x")
+
+    with pytest.raises(LookupError):
+        await call(timedelta(minutes=10), broken)
+
+
+async def test_an_error_of_the_handler_itself_is_no_hanging() -> None:
+    def broken() -> None:
+        raise TimeoutError("its own")
+
+    with pytest.raises(TimeoutError, match="its own"):
+        await call(timedelta(minutes=10), broken)
+
+
+async def test_a_late_answer_disturbs_nobody(stuck: Callable[..., Any]) -> None:
+    with pytest.raises(HandlerError, match="no answer within 0 s"):
+        await call(timedelta(0), stuck)
+
+
+def test_a_limit_is_longer_than_nothing() -> None:
+    with pytest.raises(BuildError, match="handler limit must be positive"):
+        component.Builder("web", condition_type="WebReady").with_handler_limit(timedelta(0)).build()

@@ -1,0 +1,365 @@
+"""From reports to one condition: the tables, and what happens over time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.component.status.aggregate import Observation, converging, grace_remaining, suspending
+from ocf.component.status.conditions import Condition
+from ocf.component.status.reasons import Reason
+from ocf.concepts import (
+    AliveStatus,
+    CompletionStatus,
+    GraceStatus,
+    GuardStatus,
+    OperationalStatus,
+    StatusReport,
+    SuspensionStatus,
+    format_time,
+)
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+STAMP = "2026-01-31T12:00:00Z"
+EARLIER = "2026-01-31T11:00:00Z"
+
+Al, Op, Co = AliveStatus, OperationalStatus, CompletionStatus
+
+
+def previous(reason: str = "Unknown", *, status: bool = False, since: str = EARLIER) -> Condition:
+    return Condition(
+        type="WebReady",
+        status=status,
+        reason=Reason(reason),
+        message="before",
+        observed_generation=1,
+        last_transition_time=since,
+    )
+
+
+def judged(reports: list[StatusReport[Any]], before: Condition | None = None) -> Condition:
+    observations = [Observation(f"resource-{at}", report) for at, report in enumerate(reports)]
+    return converging(observations, previous=before or previous(since=""), generation=7, now=NOW)
+
+
+def parts(condition: Condition) -> tuple[bool, str, str]:
+    return condition.status, str(condition.reason), condition.message
+
+
+class TestConverging:
+    @pytest.mark.parametrize(
+        ("before", "reports", "reason", "message"),
+        [
+            pytest.param(
+                "Unknown", [(Al.CREATING, "Creating something")], "Creating", "Creating something", id="creating"
+            ),
+            pytest.param(
+                "Unknown", [(Op.PENDING, "Awaiting LB IP")], "OperationPending", "Awaiting LB IP", id="pending"
+            ),
+            pytest.param("Unknown", [(Co.RUNNING, "Task is running")], "TaskRunning", "Task is running", id="task"),
+            pytest.param(
+                "Unknown",
+                [(Al.CREATING, "Creating CM"), (Al.UPDATING, "Updating Deploy"), (Al.SCALING, "Scaling StatefulSet")],
+                "Scaling",
+                "Scaling StatefulSet",
+                id="the highest priority gives the reason",
+            ),
+            pytest.param(
+                "Unknown",
+                [(Al.HEALTHY, ""), (Op.PENDING, "waits"), (Co.RUNNING, "Completable Running")],
+                "TaskRunning",
+                "Completable Running",
+                id="over the concepts",
+            ),
+            pytest.param(
+                "Unknown",
+                [
+                    (Al.FAILING, "Alive Failing"),
+                    (Op.FAILING, "Operational Failing"),
+                    (Co.FAILING, "Completable Failed"),
+                ],
+                "Failing",
+                "Alive Failing; Operational Failing; Completable Failed",
+                id="equal severities are joined",
+            ),
+            pytest.param(
+                "Unknown",
+                [(Al.CREATING, "Creating CM"), (Op.PENDING, "Awaiting LB"), (Co.PENDING, "Job pending")],
+                "Creating",
+                "Creating CM; Awaiting LB; Job pending",
+                id="in order of registration",
+            ),
+            pytest.param(
+                "Unknown",
+                [(Al.SCALING, "2/3"), (Co.RUNNING, "job")],
+                "Scaling",
+                "2/3; job",
+                id="scaling and a task weigh the same",
+            ),
+            pytest.param(
+                "Unknown",
+                [(Al.SCALING, "2/3"), (GuardStatus.BLOCKED, "wait A")],
+                "Blocked",
+                "wait A",
+                id="blocked has the priority and not the weight",
+            ),
+            pytest.param(
+                "Unknown", [(Al.CREATING, ""), (Op.PENDING, "waits")], "Creating", "waits", id="empty ones are left out"
+            ),
+            pytest.param(
+                "Creating", [(Al.UPDATING, "Still creating")], "Creating", "Still creating", id="progress sticks"
+            ),
+            pytest.param(
+                "Creating",
+                [(Al.SCALING, "Taking forever")],
+                "Creating",
+                "Taking forever",
+                id="scaling does not unstick",
+            ),
+            pytest.param("Scaling", [(Op.PENDING, "waits")], "Scaling", "waits", id="pending does not unstick"),
+            pytest.param("Creating", [(Al.FAILING, "CrashLoop")], "Failing", "CrashLoop", id="failing shows through"),
+            pytest.param("Updating", [(GuardStatus.BLOCKED, "x")], "Blocked", "x", id="blocked shows through"),
+            pytest.param("OperationPending", [(Al.SCALING, "2/3")], "Scaling", "2/3", id="pending does not stick"),
+            pytest.param("Failing", [(Al.SCALING, "2/3")], "Scaling", "2/3", id="failing does not stick"),
+        ],
+    )
+    def test_not_ready(self, before: str, reports: list[tuple[Any, str]], reason: str, message: str) -> None:
+        """Priority chooses the reason, severity whose sentences are joined, and progress keeps its first name."""
+        condition = judged([StatusReport(*report) for report in reports], previous(before))
+        assert parts(condition) == (False, reason, message)
+
+    @pytest.mark.parametrize(
+        "reports",
+        [
+            pytest.param([], id="nothing reports"),
+            pytest.param([StatusReport(Al.HEALTHY, "fine")], id="healthy"),
+            pytest.param([StatusReport(Op.OPERATIONAL), StatusReport(Co.COMPLETED)], id="whatever the concept"),
+        ],
+    )
+    def test_ready(self, reports: list[StatusReport[Any]]) -> None:
+        assert parts(judged(reports)) == (True, "Healthy", "Component is healthy.")
+
+    @pytest.mark.parametrize(
+        ("before", "since"),
+        [
+            pytest.param(previous("Creating"), EARLIER, id="progress keeps it"),
+            pytest.param(previous("Error"), EARLIER, id="an error in between keeps it"),
+            pytest.param(previous("Healthy", status=True), STAMP, id="from ready it moves"),
+            pytest.param(previous("Disabled", status=True), STAMP, id="from disabled it moves"),
+            pytest.param(previous("Suspended", status=True), STAMP, id="from suspended it moves"),
+            pytest.param(previous("Suspending"), STAMP, id="from suspending it moves, false to false"),
+            pytest.param(previous("PendingSuspension"), STAMP, id="from pending suspension it moves"),
+            pytest.param(previous("PrerequisiteNotMet"), STAMP, id="from an unmet prerequisite it moves"),
+            pytest.param(previous("FeatureGateError"), STAMP, id="from a gate error it moves"),
+            pytest.param(previous(since=""), STAMP, id="at first it is now"),
+        ],
+    )
+    def test_the_transition_time(self, before: Condition, since: str) -> None:
+        """It moves with the status, and where convergence starts anew."""
+        assert judged([StatusReport(Al.CREATING, "x")], before).last_transition_time == since
+
+    def test_the_transition_time_stays_while_ready_and_only_the_message_changes(self) -> None:
+        assert judged([], previous("Operational", status=True)).last_transition_time == EARLIER
+
+    def test_the_generation_is_the_owners_also_in_steady_state(self) -> None:
+        assert judged([], previous("Healthy", status=True)).observed_generation == 7
+
+    @given(words=st.lists(st.sampled_from([*Al, *Op, *Co, GuardStatus.BLOCKED])), before=st.sampled_from(Reason))
+    def test_ready_means_that_every_report_is_ready(self, words: list[Any], before: Reason) -> None:
+        """Whatever was before, the status is True exactly if nothing reports anything else than a ready word."""
+        condition = judged([StatusReport(word, "x") for word in words], previous(before))
+        assert condition.status is all(word in {"Healthy", "Operational", "Completed"} for word in words)
+
+
+def graded(
+    *rows: tuple[Any, str, tuple[str, str] | None], before: str = "Creating", since: str = EARLIER, minutes: float = 5
+) -> Condition:
+    """Judge rows of (word, reason, what the grace handler answers; None for a resource without one)."""
+
+    def observe(word: Any, reason: str, grade: tuple[str, str] | None) -> Observation:
+        answer = StatusReport(GraceStatus(grade[0]), grade[1]) if grade else None
+        return Observation("the resource", StatusReport(word, reason), answer)
+
+    return converging(
+        [observe(*row) for row in rows],
+        previous=previous(before, since=since),
+        generation=7,
+        now=NOW,
+        grace_period=timedelta(minutes=minutes),
+    )
+
+
+class TestGrace:
+    @pytest.mark.parametrize(
+        ("before", "rows", "reason", "message"),
+        [
+            pytest.param(
+                "Creating",
+                [(Al.CREATING, "x", ("Degraded", "Resource Degraded"))],
+                "Degraded",
+                "Component is degraded: Resource Degraded",
+                id="degraded",
+            ),
+            pytest.param(
+                "OperationPending",
+                [(Op.PENDING, "x", ("Down", "Operational Down"))],
+                "Down",
+                "Component is down: Operational Down",
+                id="down",
+            ),
+            pytest.param(
+                "Degraded",
+                [(Al.CREATING, "x", ("Down", "Now Down"))],
+                "Down",
+                "Component is down: Now Down",
+                id="gets worse",
+            ),
+            pytest.param(
+                "Down",
+                [(Al.CREATING, "x", ("Degraded", "Now Degraded"))],
+                "Degraded",
+                "Component is degraded: Now Degraded",
+                id="gets better",
+            ),
+            pytest.param(
+                "Blocked",
+                [(GuardStatus.BLOCKED, "waiting for the license", ("Healthy", "never asked"))],
+                "Down",
+                "Component is down: waiting for the license",
+                id="blocked is down and its handler is not asked",
+            ),
+            pytest.param(
+                "Blocked",
+                [(GuardStatus.BLOCKED, "", None)],
+                "Down",
+                "Component is down: the resource is blocked",
+                id="a block without words",
+            ),
+            pytest.param(
+                "Creating",
+                [(Co.RUNNING, "x", None)],
+                "Down",
+                "Component is down: Component failed to converge within grace period.",
+                id="nothing can be judged",
+            ),
+            pytest.param(
+                "Creating",
+                [
+                    (Al.CREATING, "x", ("Degraded", "a")),
+                    (Al.CREATING, "x", ("Healthy", "h")),
+                    (Al.CREATING, "x", ("Degraded", "")),
+                    (Al.CREATING, "x", ("Degraded", "b")),
+                ],
+                "Degraded",
+                "Component is degraded: a; b",
+                id="equal grades are joined, empty ones left out",
+            ),
+            pytest.param(
+                "Creating",
+                [(Al.SCALING, "Still", ("Healthy", "fine"))],
+                "Creating",
+                "Still",
+                id="healthy keeps what was said",
+            ),
+            pytest.param(
+                "Down",
+                [(Al.HEALTHY, "", ("Down", "never asked"))],
+                "Healthy",
+                "Component is healthy.",
+                id="ready ends it",
+            ),
+            pytest.param(
+                "Suspended",
+                [(Al.CREATING, "wakes", ("Down", "never asked"))],
+                "Creating",
+                "wakes",
+                id="the period starts anew",
+            ),
+        ],
+    )
+    def test_after_the_period(self, before: str, rows: list[Any], reason: str, message: str) -> None:
+        condition = graded(*rows, before=before)
+        assert (str(condition.reason), condition.message) == (reason, message)
+        assert condition.observed_generation == 7
+
+    @pytest.mark.parametrize(
+        ("minutes", "reason"),
+        [
+            pytest.param(59, "Down", id="over"),
+            pytest.param(60, "Creating", id="to the second is not yet over"),
+            pytest.param(61, "Creating", id="not over"),
+            pytest.param(0, "Creating", id="zero is for ever"),
+        ],
+    )
+    def test_the_period_is_over_strictly_after_its_end(self, minutes: float, reason: str) -> None:
+        assert graded((Al.CREATING, "x", ("Down", "d")), minutes=minutes).reason == reason
+
+    def test_the_clock_does_not_start_anew_when_the_verdict_changes(self) -> None:
+        assert graded((Al.CREATING, "x", ("Down", "d")), before="Degraded").last_transition_time == EARLIER
+
+
+class TestGraceRemaining:
+    @pytest.mark.parametrize("reason", sorted(Reason))
+    def test_only_what_converges_is_waited_for(self, reason: str) -> None:
+        waiting = {
+            "Creating",
+            "Updating",
+            "Scaling",
+            "TaskRunning",
+            "OperationPending",
+            "TaskPending",
+            "Failing",
+            "OperationFailing",
+            "TaskFailing",
+            "Blocked",
+        }
+        left = grace_remaining(previous(reason, since=STAMP), timedelta(minutes=5), NOW)
+        assert (left is not None) is (reason in waiting)
+
+    def test_without_a_period_there_is_nothing_to_wait_for(self) -> None:
+        assert grace_remaining(previous("Creating", since=STAMP), timedelta(0), NOW) is None
+
+    def test_once_it_is_over_there_is_nothing_to_wait_for(self) -> None:
+        assert grace_remaining(previous("Creating"), timedelta(minutes=5), NOW) is None
+
+    @given(cut=st.floats(0, 0.999), period=st.floats(1, 10_000), waited=st.floats(0, 1))
+    def test_looking_again_then_is_after_the_end_and_at_most_a_second_late(
+        self, cut: float, period: float, waited: float
+    ) -> None:
+        """Stored times are whole seconds, so the true start may be up to a second later than what is stored."""
+        start = NOW + timedelta(seconds=cut)
+        grace = timedelta(seconds=period)
+        now = start + grace * waited
+        left = grace_remaining(previous("Creating", since=format_time(start)), grace, now)
+        if left is not None:
+            late = (now + left) - (NOW + grace)
+            assert timedelta(0) < late <= timedelta(seconds=1)
+
+
+class TestSuspending:
+    @pytest.mark.parametrize(
+        ("reports", "expected"),
+        [
+            pytest.param([], (True, "Suspended", "All resources are suspended."), id="nothing to suspend"),
+            pytest.param(
+                [("Suspended", "a"), ("Suspended", "b")],
+                (True, "Suspended", "All resources are suspended."),
+                id="all done",
+            ),
+            pytest.param(
+                [("Suspended", "a"), ("Suspending", "Scaling down"), ("PendingSuspension", "Waiting for DB")],
+                (False, "PendingSuspension", "Waiting for DB"),
+                id="the furthest wins",
+            ),
+            pytest.param(
+                [("Suspending", "Scaling down"), ("Suspending", ""), ("Suspending", "Finishing tasks")],
+                (False, "Suspending", "Scaling down; Finishing tasks"),
+                id="equal ones are joined",
+            ),
+        ],
+    )
+    def test_folds_to_the_furthest(self, reports: list[tuple[str, str]], expected: tuple[bool, str, str]) -> None:
+        found = [StatusReport(SuspensionStatus(word), reason) for word, reason in reports]
+        assert parts(suspending(found, previous=previous(), generation=7, now=NOW)) == expected

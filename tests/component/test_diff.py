@@ -1,0 +1,367 @@
+"""What a rehearsed pass says is what the next pass does, and rehearsing changes nothing."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from ocf import component
+from ocf.cluster import PatchType, Preconditions
+from ocf.component import Component, Conflicts, depends_on
+from ocf.component.diff import ComponentDiff, FieldDiff, ObjectDiff, TakenField, Verb, diff
+from ocf.component.dry_run_cluster import Rehearsal
+from ocf.concepts import Data, GuardStatus, StatusReport
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import ConflictError, ManifestError, NotFoundError
+from ocf.feature import BooleanGate
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import BaseMutator, Handlers, Kind, StaticBuilder, deployment, hpa
+from ocf.testing import RecordingCluster
+
+SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
+
+
+def builder(name: str = "web") -> component.Builder:
+    return component.Builder(name, condition_type=f"{name.capitalize()}Ready")
+
+
+@pytest.fixture
+def rehearse(world: Any) -> Callable[..., Awaitable[ComponentDiff]]:
+    """Rehearse a pass, and prove that it sent dry runs only."""
+
+    async def run(*components: Component) -> ComponentDiff:
+        cluster = RecordingCluster(world.cluster)
+        changes = world.cluster.requests.changes
+        found = await diff(components, await world.owner_manifest(), cluster, clock=world.clock)
+        assert cluster.writes == ()
+        assert not any(request.subresource for request in cluster.requests)
+        assert world.cluster.requests.changes == changes
+        return found[-1]
+
+    return run
+
+
+@pytest.fixture
+def web_image(web_base: Manifest) -> Callable[[str], deployment.Resource]:
+    """Make the Deployment with an image that a mutation sets."""
+
+    def build(image: str) -> deployment.Resource:
+        def mutate(m: deployment.Mutator) -> None:
+            m.edit_containers(lambda _, __: True)(lambda container: container.set_image(image))
+
+        return deployment.Builder(web_base).with_mutation(deployment.Mutation("image", mutate)).build()
+
+    return build
+
+
+def verbs(found: ComponentDiff) -> dict[str, Verb]:
+    return {ObjectKey(*split(each)).kind: each.verb for each in found.objects}
+
+
+def split(each: ObjectDiff) -> tuple[str, str, str, str]:
+    *version, kind, namespace, name = each.resource.split("/")
+    return "/".join(version), kind, name, namespace
+
+
+async def test_what_does_not_exist_is_created_as_the_server_would_store_it(
+    rehearse: Any, scaled: Callable[..., Component]
+) -> None:
+    found = await rehearse(scaled())
+    assert verbs(found) == {"Deployment": Verb.CREATE, "HorizontalPodAutoscaler": Verb.CREATE}
+    assert [each.before for each in found.objects] == [None, None]
+    after = found.objects[0].after
+    assert after["spec"]["template"]["spec"]["restartPolicy"] == "Always"
+    assert after["metadata"].keys().isdisjoint({"uid", "managedFields", "resourceVersion", "creationTimestamp"})
+    assert found.objects[0].reasons == ("absent",)
+    assert not found.is_empty
+
+
+async def test_after_a_pass_there_is_no_difference(world: Any, rehearse: Any, scaled: Callable[..., Component]) -> None:
+    await world.reconcile(scaled())
+    found = await rehearse(scaled())
+    assert found.is_empty
+    assert found.objects == ()
+    assert [str(outcome.action) for outcome in found.result.outcomes] == ["Unchanged", "Unchanged"]
+
+
+async def test_a_changed_field_says_what_was_there_and_who_set_it(
+    world: Any, rehearse: Any, web_image: Callable[[str], deployment.Resource]
+) -> None:
+    await world.reconcile(builder().with_resource(web_image("web:1")).build())
+    [changed] = (await rehearse(builder().with_resource(web_image("web:2")).build())).objects
+    path = "spec.template.spec.containers[0].image"
+    assert changed.fields == (FieldDiff(path, "web:1", "web:2", "mutation image, edit_containers"),)
+    assert (changed.verb, changed.taken, changed.reasons) == (Verb.UPDATE, (), (f"{path}: changed",))
+
+
+async def test_a_value_that_the_server_spells_differently_has_no_known_source(
+    world: Any, rehearse: Any, web_base: Manifest
+) -> None:
+    requests = web_base["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
+    requests["cpu"] = "500m"
+    await world.reconcile(builder().with_resource(deployment.Builder(web_base).build()).build())
+    requests["cpu"] = "2000m"
+    [changed] = (await rehearse(builder().with_resource(deployment.Builder(web_base).build()).build())).objects
+    assert [(each.after, each.source) for each in changed.fields] == [("2", "")]
+
+
+async def test_a_field_taken_from_somebody_names_him(
+    world: Any, rehearse: Any, web_image: Callable[[str], deployment.Resource]
+) -> None:
+    web = builder().with_resource(web_image("web:1")).build()
+    await world.reconcile(web)
+    patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "evil:1"}]
+    await world.cluster.patch(world.web, patch, patch_type=PatchType.JSON, field_manager="kubectl")
+    [changed] = (await rehearse(web)).objects
+    assert changed.taken == (TakenField("spec.template.spec.containers[name=web].image", "kubectl"),)
+    assert [(each.before, each.after) for each in changed.fields] == [("evil:1", "web:1")]
+
+
+async def test_a_write_that_only_changes_who_owns_a_field_is_a_difference(
+    world: Any, rehearse: Any, fixed_web: deployment.Resource
+) -> None:
+    """A pass would send it, so it is not called nothing."""
+    web = builder().with_resource(fixed_web).build()
+    await world.reconcile(web)
+    for replicas in (5, 4):
+        await world.change(world.web, spec={"replicas": replicas})
+    [changed] = (await rehearse(web)).objects
+    assert changed.fields == ()
+    assert changed.before == changed.after
+    assert changed.reasons == ("spec.replicas: not owned",)
+    assert changed.taken == ()
+
+
+async def test_a_conflict_that_is_not_forced_names_manager_and_field(
+    world: Any, rehearse: Any, fixed_web: deployment.Resource
+) -> None:
+    web = builder().with_resource(fixed_web, on_conflict=Conflicts.FAIL).build()
+    await world.reconcile(web)
+    await world.change(world.web, spec={"replicas": 9})
+    found = await rehearse(web)
+    assert [(each.path, each.manager) for each in found.conflicts] == [("spec.replicas", "somebody")]
+    assert found.result is None
+    assert found.problem.startswith("failed to apply resource apps/v1/Deployment/shop/web: ")
+    assert not found.is_empty
+
+
+async def test_what_is_left_to_others_says_who_has_it(
+    world: Any, rehearse: Any, scaled: Callable[..., Component]
+) -> None:
+    await world.reconcile(scaled())
+    await world.change(world.web, spec={"replicas": 7})
+    found = await rehearse(scaled())
+    assert found.is_empty
+    [left] = found.left
+    assert (left.resource, left.path, left.value) == ("apps/v1/Deployment/shop/web", "spec.replicas", 7)
+    assert left.managers == ("somebody (Update)",)
+
+
+async def test_a_count_that_is_handed_over_stays(
+    world: Any, rehearse: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+) -> None:
+    """The server cannot know of the first of two dry runs, so its answer to the second says 1."""
+    await world.reconcile(builder().with_resource(fixed_web).build())
+    found = await rehearse(builder().with_resource(fixed_web).with_resource(web_hpa).build())
+    changed = found.objects[0]
+    assert changed.reasons == ("spec.replicas: handed over", "spec.replicas: no longer declared")
+    assert changed.fields == ()
+    assert changed.after["spec"]["replicas"] == 4
+
+
+async def test_suspending_deletes_and_scales_down(world: Any, rehearse: Any, scaled: Callable[..., Component]) -> None:
+    await world.reconcile(scaled())
+    found = await rehearse(scaled(suspended=True))
+    assert verbs(found) == {"HorizontalPodAutoscaler": Verb.DELETE, "Deployment": Verb.UPDATE}
+    down = next(each for each in found.objects[1].fields if each.path == "spec.replicas")
+    assert (down.before, down.after, down.source) == (1, 0, "suspension, edit_deployment_spec")
+    assert found.objects[0].after is None
+
+
+async def test_taking_a_count_back_from_the_second_manager_takes_nothing_from_others(
+    world: Any, rehearse: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+) -> None:
+    """The manager that keeps a count alive that we left is ours, too."""
+    await world.reconcile(builder().with_resource(fixed_web).build())
+    both = builder().with_resource(fixed_web).with_resource(web_hpa)
+    await world.reconcile(both.build())
+    found = await rehearse(both.suspend().build())
+    down = found.objects[1]
+    assert down.after["spec"]["replicas"] == 0
+    assert down.taken == ()
+
+
+async def test_what_is_not_wanted_is_deleted_and_what_is_let_go_loses_its_owner(
+    world: Any, rehearse: Any, web: deployment.Resource, web_hpa: hpa.Resource, scaled: Callable[..., Component]
+) -> None:
+    await world.reconcile(scaled())
+    found = await rehearse(
+        builder().with_resource(web, orphan_when=True).with_resource(web_hpa, gated_by=BooleanGate(False)).build()
+    )
+    assert verbs(found) == {"HorizontalPodAutoscaler": Verb.DELETE, "Deployment": Verb.RELEASE}
+    assert "ownerReferences" not in found.objects[1].after["metadata"]
+    assert "ownerReferences.uid" not in str(found.objects[1].fields)
+
+
+async def test_what_is_not_registered_any_more_is_pruned(
+    world: Any, rehearse: Any, config_map: Callable[..., Any]
+) -> None:
+    both = builder().with_resource(config_map("old").build()).with_resource(config_map("new").build())
+    await world.reconcile(both.build())
+    found = await rehearse(builder().with_resource(config_map("new").build()).with_prune().build())
+    assert [(each.resource, each.verb) for each in found.objects] == [("v1/ConfigMap/shop/old", Verb.DELETE)]
+
+
+async def test_a_guard_stops_a_rehearsal_as_it_stops_a_pass(
+    rehearse: Any, web: deployment.Resource, hpa_base: Manifest
+) -> None:
+    closed = StatusReport(GuardStatus.BLOCKED, "not today")
+    blocked = hpa.Builder(hpa_base).with_guard(lambda _: closed).build()
+    found = await rehearse(builder().with_resource(blocked).with_resource(web).build())
+    assert found.is_empty
+    assert found.result.condition.message == "not today"
+
+
+async def test_data_flows_in_a_rehearsal(rehearse: Any, web_base: Manifest, config_map: Any) -> None:
+    """What a resource extracts comes from the answer to the dry run, so what depends on it is told, too."""
+    cell = Data[str]("policy")
+
+    def policy(live: Any) -> str:
+        found: str = live.spec.template.spec.restart_policy
+        return found
+
+    producer = deployment.Builder(web_base).extract_into(cell, policy).build()
+    consumer = config_map("settings").with_data_guard(cell).build()
+    found = await rehearse(builder().with_resource(producer).with_resource(consumer).build())
+    assert verbs(found) == {"Deployment": Verb.CREATE, "ConfigMap": Verb.CREATE}
+
+
+async def test_a_prerequisite_that_is_not_met_changes_nothing(rehearse: Any, web: deployment.Resource) -> None:
+    found = await rehearse(builder().with_resource(web).with_prerequisite(depends_on("OtherReady")).build())
+    assert found.is_empty
+    assert found.result.condition.reason == "PrerequisiteNotMet"
+
+
+async def test_a_component_sees_what_an_earlier_one_would_have_written(
+    rehearse: Any, config_map: Callable[..., Any]
+) -> None:
+    first = builder("first").with_resource(config_map().build()).build()
+    second = (
+        builder("second")
+        .with_resource(config_map().build(), read_only=True)
+        .with_prerequisite(depends_on("FirstReady"))
+    ).build()
+    found = await rehearse(first, second)
+    assert found.problem == ""
+    assert found.objects == ()
+    assert found.result.condition.reason == "Healthy"
+
+
+async def test_a_component_that_fails_does_not_keep_the_next_from_being_rehearsed(
+    rehearse: Any, config_map: Callable[..., Any]
+) -> None:
+    missing = builder("first").with_resource(config_map("missing").build(), read_only=True).build()
+    found = await rehearse(missing, builder("second").with_resource(config_map().build()).build())
+    assert verbs(found) == {"ConfigMap": Verb.CREATE}
+
+
+@pytest.mark.promise("secrets")
+async def test_values_of_secrets_are_digests(world: Any, web_base: Manifest, rehearse: Any) -> None:
+    variables = web_base["spec"]["template"]["spec"]["containers"][0]["env"]
+    variables.append({"name": "DB_PASSWORD", "value": "hunter2"})
+    await world.reconcile(builder().with_resource(deployment.Builder(web_base).build()).build())
+    variables[-1]["value"] = "hunter3"
+    found = await rehearse(builder().with_resource(deployment.Builder(web_base).build()).build())
+    assert "hunter" not in repr(found)
+    assert len(found.objects[0].fields) == 1
+
+
+async def test_a_secret_that_is_left_to_others_is_not_shown(world: Any, rehearse: Any) -> None:
+    secret = ObjectKey("v1", "Secret", "db", "shop")
+    await world.create(secret, stringData={"password": "hunter2"})
+    base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": "shop"}}
+    kind: Kind[Any, BaseMutator] = Kind("v1", "Secret", "V1Secret", BaseMutator)
+    resource = StaticBuilder(base, kind, Handlers()).build()
+    found = await rehearse(builder().with_resource(resource, leaves=["data.password"]).build())
+    [left] = found.left
+    assert left.managers == ("somebody (Update)",)
+    assert left.value.startswith("redacted")
+
+
+async def test_an_owner_without_uid_is_refused(world: Any) -> None:
+    with pytest.raises(ManifestError, match=r"metadata\.uid"):
+        await diff([], {"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"}}, world.cluster)
+
+
+async def test_every_object_that_is_looked_at_is_told(world: Any, scaled: Callable[..., Component]) -> None:
+    seen: list[ObjectKey] = []
+    await diff([scaled()], await world.owner_manifest(), world.cluster, clock=world.clock, seen=seen.append)
+    assert set(seen) == {world.web, world.hpa}
+
+
+async def test_what_the_server_spells_differently_is_no_difference(
+    world: Any, rehearse: Any, web: deployment.Resource
+) -> None:
+    """A rehearsal remembers nothing, so the pass has to ask; the answer says that nothing changes."""
+    await world.reconcile(builder().with_resource(web).build())
+    found = await rehearse(builder().with_resource(web).build())
+    assert found.result.outcomes[0].reasons == ("spec.template.spec.containers[0].env[0].valueFrom.fieldRef: changed",)
+    assert found.is_empty
+
+
+class TestRehearsal:
+    """The cluster of a rehearsal, by itself."""
+
+    @pytest.fixture
+    def cluster(self) -> EmbeddedCluster:
+        return EmbeddedCluster(namespaces=("shop",))
+
+    @pytest.fixture
+    def settings(self) -> Manifest:
+        return {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "settings", "namespace": "shop"},
+            "data": {"a": "1"},
+        }
+
+    async def test_what_was_written_is_read_back(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
+        rehearsal = Rehearsal(cluster)
+        await rehearsal.apply(settings, field_manager="us")
+        assert (await rehearsal.get(SETTINGS))["data"] == {"a": "1"}
+        with pytest.raises(NotFoundError):
+            await cluster.get(SETTINGS)
+
+    async def test_what_was_deleted_is_gone(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
+        await cluster.create(settings, field_manager="us")
+        rehearsal = Rehearsal(cluster)
+        await rehearsal.delete(SETTINGS)
+        with pytest.raises(NotFoundError):
+            await rehearsal.get(SETTINGS)
+        assert (await cluster.get(SETTINGS))["data"] == {"a": "1"}
+
+    async def test_a_delete_asks_for_the_object_and_not_for_a_version_that_was_never_stored(
+        self, cluster: EmbeddedCluster, settings: Manifest
+    ) -> None:
+        live = await cluster.create(settings, field_manager="us")
+        as_rehearsed = Preconditions(uid=live["metadata"]["uid"], resource_version="never")
+        await Rehearsal(cluster).delete(SETTINGS, preconditions=as_rehearsed)
+        with pytest.raises(ConflictError):
+            await Rehearsal(cluster).delete(SETTINGS, preconditions=Preconditions(uid="another"))
+
+    async def test_every_write_is_a_dry_run(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
+        await cluster.create(settings, field_manager="us")
+        changes = cluster.requests.changes
+        rehearsal = Rehearsal(cluster)
+        live = await rehearsal.get(SETTINGS)
+        await rehearsal.update({**live, "data": {"a": "2"}}, field_manager="us")
+        await rehearsal.patch(SETTINGS, {"data": {"b": "3"}}, patch_type=PatchType.MERGE, field_manager="us")
+        new = {**settings, "metadata": {"name": "new", "namespace": "shop"}}
+        await rehearsal.create(new, field_manager="us")
+        await rehearsal.delete(SETTINGS)
+        assert cluster.requests.changes == changes
+        assert list(rehearsal.written) == [SETTINGS, ObjectKey("v1", "ConfigMap", "new", "shop")]
+
+    async def test_lists_are_the_cluster_s(self, cluster: EmbeddedCluster) -> None:
+        found = await Rehearsal(cluster).list("v1", "Namespace", limit=1)
+        assert len(found.items) == 1

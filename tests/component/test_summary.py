@@ -1,0 +1,145 @@
+"""What a pass did to each resource is told with its reason, and so is what it did not do."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from ocf import component
+from ocf.component import Action, Component, Outcome, Result, depends_on
+from ocf.component.summary import NOT_REACHED, Account, accounts, describe
+from ocf.concepts import GuardStatus, StatusReport
+from ocf.feature import BooleanGate
+from ocf.objects import Manifest
+from ocf.primitives import deployment, hpa
+
+WEB = "apps/v1/Deployment/shop/web"
+HPA = "autoscaling/v2/HorizontalPodAutoscaler/shop/web"
+SETTINGS = "v1/ConfigMap/shop/settings"
+
+
+def of(*resources: Any, **options: Any) -> component.Builder:
+    builder = component.Builder("web", condition_type="WebReady")
+    for resource in resources:
+        builder.with_resource(resource, **options)
+    return builder
+
+
+def told(built: Component, result: Result) -> dict[str, tuple[str, str]]:
+    return {each.resource: (each.action, each.because) for each in accounts(built, result)}
+
+
+async def test_created_then_nothing_to_do(world: Any, config_map: Callable[..., Any]) -> None:
+    built = of(config_map().build()).build()
+    first, second, third = [await world.reconcile(built) for _ in range(3)]
+    assert told(built, first) == {SETTINGS: ("Created", "there was no such object")}
+    assert told(built, second)[SETTINGS][1].startswith("nothing to do: compared field by field")
+    assert told(built, third)[SETTINGS][1].startswith("nothing to do: this version of the object was compared before")
+
+
+async def test_an_update_names_the_fields(world: Any, config_map: Callable[..., Any]) -> None:
+    await world.reconcile(of(config_map(a="1").build()).build())
+    built = of(config_map(a="2").build()).build()
+    [account] = accounts(built, await world.reconcile(built))
+    assert account == Account(SETTINGS, "Updated", "an apply changes it", ("data.a: changed",))
+
+
+async def test_a_report_is_told_with_its_word(world: Any, web: deployment.Resource) -> None:
+    built = of(web).build()
+    [account] = accounts(built, await world.reconcile(built))
+    assert account.report.startswith("Creating: ")
+
+
+async def test_what_comes_after_a_blocked_resource_is_not_reached(
+    world: Any, web: deployment.Resource, hpa_base: Manifest
+) -> None:
+    blocked = hpa.Builder(hpa_base).with_guard(lambda _: StatusReport(GuardStatus.BLOCKED, "not today")).build()
+    built = of(blocked, web).build()
+    assert told(built, await world.reconcile(built)) == {
+        HPA: ("Blocked", "not today"),
+        WEB: (NOT_REACHED, f"{HPA} is blocked"),
+    }
+
+
+async def test_a_prerequisite_that_is_not_met_reaches_nothing(world: Any, web: deployment.Resource) -> None:
+    built = of(web).with_prerequisite(depends_on("OtherReady")).build()
+    assert told(built, await world.reconcile(built)) == {WEB: (NOT_REACHED, "a prerequisite is not met")}
+
+
+async def test_what_is_suspended_and_what_cannot_be(
+    world: Any, web: deployment.Resource, web_hpa: hpa.Resource, config_map: Callable[..., Any]
+) -> None:
+    def build(*, suspended: bool) -> Component:
+        return of(web, web_hpa, config_map().build()).suspend(suspended).build()
+
+    await world.reconcile(build(suspended=False))
+    found = told(build(suspended=True), await world.reconcile(build(suspended=True)))
+    assert found == {
+        HPA: ("Deleted", "suspended"),
+        WEB: ("Updated", "an apply changes it"),
+        SETTINGS: (NOT_REACHED, "the component is suspended, and it cannot be"),
+    }
+
+
+async def test_what_is_taken_away_says_why(world: Any, web: deployment.Resource, web_hpa: hpa.Resource) -> None:
+    await world.reconcile(of(web, web_hpa).build())
+    gone = of(web_hpa, delete_when=True).with_resource(web, orphan_when=True).build()
+    first, second = [told(gone, await world.reconcile(gone)) for _ in range(2)]
+    assert first == {HPA: ("Deleted", "not wanted"), WEB: ("Orphaned", "owner reference removed")}
+    assert second == {HPA: ("Absent", "there is no such object"), WEB: ("Unchanged", "it does not name this owner")}
+
+
+async def test_a_disabled_component_only_leaves_what_it_reads(
+    world: Any, web: deployment.Resource, config_map: Callable[..., Any]
+) -> None:
+    built = of(web).with_resource(config_map().build(), read_only=True).with_feature_gate(BooleanGate(False)).build()
+    assert told(built, await world.reconcile(built)) == {
+        WEB: ("Absent", "there is no such object"),
+        SETTINGS: (NOT_REACHED, "the component is disabled, and it is only read"),
+    }
+
+
+async def test_what_is_only_read_says_so(world: Any, config_map: Callable[..., Any]) -> None:
+    await world.reconcile(of(config_map().build()).build())
+    built = component.Builder("other", condition_type="OtherReady").with_resource(config_map().build(), read_only=True)
+    result = await world.reconcile(built.build())
+    assert told(built.build(), result) == {SETTINGS: ("Unchanged", "it is only read")}
+
+
+async def test_what_somebody_else_controls_is_kept(world: Any, web_hpa: hpa.Resource) -> None:
+    foreign = await world.other_owner()
+    await world.create(world.hpa, spec=web_hpa.render()["spec"], metadata={"ownerReferences": [foreign]})
+    built = of(web_hpa, delete_when=True).build()
+    assert told(built, await world.reconcile(built)) == {HPA: ("Kept", "controlled by Shop other")}
+
+
+@pytest.mark.parametrize("action", list(Action))
+async def test_every_action_has_a_reason(action: Action, world: Any, web: deployment.Resource) -> None:
+    """Also one of an object that is no resource any more, as a pruned one."""
+    built = of(web).build()
+    result = await world.reconcile(built)
+    outcome = Outcome(resource="v1/ConfigMap/shop/old", action=action, reasons=("because",))
+    other = Result(condition=result.condition, outcomes=(outcome,))
+    assert accounts(built, other)[0].because
+
+
+async def test_a_write_that_changed_nothing_is_told_apart_from_none(world: Any, web: deployment.Resource) -> None:
+    built = of(web).build()
+    result = await world.reconcile(built)
+    sent = Outcome(resource=WEB, action=Action.UNCHANGED, writes=1, reasons=("spec.replicas: not owned",))
+    [account] = accounts(built, Result(condition=result.condition, outcomes=(sent,)))
+    assert account.because == "an apply was sent, and the server stores what it stored before"
+    assert account.fields == sent.reasons
+
+
+async def test_the_text(world: Any, web: deployment.Resource, config_map: Callable[..., Any]) -> None:
+    await world.reconcile(of(config_map(a="1").build()).build())
+    built = of(config_map(a="2").build(), web).build()
+    result = await world.reconcile(built)
+    assert describe(built, result) == (
+        f"web: WebReady is False, Creating: {result.condition.message}\n"
+        "  v1/ConfigMap/shop/settings: Updated, an apply changes it\n"
+        "    data.a: changed\n"
+        "  apps/v1/Deployment/shop/web: Created, there was no such object\n"
+        f"    reports Creating: {result.condition.message}"
+    )
