@@ -25,11 +25,11 @@ from benchmarks.figures import Count, Suite
 from ocf.autoscaling.algorithm import Container, Pod, Readiness, Sample, Scale, Settings, Snapshot, decide
 from ocf.cluster import PatchType, Subresource
 from ocf.controllers.hpa import BUILT_IN, HpaController, Mode, Options
-from ocf.controllers.hpa.memory import Memory
-from ocf.controllers.metrics import FixedMetrics
+from ocf.controllers.hpa.state import Memory
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import LoopClock, VirtualLoop
+from ocf.testing.fake_metrics import FixedMetrics
 
 __all__ = ["small_suite", "suite"]
 

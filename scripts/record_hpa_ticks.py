@@ -12,9 +12,9 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 
-from tests.controllers.comparison.running import staged
-from tests.controllers.comparison.scenarios import SCENARIOS
-from tests.controllers.comparison.ticks import DATA, save
+from tests.controllers.hpa.comparison.running import staged
+from tests.controllers.hpa.comparison.scenarios import SCENARIOS
+from tests.controllers.hpa.comparison.ticks import DATA, save
 
 
 async def record(names: Sequence[str]) -> None:

@@ -15,8 +15,8 @@ from ocf.cli.explain_watch import Place, watched
 from ocf.concepts import SystemClock, parse_time
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.settings import overridden
-from ocf.controllers.metrics import Kinds, ServedMetrics
-from ocf.controllers.observing import Observer, Selectors, SubresourceScales
+from ocf.controllers.hpa.snapshot import Observer, Selectors, SubresourceScales
+from ocf.controllers.metrics_client import Kinds, ServedMetrics
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
 

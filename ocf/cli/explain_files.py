@@ -179,7 +179,7 @@ def _hpa(found: _Found, gates: Gates) -> Manifest:
     """Return an autoscaler as autoscaling/v2, in the namespace that it lands in where it names none."""
     manifest = found.manifest
     if manifest["kind"] == _OWN:
-        from ocf.controllers.hpa.subjects import as_built_in
+        from ocf.controllers.hpa.parsed_autoscaler import as_built_in
 
         manifest = as_built_in(manifest)
     with _standing(found.place):

@@ -57,7 +57,7 @@ def check(manifest: Manifest) -> None:
     kind = manifest.get("kind")
     if kind in MEASUREMENTS:
         # Others do not pay for what this brings along.
-        from ocf.controllers.metrics.decoding import check_measurement
+        from ocf.controllers.metrics_client.decoding import check_measurement
 
         check_measurement(manifest, str(kind))
     else:

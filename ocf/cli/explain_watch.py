@@ -16,8 +16,8 @@ from ocf.autoscaling.algorithm import History, Scale, ScaleEvent, Settings, Snap
 from ocf.autoscaling.explaining import Known
 from ocf.concepts import Clock
 from ocf.controllers.hpa.modes import OWN
-from ocf.controllers.hpa.subjects import as_built_in
-from ocf.controllers.observing import Observer, Scales
+from ocf.controllers.hpa.parsed_autoscaler import as_built_in
+from ocf.controllers.hpa.snapshot import Observer, Scales
 from ocf.errors import ApiError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey
 

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from ocf.autoscaling.algorithm import Features, Settings
     from ocf.controllers.hpa import Options, Rehearsal, Scalable
-    from ocf.controllers.hpa.process import ProcessOptions
-    from ocf.runtime.endpoints import Endpoints
+    from ocf.controllers.hpa.manager import ProcessOptions
+    from ocf.runtime.monitoring.http_server import Endpoints
 
 __all__ = ["hpa_controller"]
 
@@ -259,7 +259,7 @@ def _reporting(output: LogOutput) -> Callable[[Rehearsal], None]:
 
 def _process(options: Options, lease_namespace: str | None, host: str, port: int, *, elected: bool) -> ProcessOptions:
     from ocf.controllers.hpa import NAME, Election
-    from ocf.controllers.hpa.process import ProcessOptions, pod_namespace
+    from ocf.controllers.hpa.manager import ProcessOptions, pod_namespace
 
     where = lease_namespace or pod_namespace()
     election = Election(name=NAME, namespace=where) if elected else None
@@ -268,7 +268,7 @@ def _process(options: Options, lease_namespace: str | None, host: str, port: int
 
 async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | None, output: LogOutput) -> None:
     from ocf.cluster.client import ApiServerCluster
-    from ocf.controllers.hpa.process import run_process
+    from ocf.controllers.hpa.manager import run_process
 
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -285,7 +285,7 @@ def _tell(endpoints: Endpoints, output: LogOutput) -> None:
 
 
 def _log(output: LogOutput) -> None:
-    from ocf.runtime import JsonFormatter
+    from ocf.runtime.monitoring import JsonFormatter
 
     handler = logging.StreamHandler()
     plain = logging.Formatter("%(asctime)s %(levelname)s %(message)s")

@@ -330,7 +330,7 @@ def test_an_autoscaler_of_our_own_kind_has_settings_of_its_own(tmp_path: Path) -
 
 
 def test_every_setting_of_our_own_kind_is_known(tmp_path: Path) -> None:
-    from ocf.controllers.hpa.definition import HorizontalAutoscalerSettings
+    from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
 
     fields = [info.alias or name for name, info in HorizontalAutoscalerSettings.model_fields.items()]
     own = HPA.replace("autoscaling/v2", "autoscaling.ocf.dev/v1alpha1").replace("HorizontalPod", "Horizontal")

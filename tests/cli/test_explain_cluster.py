@@ -23,14 +23,14 @@ from ocf.cli.explain_watch import Place, watched
 from ocf.cluster import PatchType, Subresource
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.concepts import format_time
-from ocf.controllers.hpa.definition import definition
+from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.modes import OWN
-from ocf.controllers.metrics import FixedMetrics
-from ocf.controllers.observing import Observer, SubresourceScales
+from ocf.controllers.hpa.snapshot import Observer, SubresourceScales
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest, ObjectKey
+from ocf.testing.fake_metrics import FixedMetrics
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -9,9 +9,9 @@ import pytest
 
 from ocf.autoscaling.explaining import Bounds, Known, bounds
 from ocf.concepts import parse_time
-from ocf.controllers.observing import Observation
-from tests.controllers.comparison.scenarios import DIFFERENCES
-from tests.controllers.comparison.ticks import DATA, SETTINGS, Ours, Verdict, load, replay
+from ocf.controllers.hpa.snapshot import Observation
+from tests.controllers.hpa.comparison.scenarios import DIFFERENCES
+from tests.controllers.hpa.comparison.ticks import DATA, SETTINGS, Ours, Verdict, load, replay
 
 FILES = sorted(DATA.glob("*.json"))
 

@@ -11,15 +11,15 @@ from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, EventType, WatchEvent
 from ocf.cluster.cache import CachedCluster
 from ocf.concepts import Clock, Recorder, SystemClock
+from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
-from ocf.controllers.hpa.monitor import Monitor
-from ocf.controllers.hpa.rounds import Report, Rounds, Surroundings
+from ocf.controllers.hpa.reconciler import Report, Rounds, Surroundings
 from ocf.controllers.hpa.settings import checked
-from ocf.controllers.metrics import Kinds, MetricsApi, PathReader
-from ocf.controllers.observing import DerivedScales, Observer, SubresourceScales
+from ocf.controllers.hpa.snapshot import DerivedScales, Observer, SubresourceScales
+from ocf.controllers.metrics_client import Kinds, MetricsApi, PathReader
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.work import Fixed, QueueMetrics, WorkQueue, work
+from ocf.runtime.workqueue import Fixed, QueueMetrics, WorkQueue, work
 
 __all__ = ["HpaController", "Options"]
 
@@ -72,7 +72,7 @@ class HpaController:
 
     Example:
         >>> from ocf.embedded import EmbeddedCluster
-        >>> from ocf.controllers.metrics import FixedMetrics
+        >>> from ocf.testing.fake_metrics import FixedMetrics
         >>> from ocf.testing import run_in_virtual_time
         >>> async def main() -> str:
         ...     controller = HpaController(EmbeddedCluster(), FixedMetrics(), options=Options(mode=Mode.REPLACE))

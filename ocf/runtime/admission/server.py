@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.concepts import Clock, SystemClock, format_time
 from ocf.errors import ConfigError, OcfError
 from ocf.objects import Manifest
-from ocf.runtime.admission.contexts import Front
-from ocf.runtime.admission.declaring import Step, Webhook, Webhooks
-from ocf.runtime.admission.offers import Certificates, Offer
-from ocf.runtime.admission.pairs import Pair
-from ocf.runtime.admission.reviewing import refusal, review
-from ocf.runtime.admission.threads import Threads
+from ocf.runtime.admission.certificate_source import Certificates, Offer
+from ocf.runtime.admission.key_pairs import Pair
+from ocf.runtime.admission.review import refusal, review
+from ocf.runtime.admission.tls_context import Front
+from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
+from ocf.runtime.admission.worker_threads import Threads
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -1,7 +1,7 @@
 """CustomResourceDefinitions from pydantic models: one declaration says what Python reads and what the server holds."""
 
-from ocf.runtime.crds.definition import AGE, Column, Scale, Scope, Version, crd
-from ocf.runtime.crds.marks import ListMap, ListSet, Preserve, QuantityText, Rule, RuleReason, rules
+from ocf.runtime.crds.crd import AGE, Column, Scale, Scope, Version, crd
+from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, Rule, RuleReason, rules
 
 __all__ = [
     "AGE",

@@ -4,12 +4,12 @@ The parts: `declaring` says what an operator is; `sights` know what is news; `co
 passes of keys; `passing` is one pass; `process` runs operators with all that a process needs besides.
 """
 
-from ocf.runtime.operator.admission import Admission
-from ocf.runtime.operator.declaring import Kind, Operator, Outcome, OwnerType, Watch
+from ocf.runtime.operator.manager import Process
+from ocf.runtime.operator.operator import Kind, Operator, Outcome, OwnerType, Watch
 from ocf.runtime.operator.options import Lease, Listen, Options
-from ocf.runtime.operator.passing import pass_over
-from ocf.runtime.operator.process import Process
-from ocf.runtime.operator.running import main, run, running
+from ocf.runtime.operator.reconciler import pass_over
+from ocf.runtime.operator.run import main, run, running
+from ocf.runtime.operator.webhook_options import Admission
 
 __all__ = [
     "Admission",

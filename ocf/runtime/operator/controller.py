@@ -14,18 +14,18 @@ from ocf.cluster import EventType
 from ocf.concepts import parse_time
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import ObjectKey, get_field, split_api_version
-from ocf.runtime.operator.passing import pass_over
-from ocf.runtime.operator.sights import Observed, Sight, Sights
-from ocf.runtime.operator.steady import Start, steady
-from ocf.runtime.work import WorkQueue, work
+from ocf.runtime.operator.observed_versions import Observed, Sight, Sights
+from ocf.runtime.operator.reconciler import pass_over
+from ocf.runtime.operator.supervised_tasks import Start, steady
+from ocf.runtime.workqueue import WorkQueue, work
 
 if TYPE_CHECKING:
     from ocf.cluster import WatchEvent
     from ocf.cluster.cache import CachedCluster
     from ocf.concepts import Clock, Recorder
     from ocf.objects import Manifest
-    from ocf.runtime.operator.declaring import Kind, Operator
-    from ocf.runtime.work import QueueMetrics
+    from ocf.runtime.operator.operator import Kind, Operator
+    from ocf.runtime.workqueue import QueueMetrics
 
 __all__ = ["Controller", "Means"]
 

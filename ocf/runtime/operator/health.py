@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from ocf.cluster.cache import CachedCluster
     from ocf.concepts import Clock
-    from ocf.runtime.endpoints import Check, Checks
+    from ocf.runtime.monitoring.http_server import Check, Checks
     from ocf.runtime.operator.controller import Controller
 
 __all__ = ["Health"]

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Clock, SystemClock
 from ocf.runtime.leader import Timing
-from ocf.runtime.rbac.privileges import lease_privileges
+from ocf.runtime.rbac.rules import lease_privileges
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from ocf.cluster.cache import Pace
-    from ocf.runtime.operator.admission import Admission
-    from ocf.runtime.operator.declaring import Operator
+    from ocf.runtime.operator.operator import Operator
+    from ocf.runtime.operator.webhook_options import Admission
     from ocf.runtime.rbac import Privilege
 
 __all__ = ["Lease", "Listen", "Options"]

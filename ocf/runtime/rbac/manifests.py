@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ocf.objects import Manifest
-from ocf.runtime.rbac.privileges import Privilege
+from ocf.runtime.rbac.rules import Privilege
 
 __all__ = ["Account", "roles"]
 

@@ -8,9 +8,10 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Clock
-from ocf.controllers.metrics import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS, FixedMetrics
+from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ApiError
 from ocf.objects import Manifest
+from ocf.testing.fake_metrics import FixedMetrics
 
 if TYPE_CHECKING:
     from aiohttp import web

@@ -8,9 +8,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from ocf.concepts import Clock, SystemClock
-from ocf.controllers.metrics import FixedMetrics, Kinds
+from ocf.controllers.metrics_client import Kinds
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.testing.fake_metrics import FixedMetrics
 from ocf.testing.metrics_stub.answering import Asked, Desk, make_app
 from ocf.testing.metrics_stub.registering import HOST, api_services, service
 

@@ -13,12 +13,13 @@ import pytest
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, PatchType, Request, Subresource
 from ocf.controllers.hpa import OWN, HpaController, Mode, Monitor, Operator, Options, Rehearsal
-from ocf.controllers.hpa.definition import definition
-from ocf.controllers.hpa.operating import Election
-from ocf.controllers.metrics import FixedMetrics, MetricsApi
+from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.leader_runner import Election
+from ocf.controllers.metrics_client import MetricsApi
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import LoopClock, run_in_virtual_time
+from ocf.testing.fake_metrics import FixedMetrics
 
 PERIOD: Final = 15.0
 NAMESPACE: Final = "shop"

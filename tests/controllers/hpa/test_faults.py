@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from ocf.cluster import InterceptingCluster, Request, Subresource, Verb
 from ocf.controllers.hpa import BUILT_IN, Election, Mode
-from ocf.controllers.metrics import EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.controllers.metrics_client import EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime import crds

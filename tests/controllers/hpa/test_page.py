@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from ocf.cli.app import app
 from ocf.controllers.hpa import Mode, Monitor, State
-from ocf.controllers.hpa.definition import HorizontalAutoscalerSettings
+from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
 from ocf.objects import load_documents
 
 PAGE: Final = (Path(__file__).parents[3] / "docs" / "hpa-controller.md").read_text(encoding="utf-8")

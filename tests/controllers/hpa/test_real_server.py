@@ -13,8 +13,8 @@ import pytest
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, PatchType, Subresource
 from ocf.controllers.hpa import BUILT_IN, OWN, HpaController, Mode, Operator, Options
-from ocf.controllers.hpa.definition import definition
-from ocf.controllers.metrics import ServedMetrics
+from ocf.controllers.hpa.crd import definition
+from ocf.controllers.metrics_client import ServedMetrics
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import Controller
 from ocf.testing.metrics_stub import MetricsStub

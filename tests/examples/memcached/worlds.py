@@ -20,7 +20,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, NotFoundError, ReconcileError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document, read_live, write_model
 from ocf.runtime.operator import Outcome
-from ocf.runtime.operator.passing import pass_over
+from ocf.runtime.operator.reconciler import pass_over
 from ocf.testing import RecordingCluster, VirtualClock, rolled_out
 
 __all__ = ["Heard", "World", "admitted", "embedded_kubelet", "real_kubelet", "served"]

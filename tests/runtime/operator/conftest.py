@@ -22,7 +22,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, service
 from ocf.runtime.crds import Version, crd
 from ocf.runtime.operator import Operator, Options, Outcome, OwnerType, Process, running
-from ocf.runtime.work import Exponential
+from ocf.runtime.workqueue import Exponential
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
 
 NAMESPACE: Final = "town"

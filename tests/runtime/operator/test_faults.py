@@ -19,7 +19,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConfigError, ExpiredError, OcfError, ServerError, TooManyRequestsError
 from ocf.objects import ObjectKey
 from ocf.runtime.operator import Operator, Options, OwnerType, running
-from ocf.runtime.work import Exponential, Fixed
+from ocf.runtime.workqueue import Exponential, Fixed
 from ocf.testing import LoopClock, disturb_each_write, run_in_virtual_time
 
 from .conftest import (

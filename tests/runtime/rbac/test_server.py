@@ -19,8 +19,8 @@ from ocf.feature import BooleanGate, Mutation
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import BaseMutator, Edits, Handlers, Kind, StaticBuilder, configmap, deployment, hpa, pdb, secret
 from ocf.primitives import networkpolicy as policy
-from ocf.runtime import posting
 from ocf.runtime.crds import Preserve, Version, crd
+from ocf.runtime.events import posting
 from ocf.runtime.rbac import EVENTS, Account, Privilege, privileges, roles
 from ocf.testing.envtest import ControlPlane
 

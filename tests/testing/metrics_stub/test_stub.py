@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.controllers.metrics import CUSTOM_METRICS, EXTERNAL_METRICS, ServedMetrics
+from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, ServedMetrics
 from ocf.errors import ConfigError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.testing.metrics_stub import MetricsStub
 

@@ -28,7 +28,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.errors import ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Options, Process, running
-from ocf.runtime.work import Exponential
+from ocf.runtime.workqueue import Exponential
 from ocf.testing import LoopClock, Severity, lint_conditions, playing_rollouts, run_in_virtual_time
 from ocf.testing import processes as crashing
 from ocf.testing.snapshots import differences, snapshot

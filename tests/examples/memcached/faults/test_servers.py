@@ -15,7 +15,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED
 from ocf.errors import ApiError, api_error
 from ocf.objects import ObjectKey
-from ocf.runtime.work import Exponential
+from ocf.runtime.workqueue import Exponential
 from ocf.testing import run_in_virtual_time
 from tests.examples.memcached.faults.stage import CAP, HPA, Ended, Stage, now, play
 

@@ -1,0 +1,203 @@
+"""What the controller needs: a service account with the least rights, a Deployment, and the definition of its kind."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ocf.controllers.hpa.modes import GROUP, Mode
+from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.errors import ConfigError
+from ocf.objects import Manifest
+from ocf.runtime.rbac import EVENTS, Account, Privilege, lease_privileges, roles
+
+__all__ = ["NAME", "TARGETS", "Installation", "Scalable", "installation", "rights"]
+
+NAME: Final = "ocf-hpa-controller"
+"""What everything that is installed is called, and the lease."""
+
+_PORT: Final = 8080
+_USER: Final = 65532
+_BUILT_IN: Final = "autoscaling"
+_AUTOSCALERS: Final = "horizontalpodautoscalers"
+_OWN: Final = "horizontalautoscalers"
+_READ: Final = ("list", "watch")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Scalable:
+    """A resource that may be scaled.
+
+    Args:
+        group: Its API group; empty for the core.
+        resource: Its name, `deployments`.
+        derived: Whether its Scale is made from the object itself, which is read from a watch.
+    """
+
+    group: str
+    resource: str
+    derived: bool = False
+
+    @classmethod
+    def parse(cls, text: str) -> "Scalable":
+        """Read a resource as kubectl writes it.
+
+        Args:
+            text: `rollouts.argoproj.io`; without a dot one of the core group, `replicationcontrollers`.
+
+        Raises:
+            ConfigError: If it is none.
+
+        Example:
+            >>> Scalable.parse("rollouts.argoproj.io")
+            Scalable(group='argoproj.io', resource='rollouts', derived=False)
+        """
+        resource, _, group = text.partition(".")
+        if not resource or resource != resource.lower() or "/" in text or text.endswith("."):
+            raise ConfigError(f'must be a resource like "rollouts.argoproj.io", in plural, not {text!r}')
+        known = next((one for one in TARGETS if (one.group, one.resource) == (group, resource)), None)
+        if known is None and not group:
+            raise ConfigError(
+                f'must name its group, as "deployments.apps" does, not {text!r}: '
+                "of the core group only replicationcontrollers can be scaled"
+            )
+        return known or cls(group, resource)
+
+
+TARGETS: Final = (
+    Scalable("", "replicationcontrollers", derived=True),
+    Scalable("apps", "deployments", derived=True),
+    Scalable("apps", "replicasets", derived=True),
+    Scalable("apps", "statefulsets", derived=True),
+)
+"""What Kubernetes itself can scale."""
+
+
+def rights(mode: Mode, *, targets: Iterable[Scalable] = TARGETS, lease_namespace: str = "") -> frozenset[Privilege]:
+    """Return what the controller needs, and no more.
+
+    Args:
+        mode: What it runs.
+        targets: What may be scaled.
+        lease_namespace: Where its lease is; empty without leader election.
+
+    Example:
+        >>> sorted(one.resource for one in rights(Mode.DRY_RUN) if one.verb == "update")
+        []
+    """
+    found = {Privilege("", "pods", verb) for verb in _READ}
+    found |= {Privilege(_BUILT_IN, _AUTOSCALERS, verb) for verb in _READ}
+    found |= set(_of_targets(targets, writes=mode.writes))
+    found |= {
+        Privilege(RESOURCE_METRICS, "pods", "list"),
+        Privilege(CUSTOM_METRICS, "*", "get"),
+        Privilege(EXTERNAL_METRICS, "*", "list"),
+    }
+    if mode is Mode.OWN_KIND:
+        found |= {Privilege(GROUP, _OWN, verb) for verb in _READ} | {Privilege(GROUP, f"{_OWN}/status", "update")}
+    elif mode.writes:
+        found.add(Privilege(_BUILT_IN, f"{_AUTOSCALERS}/status", "update"))
+    if mode.writes:
+        found |= EVENTS
+        if lease_namespace:
+            found |= lease_privileges(NAME, lease_namespace)
+    return frozenset(found)
+
+
+def _of_targets(targets: Iterable[Scalable], *, writes: bool) -> Iterator[Privilege]:
+    for target in targets:
+        if target.derived:
+            for verb in _READ:
+                yield Privilege(target.group, target.resource, verb)
+        if writes or not target.derived:  # a conflict reads the Scale again
+            yield Privilege(target.group, f"{target.resource}/scale", "get")
+        if writes:
+            yield Privilege(target.group, f"{target.resource}/scale", "update")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Installation:
+    """How the controller is installed.
+
+    Args:
+        mode: What it runs.
+        namespace: Where.
+        image: The container image, in which `ocf` is on the path.
+        arguments: What follows `ocf hpa-controller` on the command line.
+        replicas: How many processes; one works, the others wait.
+        targets: What may be scaled.
+        elected: Whether it elects a leader.
+    """
+
+    mode: Mode
+    namespace: str
+    image: str
+    arguments: Sequence[str] = ()
+    replicas: int = 2
+    targets: Sequence[Scalable] = TARGETS
+    elected: bool = True
+
+
+def installation(wanted: Installation) -> list[Manifest]:
+    """Write everything that the controller needs in a cluster, in the order in which it is to be applied.
+
+    Args:
+        wanted: How it is installed.
+
+    Returns:
+        The definition of our kind where that is run, a service account, roles with bindings, and a Deployment.
+    """
+    from ocf.controllers.hpa.crd import definition
+
+    metadata = {"name": NAME, "namespace": wanted.namespace, "labels": _LABELS}
+    account = Account(NAME, wanted.namespace)
+    needed = rights(wanted.mode, targets=wanted.targets, lease_namespace=wanted.namespace if wanted.elected else "")
+    return [
+        *([definition()] if wanted.mode is Mode.OWN_KIND else []),
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
+        *roles(needed, name=NAME, account=account),
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": _deployed(wanted)},
+    ]
+
+
+_LABELS: Final = {"app.kubernetes.io/name": NAME}
+
+
+def _deployed(wanted: Installation) -> Manifest:
+    one_at_a_time = {"type": "Recreate"}
+    return {
+        "replicas": wanted.replicas if wanted.elected and wanted.mode.writes else 1,
+        "selector": {"matchLabels": _LABELS},
+        # Without a lease, nothing but this keeps two of them from working at once.
+        **({} if wanted.elected and wanted.mode.writes else {"strategy": one_at_a_time}),
+        "template": {
+            "metadata": {"labels": _LABELS},
+            "spec": {
+                "serviceAccountName": NAME,
+                "terminationGracePeriodSeconds": 40,
+                "securityContext": {
+                    "runAsNonRoot": True,
+                    "runAsUser": _USER,
+                    "seccompProfile": {"type": "RuntimeDefault"},
+                },
+                "containers": [_container(wanted)],
+            },
+        },
+    }
+
+
+def _container(wanted: Installation) -> Manifest:
+    return {
+        "name": "controller",
+        "image": wanted.image,
+        "command": ["ocf", "hpa-controller"],
+        "args": list(wanted.arguments),
+        "ports": [{"name": "http", "containerPort": _PORT}],
+        "livenessProbe": {"httpGet": {"path": "/healthz", "port": "http"}, "periodSeconds": 10},
+        "readinessProbe": {"httpGet": {"path": "/readyz", "port": "http"}, "periodSeconds": 5},
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }

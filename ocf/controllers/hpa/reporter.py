@@ -1,0 +1,93 @@
+"""What is told of a round: counts, events, and a line of the log where something is new."""
+
+import logging
+from typing import Final
+
+from ocf.concepts import Event, Recorder
+from ocf.controllers.hpa.metrics import Monitor
+from ocf.controllers.hpa.parsed_autoscaler import Subject
+from ocf.controllers.hpa.plan import Plan
+from ocf.controllers.hpa.state import Remembered
+
+__all__ = ["COMPONENT", "Teller"]
+
+COMPONENT: Final = "horizontal-pod-autoscaler"
+"""Who reports events, as of the built-in controller: what looks for its events finds these."""
+
+_log: Final = logging.getLogger(__name__)
+_ACTION: Final = "Scale"
+
+
+class Teller:
+    """Tells what came of rounds.
+
+    Args:
+        monitor: Counts.
+        events: Takes events; None where none are posted.
+        rehearsing: Whether what rounds decide is not done.
+    """
+
+    def __init__(self, monitor: Monitor, events: Recorder | None, *, rehearsing: bool = False) -> None:
+        self._monitor = monitor
+        self._events = events
+        self._rehearsing = rehearsing
+
+    def told(self, remembered: Remembered, planned: Plan, problem: str, *, seconds: float) -> None:
+        """Tell of a round that is over.
+
+        Args:
+            remembered: What is remembered of the autoscaler.
+            planned: What became of its plan.
+            problem: What failed; empty if nothing did.
+            seconds: How long the round took.
+        """
+        subject = remembered.subject
+        self._count(subject, planned, seconds)
+        self._post(subject, planned)
+        self._write(remembered, planned, problem)
+
+    def _count(self, subject: Subject, planned: Plan, seconds: float) -> None:
+        namespace, name = subject.key.namespace, subject.key.name
+        self._monitor.is_in_state(namespace, name, planned.state)
+        decision = planned.decision
+        if decision is None:
+            self._monitor.reconciled("none", "spec", seconds)
+            return
+        self._monitor.reconciled(decision.action, "none" if decision.error is None else decision.error.kind, seconds)
+        combination = decision.trace.combination
+        for outcome in combination.outcomes if combination is not None else ():
+            # All of them are read side by side, so each took as long as all did.
+            action = outcome.action(planned.before.current_replicas)
+            self._monitor.computed(action, outcome.error_kind, outcome.metric.type, seconds)
+        if not decision.trace.problem:
+            self._monitor.desires(namespace, name, planned.status.desired_replicas)
+
+    def _post(self, subject: Subject, planned: Plan) -> None:
+        if self._events is None:
+            return
+        for event in planned.events:
+            self._events.happened(
+                Event(
+                    owner=subject.key,
+                    owner_uid=subject.uid,
+                    resource=subject.target,
+                    reason=event.reason,
+                    action=_ACTION,
+                    note=event.message,
+                    type=event.type,
+                )
+            )
+
+    def _write(self, remembered: Remembered, planned: Plan, problem: str) -> None:
+        key, decision = remembered.subject.key, planned.decision
+        facts = {"autoscaler": f"{key.namespace}/{key.name}", "state": str(planned.state)}
+        if decision is not None and decision.rescale and not self._rehearsing:
+            change = f"from {decision.trace.current} to {decision.desired}"
+            _log.info("%s/%s: scaled %s", key.namespace, key.name, change, extra=facts)
+        if problem == remembered.problem:
+            return
+        if problem:
+            _log.warning("%s/%s: %s", key.namespace, key.name, problem, extra=facts)
+        else:
+            _log.info("%s/%s: works again", key.namespace, key.name, extra=facts)
+        remembered.problem = problem

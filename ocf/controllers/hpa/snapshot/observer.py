@@ -1,0 +1,265 @@
+"""`Observer`: from an HPA to everything that a round of the controller sees of it."""
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final, Self, TypeVar
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Metric,
+    Pod,
+    Reading,
+    Scale,
+    Settings,
+    Snapshot,
+    Status,
+    Unavailable,
+    shortcut,
+)
+from ocf.cluster import Cluster
+from ocf.concepts import Clock, SystemClock
+from ocf.controllers.hpa.snapshot.label_index import Labelled
+from ocf.controllers.hpa.snapshot.scale_getter import Scales, SubresourceScales
+from ocf.controllers.hpa.snapshot.selector_index import Selectors
+from ocf.controllers.hpa.snapshot.single_flight import Once, SharedMetrics
+from ocf.controllers.metrics_client import MetricsApi, read_metric
+from ocf.errors import ApiError, ManifestError, QuantityError, ServerError
+from ocf.objects import LabelSelector, Manifest, ObjectKey
+
+__all__ = ["Observation", "Observer"]
+
+T = TypeVar("T")
+_DEFAULTS: Final = Settings()
+_SHARED_FOR: Final = timedelta(seconds=5)
+_PATIENCE: Final = timedelta(seconds=10)
+_NOT_ASKED: Final = Unavailable("it was not asked for")
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What was seen of one HPA.
+
+    Args:
+        snapshot: What the step takes.
+        target: What the HPA scales, as its `scaleTargetRef` names it.
+        scale: The Scale as it was read, with the `resourceVersion` that a write of it needs; None if there is none.
+    """
+
+    snapshot: Snapshot
+    target: ObjectKey
+    scale: Manifest | None = None
+
+
+class _Sync:
+    """What was read since an instant."""
+
+    def __init__(self, cluster: Cluster, metrics: MetricsApi, started: timedelta) -> None:
+        self.started = started
+        self.once = Once()
+        self.metrics = SharedMetrics(metrics, self.once)
+        self._cluster = cluster
+
+    async def pods(self, namespace: str) -> Labelled[Manifest]:
+        return await self.once.do(("pods", namespace), lambda: self._pods(namespace))
+
+    async def _pods(self, namespace: str) -> Labelled[Manifest]:
+        found = await self._cluster.list("v1", "Pod", namespace=namespace)
+        return Labelled((pod["metadata"].get("labels") or {}, pod) for pod in found.items)
+
+
+class Observer:
+    """Gathers what a round of the HPA controller sees, for many HPAs with few requests.
+
+    The pods of a namespace and the usage of their resources are read once for all HPAs of the namespace, and the same
+    custom or external metric is read once for all that want it. Whoever asks while something is being read waits for
+    that. What was read is used for `max_age`, counted from the first read that shares it; afterwards everything is
+    read anew. So nothing in an observation is older than `max_age` when the observation begins; a Scale is always
+    read for the one who asks.
+
+    With pods and targets from a `CachedCluster` and `DerivedScales`, what is asked of the API server grows with the
+    namespaces and with the different custom and external metrics, and not with the HPAs.
+
+    Args:
+        cluster: Where pods and targets are.
+        metrics: Who measures.
+        scales: Where Scales come from; None reads the subresource through `cluster`.
+        selectors: What is known of the other HPAs; None starts with nothing, as a controller does.
+        settings: The controller's settings; its features tell which HPAs need no metrics.
+        clock: Tells how old a read is.
+        max_age: For how long a read is shared, and never longer than the sync period of the HPA that asks. Zero shares
+            nothing.
+        patience: How long to wait for each answer; later ones count as none, so that one slow API keeps nobody from
+            looking at the HPAs that do not need it.
+
+    Example:
+        >>> from datetime import UTC, datetime
+        >>> from ocf.autoscaling.algorithm import decide
+        >>> from ocf.embedded import EmbeddedCluster
+        >>> from ocf.testing.fake_metrics import FixedMetrics
+        >>> labels = {"app": "web"}
+        >>> template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "web"}]}}
+        >>> web = {
+        ...     "apiVersion": "apps/v1",
+        ...     "kind": "Deployment",
+        ...     "metadata": {"name": "web", "namespace": "shop"},
+        ...     "spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template},
+        ... }
+        >>> queue = {"metric": {"name": "queue_length"}, "target": {"type": "AverageValue", "averageValue": "10"}}
+        >>> hpa = {
+        ...     "apiVersion": "autoscaling/v2",
+        ...     "kind": "HorizontalPodAutoscaler",
+        ...     "metadata": {"name": "web", "namespace": "shop"},
+        ...     "spec": {
+        ...         "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+        ...         "maxReplicas": 9,
+        ...         "metrics": [{"type": "External", "external": queue}],
+        ...     },
+        ... }
+        >>> async def main() -> None:
+        ...     cluster, measured = EmbeddedCluster(namespaces=("shop",)), FixedMetrics()
+        ...     await cluster.create(web, field_manager="demo")
+        ...     measured.set_external("shop", "queue_length", "38")
+        ...     async with Observer(cluster, measured) as observer:
+        ...         seen = (await observer.observe(hpa)).snapshot
+        ...     print(seen.readings, decide(seen, now=datetime(2026, 1, 31, tzinfo=UTC)).desired)
+        >>> asyncio.run(main())
+        ((38000,),) 4
+    """
+
+    def __init__(  # noqa: PLR0913 (settings, by keyword)
+        self,
+        cluster: Cluster,
+        metrics: MetricsApi,
+        *,
+        scales: Scales | None = None,
+        selectors: Selectors | None = None,
+        settings: Settings = _DEFAULTS,
+        clock: Clock | None = None,
+        max_age: timedelta = _SHARED_FOR,
+        patience: timedelta = _PATIENCE,
+    ) -> None:
+        self._cluster = cluster
+        self._metrics = metrics
+        self._scales = scales or SubresourceScales(cluster)
+        self.selectors = selectors if selectors is not None else Selectors()
+        """What is known of the HPAs; whoever learns that one is gone lets it be forgotten here."""
+        self._settings = settings
+        self._clock = clock or SystemClock()
+        self._max_age = max_age
+        self._patience = patience
+        self._syncs: list[_Sync] = []
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Give up what is being read; whoever waits for it learns that it could not be read."""
+        await asyncio.gather(*(sync.once.close() for sync in self._syncs))
+
+    async def observe(self, hpa: Manifest, *, settings: Settings | None = None) -> Observation:
+        """Gather what a round sees of an HPA.
+
+        Whatever cannot be read is a value: `Unavailable` in the place of the scale or of a reading, with the message
+        that the controller would tell. Metrics are asked for only where the round will look at them. The pods' selector
+        is remembered for the other HPAs.
+
+        Args:
+            hpa: The HPA, autoscaling/v2, with its status.
+            settings: The settings for this HPA; None takes those of the observer.
+
+        Returns:
+            What was seen.
+
+        Raises:
+            ManifestError: If the HPA itself cannot be read; no API server stores such a one.
+            ValueError: If a time in its status is none.
+        """
+        autoscaler, status = Autoscaler.of(hpa), Status.of(hpa.get("status"))
+        target = ObjectKey(autoscaler.api_version, autoscaler.kind, autoscaler.target, autoscaler.namespace)
+        found = await self._scale(target)
+        scale = found if isinstance(found, Unavailable) else Scale.of(found)
+        written = None if isinstance(found, Unavailable) else found
+        seen = Snapshot(autoscaler=autoscaler, status=status, scale=scale)
+        holding = settings or self._settings
+        if isinstance(scale, Scale) and not shortcut(autoscaler, scale, status.conditions, holding):
+            seen = await self._measured(seen, scale.selector, min(self._max_age, holding.sync_period))
+        return Observation(seen, target, written)
+
+    async def _scale(self, target: ObjectKey) -> Manifest | Unavailable:
+        if target.api_version.count("/") > 1:
+            return _NOT_ASKED  # the step says what is wrong with it
+        try:
+            return await self._in_time(self._scales.scale(target))
+        except ApiError as error:
+            return Unavailable(error.message)
+        except ManifestError as error:
+            return Unavailable(str(error))
+
+    async def _measured(self, seen: Snapshot, selector: str, max_age: timedelta) -> Snapshot:
+        """Return a snapshot with pods and readings, as far as the round gets to look at them."""
+        parsed = _parsed(selector)
+        if parsed is None:
+            return seen
+        autoscaler, sync = seen.autoscaler, self._sync(max_age)
+        self.selectors.note(autoscaler.namespace, autoscaler.name, parsed)
+        pods = await self._pods(sync, autoscaler.namespace, parsed)
+        if isinstance(pods, Unavailable):
+            return _with(seen, (), [pods] * len(autoscaler.metrics))
+        others = self.selectors.others(autoscaler.namespace, autoscaler.name, [pod.labels for pod in pods])
+        if others:
+            return Snapshot(
+                autoscaler=autoscaler, status=seen.status, scale=seen.scale, pods=tuple(pods), others=others
+            )
+        written = str(parsed)
+        asked = [self._reading(sync, metric, autoscaler.namespace, written) for metric in autoscaler.metrics]
+        return _with(seen, pods, await asyncio.gather(*asked))
+
+    async def _pods(self, sync: _Sync, namespace: str, selector: LabelSelector) -> list[Pod] | Unavailable:
+        """Return the pods that a selector means; what keeps us from knowing them makes every metric unusable."""
+        try:
+            return [Pod.of(pod) for pod in (await self._in_time(sync.pods(namespace))).matching(selector)]
+        except ApiError as error:
+            return Unavailable(f"unable to list pods: {error.message}")
+        except (QuantityError, ValueError) as error:
+            return Unavailable(f"unable to read pods: {error}")
+
+    async def _reading(self, sync: _Sync, metric: Metric, namespace: str, selector: str) -> Reading:
+        try:
+            return await self._in_time(read_metric(sync.metrics, metric, namespace=namespace, selector=selector))
+        except ApiError as error:
+            return Unavailable(error.message)
+
+    async def _in_time(self, work: Awaitable[T]) -> T:
+        """Return what comes of something, unless it takes too long."""
+        try:
+            async with asyncio.timeout(self._patience.total_seconds()):
+                return await work
+        except TimeoutError as error:
+            raise ServerError(f"no answer within {self._patience.total_seconds():g} s") from error
+
+    def _sync(self, max_age: timedelta) -> _Sync:
+        now = self._clock.elapsed()
+        current = self._syncs[-1] if self._syncs else None
+        if current is None or now - current.started >= max_age:
+            current = _Sync(self._cluster, self._metrics, now)
+            self._syncs = [*(sync for sync in self._syncs if sync.once.busy), current]
+        return current
+
+
+def _with(seen: Snapshot, pods: Sequence[Pod], readings: Sequence[Reading]) -> Snapshot:
+    return Snapshot(
+        autoscaler=seen.autoscaler, status=seen.status, scale=seen.scale, pods=tuple(pods), readings=tuple(readings)
+    )
+
+
+def _parsed(selector: str) -> LabelSelector | None:
+    """Read the selector of a scale; None for one that the step refuses."""
+    try:
+        return LabelSelector.parse(selector) if selector else None
+    except ManifestError:
+        return None

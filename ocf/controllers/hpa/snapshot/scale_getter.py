@@ -1,0 +1,200 @@
+"""Where the Scale of a target comes from.
+
+The controller reads it through the subresource `scale` of the target, once per autoscaler and round. Of the kinds that
+Kubernetes brings, the Scale follows from the object alone, so where a cache holds the objects, nothing is asked at
+all: that costs one list and one watch per kind, however many autoscalers there are.
+"""
+
+from dataclasses import replace
+from typing import Any, Final, Protocol
+
+from ocf.autoscaling.readers import integer, read_object, struct, text
+from ocf.cluster import Cluster, Subresource
+from ocf.cluster.client.paths import object_path
+from ocf.controllers.metrics_client import Kinds, PathReader, PatientReader
+from ocf.controllers.metrics_client.errors import worded
+from ocf.errors import ApiError, ManifestError, NotFoundError, ServerError
+from ocf.objects import LabelSelector, Manifest, ObjectKey, split_api_version
+from ocf.objects.requirements import Operator
+
+__all__ = ["DerivedScales", "Scales", "SubresourceScales"]
+
+_VERSION: Final = "autoscaling/v1"
+_SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+_DERIVED: Final = {
+    ("apps", "Deployment"): ("apps/v1", "deployments.apps"),
+    ("apps", "ReplicaSet"): ("apps/v1", "replicasets.apps"),
+    ("apps", "StatefulSet"): ("apps/v1", "statefulsets.apps"),
+    ("", "ReplicationController"): ("v1", "replicationcontrollers"),
+}
+_OK: Final = 200
+_CONVERTED: Final = {Operator.DOUBLE_EQUALS: Operator.EQUALS}
+_REFUSED: Final = {
+    Operator.NOT_EQUALS: '"!=" is not a valid label selector operator',
+    Operator.GREATER_THAN: '"gt" isn\'t supported in label selectors',
+    Operator.LESS_THAN: '"lt" isn\'t supported in label selectors',
+}
+_INT32: Final = integer("int32")
+_SCALE: Final = struct(
+    apiVersion=text,
+    kind=text,
+    metadata=struct(**dict.fromkeys(_SHOWN, text)),
+    spec=struct(replicas=_INT32),
+    status=struct(replicas=_INT32, selector=text),
+)
+
+
+class Scales(Protocol):
+    """Somebody who knows the Scales of workloads."""
+
+    async def scale(self, target: ObjectKey) -> Manifest:
+        """Return the Scale of a workload.
+
+        Args:
+            target: The workload, in the version that its autoscaler names; the version does not count.
+
+        Returns:
+            A Scale of autoscaling/v1; of its metadata at least `resourceVersion`, for whoever is going to write.
+
+        Raises:
+            ApiError: If there is none; with the message that the controller would tell.
+            ManifestError: If what was answered is no Scale.
+        """
+        ...
+
+
+class SubresourceScales:
+    """Reads Scales through the subresource `scale` of their workloads.
+
+    Args:
+        cluster: Where the workloads are.
+        reader: The API server, where the cluster is one (or a cache or wrapper in front of one): targets are then
+            found by group and kind as the controller finds them, whatever version an autoscaler names, and errors
+            have its words. None takes the version that an autoscaler names.
+        kinds: What `reader` calls its kinds; None looks by itself.
+    """
+
+    def __init__(self, cluster: Cluster, reader: PathReader | None = None, *, kinds: Kinds | None = None) -> None:
+        self._cluster = cluster
+        self._reader = None if reader is None else PatientReader(reader)
+        self._kinds = kinds or (Kinds(reader) if reader is not None else None)
+
+    async def scale(self, target: ObjectKey) -> Manifest:
+        """Return the Scale of a workload; as `Scales`."""
+        if self._reader is None or self._kinds is None:
+            answer = await self._cluster.get(target, subresource=Subresource.SCALE)
+        else:
+            answer = await self._read(target, self._reader, self._kinds)
+        return _converted(read_object(answer, _SCALE, _VERSION, "Scale", strict=False))
+
+    @staticmethod
+    async def _read(target: ObjectKey, reader: PathReader, kinds: Kinds) -> Manifest:
+        group, _ = split_api_version(target.api_version)
+        found = await kinds.find(group, target.kind)
+        path = object_path(found, target, Subresource.SCALE)
+        try:
+            return await reader.read_path(path)
+        except NotFoundError as error:
+            kinds.forget(group, target.kind)
+            raise worded(error, path, found.plural, target.name) from error
+        except ApiError as error:
+            raise worded(error, path, found.plural, target.name) from error
+
+
+class DerivedScales:
+    """Derives Scales from the workloads themselves, of the kinds that Kubernetes brings.
+
+    Meant for a cluster that reads from memory, a `CachedCluster`. What it has of our own writes is never older than
+    they are. Somebody else's write may be a moment late; a write of ours that is based on the older number is refused
+    as a conflict if it carries the `resourceVersion`.
+
+    Args:
+        cluster: Where the workloads are.
+        others: Reads the Scales of all other kinds.
+
+    Example:
+        >>> import asyncio
+        >>> from ocf.embedded import EmbeddedCluster
+        >>> template = {
+        ...     "metadata": {"labels": {"app": "web"}},
+        ...     "spec": {"containers": [{"name": "app", "image": "web"}]},
+        ... }
+        >>> spec = {"replicas": 3, "selector": {"matchLabels": {"app": "web"}}, "template": template}
+        >>> web = {
+        ...     "apiVersion": "apps/v1",
+        ...     "kind": "Deployment",
+        ...     "metadata": {"name": "web", "namespace": "shop"},
+        ...     "spec": spec,
+        ... }
+        >>> async def main() -> None:
+        ...     cluster = EmbeddedCluster(namespaces=("shop",))
+        ...     await cluster.create(web, field_manager="demo")
+        ...     told = SubresourceScales(cluster)
+        ...     key = ObjectKey.of(web)
+        ...     print(await DerivedScales(cluster, told).scale(key) == await told.scale(key))
+        >>> asyncio.run(main())
+        True
+    """
+
+    def __init__(self, cluster: Cluster, others: Scales) -> None:
+        self._cluster = cluster
+        self._others = others
+
+    async def scale(self, target: ObjectKey) -> Manifest:
+        """Return the Scale of a workload; as `Scales`."""
+        known = _DERIVED.get((split_api_version(target.api_version)[0], target.kind))
+        if known is None:
+            return await self._others.scale(target)
+        api_version, resource = known
+        try:
+            found = await self._cluster.get(ObjectKey(api_version, target.kind, target.name, target.namespace))
+        except NotFoundError as error:
+            message = f'{resource} "{target.name}" not found'
+            raise NotFoundError(message, code=error.code, reason=error.reason) from error
+        return _derived(found)
+
+
+def _converted(scale: Manifest) -> Manifest:
+    """Return a Scale as the controller's client hands it on: with a selector that an object could have, or not at all.
+
+    The text form knows more operators than the object form, and the client converts from one to the other.
+    """
+    status = scale.get("status") or {}
+    written = status.get("selector")
+    if not written:
+        return scale
+    try:
+        found = LabelSelector.parse(written)
+    except ManifestError as error:
+        raise _inconvertible(f'couldn\'t parse the selector string "{written}": {error}') from error
+    for each in found.requirements:
+        if each.operator in _REFUSED:
+            raise _inconvertible(_REFUSED[each.operator])
+    requirements = tuple(
+        replace(each, operator=_CONVERTED.get(each.operator, each.operator)) for each in found.requirements
+    )
+    return {**scale, "status": {**status, "selector": str(LabelSelector(requirements))}}
+
+
+def _inconvertible(problem: str) -> ServerError:
+    place = "received an object from a /scale endpoint which was not convertible to autoscaling Scale"
+    return ServerError(f"{place}: failed to parse target selector: {problem}", code=_OK)
+
+
+def _derived(workload: Manifest) -> Manifest:
+    metadata, spec, status = (workload.get(part) or {} for part in ("metadata", "spec", "status"))
+    replicas = spec.get("replicas", 1)
+    return {
+        "apiVersion": _VERSION,
+        "kind": "Scale",
+        "metadata": {name: metadata[name] for name in _SHOWN if name in metadata},
+        # As the API server writes it, a number that is 0 is left out here and not below.
+        "spec": {"replicas": replicas} if replicas else {},
+        "status": {"replicas": status.get("replicas") or 0, **_selector(workload["kind"], spec.get("selector"))},
+    }
+
+
+def _selector(kind: str, selector: Any) -> dict[str, str]:
+    in_object_form = {"matchLabels": selector} if kind == "ReplicationController" and selector else selector
+    written = "" if in_object_form is None else str(LabelSelector.of(in_object_form))
+    return {"selector": written} if written else {}

@@ -1,0 +1,81 @@
+"""The selectors of all autoscalers, as far as they have been seen: who else counts these pods?
+
+The controller knows an autoscaler's selector from its last round that got as far as looking at metrics. Before that
+it takes the selector for one that matches nothing.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from ocf.controllers.hpa.snapshot.label_index import demanded
+from ocf.objects import LabelSelector
+
+__all__ = ["Selectors"]
+
+
+class Selectors:
+    """The last known selector of each autoscaler.
+
+    Example:
+        >>> known = Selectors()
+        >>> known.note("shop", "web", LabelSelector.parse("app=web"))
+        >>> known.note("shop", "all", LabelSelector.parse("app"))
+        >>> list(known.others("shop", "web", [{"app": "web"}]))
+        ['all']
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, str], LabelSelector] = {}
+        self._by_label: defaultdict[tuple[str, tuple[str, str] | None], dict[str, None]] = defaultdict(dict)
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def note(self, namespace: str, name: str, selector: LabelSelector) -> None:
+        """Remember a selector in the place of the one before.
+
+        Args:
+            namespace: Of the autoscaler.
+            name: Its name.
+            selector: Which pods are its own.
+        """
+        if self._known.get((namespace, name)) == selector:
+            return
+        self.forget(namespace, name)
+        self._known[namespace, name] = selector
+        for label in demanded(selector) or (None,):
+            self._by_label[namespace, label][name] = None
+
+    def forget(self, namespace: str, name: str) -> None:
+        """Forget an autoscaler that is gone.
+
+        Args:
+            namespace: Of the autoscaler.
+            name: Its name.
+        """
+        known = self._known.pop((namespace, name), None)
+        for label in () if known is None else demanded(known) or (None,):
+            names = self._by_label[namespace, label]
+            names.pop(name, None)
+            if not names:
+                del self._by_label[namespace, label]
+
+    def others(self, namespace: str, name: str, pods: Iterable[Mapping[str, str]]) -> dict[str, LabelSelector]:
+        """Return the other autoscalers that select one of these pods.
+
+        Args:
+            namespace: Of the autoscaler.
+            name: Its name.
+            pods: The labels of its pods.
+
+        Returns:
+            Their selectors by name, as `Snapshot.others` has them; those that select none of the pods are left out.
+        """
+        found: dict[str, LabelSelector] = {}
+        for labels in pods:
+            for label in (None, *labels.items()):
+                for other in self._by_label.get((namespace, label), ()):
+                    selector = self._known[namespace, other]
+                    if other != name and other not in found and selector.matches(labels):
+                        found[other] = selector
+        return found

@@ -1,0 +1,91 @@
+"""What the controller remembers of each autoscaler; gone with the autoscaler, the process, and the right to lead."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from ocf.autoscaling.algorithm import History, Settings
+from ocf.controllers.hpa.dry_run import Rehearsal, Scene
+from ocf.controllers.hpa.parsed_autoscaler import Subject, read_subject
+from ocf.controllers.hpa.status_writers import StatusWrite
+from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["Memory", "Remembered"]
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What is remembered of one autoscaler.
+
+    Args:
+        spec: Its spec as it was read last.
+        subject: What that says.
+        history: Recommendations and changes.
+        written: Who else had written its status when it was first looked at; None for nobody.
+        scene: What a dry run saw last.
+        told: What a dry run said last.
+        problem: What failed the last time.
+    """
+
+    spec: Manifest
+    subject: Subject
+    history: History = field(default_factory=History)
+    written: StatusWrite | None = None
+    scene: Scene | None = None
+    told: Rehearsal | None = None
+    problem: str = ""
+
+
+class Memory:
+    """What is remembered of all autoscalers.
+
+    Args:
+        settings: The controller's settings.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._known: dict[ObjectKey, Remembered] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def __iter__(self) -> Iterator[Remembered]:
+        return iter(self._known.values())
+
+    def holds(self, key: ObjectKey, remembered: Remembered) -> bool:
+        """Tell whether this is what is remembered of an autoscaler: it may have been deleted meanwhile.
+
+        Args:
+            key: The autoscaler.
+            remembered: What was remembered of it.
+        """
+        return self._known.get(key) is remembered
+
+    def recall(self, key: ObjectKey, manifest: Manifest) -> tuple[Remembered, bool]:
+        """Return what is remembered of an autoscaler, with its spec as it is now.
+
+        One that was deleted and made anew is another one.
+
+        Args:
+            key: The autoscaler.
+            manifest: Its manifest.
+
+        Returns:
+            What is remembered, and whether it is new.
+        """
+        known = self._known.get(key)
+        spec = manifest.get("spec") or {}
+        if known is not None and known.subject.uid == manifest["metadata"].get("uid", ""):
+            if known.spec != spec:
+                known.spec, known.subject = spec, read_subject(manifest, self._settings)
+            return known, False
+        made = self._known[key] = Remembered(spec, read_subject(manifest, self._settings))
+        return made, True
+
+    def forget(self, key: ObjectKey) -> None:
+        """Forget an autoscaler.
+
+        Args:
+            key: The autoscaler.
+        """
+        self._known.pop(key, None)

@@ -1,0 +1,102 @@
+"""From a metric of an autoscaler to a reading: who is asked, and what is said if there is no answer.
+
+The texts are those of the controller, to the letter where its client makes them.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from ocf.autoscaling.algorithm import (
+    Metric,
+    Reading,
+    Unavailable,
+    read_external,
+    read_object,
+    read_pods,
+    read_resource,
+)
+from ocf.controllers.metrics_client.client import MetricsApi
+from ocf.controllers.metrics_client.decoding import decode_external_values, decode_pod_metrics, decode_values
+from ocf.errors import ApiError, ManifestError, QuantityError
+from ocf.objects import LabelSelector
+
+__all__ = ["read_metric"]
+
+# What decoded values can still be: a window that is no duration, a time or an amount that no number here can hold.
+_UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
+
+
+async def read_metric(api: MetricsApi, metric: Metric, *, namespace: str, selector: str) -> Reading:
+    """Read what was measured of a metric.
+
+    Args:
+        api: Who is asked.
+        metric: The metric.
+        namespace: The namespace of the autoscaler.
+        selector: `status.selector` of its scale: which pods are its own.
+
+    Returns:
+        The reading. What could not be read, for whatever reason, is `Unavailable`; nothing is raised, and nothing is
+        asked for a metric that the step refuses anyway.
+
+    Example:
+        >>> import asyncio
+        >>> from ocf.autoscaling.algorithm import Target
+        >>> from ocf.testing.fake_metrics import FixedMetrics
+        >>> measured = FixedMetrics()
+        >>> measured.set_external("shop", "queue_length", "30")
+        >>> queue = Metric("External", "queue_length", Target(average=10_000))
+        >>> asyncio.run(read_metric(measured, queue, namespace="shop", selector="app=web"))
+        (30000,)
+        >>> asyncio.run(read_metric(measured, queue, namespace="blog", selector="app=web")).message
+        'no metrics returned from external metrics API'
+    """
+    ask = _BY_TYPE.get(metric.type)
+    if ask is None or metric.complaint:
+        return Unavailable("it was not asked for")
+    read, name = ask
+    try:
+        return await read(api, metric, namespace, selector)
+    except ApiError as error:
+        return Unavailable(f"unable to fetch metrics from {name} metrics API: {error.message}")
+    except _UNREADABLE as error:
+        return Unavailable(f"unable to fetch metrics from {name} metrics API: {error}")
+
+
+async def _resource(api: MetricsApi, metric: Metric, namespace: str, selector: str) -> Reading:
+    entries = decode_pod_metrics(await api.pod_metrics(namespace, selector))
+    return read_resource(entries, metric.name, metric.container)
+
+
+async def _pods(api: MetricsApi, metric: Metric, namespace: str, selector: str) -> Reading:
+    entries = await api.pods_metric(namespace, metric.name, selector=selector, metric_selector=_text(metric))
+    return read_pods(decode_values(entries))
+
+
+async def _object(api: MetricsApi, metric: Metric, namespace: str, _selector: str) -> Reading:
+    described = metric.described or {}
+    entries = await api.object_metric(namespace, described, metric.name, metric_selector=_text(metric))
+    if len(entries) != 1:
+        told = f"the custom metrics API server returned {len(entries)} results when we asked for exactly one"
+        return Unavailable(f"unable to fetch metrics from custom metrics API: {told}")
+    return read_object(decode_values(entries))
+
+
+async def _external(api: MetricsApi, metric: Metric, namespace: str, _selector: str) -> Reading:
+    entries = await api.external_metric(namespace, metric.name, selector=_text(metric))
+    return read_external(decode_external_values(entries))
+
+
+def _text(metric: Metric) -> str:
+    """Return the selector of a metric as a query has it; none selects everything here."""
+    return "" if metric.selector is None else str(LabelSelector.of(metric.selector))
+
+
+_Read = Callable[[MetricsApi, Metric, str, str], Awaitable[Reading]]
+_BY_TYPE: Final[Mapping[str, tuple[_Read, str]]] = {
+    "Resource": (_resource, "resource"),
+    "ContainerResource": (_resource, "resource"),
+    "Pods": (_pods, "custom"),
+    "Object": (_object, "custom"),
+    "External": (_external, "external"),
+}

@@ -1,0 +1,172 @@
+"""The metrics APIs as a cluster serves them: behind its API server, by whoever is registered there."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
+from ocf.controllers.metrics_client.errors import worded
+from ocf.controllers.metrics_client.rest_mapper import Kinds, segment, versions_of
+from ocf.controllers.metrics_client.retry import PathReader, PatientReader
+from ocf.errors import ApiError, NotFoundError, ServerError
+from ocf.objects import Manifest, split_api_version
+
+__all__ = ["ServedMetrics"]
+
+_VERSIONS: Final = frozenset({f"{CUSTOM_METRICS}/v1beta2", f"{CUSTOM_METRICS}/v1beta1"})
+_MOST_BYTES: Final = 128 * 2**20
+_OK: Final = 200
+_NOT_FOUND: Final = 404
+
+
+class ServedMetrics:
+    """Asks the metrics APIs of a cluster.
+
+    Of custom metrics the version is asked that the server prefers, v1beta2 or v1beta1; any other one is passed over. It
+    is looked up once, and again after an answer that there is no such thing.
+
+    Args:
+        reader: The API server, an `ApiServerCluster`.
+        kinds: What it calls its kinds; None looks by itself.
+        most_bytes: How long an answer may be; a longer one is an error, because reading it could take all memory.
+
+    Example:
+        >>> from ocf.cluster.client import ApiServerCluster
+        >>> async def cpu(cluster: ApiServerCluster) -> None:
+        ...     for pod in await ServedMetrics(cluster).pod_metrics("shop", "app=web"):
+        ...         print(pod["metadata"]["name"], pod["containers"][0]["usage"]["cpu"])
+    """
+
+    def __init__(self, reader: PathReader, *, kinds: Kinds | None = None, most_bytes: int = _MOST_BYTES) -> None:
+        self._reader = PatientReader(reader)
+        self._kinds = kinds or Kinds(reader)
+        self._most_bytes = most_bytes
+        self._custom_version = ""
+
+    async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
+        """Return the usage of resources by pod.
+
+        Args:
+            namespace: Of the pods in this namespace,
+            selector: whose labels match.
+
+        Returns:
+            PodMetrics of metrics.k8s.io/v1beta1.
+
+        Raises:
+            ApiError: If there is no answer.
+        """
+        path = f"/apis/{RESOURCE_METRICS}/v1beta1/namespaces/{segment(namespace, 'namespace')}/pods"
+        return await self._items("PodMetricsList", path, f"pods.{RESOURCE_METRICS}", labelSelector=selector)
+
+    async def pods_metric(
+        self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
+    ) -> Sequence[Any]:
+        """Return a measurement of pods.
+
+        Args:
+            namespace: Of the pods in this namespace,
+            metric: what is measured,
+            selector: of those whose labels match,
+            metric_selector: and of the metric, what its own labels select.
+
+        Returns:
+            MetricValues of custom.metrics.k8s.io.
+
+        Raises:
+            ApiError: If there is no answer.
+        """
+        place = f"namespaces/{segment(namespace, 'namespace')}/pods/*/{segment(metric, 'metric')}"
+        return await self._custom(place, "pods", "*", labelSelector=selector, metricLabelSelector=metric_selector)
+
+    async def object_metric(
+        self, namespace: str, described: Manifest, metric: str, *, metric_selector: str = ""
+    ) -> Sequence[Any]:
+        """Return a measurement of one object.
+
+        Args:
+            namespace: Where the object is; of a Namespace, this one is meant.
+            described: `kind`, `name` and perhaps `apiVersion` of the object.
+            metric: What is measured.
+            metric_selector: What the metric's own labels select.
+
+        Returns:
+            MetricValues of custom.metrics.k8s.io.
+
+        Raises:
+            ApiError: If there is no answer.
+        """
+        group, _ = split_api_version(str(described.get("apiVersion") or ""))
+        kind, home = str(described.get("kind") or ""), f"namespaces/{segment(namespace, 'namespace')}"
+        if (group, kind) == ("", "Namespace"):
+            return await self._custom(
+                f"{home}/metrics/{segment(metric, 'metric')}", "metrics", metric, metricLabelSelector=metric_selector
+            )
+        plural = await self._qualified(group, kind)
+        name = str(described.get("name") or "")
+        place = f"{home}/{plural}/{segment(name, 'resource name')}/{segment(metric, 'metric')}"
+        return await self._custom(place, plural, name, metricLabelSelector=metric_selector)
+
+    async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Sequence[Any]:
+        """Return a measurement of anything outside of the cluster.
+
+        Args:
+            namespace: Who asks.
+            metric: What is measured.
+            selector: What the metric's labels select.
+
+        Returns:
+            ExternalMetricValues of external.metrics.k8s.io/v1beta1.
+
+        Raises:
+            ApiError: If there is no answer.
+        """
+        place = f"namespaces/{segment(namespace, 'namespace')}/{segment(metric, 'metric')}"
+        path = f"/apis/{EXTERNAL_METRICS}/v1beta1/{place}"
+        resource = f"{metric}.{EXTERNAL_METRICS}"
+        return await self._items("ExternalMetricValueList", path, resource, labelSelector=selector)
+
+    async def _qualified(self, group: str, kind: str) -> str:
+        """Return the resource of a kind as this API writes it, `ingresses.networking.k8s.io`."""
+        try:
+            found = await self._kinds.find(group, kind)
+        except NotFoundError as error:
+            qualified = f"{kind}.{group}" if group else kind
+            message = f"unable to map kind {qualified} to resource: {error.message}"
+            raise NotFoundError(message, code=error.code, reason=error.reason) from error
+        return f"{found.plural}.{group}" if group else found.plural
+
+    async def _custom(self, place: str, *subject: str, **query: str) -> Sequence[Any]:
+        version = self._custom_version or await self._preferred()
+        self._custom_version = version
+        resource, *name = subject
+        path = f"/apis/{version}/{place}"
+        try:
+            return await self._items("MetricValueList", path, f"{resource}.{CUSTOM_METRICS}", *name, **query)
+        except NotFoundError:
+            self._custom_version = ""  # the version may be gone; the server is asked again the next time
+            raise
+
+    async def _preferred(self) -> str:
+        missing = f"no custom metrics API ({CUSTOM_METRICS}) registered"
+        try:
+            answer = await self._reader.read_path(f"/apis/{CUSTOM_METRICS}")
+        except NotFoundError as error:
+            raise NotFoundError(missing, code=_NOT_FOUND, reason="NotFound") from error
+        version = next((version for version in versions_of(answer) if version in _VERSIONS), "")
+        if not version:
+            raise NotFoundError("no known available metric versions found", code=_NOT_FOUND, reason="NotFound")
+        return version
+
+    async def _items(self, kind: str, path: str, *subject: str, **query: str) -> Sequence[Any]:
+        parameters = [(name, value) for name, value in query.items() if value]
+        try:
+            answer = await self._reader.read_path(path, parameters, most_bytes=self._most_bytes)
+        except ApiError as error:
+            raise worded(error, path, *subject) from error
+        items, metadata = answer.get("items"), answer.get("metadata") or {}
+        if answer.get("kind", kind) != kind or not isinstance(items, list | None) or not isinstance(metadata, dict):
+            raise ServerError(f"GET {path}: the answer is no {kind}", code=_OK)
+        if metadata.get("continue"):
+            # Nobody asked for a page. What is missing could be the largest value of all.
+            raise ServerError(f"GET {path}: the answer is only a part of the {kind}", code=_OK)
+        return items or ()

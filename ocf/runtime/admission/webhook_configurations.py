@@ -1,0 +1,124 @@
+"""The configurations by which an API server knows the webhooks."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from ocf.objects import Manifest
+from ocf.runtime.admission.webhooks import Operation, Step, Webhook, Webhooks
+
+__all__ = ["Service", "Url", "configurations"]
+
+_API: Final = "admissionregistration.k8s.io/v1"
+_KINDS: Final = {Step.DEFAULT: "MutatingWebhookConfiguration", Step.VALIDATE: "ValidatingWebhookConfiguration"}
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """The Service in front of the webhook server.
+
+    Args:
+        name: Its name.
+        namespace: Its namespace.
+        port: Its port, 1 to 65535.
+    """
+
+    name: str
+    namespace: str
+    port: int = 443
+
+    @property
+    def host(self) -> str:
+        """The name that the server's certificate must be for."""
+        return f"{self.name}.{self.namespace}.svc"
+
+    def client_config(self, path: str) -> dict[str, Any]:
+        """Return where a path of the server is."""
+        place = {"name": self.name, "namespace": self.namespace, "path": path, "port": self.port}
+        return {"service": place}
+
+
+@dataclass(frozen=True, slots=True)
+class Url:
+    """Where the webhook server is for an API server outside of the cluster, as in development.
+
+    Args:
+        base: `https://127.0.0.1:9443`.
+    """
+
+    base: str
+
+    @property
+    def host(self) -> str:
+        """The name or address that the server's certificate must be for."""
+        return urlsplit(self.base).hostname or ""
+
+    def client_config(self, path: str) -> dict[str, Any]:
+        """Return where a path of the server is."""
+        return {"url": f"{self.base.rstrip('/')}{path}"}
+
+
+def configurations(webhooks: Webhooks, address: Service | Url, *, ca_bundle: bytes = b"") -> list[Manifest]:
+    """Write the configurations of webhooks, to be applied.
+
+    A request fails if its webhook cannot be asked; webhooks have no side effects, and see objects of every version.
+
+    Args:
+        webhooks: The webhooks.
+        address: Where their server is.
+        ca_bundle: Certificates (PEM) of the authorities that the server's certificate may come from; empty leaves them
+            to whoever keeps the certificates.
+
+    Returns:
+        A MutatingWebhookConfiguration, unless nobody has a defaulter, and a ValidatingWebhookConfiguration.
+
+    Example:
+        >>> webhooks = Webhooks("shops", [Webhook("example.com", "v1", "Shop", "shops")])
+        >>> (validating,) = configurations(webhooks, Service("shops-webhook", "ops"))
+        >>> validating["webhooks"][0]["clientConfig"]["service"]["path"]
+        '/validate/example.com/shops'
+    """
+    written = (
+        (step, [_entry(webhooks, one, step, address, ca_bundle) for one in _asked(webhooks, step)]) for step in Step
+    )
+    return [
+        {"apiVersion": _API, "kind": _KINDS[step], "metadata": {"name": webhooks.name}, "webhooks": entries}
+        for step, entries in written
+        if entries
+    ]
+
+
+def _asked(webhooks: Webhooks, step: Step) -> list[Webhook[Any]]:
+    return [webhook for webhook in webhooks.webhooks if step in webhook.steps]
+
+
+def _entry(
+    webhooks: Webhooks, webhook: Webhook[Any], step: Step, address: Service | Url, ca_bundle: bytes
+) -> dict[str, Any]:
+    bundle = {"caBundle": base64.b64encode(ca_bundle).decode()} if ca_bundle else {}
+    return {
+        "name": webhook.name(step),
+        "clientConfig": {**address.client_config(webhook.path(step)), **bundle},
+        "rules": [
+            {
+                "apiGroups": [webhook.group],
+                "apiVersions": [webhook.version],
+                "operations": [str(operation) for operation in _operations(webhook, step)],
+                "resources": [webhook.plural],
+                "scope": "*",
+            }
+        ],
+        "failurePolicy": "Fail",
+        "matchPolicy": "Equivalent",
+        "sideEffects": "None",
+        "timeoutSeconds": int(webhooks.timeout.total_seconds()),
+        "admissionReviewVersions": ["v1"],
+    }
+
+
+def _operations(webhook: Webhook[Any], step: Step) -> list[Operation]:
+    asked = [Operation.CREATE, Operation.UPDATE]
+    return [*asked, Operation.DELETE] if webhook.deletes and step is Step.VALIDATE else asked

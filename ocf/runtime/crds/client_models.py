@@ -1,0 +1,106 @@
+"""The client's models as field types: what the server knows about them and their Python types do not say."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.objects.model_fields import holds_quantity
+from ocf.runtime.crds.markers import QUANTITY_PATTERN, UNSAID
+from ocf.schema.builtin import MISSING, ListType, StructType, struct
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+    from pydantic.json_schema import JsonSchemaValue
+
+__all__ = ["is_client_model", "with_built_in"]
+
+# Where the structs live that specs embed, most likely first.
+_GROUPS: Final = ("core", "meta", "autoscaling", "networking", "apps", "policy", "batch", "rbac", "storage", "resource")
+_ATTRIBUTES: Final = "\n\nAttributes:\n"
+
+
+def is_client_model(model: type[BaseModel]) -> bool:
+    """Tell whether a model is one of the Kubernetes client.
+
+    Args:
+        model: The model.
+    """
+    return model.__module__.startswith("kubernetes.")
+
+
+def with_built_in(model: type[BaseModel], schema: JsonSchemaValue) -> JsonSchemaValue:
+    """Add to the schema of a client's model which fields are quantities, and how its lists merge.
+
+    A quantity may be a number, as in the API itself. The client's models read only text there; whoever reads an object
+    with `ocf` (operators, webhooks, `read_live`) need not care.
+
+    Args:
+        model: The model.
+        schema: What pydantic says of it.
+    """
+    known = _struct_of(model.__name__, frozenset(schema.get("properties", {})))
+    properties = {
+        name: _field(model, name, _with_anything(said), known) for name, said in schema.get("properties", {}).items()
+    }
+    described = {"description": schema["description"].partition(_ATTRIBUTES)[0]} if "description" in schema else {}
+    return {**schema, **described, "properties": properties}
+
+
+def _field(model: type[BaseModel], name: str, said: JsonSchemaValue, known: StructType | None) -> JsonSchemaValue:
+    if holds_quantity(model, (name,)):
+        return {**_as_quantity(said)}
+    found = known.fields[name].type if known is not None and name in known.fields else None
+    if not isinstance(found, ListType) or found.keys is None:
+        return said
+    if not found.keys:
+        return said | {"x-kubernetes-list-type": "set"}
+    keys = {key: None if default is MISSING else default for key, default in found.keys}
+    return said | {
+        "x-kubernetes-list-type": "map",
+        "x-kubernetes-list-map-keys": list(keys),
+        "x-key-defaults": {key: default for key, default in keys.items() if default is not None},
+    }
+
+
+def _with_anything(said: Any) -> Any:
+    """Keep what the API itself leaves open, such as the fields that a manager owns."""
+    if isinstance(said, list):
+        return [_with_anything(item) for item in said]
+    if not isinstance(said, dict):
+        return said
+    if UNSAID in said:
+        rest = {key: value for key, value in said.items() if key != UNSAID}
+        return rest | {"x-kubernetes-preserve-unknown-fields": True}
+    return {key: _with_anything(value) if key in _INNER else value for key, value in said.items()}
+
+
+def _as_quantity(said: Any) -> Any:
+    """Make a quantity of every text in a schema."""
+    if isinstance(said, list):
+        return [_as_quantity(item) for item in said]
+    if not isinstance(said, dict):
+        return said
+    found: dict[str, Any] = {key: _as_quantity(value) if key in _INNER else value for key, value in said.items()}
+    if found.get("type") != "string":
+        return found
+    del found["type"]
+    return found | {"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}
+
+
+_INNER: Final = ("additionalProperties", "items", "anyOf")
+
+
+@cache
+def _struct_of(name: str, fields: frozenset[str]) -> StructType | None:
+    """Find the struct behind a model: of its version and name, and with most of its fields, for releases differ."""
+    for length in (2, 3, 7, 8):  # V1 V10 V1beta1 V1alpha1
+        version, rest = name[:length].lower(), name[length:]
+        for group in _GROUPS:
+            try:
+                found = struct(f"{group}.{version}.{rest}")
+            except KeyError:
+                continue
+            if 2 * len(fields & found.fields.keys()) > len(fields):
+                return found
+    return None

@@ -1,0 +1,256 @@
+"""`crd`: the CustomResourceDefinition of a kind, from the models of its versions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.errors import FieldProblem, ManifestError
+from ocf.runtime.crds.json_schema import json_schema
+from ocf.runtime.crds.structural_schema import Structural
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ocf.objects import Manifest
+
+__all__ = ["AGE", "Column", "Scale", "Scope", "Version", "crd"]
+
+# What the server knows of every object.
+_OF_EVERY_OBJECT: Final = ("apiVersion", "kind", "metadata")
+_EVERY_OBJECT: Final[dict[str, Any]] = {
+    "apiVersion": {"type": "string"},
+    "kind": {"type": "string"},
+    "metadata": {
+        "type": "object",
+        "properties": {"name": {"type": "string"}, "creationTimestamp": {"type": "string", "format": "date-time"}},
+    },
+}
+_PATH: Final = re.compile(r"(\.[A-Za-z_][A-Za-z0-9_-]*)+")
+_COLUMN_TYPES: Final = ("boolean", "integer", "number", "string")
+
+
+class Scope(StrEnum):
+    """Where objects of a kind live."""
+
+    NAMESPACED = "Namespaced"
+    CLUSTER = "Cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of `kubectl get`.
+
+    Args:
+        name: Its heading.
+        path: The field that it shows, `.status.readyReplicas`; or a JSONPath with filters.
+        type: `integer`, `number`, `string`, `boolean` or `date`; empty takes that of the field.
+        description: What it means.
+        priority: 0 is always shown, more only with `-o wide`.
+    """
+
+    name: str
+    path: str
+    type: str = ""
+    description: str = ""
+    priority: int = 0
+
+
+AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
+"""The column that a kind loses once it has columns of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The scale subresource: what an autoscaler reads and writes.
+
+    Args:
+        spec: The field with the wanted count.
+        status: The field with the observed count.
+        selector: The field of the status with the label selector as a text, which an autoscaler needs; empty for none.
+    """
+
+    spec: str = ".spec.replicas"
+    status: str = ".status.replicas"
+    selector: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A version of a kind.
+
+    A model with a field `status` has the status subresource.
+
+    Args:
+        name: `v1alpha1`.
+        model: The whole object: its class name is the kind, its fields are `spec`, `status` or what the kind has. Those
+            that every object has (`apiVersion`, `kind`, `metadata`) may be there.
+        columns: What `kubectl get` shows.
+        scale: The scale subresource; None for none.
+        selectable: The fields that a field selector may name, `.spec.color`.
+        served: Whether clients can use the version.
+        stored: Whether objects are stored in it; a single version is.
+        deprecated: What whoever uses the version is told; empty for nothing.
+    """
+
+    name: str
+    model: type[BaseModel]
+    columns: Sequence[Column] = ()
+    scale: Scale | None = None
+    selectable: Sequence[str] = ()
+    served: bool = True
+    stored: bool = False
+    deprecated: str = ""
+
+
+def crd(
+    group: str,
+    *versions: Version,
+    plural: str = "",
+    short_names: Sequence[str] = (),
+    categories: Sequence[str] = (),
+    scope: Scope = Scope.NAMESPACED,
+) -> Manifest:
+    """Write the definition of a kind.
+
+    Types, bounds, patterns, enums, defaults and descriptions come from the models. Validators in Python are not seen
+    by a server: say again as a `Rule` what it is to hold objects to.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/.
+
+    Args:
+        group: API group, `example.com`.
+        versions: The versions, all of one kind; of several, one is `stored`.
+        plural: Name of the resource; empty derives it from the kind.
+        short_names: What it is called for short.
+        categories: The groups of kinds it is asked for with, `all`.
+        scope: Where objects of the kind live.
+
+    Returns:
+        The definition, to be applied.
+
+    Raises:
+        ManifestError: If a structural schema cannot say what a model says; names every such field.
+
+    Example:
+        >>> from pydantic import BaseModel, Field
+        >>> class Quota(BaseModel):
+        ...     limit: int = Field(default=1, ge=0, le=64)
+        >>> definition = crd("example.com", Version("v1", Quota))
+        >>> definition["metadata"]["name"]
+        'quotas.example.com'
+        >>> schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+        >>> schema["properties"]["limit"] == {"type": "integer", "default": 1, "minimum": 0, "maximum": 64}
+        True
+    """
+    kind = versions[0].model.__name__ if versions else ""
+    plural = plural or _plural(kind)
+    problems = list(_problems(versions))
+    written = [_version(version, problems, alone=len(versions) == 1) for version in versions]
+    if problems:
+        raise ManifestError(f"definition of {kind or 'a kind'} in {group}", problems)
+    names = {"kind": kind, "listKind": f"{kind}List", "plural": plural, "singular": kind.lower()}
+    more = {"shortNames": list(short_names), "categories": list(categories)}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": names | {key: value for key, value in more.items() if value},
+            "scope": str(scope),
+            "versions": written,
+        },
+    }
+
+
+def _plural(kind: str) -> str:
+    """Guess a plural as Kubernetes does."""
+    name = kind.lower()
+    if name.endswith("s"):
+        return f"{name}es"
+    return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
+
+
+def _problems(versions: Sequence[Version]) -> Iterator[FieldProblem]:
+    kinds = {version.model.__name__ for version in versions}
+    stored = [version.name for version in versions if version.stored]
+    if not versions:
+        yield FieldProblem("versions", "a kind has at least one version")
+    if len(kinds) > 1:
+        yield FieldProblem("versions", f"all models must have the name of the kind, got {', '.join(sorted(kinds))}")
+    if len(versions) > 1 and len(stored) != 1:
+        yield FieldProblem("versions", f"objects are stored in one version, got {', '.join(stored) or 'none'}")
+
+
+def _version(version: Version, problems: list[FieldProblem], *, alone: bool) -> Manifest:
+    schema = _schema(version.model, problems)
+    properties = schema.get("properties", {})
+    subresources: dict[str, Any] = {"status": {}} if "status" in properties else {}
+    if version.scale is not None:
+        subresources["scale"] = _scale(version.scale, schema, problems)
+    columns = [_column(column, schema, problems) for column in version.columns]
+    for path in version.selectable:
+        _type_at(schema, path, "selectable", problems)
+    optional = {
+        "subresources": subresources,
+        "additionalPrinterColumns": columns,
+        "selectableFields": [{"jsonPath": path} for path in version.selectable],
+        "deprecated": bool(version.deprecated),
+        "deprecationWarning": version.deprecated,
+    }
+    return {
+        "name": version.name,
+        "served": version.served,
+        "storage": version.stored or alone,
+        "schema": {"openAPIV3Schema": schema},
+        **{key: value for key, value in optional.items() if value},
+    }
+
+
+def _schema(model: type[BaseModel], problems: list[FieldProblem]) -> dict[str, Any]:
+    said = json_schema(model)
+    walk = Structural(said.pop("$defs", {}))
+    own = {name: field for name, field in said.get("properties", {}).items() if name not in _OF_EVERY_OBJECT}
+    required = [name for name in said.get("required", ()) if name not in _OF_EVERY_OBJECT]
+    schema = walk.of({**said, "properties": own, "required": required}, "")
+    problems += walk.problems
+    return schema
+
+
+def _scale(scale: Scale, schema: dict[str, Any], problems: list[FieldProblem]) -> dict[str, str]:
+    said = {
+        "specReplicasPath": scale.spec,
+        "statusReplicasPath": scale.status,
+        "labelSelectorPath": scale.selector,
+    }
+    for name, path in said.items():
+        wanted = "string" if name == "labelSelectorPath" else "integer"
+        if path and (found := _type_at(schema, path, "scale", problems)) not in ("", wanted):
+            problems.append(FieldProblem(f"scale{path}", f"must be of type {wanted}, is {found}"))
+    return {name: path for name, path in said.items() if path}
+
+
+def _column(column: Column, schema: dict[str, Any], problems: list[FieldProblem]) -> dict[str, Any]:
+    kind = column.type
+    if not kind and _PATH.fullmatch(column.path):
+        kind = _type_at(schema, column.path, f'column "{column.name}"', problems)
+        kind = kind if kind in (*_COLUMN_TYPES, "date") else "string"
+    said = {"name": column.name, "type": kind or "string", "jsonPath": column.path}
+    more = {"description": column.description, "priority": column.priority}
+    return said | {key: value for key, value in more.items() if value}
+
+
+def _type_at(schema: dict[str, Any], path: str, what: str, problems: list[FieldProblem]) -> str:
+    """Return the type of the field at a path, `date` for an instant; empty where there is none, which is a problem."""
+    here: dict[str, Any] = {"properties": {**schema.get("properties", {}), **_EVERY_OBJECT}}
+    for name in path.strip(".").split("."):
+        inner = here.get("properties", {}).get(name) or here.get("additionalProperties")
+        if not isinstance(inner, dict):
+            problems.append(FieldProblem(f"{what} {path}", "there is no such field"))
+            return ""
+        here = inner
+    return "date" if here.get("format") == "date-time" else str(here.get("type", ""))

@@ -1,0 +1,8 @@
+"""Metrics, alert rules, dashboard, probes and JSON logs of an operator."""
+
+from ocf.runtime.monitoring.alerts import alert_rules
+from ocf.runtime.monitoring.dashboard import dashboard
+from ocf.runtime.monitoring.json_logs import JsonFormatter
+from ocf.runtime.monitoring.metrics import Exposition, PrometheusRecorder, exposition
+
+__all__ = ["Exposition", "JsonFormatter", "PrometheusRecorder", "alert_rules", "dashboard", "exposition"]

@@ -1,0 +1,162 @@
+"""A Grafana dashboard for the metrics of an operator, written by code so that it cannot fall behind the metrics.
+
+Ten lines of queries make it; everything else in such a file is place and shape.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ocf.runtime.monitoring.metrics import condition_metric
+
+__all__ = ["dashboard"]
+
+_WIDTH: Final = 24
+_HEIGHT: Final = 8
+_SOURCE: Final = {"type": "prometheus", "uid": "${source}"}
+_CHOSEN: Final = 'controller=~"$controller"'
+_RESOURCE: Final = "component, resource, kind"
+
+
+@dataclass(frozen=True, slots=True)
+class _Panel:
+    title: str
+    tells: str
+    query: str
+    legend: str
+    type: str = "timeseries"
+    unit: str = "short"
+    width: int = _WIDTH // 2
+
+
+def dashboard(namespace: str = "ocf") -> dict[str, Any]:
+    """Return the dashboard of an operator, to be written as JSON and imported into Grafana.
+
+    Args:
+        namespace: The namespace of its `PrometheusRecorder`.
+
+    Raises:
+        ConfigError: If the namespace cannot start the name of a metric.
+
+    Example:
+        >>> [panel["title"] for panel in dashboard("shops")["panels"]][:2]
+        ['Conditions that are not True', 'Conditions by reason']
+    """
+    metric = condition_metric(namespace)
+    return {
+        "uid": f"ocf-{namespace}",
+        "title": f"{namespace}: components",
+        "schemaVersion": 39,
+        "time": {"from": "now-6h", "to": "now"},
+        "refresh": "1m",
+        "templating": {"list": [_source(), _controller(metric)]},
+        "panels": _placed(_panels(metric)),
+    }
+
+
+def _panels(metric: str) -> tuple[_Panel, ...]:
+    # A former leader may still export what it last saw; the condition that changed last is the one that holds.
+    latest = f"topk by (job, controller, kind, id, condition) (1, {metric}{{{_CHOSEN}}})"
+    return (
+        _Panel(
+            "Conditions that are not True",
+            "Age of every condition that is False or Unknown, oldest first.",
+            f'sort_desc(time() - ({metric}{{{_CHOSEN}, status!="True"}} and {latest}))',
+            "",
+            type="table",
+            unit="s",
+            width=_WIDTH,
+        ),
+        _Panel(
+            "Conditions by reason",
+            "How many owners stand where.",
+            f"count by (kind, condition, status, reason) ({latest})",
+            "{{kind}} {{condition}} {{status}} {{reason}}",
+        ),
+        _Panel(
+            "Passes over resources, by what they did",
+            "An operator at rest only has none.",
+            f"sum by (operation) (rate(ocf_resource_apply_total{{{_CHOSEN}}}[$__rate_interval]))",
+            "{{operation}}",
+            unit="ops",
+        ),
+        _Panel(
+            "Writes, by why",
+            "What was different where something was written.",
+            f"sum by (why, {_RESOURCE}) "
+            f'(rate(ocf_resource_apply_total{{{_CHOSEN}, operation!="none"}}[$__rate_interval]))',
+            "{{component}} {{kind}} {{resource}}: {{why}}",
+            unit="ops",
+        ),
+        _Panel(
+            "Writes left out, by why",
+            "Backing off: somebody undoes what was written.",
+            f'sum by (why) (rate(ocf_resource_apply_total{{{_CHOSEN}, operation="none"}}[$__rate_interval]))',
+            "{{why}}",
+            unit="ops",
+        ),
+        _Panel(
+            "Failures",
+            "Attempts that failed; the conditions of the owners say why.",
+            f"sum by ({_RESOURCE}) (rate(ocf_resource_apply_errors_total{{{_CHOSEN}}}[$__rate_interval]))",
+            "{{component}} {{kind}} {{resource}}",
+            unit="ops",
+        ),
+        _Panel(
+            "Held back",
+            "Resources whose writes wait because somebody undoes them.",
+            f"sum by ({_RESOURCE}) "
+            f'(increase(ocf_resource_apply_total{{{_CHOSEN}, why="backing off"}}[$__rate_interval]))',
+            "{{component}} {{kind}} {{resource}}",
+        ),
+    )
+
+
+def _placed(panels: tuple[_Panel, ...]) -> list[dict[str, Any]]:
+    """Put panels beside each other while there is room, and then below."""
+    placed, x, y = [], 0, 0
+    for number, panel in enumerate(panels, 1):
+        if x + panel.width > _WIDTH:
+            x, y = 0, y + _HEIGHT
+        placed.append(_panel(number, panel, {"h": _HEIGHT, "w": panel.width, "x": x, "y": y}))
+        x += panel.width
+    return placed
+
+
+def _panel(number: int, panel: _Panel, place: dict[str, int]) -> dict[str, Any]:
+    table = panel.type == "table"
+    return {
+        "id": number,
+        "type": panel.type,
+        "title": panel.title,
+        "description": panel.tells,
+        "datasource": _SOURCE,
+        "gridPos": place,
+        "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},
+        "targets": [
+            {
+                "refId": "A",
+                "expr": panel.query,
+                "legendFormat": panel.legend,
+                "instant": table,
+                "format": "table" if table else "time_series",
+            }
+        ],
+    }
+
+
+def _source() -> dict[str, Any]:
+    return {"name": "source", "label": "Prometheus", "type": "datasource", "query": "prometheus"}
+
+
+def _controller(metric: str) -> dict[str, Any]:
+    query = f"label_values({metric}, controller)"
+    return {
+        "name": "controller",
+        "type": "query",
+        "datasource": _SOURCE,
+        "query": query,
+        "includeAll": True,
+        "multi": True,
+        "allValue": ".*",
+        "refresh": 2,
+    }

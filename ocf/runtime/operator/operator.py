@@ -1,0 +1,283 @@
+"""What an operator is: whose objects it makes, from which components, and what else it looks at.
+
+A declaration is a frozen value and does nothing; `running` runs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
+
+from ocf.errors import BuildError, FieldProblem, ManifestError
+from ocf.objects import Manifest, ObjectKey, describe_invalid, split_api_version
+from ocf.objects.models import quantities_as_text
+from ocf.runtime.crds.versions import version_of
+from ocf.runtime.operator.callbacks import Taking
+from ocf.runtime.rbac.rules import EVENTS, Privilege, privileges
+from ocf.runtime.workqueue import Delays, Exponential
+from ocf.schema.rest_mapping import named
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ocf.component import Component, Departure, ReconcileContext, Result
+    from ocf.concepts import Recorder
+    from ocf.runtime.admission import Webhook
+    from ocf.runtime.events.recorders import Words
+
+__all__ = ["Components", "Kind", "Operator", "Outcome", "OwnerType", "Report", "Watch"]
+
+O = TypeVar("O")  # noqa: E741 (the owner)
+M = TypeVar("M", bound="BaseModel")
+
+Kind: TypeAlias = tuple[str, str]
+"""A kind, `("apps/v1", "Deployment")`."""
+
+_DELAYS: Final = Exponential()
+_LIMIT: Final = timedelta(minutes=5)
+_RESYNC: Final = timedelta(hours=10)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerType(Generic[O]):
+    """The kind of an operator's owners, and how one is read.
+
+    Built without a model it stands for a kind whose owners are handed over as manifests. With a model, `of` builds it.
+
+    Args:
+        api_version: Group and version, in which owners are read.
+        kind: The kind.
+        model: The model of the whole object; None hands over manifests.
+        definition: The CustomResourceDefinition; None for a kind that is built in, or defined elsewhere.
+
+    Example:
+        >>> OwnerType("v1", "Namespace").read({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "town"}})
+        {'apiVersion': 'v1', 'kind': 'Namespace', 'metadata': {'name': 'town'}}
+    """
+
+    api_version: str
+    kind: str
+    model: type[O] | None = None
+    definition: Manifest | None = None
+
+    @staticmethod
+    def of(definition: Manifest, model: type[M], *, version: str = "") -> OwnerType[M]:
+        """Build it from the definition of a custom resource.
+
+        Args:
+            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` writes it.
+            model: The model of one version: the whole object.
+            version: Which version that is; empty for the one that is stored.
+
+        Raises:
+            BuildError: If the definition has no such version.
+
+        Example:
+            >>> from pydantic import BaseModel
+            >>> from ocf.runtime.crds import Version, crd
+            >>> class Quota(BaseModel):
+            ...     limit: int = 1
+            >>> OwnerType.of(crd("example.com", Version("v1", Quota)), Quota).api_version
+            'example.com/v1'
+        """
+        spec = definition["spec"]
+        read = version_of(definition, version)
+        return OwnerType(f"{spec['group']}/{read}", spec["names"]["kind"], model, definition)
+
+    def read(self, manifest: Manifest) -> O:
+        """Read an owner.
+
+        Args:
+            manifest: The live object; left as it is.
+
+        Returns:
+            The model; the manifest itself where there is none.
+
+        Raises:
+            ManifestError: If the model does not take it.
+        """
+        if self.model is None:
+            return cast("O", manifest)
+        from pydantic import ValidationError
+
+        try:
+            return cast("O", cast("type[BaseModel]", self.model).model_validate(manifest, extra="ignore"))
+        except ValidationError as error:
+            mended = quantities_as_text(error.errors(), manifest, cast("type[BaseModel]", self.model))
+            if mended is not manifest:
+                return self.read(mended)
+            problem = FieldProblem("", describe_invalid(error))
+            raise ManifestError(str(ObjectKey.of(manifest)), [problem]) from None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Objects whose changes concern owners that neither control them nor read them by name.
+
+    Args:
+        api_version: Group and version.
+        kind: Kind.
+        owners: Says which owners an object concerns, as pairs of namespace (empty for none) and name.
+    """
+
+    api_version: str
+    kind: str
+    owners: Callable[[Manifest], Iterable[tuple[str, str]]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a pass over an owner, for the hook that reports it.
+
+    Args:
+        components: The owner's components; empty where there was an error before they were known.
+        results: Of the components that were reconciled, by name.
+        errors: What the others failed with, by name.
+        error: What the pass failed with; None if it did not.
+        departure: What is left to wait for, where the owner is being deleted; None where it lives.
+    """
+
+    components: tuple[Component, ...] = ()
+    results: Mapping[str, Result] = field(default_factory=dict)
+    errors: Mapping[str, Exception] = field(default_factory=dict)
+    error: Exception | None = None
+    departure: Departure | None = None
+
+    @property
+    def requeue_after(self) -> timedelta | None:
+        """When to look again even if nothing happens; None when only an event can change anything."""
+        asked = [result.requeue_after for result in self.results.values()]
+        asked += [self.departure.requeue_after] if self.departure is not None else []
+        return min((delay for delay in asked if delay is not None), default=None)
+
+
+_Found: TypeAlias = "Iterable[Component] | Component"
+Components: TypeAlias = (
+    "Callable[[O], _Found | Awaitable[_Found]] | Callable[[O, ReconcileContext], _Found | Awaitable[_Found]]"
+)
+"""Returns the components of an owner, one or several; it may be a coroutine, and may take the pass besides."""
+Report: TypeAlias = "Callable[[ReconcileContext, O, Outcome], timedelta | Awaitable[timedelta | None] | None]"
+"""Sets fields and conditions of the status; returns when to look again, None when that is settled already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operator(Generic[O]):
+    """An operator: for every owner, its components are brought to their desired state, again and again.
+
+    A pass over an owner is due when the owner changes, when an object changes that the owner controls or that its last
+    pass read by name, when a watch of `watches` says so, when the last pass asked for it, and every `resync`. What a
+    pass has seen or done itself is no news.
+
+    Args:
+        name: What it is called: in metrics, as the reporter of events, as the lease. A DNS label, `shop-operator`.
+        owner: The kind of its owners.
+        components: Returns the components of an owner; called in every pass. It may read what it needs through the
+            pass (`context.cluster.get`): what is read by name is watched from then on.
+        report: Sets fields and conditions of the owner's status, which travel in its one write; called at the end of
+            each pass over an owner that could be read, also of one that failed.
+        owns: Kinds of objects that its components make. They are watched from the first moment on; others are once
+            the first component with one of them turns up.
+        reads: Kinds that `components` reads by itself, for its privileges.
+        watches: Objects that concern owners in other ways.
+        uncached: Kinds that are never held in memory: each read of one is a request, and no change of one is seen.
+        webhooks: How objects are admitted: owners, for the most part. They are served where `Options.admission` says.
+        definitions: The CustomResourceDefinitions of the kinds of its components that are not built in.
+        workers: How many owners are worked on at once.
+        delays: How long an owner waits after a pass that failed.
+        limit: How long a pass may take; it has failed then.
+        resync: How often all owners are looked at although nothing happened; None for never.
+        words: Puts events into the operator's own words; None posts them as they are.
+        recorders: Are told what passes do, besides those that count and post.
+        gone: Is told the owners that are gone, so that what is kept of them can go too.
+
+    Raises:
+        BuildError: If a setting is out of range.
+    """
+
+    name: str
+    owner: OwnerType[O]
+    components: Components[O]
+    report: Report[O] | None = None
+    owns: Sequence[Kind] = ()
+    reads: Sequence[Kind] = ()
+    watches: Sequence[Watch] = ()
+    uncached: Sequence[Kind] = ()
+    webhooks: Sequence[Webhook[Any]] = ()
+    definitions: Sequence[Manifest] = ()
+    workers: int = 4
+    delays: Delays = _DELAYS
+    limit: timedelta = _LIMIT
+    resync: timedelta | None = _RESYNC
+    words: Words | None = None
+    recorders: Sequence[Recorder] = ()
+    gone: Callable[[ObjectKey], object] | None = None
+
+    def __post_init__(self) -> None:
+        problems = []
+        if not self.name:
+            problems.append("an operator needs a name")
+        if self.workers < 1:
+            problems.append(f"workers must be at least 1, got {self.workers}")
+        if self.limit <= timedelta(0):
+            problems.append(f"limit must be positive, got {self.limit}")
+        if self.resync is not None and self.resync <= timedelta(0):
+            problems.append(f"resync must be positive, or None for never, got {self.resync}")
+        problems += [
+            f"{kind} is one of `uncached`, and so cannot be watched"
+            for _, kind in sorted({*self.owns, *self._watched, self.owner_kind} & {*self.uncached})
+        ]
+        if problems:
+            raise BuildError(problems)
+
+    @property
+    def owner_kind(self) -> Kind:
+        """The kind of its owners."""
+        return self.owner.api_version, self.owner.kind
+
+    @property
+    def controller(self) -> str:
+        """Who reports its events: group of the owners and name, `example.com/shop-operator`."""
+        group, _ = split_api_version(self.owner.api_version)
+        return f"{group}/{self.name}" if group else self.name
+
+    @cached_property
+    def taking(self) -> Taking[O]:
+        """The functions, each called with what it takes."""
+        return Taking(self.components, self.report)
+
+    def privileges(self, components: Iterable[Component], *, enforced: bool = False) -> frozenset[Privilege]:
+        """Return what the operator needs of the cluster, posting of events included.
+
+        Args:
+            components: Its components in every state they may have: gates open and closed.
+            enforced: As of `ocf.runtime.rbac.rules`.
+
+        Returns:
+            The privileges; `Options.privileges` adds those of the process, for its lease and its webhooks.
+
+        Raises:
+            ConfigError: If a kind is neither built in nor defined.
+        """
+        definitions = [*self.definitions, *([self.owner.definition] if self.owner.definition else [])]
+        owners = named(self.owner.api_version, self.owner.kind, definitions)
+        watched = {*self.owns, *self.reads, *self._watched} - {*self.uncached}
+        found = privileges(
+            components,
+            owner=ObjectKey(self.owner.api_version, self.owner.kind, "any", "any" if owners.namespaced else ""),
+            watches=sorted(watched),
+            definitions=definitions,
+            cached=True,
+            enforced=enforced,
+        )
+        direct = {(one.group, one.plural) for one in (named(*kind, definitions) for kind in self.uncached)}
+        kept = {one for one in found if (one.group, one.resource) not in direct or one.verb not in {"list", "watch"}}
+        read = (named(*kind, definitions) for kind in self.reads)
+        got = {Privilege(one.group, one.plural, "get", namespaced=one.namespaced) for one in read}
+        return frozenset(kept | got | EVENTS)
+
+    @property
+    def _watched(self) -> tuple[Kind, ...]:
+        return tuple((watch.api_version, watch.kind) for watch in self.watches)

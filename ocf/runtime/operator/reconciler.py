@@ -1,0 +1,97 @@
+"""One pass over one owner."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+from ocf.component import FINALIZER, finalize, reconcile_each, reconciling
+from ocf.errors import ReconcileError
+from ocf.objects import get_field
+from ocf.runtime.operator.operator import Operator, Outcome
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.component import Component, ReconcileContext, Result
+    from ocf.concepts import Clock, Recorder
+    from ocf.objects import Manifest
+
+__all__ = ["pass_over"]
+
+O = TypeVar("O")  # noqa: E741 (the owner)
+
+
+async def pass_over(
+    operator: Operator[O], manifest: Manifest, cluster: Cluster, *, clock: Clock, recorder: Recorder
+) -> timedelta | None:
+    """Bring the components of an owner to their desired state, and write its status once, whatever happens.
+
+    Args:
+        operator: The operator.
+        manifest: The owner as read from the cluster.
+        cluster: Where the objects live.
+        clock: Tells the instant of the pass.
+        recorder: Is told what the pass does.
+
+    Returns:
+        When to look again even if nothing happens; None when only an event can change anything.
+
+    Raises:
+        Exception: Whatever the pass failed with, after the status was written.
+    """
+    async with reconciling(manifest, cluster, clock=clock, recorder=recorder) as context:
+        if context.is_ending and FINALIZER not in (get_field(manifest, ("metadata", "finalizers")) or []):
+            return None
+        owner = operator.owner.read(manifest)
+        outcome = await _attempted(operator, owner, context)
+        gone = outcome.departure is not None and not outcome.departure.remaining
+        asked = None if gone else await _reported(operator, owner, context, outcome)
+        if outcome.error is not None:
+            raise outcome.error
+        return min((delay for delay in (outcome.requeue_after, asked) if delay is not None), default=None)
+
+
+async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext) -> Outcome:
+    """Do the work within its limit, and return what it failed with, too."""
+    components: tuple[Component, ...] = ()
+    term = asyncio.timeout(operator.limit.total_seconds())
+    try:
+        async with term:
+            components = await operator.taking.components(owner, context)
+            departure = await finalize(context, *components)
+            if departure is not None:
+                return Outcome(components=components, departure=departure)
+            answers = await reconcile_each(context, *components)
+    except TimeoutError as error:
+        if not term.expired():
+            return Outcome(components=components, error=error)
+        late = ReconcileError(operator.name, f"the pass was ended at its limit of {operator.limit}")
+        return Outcome(components=components, error=late)
+    except Exception as error:  # noqa: BLE001 (it is reported, and raised then)
+        return Outcome(components=components, error=error)
+    return _outcome(components, answers)
+
+
+def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Exception]) -> Outcome:
+    results, errors = {}, {}
+    for component, answer in zip(components, answers, strict=True):
+        if isinstance(answer, Exception):
+            errors[component.name] = answer
+        else:
+            results[component.name] = answer
+    error = next(iter(errors.values()), None)
+    if len(errors) > 1:
+        error = ExceptionGroup(f"{len(errors)} of {len(components)} components failed", list(errors.values()))
+    return Outcome(components=components, results=results, errors=errors, error=error)
+
+
+async def _reported(operator: Operator[O], owner: O, context: ReconcileContext, outcome: Outcome) -> timedelta | None:
+    try:
+        return await operator.taking.report(context, owner, outcome)
+    except Exception as error:
+        if outcome.error is None:
+            raise
+        outcome.error.add_note(f"the report failed, too: {type(error).__name__}")
+        return None

@@ -1,0 +1,181 @@
+"""Running operators: in a block, until told to stop, or as the main program of a container."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.errors import ApiError, ConfigError
+from ocf.runtime.monitoring.json_logs import JsonFormatter
+from ocf.runtime.operator.manager import Process
+from ocf.runtime.operator.options import Options
+from ocf.runtime.operator.supervised_tasks import steady
+
+if TYPE_CHECKING:
+    from ocf.cluster import Cluster
+    from ocf.runtime.operator.operator import Operator
+
+__all__ = ["main", "run", "running"]
+
+_log: Final = logging.getLogger(__name__)
+
+_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+@asynccontextmanager
+async def running(
+    cluster: Cluster, *operators: Operator[Any], options: Options | None = None
+) -> AsyncIterator[Process]:
+    """Run operators for as long as the block runs; leaving it stops them gently, an error at once.
+
+    Args:
+        cluster: Where the objects live; it is wrapped in a cache.
+        operators: The operators, each with a name of its own.
+        options: How they are run.
+
+    Yields:
+        The process, once its operators are at work or wait for a lease.
+
+    Raises:
+        BuildError: If there is no operator, or two have the same name.
+        Exception: What ended although it must not, several as a group; the block is cancelled then.
+
+    Example:
+        >>> from ocf.embedded import CustomKind, EmbeddedCluster
+        >>> from ocf.component import ReconcileContext
+        >>> from ocf.objects import ObjectKey
+        >>> from ocf.runtime.operator import Operator, OwnerType
+        >>> from ocf.testing import LoopClock, run_in_virtual_time
+        >>> def count(context: ReconcileContext, owner: dict, outcome: object) -> None:
+        ...     context.status["letters"] = len(owner["metadata"]["name"])
+        >>> shops = Operator(
+        ...     name="shops", owner=OwnerType("example.com/v1", "Shop"), components=lambda shop: (), report=count
+        ... )
+        >>> async def operate() -> int:
+        ...     cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["town"])
+        ...     async with running(cluster, shops, options=Options(listen=None, clock=LoopClock())):
+        ...         shop = {"apiVersion": "example.com/v1", "kind": "Shop"}
+        ...         shop["metadata"] = {"name": "corner", "namespace": "town"}
+        ...         await cluster.create(shop, field_manager="me")
+        ...         await asyncio.sleep(1)
+        ...     live = await cluster.get(ObjectKey.of(shop))
+        ...     return live["status"]["letters"]
+        >>> run_in_virtual_time(operate())
+        6
+    """
+    process = Process(cluster, operators, options or Options())
+    ended = asyncio.Event()
+    with _one_alone():
+        async with steady() as start:
+            start(_until_left(process, ended), "operators")
+            yield process
+            process.stop()
+            await ended.wait()
+
+
+async def run(
+    cluster: Cluster, *operators: Operator[Any], options: Options | None = None, stop: asyncio.Event | None = None
+) -> None:
+    """Run operators until told to stop.
+
+    Args:
+        cluster: Where the objects live; it is wrapped in a cache.
+        operators: The operators, each with a name of its own.
+        options: How they are run.
+        stop: Set to stop them gently; None stops at `SIGTERM` and `SIGINT`.
+
+    Raises:
+        BuildError: If there is no operator, or two have the same name.
+        Exception: What ended although it must not, several as a group.
+    """
+    process = Process(cluster, operators, options or Options())
+    loop = asyncio.get_running_loop()
+    if stop is None:
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, process.stop)
+    try:
+        with _one_alone():
+            async with asyncio.TaskGroup() as tasks:
+                stopping = tasks.create_task(_stop_at(stop, process)) if stop is not None else None
+                await process.run()
+                if stopping is not None:
+                    stopping.cancel()
+    finally:
+        if stop is None:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+
+
+def main(*operators: Operator[Any], options: Options | None = None, level: int = logging.INFO) -> None:
+    """Run operators as the main program of a process: on the cluster of the kubeconfig or of the pod, until stopped.
+
+    Log lines are written to the standard error as JSON, unless the program has set up logging itself.
+
+    Args:
+        operators: The operators, each with a name of its own.
+        options: How they are run.
+        level: From which level on log lines are written.
+
+    Raises:
+        ConfigError: If it is called where a loop runs already.
+        SystemExit: With 1, if a cluster, an address or a certificate cannot be had; the log says why.
+        Exception: What ended although it must not; the process ends with it, to be started anew.
+    """
+    _demand_a_process_of_its_own()
+    if not logging.getLogger().handlers:
+        handler = logging.StreamHandler()
+        handler.setFormatter(JsonFormatter())
+        logging.basicConfig(level=level, handlers=[handler])
+    try:
+        asyncio.run(_main(operators, options))
+    except (ApiError, ConfigError) as error:  # nothing that a traceback would explain
+        _log.critical("%s", error)
+        raise SystemExit(1) from error
+
+
+def _demand_a_process_of_its_own() -> None:
+    """Refuse a loop that runs: of a tool, for instance, that imports the module to find the operator."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return
+    raise ConfigError(
+        'main(...) is a program of its own: call it under `if __name__ == "__main__":`, or await run(...) in a loop'
+    )
+
+
+async def _main(operators: tuple[Operator[Any], ...], options: Options | None) -> None:
+    from ocf.cluster.client import ApiServerCluster
+
+    async with await ApiServerCluster.connect() as cluster:
+        await run(cluster, *operators, options=options)
+
+
+@contextmanager
+def _one_alone() -> Iterator[None]:
+    """Raise an error that came alone as what it is, and not as a group of one."""
+    try:
+        yield
+    except BaseExceptionGroup as group:
+        error: BaseException = group
+        while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
+            error = error.exceptions[0]
+        if error is group:
+            raise
+        raise error from error.__cause__
+
+
+async def _until_left(process: Process, ended: asyncio.Event) -> None:
+    """Run a process; the block in which it runs goes on when it was told to stop."""
+    await process.run()
+    ended.set()
+    await asyncio.get_running_loop().create_future()
+
+
+async def _stop_at(event: asyncio.Event, process: Process) -> None:
+    await event.wait()
+    process.stop()

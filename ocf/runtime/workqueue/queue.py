@@ -1,0 +1,272 @@
+"""`WorkQueue`: which keys are to be worked on, each of them once.
+
+A key is in one of three places at most: it waits, it is being worked on, or it comes later. A key that is added while
+it is being worked on waits again as soon as that is done, so no two workers ever have the same one, and nothing that
+happened meanwhile is missed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Hashable
+from datetime import timedelta
+from typing import Final, Generic, TypeVar
+
+from ocf.errors import QueueClosedError
+from ocf.runtime.workqueue.metrics import QueueMetrics
+from ocf.runtime.workqueue.rate_limiters import Delays, Exponential
+
+__all__ = ["WorkQueue"]
+
+K = TypeVar("K", bound=Hashable)
+
+# How many keys may overtake what waits in the background before one of those has its turn.
+_OVERTAKING: Final = 10
+_DEFAULT: Final = Exponential()
+
+
+class WorkQueue(Generic[K]):
+    """Keys that are to be worked on, in the order in which they were added.
+
+    It belongs to the event loop that it is used in, and measures time by it.
+
+    Args:
+        name: What it is called in metrics.
+        delays: How long a key waits after it failed.
+        metrics: Where its numbers go; None keeps none.
+
+    Attributes:
+        name: What it is called in metrics.
+
+    Example:
+        >>> async def main() -> None:
+        ...     queue: WorkQueue[str] = WorkQueue("shops")
+        ...     queue.add("corner")
+        ...     queue.add("corner")
+        ...     key = await queue.get()
+        ...     queue.add("corner")  # it is being worked on, and comes again
+        ...     print(key, queue.depth)
+        ...     queue.done(key)
+        ...     print(queue.depth)
+        >>> asyncio.run(main())
+        corner 0
+        1
+    """
+
+    def __init__(self, name: str, *, delays: Delays = _DEFAULT, metrics: QueueMetrics | None = None) -> None:
+        self.name: Final = name
+        self._delays = delays
+        # Since when each key waits; a dictionary is an ordered set.
+        self._urgent: dict[K, float] = {}
+        self._background: dict[K, float] = {}
+        self._running: dict[K, float] = {}
+        self._again: dict[K, bool] = {}
+        self._alarms: dict[K, asyncio.TimerHandle] = {}
+        self._held: set[K] = set()
+        self._failures: dict[K, int] = {}
+        self._overtaken = 0
+        self._wake = asyncio.Event()
+        self._closing = asyncio.Event()
+        self._series = metrics.follow(self) if metrics is not None else None
+
+    def __repr__(self) -> str:
+        return f"WorkQueue({self.name!r}, waiting={self.depth}, running={len(self._running)}, later={self.later})"
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._urgent or key in self._background
+
+    @property
+    def depth(self) -> int:
+        """How many keys wait."""
+        return len(self._urgent) + len(self._background)
+
+    @property
+    def later(self) -> int:
+        """How many keys come later."""
+        return len(self._alarms)
+
+    @property
+    def running(self) -> tuple[K, ...]:
+        """The keys that are being worked on, the oldest first."""
+        return tuple(self._running)
+
+    @property
+    def durations(self) -> tuple[float, ...]:
+        """For how many seconds each key has been worked on that still is, the longest first."""
+        now = _now() if self._running else 0.0
+        return tuple(now - since for since in self._running.values())
+
+    @property
+    def closed(self) -> bool:
+        """Whether it hands out nothing any more."""
+        return self._closing.is_set()
+
+    def failures(self, key: K) -> int:
+        """Return how often a key failed in a row.
+
+        Args:
+            key: The key.
+        """
+        return self._failures.get(key, 0)
+
+    def add(self, key: K, *, background: bool = False) -> None:
+        """Have a key worked on, now or as soon as it is done.
+
+        A key that `retry` was told to hold back stays held back.
+
+        Args:
+            key: The key; one that waits already is not added again.
+            background: Whether others may overtake it, for what is no news.
+        """
+        if self.closed or key in self._held:
+            return
+        if self._series is not None:
+            self._series.added()
+        if key in self._running:
+            self._again[key] = self._again.get(key, True) and background
+            return
+        self._wait(key, background=background)
+
+    def add_after(self, key: K, delay: timedelta) -> None:
+        """Have a key worked on later; of several times the earliest counts.
+
+        Args:
+            key: The key.
+            delay: How much later; not positive means now.
+        """
+        if delay <= timedelta(0):
+            self.add(key)
+        elif not self.closed and key not in self._held:
+            self._set_alarm(key, _now() + delay.total_seconds())
+
+    def retry(self, key: K, *, at_least: timedelta = timedelta(0)) -> timedelta:
+        """Have a key that failed worked on later, each time later than the last one.
+
+        Args:
+            key: The key.
+            at_least: For how long it must not be worked on whatever happens, because a server asks for that.
+
+        Returns:
+            How much later.
+        """
+        self._failures[key] = self._failures.get(key, 0) + 1
+        delay = max(self._delays.after(self._failures[key]), at_least)
+        if self._series is not None:
+            self._series.retried()
+        if self.closed:
+            return delay
+        if at_least > timedelta(0) or key in self._held:
+            self._hold(key, _now() + delay.total_seconds())
+        else:
+            self.add_after(key, delay)
+        return delay
+
+    def forget(self, key: K) -> None:
+        """Forget that a key ever failed; call it after every success.
+
+        Args:
+            key: The key.
+        """
+        self._failures.pop(key, None)
+
+    def unschedule(self, key: K) -> None:
+        """Forget that a key is to come later.
+
+        Args:
+            key: The key.
+        """
+        self._held.discard(key)
+        alarm = self._alarms.pop(key, None)
+        if alarm is not None:
+            alarm.cancel()
+
+    async def get(self) -> K:
+        """Wait for a key; `done` has to follow.
+
+        Raises:
+            QueueClosedError: If the queue is closed, whatever still waits.
+        """
+        while not self.closed:
+            if self.depth:
+                return self._next()
+            self._wake.clear()
+            await self._wake.wait()
+        raise QueueClosedError(f'queue "{self.name}" is closed')
+
+    def done(self, key: K) -> None:
+        """Note that nobody works on a key any more; it waits again if it was added meanwhile.
+
+        Args:
+            key: The key.
+        """
+        since = self._running.pop(key)
+        if self._series is not None:
+            self._series.finished(_now() - since)
+        background = self._again.pop(key, None)
+        if background is not None and not self.closed:
+            self._wait(key, background=background)
+
+    def close(self) -> None:
+        """Hand out nothing any more, and forget what waits or comes later; what is being worked on goes on."""
+        for key in [*self._alarms]:
+            self.unschedule(key)
+        self._urgent.clear()
+        self._background.clear()
+        self._again.clear()
+        self._closing.set()
+        self._wake.set()
+
+    async def closing(self) -> None:
+        """Wait until the queue is closed."""
+        await self._closing.wait()
+
+    def _wait(self, key: K, *, background: bool) -> None:
+        if key in self._urgent:
+            return
+        since = self._background.get(key, _now())
+        if background:
+            self._background.setdefault(key, since)
+        else:
+            self._background.pop(key, None)
+            self._urgent[key] = since
+        self._wake.set()
+
+    def _next(self) -> K:
+        overtakes = bool(self._urgent) and (not self._background or self._overtaken < _OVERTAKING)
+        waiting = self._urgent if overtakes else self._background
+        self._overtaken = self._overtaken + 1 if overtakes and self._background else 0
+        key = next(iter(waiting))
+        now = _now()
+        if self._series is not None:
+            self._series.started(now - waiting[key])
+        del waiting[key]
+        self._running[key] = now
+        return key
+
+    def _set_alarm(self, key: K, when: float) -> None:
+        alarm = self._alarms.get(key)
+        if alarm is not None:
+            if alarm.when() <= when:
+                return
+            alarm.cancel()
+        self._alarms[key] = asyncio.get_running_loop().call_at(when, self._ring, key)
+
+    def _ring(self, key: K) -> None:
+        del self._alarms[key]
+        self._held.discard(key)
+        self.add(key)
+
+    def _hold(self, key: K, when: float) -> None:
+        """Leave a key to one alarm, whoever adds it."""
+        if key in self._held:
+            when = max(when, self._alarms[key].when())
+        self.unschedule(key)
+        self._urgent.pop(key, None)
+        self._background.pop(key, None)
+        self._again.pop(key, None)
+        self._held.add(key)
+        self._set_alarm(key, when)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()

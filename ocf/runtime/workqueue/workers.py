@@ -1,0 +1,183 @@
+"""`work`: workers that take keys from a queue, one at a time each, until the queue is closed.
+
+Nothing that a key's work raises ends a worker. Being cancelled does; a `CancelledError` that only came out of the
+work, because something in it was cancelled, counts as an error like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Hashable, Iterator
+from datetime import timedelta
+from typing import Final, TypeVar
+
+from ocf.errors import ApiError, ConfigError, NotReadyError, OcfError, QueueClosedError
+from ocf.runtime.workqueue.metrics import QueueMetrics
+from ocf.runtime.workqueue.queue import WorkQueue
+
+__all__ = ["asked_delay", "work"]
+
+K = TypeVar("K", bound=Hashable)
+
+_log: Final = logging.getLogger(__name__)
+_FAREWELL: Final = timedelta(seconds=25)
+
+
+async def work(
+    queue: WorkQueue[K],
+    handle: Callable[[K], Awaitable[timedelta | None]],
+    *,
+    workers: int = 1,
+    limit: timedelta | None = None,
+    farewell: timedelta = _FAREWELL,
+    metrics: QueueMetrics | None = None,
+) -> None:
+    """Work on the keys of a queue until it is closed.
+
+    After a success the key's failures are forgotten, and what is returned says when it comes again. After an error it
+    comes again later each time, and not before a server allows it. An alarm for a key counts as kept once work on it
+    begins; what is wanted next is for that work to say.
+
+    Args:
+        queue: The keys.
+        handle: Works on one; returns when to come back to it, None for when it is added.
+        workers: How many keys are worked on at once.
+        limit: How long the work on one may take; it is cancelled then, which is an error. None for ever.
+        farewell: How long what is being worked on may go on after the queue was closed; it is cancelled then.
+        metrics: Counts passes under the queue's name; None counts none.
+
+    Raises:
+        ConfigError: If there is not at least one worker.
+        OcfError: If somebody cancelled a worker.
+        asyncio.CancelledError: If cancelled: all work on keys is, too.
+
+    Example:
+        >>> async def main() -> None:
+        ...     queue: WorkQueue[str] = WorkQueue("shops")
+        ...     async def handle(key: str) -> None:
+        ...         print(key)
+        ...         queue.close()
+        ...     queue.add("corner")
+        ...     await work(queue, handle)
+        >>> asyncio.run(main())
+        corner
+    """
+    if workers < 1:
+        raise ConfigError(f"there must be at least 1 worker, got {workers}")
+    tasks = [
+        asyncio.create_task(_worker(queue, handle, limit, metrics), name=f"worker {number} of {queue.name}")
+        for number in range(workers)
+    ]
+    closing = asyncio.create_task(queue.closing(), name=f"end of {queue.name}")
+    try:
+        await asyncio.wait([*tasks, closing], return_when=asyncio.FIRST_COMPLETED)
+        early = not queue.closed
+        queue.close()
+        await asyncio.wait(tasks, timeout=farewell.total_seconds())
+    finally:
+        queue.close()
+        for task in (*tasks, closing):
+            task.cancel()
+        ends = await asyncio.gather(*tasks, closing, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, BaseException) and not isinstance(end, asyncio.CancelledError):
+            raise end
+    if early:
+        # By what nobody may catch, or because somebody cancelled it.
+        raise OcfError(f"a worker of {queue.name} ended although it must not")
+
+
+async def _worker(
+    queue: WorkQueue[K],
+    handle: Callable[[K], Awaitable[timedelta | None]],
+    limit: timedelta | None,
+    metrics: QueueMetrics | None,
+) -> None:
+    while True:
+        try:
+            key = await queue.get()
+        except QueueClosedError:
+            return
+        queue.unschedule(key)
+        began = asyncio.get_running_loop().time()
+        result = "error"
+        try:
+            result = await _work_on(queue, key, handle, limit)
+        finally:
+            queue.done(key)
+            if metrics is not None:
+                metrics.passed(queue.name, result, asyncio.get_running_loop().time() - began)
+
+
+async def _work_on(
+    queue: WorkQueue[K], key: K, handle: Callable[[K], Awaitable[timedelta | None]], limit: timedelta | None
+) -> str:
+    """Work on one key, and say when it comes again; return the word for how it went."""
+    term = asyncio.timeout(None if limit is None else limit.total_seconds())
+    try:
+        async with term:
+            again = await handle(key)
+    except asyncio.CancelledError as error:
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise
+        _failed(queue, key, error)
+        return "error"
+    except Exception as error:  # noqa: BLE001 (nothing that a key's work raises may end a worker)
+        if isinstance(error, TimeoutError) and term.expired():
+            error.add_note(f"the limit of {limit} for one pass is over")
+        _failed(queue, key, error)
+        return "error"
+    queue.forget(key)
+    if again is None:
+        return "success"
+    queue.add_after(key, again)
+    return "requeue_after"
+
+
+def _failed(queue: WorkQueue[K], key: K, error: BaseException) -> None:
+    asked = asked_delay(error)
+    delay = queue.retry(key, at_least=timedelta(seconds=asked or 0))
+    failures, wait = queue.failures(key), f"{delay.total_seconds():.3g} s"
+    if isinstance(error, NotReadyError):
+        _log.info("%s: %s is not ready, again in %s: %s", queue.name, key, wait, error)
+    elif all(isinstance(one, OcfError) for one in _leaves(error)):
+        told = "; ".join(dict.fromkeys(map(str, _leaves(error))))
+        _log.warning("%s: %s failed (%d in a row), again in %s: %s", queue.name, key, failures, wait, told)
+    else:
+        _log.error("%s: %s failed (%d in a row), again in %s", queue.name, key, failures, wait, exc_info=error)
+
+
+def asked_delay(error: BaseException) -> float | None:
+    """Return for how long a server asks to wait, whatever its answer was wrapped in.
+
+    Args:
+        error: What was raised: an error, a group of them, or one that has such a cause.
+
+    Returns:
+        Seconds, the longest of several; None where no server asks.
+
+    Example:
+        >>> from ocf.errors import TooManyRequestsError
+        >>> asked_delay(ExceptionGroup("both", [ValueError(), TooManyRequestsError("slow down", retry_after=3)]))
+        3
+    """
+    asked = [one.retry_after for one in _all(error) if isinstance(one, ApiError) and one.retry_after is not None]
+    return max(asked, default=None)
+
+
+def _all(error: BaseException) -> Iterator[BaseException]:
+    """Yield an error, what it groups, and what caused it."""
+    yield error
+    inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
+    for one in (*inner, *([error.__cause__] if error.__cause__ is not None else [])):
+        yield from _all(one)
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _leaves(one)
+    else:
+        yield error

@@ -1,0 +1,214 @@
+"""Running scenarios beside the real controller, and noting each of its ticks."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from collections.abc import AsyncGenerator, Iterable
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+
+from ocf.cluster.client import ApiServerCluster
+from ocf.controllers.hpa.snapshot import Observation, Observer, SubresourceScales
+from ocf.controllers.metrics_client import Kinds, ServedMetrics
+from ocf.errors import ApiError, NotFoundError
+from ocf.objects import Manifest
+from ocf.testing.envtest import Controller, ControlPlane, Programs
+from ocf.testing.envtest.starting import free_port
+from ocf.testing.metrics_stub import MetricsStub
+from tests.controllers.hpa.comparison.gate import CONTROLLER, Gate
+from tests.controllers.hpa.comparison.scenarios import SCENARIOS
+from tests.controllers.hpa.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, Tick, Told, message_of
+from tests.controllers.hpa.comparison.world import World
+
+_SETTLED: Final = 0.4  # seconds until what was changed has reached the controller's own memory
+_DONE: Final = 0.5  # seconds until a round has written everything, long before the next one comes
+_PERIOD: Final = timedelta(seconds=2)
+_LONGEST: Final = 30  # seconds until a round comes
+_ATTEMPTS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """A tick, and what was observed of the same by us.
+
+    Args:
+        tick: The tick.
+        seen: What we saw before it.
+    """
+
+    tick: Tick
+    seen: Observation
+
+
+class OutOfStepError(Exception):
+    """A round came too early, so nobody can say what it saw of the autoscaler: the machine is busy."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A control plane with the real controller, on which scenarios are played."""
+
+    plane: ControlPlane
+    cluster: ApiServerCluster
+    stub: MetricsStub
+    gate: Gate
+    events: dict[str, set[Told]] = field(default_factory=dict)
+
+    async def play(self, names: Iterable[str]) -> dict[str, list[Round]]:
+        """Play scenarios side by side, and return their rounds by name."""
+        async with asyncio.TaskGroup() as group:
+            playing = {name: group.create_task(self._play(name)) for name in names}
+        return {name: task.result() for name, task in playing.items()}
+
+    async def _play(self, name: str) -> list[Round]:
+        for _ in range(_ATTEMPTS):
+            with self.plane.namespace(f"{name.replace('_', '-')[:40].strip('-')}-") as namespace:
+                try:
+                    return await self._rounds(name, World(self.cluster, self.stub, namespace))
+                except OutOfStepError:
+                    continue
+                finally:
+                    await self._end(namespace)
+        raise OutOfStepError(f"{name}: the machine is too busy to keep in step with the controller")
+
+    async def _rounds(self, name: str, world: World) -> list[Round]:
+        rounds: list[Round] = []
+        steps = SCENARIOS[name](world)
+        await anext(steps)
+        hpa = await self._next(world, 0)
+        more = True
+        while more:
+            await asyncio.sleep(_SETTLED)
+            rounds.append(await self._observed(world, hpa))
+            at = await self.gate.let_through(world.namespace, len(rounds) - 1)
+            await self._change_hpa(world, len(rounds))
+            hpa = await self._next(world, len(rounds))
+            after, seen = rounds[-1].tick, rounds[-1].seen
+            told = replace(after, at=at.isoformat(), status=hpa.get("status") or {}, replicas=await _replicas(world))
+            rounds[-1] = Round(told, seen)
+            more = await anext(steps, "the end") != "the end"
+        await asyncio.sleep(_DONE)  # events are sent when there is time for it
+        self.events[name] = await self._told(world)
+        return rounds
+
+    async def _told(self, world: World) -> set[Told]:
+        """Return what the controller has told about the autoscaler."""
+        found = (await self.cluster.list("v1", "Event", namespace=world.namespace)).items
+        about = (each for each in found if each["involvedObject"]["name"] == world.hpa_key.name)
+        return {(each["type"], each["reason"], message_of(each["message"])) for each in about}
+
+    async def _next(self, world: World, number: int) -> Manifest:
+        """Wait until a round has begun, and return the autoscaler that it is about."""
+        async with asyncio.timeout(_LONGEST):
+            await self.gate.arrival(world.namespace, number)
+        if self.gate.hurried(world.namespace):
+            raise OutOfStepError(world.namespace)
+        return await self.cluster.get(world.hpa_key)
+
+    async def _change_hpa(self, world: World, number: int) -> None:
+        """Change the autoscaler between two rounds, as a round that has begun does not see it."""
+        if world.pending:
+            await asyncio.sleep(_DONE)
+            await world.change_hpa_now()
+            if self.gate.arrivals(world.namespace) > number:
+                raise OutOfStepError(world.namespace)
+
+    async def _observed(self, world: World, hpa: Manifest) -> Round:
+        """Observe what the round is going to see."""
+        served = ServedMetrics(self.cluster)
+        recorder = Recorder(served, SubresourceScales(self.cluster, self.cluster, kinds=Kinds(self.cluster)))
+        known = Tick("", hpa, (), {}, {}, None, world.rivals).selectors
+        observer = Observer(
+            self.cluster, recorder, scales=recorder, selectors=known, settings=SETTINGS, max_age=timedelta()
+        )
+        seen = await observer.observe(hpa)
+        pods = (await self.cluster.list("v1", "Pod", namespace=world.namespace)).items
+        kept = [_reduced(pod) for pod in pods]
+        return Round(Tick("", _reduced(hpa), kept, recorder.answers, {}, None, dict(world.rivals)), seen)
+
+    async def _end(self, namespace: str) -> None:
+        """Remove the autoscaler, so that the controller has no more work with it."""
+        with suppress(ApiError):
+            await self.cluster.delete(World(self.cluster, self.stub, namespace).hpa_key)
+        await self.gate.close(namespace)
+
+
+async def _replicas(world: World) -> int | None:
+    try:
+        return await world.replicas()
+    except NotFoundError:
+        return None
+
+
+def _reduced(manifest: Manifest) -> Manifest:
+    """Return an object without what no controller looks at."""
+    kept = {"name", "namespace", "labels", "deletionTimestamp", "generation"}
+    reduced: dict[str, Any] = {**manifest, "metadata": {k: v for k, v in manifest["metadata"].items() if k in kept}}
+    if manifest["kind"] == "Pod":
+        spec = [_container(each) for each in manifest["spec"]["containers"]]
+        status = {k: v for k, v in manifest["status"].items() if k in {"phase", "startTime", "conditions"}}
+        reduced |= {"spec": {"containers": spec}, "status": status}
+    return reduced
+
+
+def _container(container: Manifest) -> Manifest:
+    return {"image": "app", **{key: value for key, value in container.items() if key in {"name", "resources"}}}
+
+
+@asynccontextmanager
+async def staged(programs: Programs | None = None) -> AsyncGenerator[Stage, None]:
+    """Give a stage for as long as a block runs."""
+    with tempfile.TemporaryDirectory() as folder:
+        gate = Gate(Path(folder), free_port())
+        plane = ControlPlane(programs, feature_gates=GATES, server_arguments=gate.flags)
+        async with gate.open(), plane, await plane.cluster() as cluster, MetricsStub(plane) as stub:
+            for manifest in (_definition("Rollout"), _definition("Plain"), _RIGHTS):
+                await cluster.create(manifest, field_manager="comparison")
+            flags = {
+                **FLAGS,
+                "concurrent-horizontal-pod-autoscaler-syncs": "50",
+                "kubeconfig": str(plane.kubeconfig_for(CONTROLLER)),
+            }
+            running = plane.controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=_PERIOD, arguments=flags)
+            await asyncio.to_thread(running.__enter__)
+            try:
+                yield Stage(plane, cluster, stub, gate)
+            finally:
+                await asyncio.to_thread(running.__exit__, None, None, None)
+
+
+_RIGHTS: Final = {
+    "apiVersion": "rbac.authorization.k8s.io/v1",
+    "kind": "ClusterRoleBinding",
+    "metadata": {"name": CONTROLLER},
+    "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+    "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": CONTROLLER}],
+}
+
+
+def _definition(kind: str) -> Manifest:
+    """Return a kind of our own; a Plain has no Scale."""
+    plural = f"{kind.lower()}s"
+    scale = {
+        "specReplicasPath": ".spec.replicas",
+        "statusReplicasPath": ".status.replicas",
+        "labelSelectorPath": ".spec.selector",
+    }
+    version = {
+        "name": "v1",
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        "subresources": {"status": {}, **({"scale": scale} if kind == "Rollout" else {})},
+    }
+    names = {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.example.com"},
+        "spec": {"group": "example.com", "scope": "Namespaced", "names": names, "versions": [version]},
+    }

@@ -1,0 +1,66 @@
+"""Our rounds beside the real controller's, on what it saw when the ticks were recorded.
+
+`scripts/record_hpa_ticks.py` records them anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.controllers.hpa.comparison.scenarios import DIFFERENCES, SCENARIOS
+from tests.controllers.hpa.comparison.ticks import DATA, Ours, load, load_events, replay, told_by
+
+FILES = sorted(DATA.glob("*.json"))
+
+
+@pytest.mark.promise("hpa-rounds", runs="142 rounds in 30 scenarios")
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+async def test_each_round_is_the_controllers(file: Path) -> None:
+    """Replicas, status, and each condition with status, reason and message; and in the end all events."""
+    ours = Ours()
+    for number, tick in enumerate(load(file)):
+        made, told = await replay(tick, ours), told_by(tick)
+        if (file.stem, number) in DIFFERENCES:
+            assert made != told
+        else:
+            assert made == told, f"round {number}"
+    if file.stem not in {name for name, _ in DIFFERENCES}:
+        assert ours.events == load_events(file)
+
+
+def test_every_scenario_is_recorded() -> None:
+    assert {file.stem for file in FILES} == set(SCENARIOS)
+
+
+def test_the_recorded_rounds_move_workloads_both_ways_to_zero_and_back() -> None:
+    moves = set()
+    for file in FILES:
+        for tick in load(file):
+            before = (tick.answers.get("scale", {}).get("answer") or {}).get("spec", {}).get("replicas", 0)
+            after = tick.replicas or 0
+            moves.add((before == 0, after == 0, (after > before) - (after < before)))
+
+    assert {(False, False, 1), (False, False, -1), (False, True, -1), (True, False, 1), (True, True, 0)} <= moves
+
+
+REASONS = {
+    "AbleToScale": {"ReadyForNewScale", "SucceededRescale", "ScaleDownStabilized", "ScaleUpStabilized"}
+    | {"FailedGetScale", "SucceededGetScale"},
+    "ScalingActive": {"ValidMetricFound", "ScalingDisabled", "InvalidSelector", "AmbiguousSelector"}
+    | {"FailedGetResourceMetric", "FailedGetContainerResourceMetric", "FailedGetExternalMetric"}
+    | {"FailedGetPodsMetric", "FailedGetObjectMetric"},
+    "ScalingLimited": {"DesiredWithinRange", "TooFewReplicas", "TooManyReplicas", "ScaleUpLimit", "ScaleDownLimit"},
+    "ScaledToZero": {"ScaledToZero", "NotScaledToZero"},
+}
+
+
+def test_the_recorded_rounds_end_for_every_reason() -> None:
+    told: dict[str, set[str]] = {kind: set() for kind in REASONS}
+    for file in FILES:
+        for tick in load(file):
+            for condition in tick.status.get("conditions") or ():
+                told[condition["type"]].add(condition["reason"])
+
+    assert {kind: REASONS[kind] - told[kind] for kind in REASONS} == {kind: set() for kind in REASONS}

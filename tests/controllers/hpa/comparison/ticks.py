@@ -1,0 +1,237 @@
+"""A tick of the real controller: what it saw, when, and what it made of it; and what we make of the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from ocf.autoscaling.algorithm import Decision, Features, History, Settings, decide
+from ocf.cluster import Subresource
+from ocf.concepts import parse_time
+from ocf.controllers.hpa.snapshot import Observation, Observer, Selectors
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import ApiError, api_error
+from ocf.objects import LabelSelector, Manifest, ObjectKey
+
+DATA: Final = Path(__file__).parent / "data"
+SETTINGS: Final = Settings(
+    downscale_stabilization=timedelta(seconds=5),
+    features=Features(scale_to_zero=True),
+)
+FLAGS: Final = {"horizontal-pod-autoscaler-downscale-stabilization": "5s"}
+GATES: Final = {"HPAScaleToZero": True}
+
+Told = tuple[str, str, str]
+"""Type, reason and message of an event."""
+
+Answers = dict[str, Any]
+"""What was answered, by what was asked: `items`, or the `error` of a refusal."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """One round of the controller.
+
+    Args:
+        at: When it was let through to the Scale of the target.
+        hpa: The HPA before.
+        pods: All pods of the namespace.
+        answers: What the APIs answered.
+        status: The status of the HPA after.
+        replicas: `spec.replicas` of the target's Scale after; None if there is no target.
+        rivals: The selectors of other autoscalers that the controller knew.
+    """
+
+    at: str
+    hpa: Manifest
+    pods: Sequence[Manifest]
+    answers: Answers
+    status: Manifest
+    replicas: int | None
+    rivals: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def selectors(self) -> Selectors:
+        """What was known of other autoscalers."""
+        known = Selectors()
+        for name, text in self.rivals.items():
+            known.note(self.hpa["metadata"]["namespace"], name, LabelSelector.parse(text))
+        return known
+
+
+class Verdict(NamedTuple):
+    """What is compared of a round."""
+
+    replicas: int | None
+    current: int
+    desired: int
+    conditions: tuple[tuple[str, str, str, str], ...]
+    metrics: Sequence[Any]
+    rescaled: bool
+
+
+class Recorder:
+    """Metrics APIs and Scales that are asked for real, and whose answers are kept."""
+
+    def __init__(self, metrics: Any, scales: Any) -> None:
+        self._metrics = metrics
+        self._scales = scales
+        self.answers: Answers = {}
+
+    async def scale(self, target: ObjectKey) -> Manifest:
+        found: Manifest = await self._keep("scale", self._scales.scale(target))
+        return found
+
+    async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
+        return await self._items(f"usage {selector}", self._metrics.pod_metrics(namespace, selector))
+
+    async def pods_metric(
+        self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
+    ) -> Sequence[Any]:
+        asked = self._metrics.pods_metric(namespace, metric, selector=selector, metric_selector=metric_selector)
+        return await self._items(f"pods {metric} {selector} {metric_selector}", asked)
+
+    async def object_metric(
+        self, namespace: str, described: Manifest, metric: str, *, metric_selector: str = ""
+    ) -> Sequence[Any]:
+        asked = self._metrics.object_metric(namespace, described, metric, metric_selector=metric_selector)
+        return await self._items(f"object {described.get('name')} {metric} {metric_selector}", asked)
+
+    async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Sequence[Any]:
+        asked = self._metrics.external_metric(namespace, metric, selector=selector)
+        return await self._items(f"external {metric} {selector}", asked)
+
+    async def _items(self, question: str, asked: Any) -> Sequence[Any]:
+        found: Sequence[Any] = await self._keep(question, asked)
+        return found
+
+    async def _keep(self, question: str, asked: Any) -> Any:
+        try:
+            found = await asked
+        except ApiError as error:
+            self.answers[question] = {"error": {"message": error.message, "code": error.code, "reason": error.reason}}
+            raise
+        self.answers[question] = {"answer": found}
+        return found
+
+
+async def _kept(answers: Answers, question: str) -> Any:
+    found = answers[question]
+    if "error" in found:
+        error = found["error"]
+        raise api_error(error["message"], code=error["code"], reason=error["reason"])
+    return found["answer"]
+
+
+class Replayed(Recorder):
+    """Metrics APIs and Scales that answer what they answered then."""
+
+    def __init__(self, answers: Answers) -> None:
+        super().__init__(self, self)
+        self._then = answers
+
+    async def _keep(self, question: str, asked: Any) -> Any:
+        asked.close()
+        return await _kept(self._then, question)
+
+
+@dataclass(slots=True)
+class Ours:
+    """Our controller's memory, over the rounds of one HPA.
+
+    Args:
+        history: What it remembers.
+        events: What it has told: type, reason and message.
+    """
+
+    history: History = field(default_factory=History)
+    events: set[Told] = field(default_factory=set)
+
+    def decide(self, seen: Observation, at: str) -> Verdict:
+        """Decide a round, and remember it."""
+        decision = decide(seen.snapshot, self.history, settings=SETTINGS, now=parse_time(at))
+        self.history = decision.history
+        self.events |= {(event.type, event.reason, message_of(event.message)) for event in decision.events}
+        return verdict_of(decision)
+
+
+def verdict_of(decision: Decision) -> Verdict:
+    scale = decision.snapshot.scale
+    replicas = decision.desired if decision.rescale else getattr(scale, "replicas", None)
+    return _verdict(decision.status.to_manifest(), replicas, before=decision.snapshot.status.last_scale_time)
+
+
+def told_by(tick: Tick) -> Verdict:
+    """Return what the real controller made of a round."""
+    before = (tick.hpa.get("status") or {}).get("lastScaleTime")
+    replicas = None if "error" in tick.answers.get("scale", {}) else tick.replicas
+    return _verdict(tick.status, replicas, before=None if before is None else parse_time(before))
+
+
+def _verdict(status: Mapping[str, Any], replicas: int | None, *, before: datetime | None) -> Verdict:
+    scaled = status.get("lastScaleTime")
+    return Verdict(
+        replicas=replicas,
+        current=status.get("currentReplicas") or 0,
+        desired=status.get("desiredReplicas") or 0,
+        conditions=tuple(
+            (each["type"], each["status"], each.get("reason", ""), message_of(each.get("message", "")))
+            for each in status.get("conditions") or ()
+        ),
+        metrics=status.get("currentMetrics") or [],
+        rescaled=scaled is not None and parse_time(scaled) != before,
+    )
+
+
+def message_of(message: str) -> str:
+    """Return what a condition or an event says, as far as it is the same each time and in our words, too."""
+    if "controlled by multiple HPAs" in message:
+        return message.partition("[")[0]  # the controller names them in an order of its own
+    return message.partition("couldn't parse the selector string")[0]
+
+
+async def replay(tick: Tick, ours: Ours) -> Verdict:
+    """Make of a recorded round what we make of it."""
+    cluster = EmbeddedCluster(namespaces=(tick.hpa["metadata"]["namespace"],))
+    for pod in tick.pods:
+        await _stored(cluster, pod)
+    answers = Replayed(tick.answers)
+    observer = Observer(
+        cluster, answers, scales=answers, selectors=tick.selectors, settings=SETTINGS, max_age=timedelta()
+    )
+    return ours.decide(await observer.observe(tick.hpa), tick.at)
+
+
+async def _stored(cluster: EmbeddedCluster, pod: Manifest) -> None:
+    """Put a pod into a cluster as it was."""
+    deleted = "deletionTimestamp" in pod["metadata"]
+    metadata = {key: value for key, value in pod["metadata"].items() if key in {"name", "namespace", "labels"}}
+    if deleted:
+        metadata["finalizers"] = ["example.com/kept"]
+    made = await cluster.create(
+        {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": pod["spec"]}, field_manager="replay"
+    )
+    await cluster.update({**made, "status": pod["status"]}, field_manager="replay", subresource=Subresource.STATUS)
+    if deleted:
+        await cluster.delete(ObjectKey.of(made))
+
+
+def load(file: Path) -> list[Tick]:
+    """Read the ticks of a scenario."""
+    return [Tick(**each) for each in json.loads(file.read_text())["ticks"]]
+
+
+def load_events(file: Path) -> set[Told]:
+    """Read what the real controller told in a scenario."""
+    return {(kind, reason, message) for kind, reason, message in json.loads(file.read_text())["events"]}
+
+
+def save(file: Path, ticks: Sequence[Tick], events: set[Told]) -> None:
+    """Write what happened in a scenario."""
+    written = ",\n".join(json.dumps(asdict(tick), sort_keys=True) for tick in ticks)
+    told = ",\n".join(json.dumps(event) for event in sorted(events))
+    file.write_text(f'{{"events": [\n{told}\n], "ticks": [\n{written}\n]}}\n')

@@ -1,0 +1,192 @@
+"""Many autoscalers, few requests; and one that is in trouble troubles nobody else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.autoscaling.algorithm import Metric, Settings, Target, Unavailable, decide
+from ocf.cluster.cache import CachedCluster
+from ocf.controllers.hpa.snapshot import DerivedScales, Observation, Observer, Once, SharedMetrics, SubresourceScales
+from ocf.controllers.metrics_client import RESOURCE_METRICS, read_metric
+from ocf.errors import ServerError
+from ocf.objects import Manifest
+from ocf.testing import VirtualClock, run_in_virtual_time
+from ocf.testing.fake_metrics import FixedMetrics
+from tests.controllers.hpa.snapshot.conftest import CPU, NOW, Shop, external, hpa
+
+
+class Asked(FixedMetrics):
+    """Counts what is asked for."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        super().__init__(clock)
+        self.count: Counter[str] = Counter()
+
+    async def pod_metrics(self, namespace: str, selector: str = "") -> Any:
+        self.count["usage"] += 1
+        return await super().pod_metrics(namespace, selector)
+
+    async def external_metric(self, *asked: Any, **selector: Any) -> Any:
+        self.count["external"] += 1
+        return await super().external_metric(*asked, **selector)
+
+
+async def requests_of_a_sync(shop: Shop, names: list[str], namespaces: list[str]) -> Counter[str]:
+    """Observe every autoscaler once, at the same time, and count what the API server is asked."""
+    shop.metrics = asked = Asked(shop.clock)
+    for namespace in namespaces:
+        for name in names:
+            await shop.workload(name, namespace=namespace)
+    async with CachedCluster(shop.cluster) as cached:
+        scales = DerivedScales(cached, SubresourceScales(cached))
+        async with Observer(cached, asked, scales=scales, clock=shop.clock) as observer:
+            hpas = [hpa(name, CPU, external("queue"), namespace=home) for home in namespaces for name in names]
+            await observer.observe(hpas[0])  # the watches are open
+            shop.cluster.requests.clear()
+            asked.count.clear()
+            shop.clock.advance(timedelta(seconds=15))
+            await asyncio.gather(*map(observer.observe, hpas))
+    return asked.count + Counter({"cluster": len(shop.cluster.requests)})
+
+
+@pytest.mark.parametrize("count", [1, 2, 20])
+@pytest.mark.parametrize("namespaces", [["shop"], ["shop", "blog"]])
+async def test_requests_grow_with_namespaces_and_not_with_autoscalers(
+    shop: Shop, count: int, namespaces: list[str]
+) -> None:
+    found = await requests_of_a_sync(shop, [f"web{number}" for number in range(count)], namespaces)
+    assert found == {"usage": len(namespaces), "external": len(namespaces)}
+
+
+async def test_what_was_read_is_read_anew_when_it_is_too_old(shop: Shop) -> None:
+    shop.metrics = asked = Asked(shop.clock)
+    await shop.workload("web")
+    observer = Observer(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
+    counts = []
+    for seconds in (0, 4, 1, 4, 60):
+        shop.clock.advance(timedelta(seconds=seconds))
+        await observer.observe(hpa("web"))
+        counts.append(asked.count["usage"])
+
+    assert counts == [1, 1, 2, 2, 3]
+
+
+async def test_who_is_looked_at_more_often_gets_what_is_younger(shop: Shop) -> None:
+    shop.metrics = asked = Asked(shop.clock)
+    await shop.workload("web")
+    observer = Observer(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
+    counts = []
+    for period in (15, 15, 1, 15):
+        shop.clock.advance(timedelta(seconds=2))
+        await observer.observe(hpa("web"), settings=Settings(sync_period=timedelta(seconds=period)))
+        counts.append(asked.count["usage"])
+
+    assert counts == [1, 1, 2, 2]
+
+
+async def test_with_no_age_everything_is_read_for_each(shop: Shop) -> None:
+    shop.metrics = asked = Asked(shop.clock)
+    await shop.workload("web")
+    observer = Observer(shop.cluster, asked, clock=shop.clock, max_age=timedelta())
+    for _ in range(3):
+        await observer.observe(hpa("web"))
+
+    assert asked.count["usage"] == 3
+
+
+@given(
+    pods=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.booleans()), max_size=6),
+    selector=st.sampled_from(["app=a", "app in (a,b)", "tier!=x,app", "!tier"]),
+)
+async def test_what_is_shared_is_what_a_selector_query_answers(
+    pods: list[tuple[str, str, bool]], selector: str
+) -> None:
+    clock = VirtualClock(NOW)
+    measured = FixedMetrics(clock)
+    for number, (app, tier, labelled) in enumerate(pods):
+        labels = {"app": app, "tier": tier} if labelled else None
+        measured.set_usage("shop", f"{app}-{number}", {"app": {"cpu": "1"}}, labels=labels)
+    cpu = Metric("Resource", "cpu", Target(utilization=50))
+    shared = SharedMetrics(measured, Once())
+
+    assert await read_metric(shared, cpu, namespace="shop", selector=selector) == await read_metric(
+        measured, cpu, namespace="shop", selector=selector
+    )
+
+
+IMPATIENT = {"scaleDown": {"stabilizationWindowSeconds": 0}}
+TROUBLE = [
+    pytest.param("NaN", 2, id="no number"),
+    pytest.param("1e9999999", 2, id="huge"),
+    pytest.param(None, 2, id="null"),
+    pytest.param(["1"], 2, id="a list"),
+    # These are numbers, and the controller takes them at their word; its sums wrap around.
+    pytest.param("-1", 1, id="negative"),
+    pytest.param("8E", 2, id="a sum beyond 64 bits"),
+]
+
+
+@pytest.mark.parametrize(("cpu", "expected"), TROUBLE)
+async def test_a_bad_measurement_touches_the_autoscalers_of_its_pod_only(shop: Shop, cpu: Any, expected: int) -> None:
+    await shop.workload("web")
+    await shop.workload("db")
+    shop.metrics.set_usage("shop", "db-1", {"app": {"cpu": cpu}}, labels={"app": "db"})
+    observer = Observer(shop.cluster, shop.metrics, clock=shop.clock)
+    hpas = (hpa("web"), hpa("db", behavior=IMPATIENT))
+    web, db = await asyncio.gather(*map(observer.observe, hpas))
+
+    assert (_desired(web), _desired(db)) == (4, expected)
+
+
+def _desired(seen: Observation) -> int:
+    return decide(seen.snapshot, settings=Settings(downscale_stabilization=timedelta()), now=NOW).desired
+
+
+@pytest.mark.parametrize("broken", ["missing", "down", "nonsense"])
+@pytest.mark.parametrize("metric", [CPU, external("other")], ids=["usage", "external"])
+async def test_nothing_shrinks_on_incomplete_knowledge(shop: Shop, broken: str, metric: Manifest) -> None:
+    """The queue alone would let three replicas become one."""
+    await shop.workload("web", replicas=3)
+    shop.metrics.set_external("shop", "queue", "1")
+    shop.metrics.set_external("shop", "other", *([] if broken == "missing" else ["much"]))
+    for number in range(3):
+        if broken == "missing":
+            shop.metrics.forget_pod("shop", f"web-{number}")
+        else:
+            shop.metrics.set_usage("shop", f"web-{number}", {"app": {"cpu": "much"}}, labels={"app": "web"})
+    if broken == "down":
+        shop.metrics.fail(RESOURCE_METRICS, ServerError("down"))
+    observer = Observer(shop.cluster, shop.metrics, clock=shop.clock)
+    seen = await observer.observe(hpa("web", metric, external("queue"), behavior=IMPATIENT))
+    alone = await observer.observe(hpa("web", external("queue"), behavior=IMPATIENT))
+
+    assert isinstance(seen.snapshot.readings[0], Unavailable)
+    assert (_desired(seen), _desired(alone)) == (3, 1)
+
+
+class _Slow(FixedMetrics):
+    async def external_metric(self, *asked: Any, **selector: Any) -> Any:
+        await asyncio.Event().wait()
+        return await super().external_metric(*asked, **selector)
+
+
+def test_an_api_that_never_answers_keeps_nobody_waiting_for_ever(shop: Shop) -> None:
+    async def observed() -> list[Observation]:
+        await shop.workload("web")
+        shop.metrics = _Slow(shop.clock)
+        await shop.workload("db")
+        async with Observer(shop.cluster, shop.metrics, clock=shop.clock) as observer:
+            hpas = (hpa("web", external("queue")), hpa("db"))
+            return await asyncio.gather(*map(observer.observe, hpas))
+
+    stuck, well = run_in_virtual_time(observed())
+
+    assert stuck.snapshot.readings == (Unavailable("no answer within 10 s"),)
+    assert _desired(well) == 4

@@ -1,0 +1,128 @@
+"""What many want to know is asked once, and nobody who gives up takes it from the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from ocf.controllers.hpa.snapshot import Once, SharedMetrics
+from ocf.errors import ServerError
+from ocf.testing.fake_metrics import FixedMetrics
+
+
+class Counting(FixedMetrics):
+    """Metrics that note what they are asked, and may hold it back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.open = asyncio.Event()
+        self.open.set()
+
+    async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
+        self.asked.append(f"{namespace} {selector}")
+        await self.open.wait()
+        return await super().pod_metrics(namespace, selector)
+
+    async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Sequence[Any]:
+        self.asked.append(f"{namespace} {metric} {selector}")
+        return await super().external_metric(namespace, metric, selector=selector)
+
+
+async def test_usage_is_asked_for_once_and_selected_here() -> None:
+    measured = Counting()
+    for name in ("web", "db"):
+        measured.set_usage("shop", f"{name}-0", {"app": {"cpu": "1"}}, labels={"app": name})
+    shared = SharedMetrics(measured, Once())
+    found = [await shared.pod_metrics("shop", selector) for selector in ("app=web", "app=db", "app in (web,db)", "no")]
+
+    assert [[each["metadata"]["name"] for each in entries] for entries in found] == [
+        ["web-0"],
+        ["db-0"],
+        ["web-0", "db-0"],
+        [],
+    ]
+    assert measured.asked == ["shop "]
+
+
+async def test_an_api_that_tells_no_labels_is_asked_with_the_selector() -> None:
+    measured = Counting()
+    measured.set_usage("shop", "web-0", {"app": {"cpu": "1"}}, labels={"app": "web"})
+    measured.set_usage("shop", "bare", {"app": {"cpu": "1"}})
+    shared = SharedMetrics(measured, Once())
+    first, second = [await shared.pod_metrics("shop", "app=web") for _ in range(2)]
+
+    assert [each["metadata"]["name"] for each in first] == ["web-0"]
+    assert second == first
+    assert measured.asked == ["shop ", "shop app=web"]
+
+
+async def test_one_question_is_asked_once_and_another_one_too() -> None:
+    measured = Counting()
+    shared = SharedMetrics(measured, Once())
+    for selector in ("a", "b", "a"):
+        await shared.external_metric("shop", "queue", selector=selector)
+
+    assert measured.asked == ["shop queue a", "shop queue b"]
+
+
+async def test_whoever_asks_meanwhile_waits_for_the_same_answer() -> None:
+    measured = Counting()
+    measured.open.clear()
+    shared = SharedMetrics(measured, Once())
+    waiting = [asyncio.create_task(shared.pod_metrics("shop", "app=web")) for _ in range(3)]
+    await asyncio.sleep(0)
+    waiting[0].cancel()
+    await asyncio.sleep(0)
+    measured.open.set()
+
+    assert await asyncio.gather(*waiting[1:]) == [[], []]
+    assert waiting[0].cancelled()
+    assert measured.asked == ["shop "]
+
+
+async def test_a_failure_is_shared_too() -> None:
+    once, asked = Once(), []
+
+    async def fail() -> None:
+        asked.append(1)
+        raise ServerError("down")
+
+    for _ in range(3):
+        with pytest.raises(ServerError, match="down"):
+            await once.do("usage", fail)
+
+    assert asked == [1]
+
+
+async def test_what_is_given_up_is_told_to_those_who_wait() -> None:
+    once = Once()
+    waiting = asyncio.create_task(once.do("usage", asyncio.Event().wait))
+    await asyncio.sleep(0)
+    assert once.busy
+    await once.close()
+
+    with pytest.raises(ServerError, match="given up"):
+        await waiting
+    assert not once.busy
+
+
+async def test_an_error_that_nobody_waits_for_any_longer_is_no_noise(caplog: pytest.LogCaptureFixture) -> None:
+    once, go = Once(), asyncio.Event()
+
+    async def fail() -> None:
+        await go.wait()
+        raise ServerError("down")
+
+    waiting = asyncio.create_task(once.do("usage", fail))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.gather(waiting, return_exceptions=True)
+    go.set()
+    await once.close()
+    del once
+
+    assert caplog.records == []

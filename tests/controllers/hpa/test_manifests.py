@@ -1,0 +1,257 @@
+"""On a real API server: with exactly its rights nothing is forbidden, and without any one of them something is."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from ocf.autoscaling.algorithm import Settings
+from ocf.cluster import Cluster, InterceptingCluster, PatchType, Request, WatchEvent
+from ocf.controllers.hpa import BUILT_IN, NAME, OWN, Election, HpaController, Mode, Operator, Options, rights
+from ocf.controllers.hpa.crd import definition
+from ocf.controllers.metrics_client import ServedMetrics
+from ocf.errors import ConfigError, ForbiddenError, NotFoundError
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.rbac import Account, Privilege, roles
+from ocf.testing import FaultyCluster, faults
+from ocf.testing.metrics_stub import MetricsStub
+
+if TYPE_CHECKING:
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.concepts import Recorder
+    from ocf.testing.plugin import Envtest
+
+KINDS: Final = {
+    "Deployment": "apps/v1",
+    "ReplicaSet": "apps/v1",
+    "StatefulSet": "apps/v1",
+    "ReplicationController": "v1",
+}
+_REFUSED: Final = re.compile(r'cannot (\w+) resource "([^"]+)" in API group "([^"]*)"')
+
+
+class Listening(InterceptingCluster):
+    """A cluster that notes what it forbids."""
+
+    def __init__(self, cluster: ApiServerCluster) -> None:
+        super().__init__(cluster)
+        self._server = cluster
+        self.refused: set[tuple[str, str, str]] = set()
+
+    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+        del request
+        with self._noting():
+            return await send()
+
+    async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
+        events = super().watch(api_version, kind, **said)
+        try:
+            with self._noting():
+                async for event in events:
+                    yield event
+        finally:
+            await events.aclose()
+
+    async def read_path(
+        self, path: str, query: Sequence[tuple[str, str]] = (), *, most_bytes: int | None = None
+    ) -> Manifest:
+        with self._noting():
+            return await self._server.read_path(path, query, most_bytes=most_bytes)
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except ForbiddenError as error:
+            self.refused.update(_REFUSED.findall(error.message))
+            raise
+
+    def refuses(self, privilege: Privilege) -> bool:
+        """Tell whether something was forbidden for lack of this privilege."""
+        return any(
+            (verb, group) == (privilege.verb, privilege.group) and privilege.resource in ("*", resource)
+            for verb, resource, group in self.refused
+        )
+
+
+def workload(kind: str, namespace: str) -> Manifest:
+    labels = {"app": kind.lower()}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+    selector = labels if kind == "ReplicationController" else {"matchLabels": labels}
+    spec: Manifest = {"replicas": 1, "selector": selector, "template": template}
+    if kind == "StatefulSet":
+        spec["serviceName"] = "web"
+    metadata = {"name": kind.lower(), "namespace": namespace}
+    return {"apiVersion": KINDS[kind], "kind": kind, "metadata": metadata, "spec": spec}
+
+
+def autoscaler(kind: tuple[str, str], name: str, namespace: str, target: Manifest, **spec: Any) -> Manifest:
+    metadata = {"name": name, "namespace": namespace}
+    wanted = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 3}
+    return {"apiVersion": kind[0], "kind": kind[1], "metadata": metadata, "spec": wanted | spec}
+
+
+def measured() -> list[Manifest]:
+    average = {"type": "AverageValue", "averageValue": "1"}
+    return [
+        {"type": "Resource", "resource": {"name": "cpu", "target": average}},
+        {"type": "Pods", "pods": {"metric": {"name": "hits"}, "target": average}},
+        {"type": "External", "external": {"metric": {"name": "queue"}, "target": average}},
+    ]
+
+
+class Stage:
+    """A namespace with something of everything that the controller may do."""
+
+    def __init__(self, envtest: Envtest, admin: ApiServerCluster, kind: tuple[str, str]) -> None:
+        self.envtest, self.admin, self.kind = envtest, admin, kind
+        self.namespace = envtest.namespace
+        self.workloads = [workload(kind, self.namespace) for kind in KINDS]
+
+    async def set_up(self) -> None:
+        await asyncio.to_thread(self.envtest.plane.define, definition())
+        for each in self.workloads:
+            await self.admin.create(each, field_manager="admin")
+            name, target = each["metadata"]["name"], {"apiVersion": each["apiVersion"], "kind": each["kind"]}
+            made = autoscaler(self.kind, name, self.namespace, {**target, "name": name})
+            if each["kind"] == "ReplicationController":
+                made["spec"]["scaleTargetRef"]["apiVersion"] = "v1"
+            await self.admin.create(made, field_manager="admin")
+        web = workload("Deployment", self.namespace)
+        web["metadata"]["name"], web["spec"]["replicas"] = "measured", 2
+        await self.admin.create(web, field_manager="admin")
+        for name, spec in (("measured", {"metrics": measured()}), ("absent", {})):
+            target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+            await self.admin.create(autoscaler(self.kind, name, self.namespace, target, **spec), field_manager="admin")
+
+    async def reset(self) -> None:
+        for each in self.workloads:
+            patch = {"spec": {"replicas": 1}}
+            await self.admin.patch(ObjectKey.of(each), patch, patch_type=PatchType.MERGE, field_manager="admin")
+        with suppress(NotFoundError):
+            await self.admin.delete(ObjectKey("coordination.k8s.io/v1", "Lease", NAME, self.namespace))
+
+    async def done(self) -> bool:
+        """Tell whether everything was done: all workloads are scaled, and an event happened twice."""
+        counts = [(await self.admin.get(ObjectKey.of(each)))["spec"]["replicas"] for each in self.workloads]
+        events = (await self.admin.list("events.k8s.io/v1", "Event", namespace=self.namespace)).items
+        absent = [one for one in events if one["regarding"]["name"] == "absent"]
+        return counts == [2] * len(counts) and any(one.get("series") for one in absent)
+
+    async def grant(self, name: str, granted: Collection[Privilege]) -> ApiServerCluster:
+        """Give a new user privileges, and open a cluster as that user, once the server knows of them."""
+        account = Account(f"{name}-{self.namespace[-5:]}", "ops")
+        user = f"system:serviceaccount:{account.namespace}:{account.name}"
+        for one in roles(granted, name=account.name, account=account):
+            await self.admin.create(one, field_manager="admin")
+        kubeconfig = await asyncio.to_thread(self.envtest.plane.kubeconfig_for, user, "system:serviceaccounts")
+        cluster = await self.envtest.plane.cluster(kubeconfig)
+        for privilege in sorted(granted):
+            await self._known(user, privilege)
+        return cluster
+
+    async def _known(self, user: str, privilege: Privilege) -> None:
+        resource, _, part = privilege.resource.partition("/")
+        asked: Manifest = {
+            "verb": privilege.verb,
+            "group": privilege.group,
+            "resource": resource,
+            "subresource": part,
+            "namespace": privilege.namespace,
+            "name": privilege.name,
+        }
+        review = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SubjectAccessReview",
+            "metadata": {"name": ""},
+            "spec": {"user": user, "resourceAttributes": asked},
+        }
+        async with asyncio.timeout(60):
+            while not (await self.admin.create(review, field_manager="admin"))["status"]["allowed"]:  # noqa: ASYNC110 (another process)
+                await asyncio.sleep(0.01)  # the server tells nobody when it has read a binding
+
+
+async def live(stage: Stage, cluster: Listening, mode: Mode, ended: Callable[[], Awaitable[bool]]) -> None:
+    """Run the controller until something is reached; a conflict per kind makes it read Scales again."""
+    conflicts = [faults.conflict(kind=kind, subresource="scale") for kind in KINDS] if mode.writes else []
+    where = FaultyCluster(cluster, conflicts)
+    settings = Settings(sync_period=timedelta(milliseconds=100))
+
+    def make(fenced: Cluster, events: Recorder | None) -> HpaController:
+        options = Options(mode=mode, settings=settings, take_over=mode is Mode.REPLACE)
+        return HpaController(fenced, ServedMetrics(cluster), options=options, events=events, reader=cluster)
+
+    stopped = asyncio.Event()
+    election = Election(name=NAME, namespace=stage.namespace) if mode.writes else None
+    task = asyncio.create_task(Operator(where, make, election=election, posts=mode.writes).run(stopped))
+    try:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(60):
+                while not (task.done() or await ended()):  # noqa: ASYNC110 (another process)
+                    await asyncio.sleep(0.02)
+    finally:
+        stopped.set()
+        with suppress(ConfigError):
+            await task
+
+
+@pytest.fixture
+async def stub(envtest: Envtest) -> AsyncIterator[MetricsStub]:
+    async with MetricsStub(envtest.plane) as found:
+        yield found
+
+
+def in_groups(privileges: Collection[Privilege]) -> dict[str, set[Privilege]]:
+    """Put together what can be missed in one life: whoever cannot list, never gets to watch."""
+    found: dict[str, set[Privilege]] = {}
+    for one in privileges:
+        lists = one.verb == "list" and one.resource in ("pods", "horizontalautoscalers", "horizontalpodautoscalers")
+        alone = (lists and "metrics" not in one.group) or one.group in ("coordination.k8s.io", "events.k8s.io")
+        part = one.resource.partition("/")[2] or one.resource if alone else one.resource.partition("/")[2]
+        family = "metrics" if "metrics" in one.group else f"{one.verb} {part}"
+        found.setdefault(f"{family} {one.group}" if alone else family, set()).add(one)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("mode", "kind"),
+    [
+        pytest.param(Mode.OWN_KIND, OWN, id="own kind"),
+        pytest.param(Mode.REPLACE, BUILT_IN, id="replace"),
+        pytest.param(Mode.DRY_RUN, BUILT_IN, id="dry run"),
+    ],
+)
+async def test_it_needs_what_its_role_grants_and_nothing_else(
+    envtest: Envtest, envtest_cluster: ApiServerCluster, stub: MetricsStub, mode: Mode, kind: tuple[str, str]
+) -> None:
+    stage = Stage(envtest, envtest_cluster, kind)
+    await stage.set_up()
+    needed = rights(mode, lease_namespace=stage.namespace if mode.writes else "")
+
+    async with await stage.grant("whole", needed) as opened:
+        whole = Listening(opened)
+
+        async def complete() -> bool:
+            groups = {one.path.split("/")[2] for one in stub.asked if stage.namespace in one.path}
+            return len(groups) == 3 and (not mode.writes or await stage.done())
+
+        await live(stage, whole, mode, complete)
+        assert whole.refused == set()
+        assert await complete()
+    for number, (family, missing) in enumerate(sorted(in_groups(needed).items())):
+        await stage.reset()
+        async with await stage.grant(f"less-{number}", needed - missing) as opened:
+            less = Listening(opened)
+
+            async def noticed(less: Listening = less, missing: set[Privilege] = missing) -> bool:
+                return all(map(less.refuses, missing))
+
+            await live(stage, less, mode, noticed)
+            unneeded = [str(one) for one in missing if not less.refuses(one)]
+            assert unneeded == [], family

@@ -1,0 +1,406 @@
+"""The controller in virtual time: when it looks, what it writes, and that it writes nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from ocf.autoscaling.algorithm import Features, Settings
+from ocf.cluster import Subresource, Verb
+from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode
+from ocf.controllers.hpa.state import Memory
+from ocf.objects import ObjectKey
+from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Play, World, periods
+
+KINDS = [
+    pytest.param(Mode.OWN_KIND, OWN, id="a kind of our own"),
+    pytest.param(Mode.REPLACE, BUILT_IN, id="in place of the built-in controller"),
+]
+
+
+@pytest.mark.parametrize(("mode", "kind"), KINDS)
+def test_a_round_writes_the_scale_and_then_the_status_and_tells_an_event(
+    play: Play, mode: Mode, kind: tuple[str, str]
+) -> None:
+    async def scene(world: World) -> None:
+        await world.deploy(replicas=3)
+        key = await world.autoscale(of=kind)
+        world.queue(50)
+        world.cluster.requests.clear()
+        async with world.running(mode) as process:
+            await periods()
+            assert Verb.GET not in {one.verb for one in world.cluster.requests}  # what is watched is not asked for
+            assert await world.replicas() == 5
+            assert await world.events() == [
+                ("web", "SuccessfulRescale", "New size: 5; reason: external metric queue(nil) above target")
+            ]
+            written = [(one.kind, one.subresource) for one in world.writes]
+            assert written == [("Deployment", Subresource.SCALE), (kind[1], Subresource.STATUS), ("Event", None)]
+            assert process.value("reconciliations_total", action="scale_up", error="none") == 1
+            computed = {"action": "scale_up", "error": "none", "metric_type": "External"}
+            assert process.value("metric_computation_total", **computed) == 1
+            assert process.value("desired_replicas", namespace=NAMESPACE, hpa_name="web") == 5
+            assert process.value("num_horizontal_pod_autoscalers") == 1
+        assert (await world.cluster.get(key))["status"] == {
+            "currentReplicas": 3,
+            "desiredReplicas": 5,
+            "lastScaleTime": "2026-01-01T12:00:15Z",
+            "currentMetrics": [
+                {"type": "External", "external": {"metric": {"name": "queue"}, "current": {"averageValue": "16667m"}}}
+            ],
+            "conditions": [
+                {
+                    "type": "AbleToScale",
+                    "status": "True",
+                    "reason": "SucceededRescale",
+                    "message": "the HPA controller was able to update the target scale to 5",
+                    "lastTransitionTime": "2026-01-01T12:00:15Z",
+                },
+                {
+                    "type": "ScalingActive",
+                    "status": "True",
+                    "reason": "ValidMetricFound",
+                    "message": "the HPA was able to successfully calculate a replica count from"
+                    " external metric queue(nil)",
+                    "lastTransitionTime": "2026-01-01T12:00:15Z",
+                },
+                {
+                    "type": "ScalingLimited",
+                    "status": "False",
+                    "reason": "DesiredWithinRange",
+                    "message": "the desired count is within the acceptable range",
+                    "lastTransitionTime": "2026-01-01T12:00:15Z",
+                },
+            ],
+        }
+
+    play(scene)
+
+
+@pytest.mark.promise("hpa-controller", runs="60 rounds of 10 autoscalers, of each kind")
+@pytest.mark.parametrize(("mode", "kind"), KINDS)
+def test_where_nothing_changes_nothing_is_written_and_only_watches_are_renewed(
+    play: Play, mode: Mode, kind: tuple[str, str]
+) -> None:
+    async def scene(world: World) -> None:
+        for number in range(10):
+            await world.deploy(f"web-{number}", replicas=3)
+            await world.autoscale(f"web-{number}", of=kind)
+        world.queue(30)
+        async with world.running(mode) as process:
+            await periods(3)
+            world.cluster.requests.clear()
+            await periods(3)
+            assert world.writes == []
+            assert {one.verb for one in world.cluster.requests} <= {Verb.LIST, Verb.WATCH}
+            assert len(world.cluster.requests) <= 2 * 4  # kinds: autoscalers of both, pods, Deployments
+            assert process.value("reconciliations_total", action="none", error="none") == 60
+
+    play(scene)
+
+
+class TestWhen:
+    """Section 1 of the controller's rules: one fixed delay, and no hurry before 1.37."""
+
+    @pytest.mark.parametrize(
+        ("features", "at"),
+        [
+            pytest.param(Features.of("1.36"), PERIOD, id="up to 1.36 it waits for a period"),
+            pytest.param(Features.of("1.37"), 0.0, id="from 1.37 on it is looked at at once"),
+        ],
+    )
+    def test_a_new_autoscaler(self, play: Play, features: Features, at: float) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            world.queue(50)
+            async with world.running(settings=Settings(features=features)):
+                await asyncio.sleep(7)
+                await world.autoscale()
+                await asyncio.sleep(max(0.0, at - 0.5))
+                assert await world.replicas() == (3 if at else 5) or not at
+                await asyncio.sleep(1)
+                assert await world.replicas() == 5
+
+        play(scene)
+
+    @pytest.mark.parametrize(("version", "soon"), [("1.36", False), ("1.37", True)])
+    def test_a_changed_spec(self, play: Play, version: str, *, soon: bool) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            world.queue(30)
+            async with world.running(settings=Settings(features=Features.of(version))):
+                key = await world.autoscale()
+                await periods(2)
+                await world.change(key, {"spec": {"minReplicas": 6}})
+                await asyncio.sleep(1)
+                assert await world.replicas() == (6 if soon else 3)
+                await periods()
+                assert await world.replicas() == 6
+
+        play(scene)
+
+    def test_each_is_looked_at_once_per_period_however_often_it_changes(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            key = await world.autoscale()
+            world.queue(30)
+            async with world.running() as process:
+                await asyncio.sleep(0.5)
+                for number in range(120):
+                    await world.change(key, {"metadata": {"labels": {"number": str(number)}}})
+                    await asyncio.sleep(1)
+                assert process.value("reconciliations_total", action="none", error="none") in (7, 8)
+
+        play(scene)
+
+    def test_an_error_delays_nothing_beyond_the_period(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            await world.autoscale()  # nobody measures the queue
+            async with world.running() as process:
+                await periods(10)
+                assert process.value("reconciliations_total", action="none", error="internal") == 10
+
+        play(scene)
+
+    def test_one_of_our_kind_may_have_a_period_of_its_own(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            await world.deploy("slow", replicas=3)
+            await world.autoscale(settings={"syncPeriodSeconds": 2})
+            await world.autoscale("slow")
+            world.queue(50)
+            async with world.running():
+                await asyncio.sleep(2.5)
+                assert (await world.replicas(), await world.replicas("slow")) == (5, 3)
+                await asyncio.sleep(13)
+                assert (await world.replicas(), await world.replicas("slow")) == (5, 5)
+
+        play(scene)
+
+
+class TestSettingsOfOne:
+    def test_a_tolerance_of_its_own(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            value = {"type": "Value", "value": "100"}
+            queue = {"type": "External", "external": {"metric": {"name": "queue"}, "target": value}}
+            for name, said in (("web", {"tolerance": "0.01"}), ("usual", {})):
+                await world.deploy(name, replicas=10)
+                await world.autoscale(name, metrics=[queue], settings=said)
+            world.queue(105)
+            async with world.running():
+                await periods()
+            assert (await world.replicas(), await world.replicas("usual")) == (11, 10)
+
+        play(scene)
+
+    def test_a_window_of_its_own(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            for name, said in (("web", {"downscaleStabilizationSeconds": 30}), ("usual", {})):
+                await world.deploy(name, replicas=5)
+                await world.autoscale(name, settings=said)
+            world.queue(10)
+            async with world.running():
+                await periods(4)
+                assert (await world.replicas(), await world.replicas("usual")) == (1, 5)
+                await periods(20)
+                assert await world.replicas("usual") == 1
+
+        play(scene)
+
+    def test_an_initialisation_period_of_its_own(self, play: Play) -> None:
+        """Pods that started 90 seconds ago count at once for the one, and as unready for the other."""
+
+        async def scene(world: World) -> None:
+            for name, said in (("web", {"cpuInitializationPeriodSeconds": 60}), ("usual", {})):
+                await world.deploy(name, replicas=2)
+                resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
+                await world.autoscale(name, metrics=[{"type": "Resource", "resource": resource}], settings=said)
+                ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T12:00:00Z"}
+                status = {"startTime": "2026-01-01T11:58:30Z", "conditions": [ready]}
+                for number in range(2):
+                    key = ObjectKey("v1", "Pod", f"{name}-{number}", NAMESPACE)
+                    await world.change(key, {"status": status}, status=True)
+                world.burn(name, "100m", 2)
+            async with world.running():
+                await periods()
+            assert (await world.replicas(), await world.replicas("usual")) == (4, 2)
+
+        play(scene)
+
+
+class TestInvalidSpecs:
+    def test_what_cannot_be_run_says_so_and_is_run_once_it_is_mended(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            world.queue(50)
+            key = await world.autoscale(minReplicas=9, maxReplicas=5)
+            async with world.running() as process:
+                await periods(2)
+                refused = ("False", "InvalidSpec")
+                assert await world.conditions(key) == {"AbleToScale": refused, "ScalingActive": refused}
+                message = await world.message(key, "ScalingActive")
+                assert "spec.maxReplicas: Invalid value: 5: must be greater than or equal to `minReplicas`" in message
+                assert (await world.replicas(), process.states()) == (3, {"invalid": 1})
+                assert process.value("reconciliations_total", action="none", error="spec") == 2
+                await world.change(key, {"spec": {"minReplicas": 1}})
+                await periods(1)
+                assert (await world.replicas(), process.states()) == (5, {"running": 1})
+                assert (await world.conditions(key))["ScalingActive"] == ("True", "ValidMetricFound")
+
+        play(scene)
+
+
+class TestForgetting:
+    def test_of_a_deleted_autoscaler_nothing_is_kept(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            key = await world.autoscale()
+            world.queue(30)
+            async with world.running() as process:
+                await periods(2)
+                assert process.controller is not None
+                rounds = process.controller.rounds
+                assert rounds is not None
+                assert (len(rounds.memory), len(rounds.selectors)) == (1, 1)
+                await world.cluster.delete(key)
+                await asyncio.sleep(1)
+                assert (len(rounds.memory), len(rounds.selectors)) == (0, 0)
+                assert process.controller._queue.later == 0
+                assert (process.states(), process.value("num_horizontal_pod_autoscalers")) == ({}, 0)
+                world.cluster.requests.clear()
+                await periods(3)
+                assert world.writes == []
+
+        play(scene)
+
+    def test_one_that_was_made_anew_begins_anew(self, play: Play) -> None:
+        """What was recommended for the old one does not hold the new one back."""
+
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=8)
+            key = await world.autoscale()
+            world.queue(80)
+            async with world.running():
+                await periods(2)
+                await world.cluster.delete(key)
+                await world.change(ObjectKey("apps/v1", "Deployment", "web", NAMESPACE), {"spec": {"replicas": 2}})
+                await world.settle()
+                world.queue(10)
+                await world.autoscale()
+                await periods(2)
+                assert await world.replicas() == 2  # the old one would have held 8
+
+        play(scene)
+
+    def test_one_of_the_same_name_with_another_uid_is_another_one(self) -> None:
+        memory, metadata = Memory(Settings()), {"name": "web", "namespace": NAMESPACE}
+        reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        spec = {"scaleTargetRef": reference, "maxReplicas": 3}
+        first, second = (
+            {"apiVersion": OWN[0], "kind": OWN[1], "metadata": {**metadata, "uid": uid}, "spec": spec} for uid in "ab"
+        )
+        key = ObjectKey.of(first)
+        known, is_new = memory.recall(key, first)
+        assert (is_new, memory.recall(key, first), len(memory)) == (True, (known, False), 1)
+        other, is_new = memory.recall(key, second)
+        assert (is_new, other is known, len(memory)) == (True, False, 1)
+
+    def test_what_is_remembered_does_not_grow(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            await world.autoscale(behavior={"scaleDown": {"stabilizationWindowSeconds": 60}})
+            async with world.running() as process:
+                for number in range(400):
+                    world.queue(30 + number % 7 * 10)
+                    await world.settle()
+                    await asyncio.sleep(PERIOD)
+                assert process.controller is not None
+                rounds = process.controller.rounds
+                assert rounds is not None
+                (known,) = rounds.memory
+                assert len(known.history.recommendations or ()) <= 60 / PERIOD + 2
+                assert len(known.history.scale_ups) + len(known.history.scale_downs) <= 8
+
+        play(scene)
+
+
+class TestRestarts:
+    def test_a_restart_shrinks_nothing_for_the_length_of_the_window(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=8)
+            await world.autoscale()
+            world.queue(10)
+            for _ in range(3):
+                async with world.running():
+                    await periods(4)
+                assert await world.replicas() == 8
+            async with world.running():
+                await periods(22)
+                assert await world.replicas() == 1
+
+        play(scene)
+
+    def test_a_stop_lets_a_round_end(self, play: Play) -> None:
+        async def scene(world: World) -> None:
+            await world.deploy(replicas=3)
+            key = await world.autoscale()
+            world.queue(50)
+
+            class Slow:
+                async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> object:
+                    await asyncio.sleep(5)
+                    return await world.metrics.external_metric(namespace, metric, selector=selector)
+
+            async with world.running(metrics=Slow()) as process:  # type: ignore[arg-type]  # nothing else is asked
+                await asyncio.sleep(PERIOD + 1)
+                assert await world.replicas() == 3
+                await process.stop()
+                assert await world.replicas() == 5
+                assert (await world.conditions(key))["AbleToScale"] == ("True", "SucceededRescale")
+                assert [reason for _, reason, _ in await world.events()] == ["SuccessfulRescale"]
+
+        play(scene)
+
+
+def test_the_writes_are_our_own(play: Play) -> None:
+    async def scene(world: World) -> None:
+        await world.deploy(replicas=3)
+        key = await world.autoscale(of=BUILT_IN)
+        world.queue(50)
+        async with world.running(Mode.REPLACE):
+            await periods()
+        entries = (await world.cluster.get(key))["metadata"]["managedFields"]
+        assert [one["manager"] for one in entries if one.get("subresource") == "status"] == [FIELD_MANAGER]
+
+    play(scene)
+
+
+def test_a_slow_answer_for_some_holds_up_no_others(play: Play) -> None:
+    """Four of five workers wait for an answer that takes a minute; the fifth does all the rest."""
+
+    async def scene(world: World) -> None:
+        slow = {"type": "AverageValue", "averageValue": "10"}
+        for number in range(24):
+            await world.deploy(f"web-{number}", replicas=3)
+            name = f"slow-{number}" if number < 4 else "queue"
+            metric = {"type": "External", "external": {"metric": {"name": name}, "target": slow}}
+            await world.autoscale(f"web-{number}", metrics=[metric])
+        world.queue(50)
+
+        class Slow:
+            async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> object:
+                await asyncio.sleep(60 if metric.startswith("slow") else 0)
+                return await world.metrics.external_metric(namespace, "queue", selector=selector)
+
+        settings = replace(Settings(), workers=5, sync_period=timedelta(seconds=PERIOD))
+        async with world.running(metrics=Slow(), settings=settings):  # type: ignore[arg-type]  # as above
+            await periods(1)
+            quick = [await world.replicas(f"web-{number}") for number in range(4, 24)]
+            assert quick == [5] * 20
+            assert [await world.replicas(f"web-{number}") for number in range(4)] == [3] * 4
+
+    play(scene)

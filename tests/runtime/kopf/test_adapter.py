@@ -1,0 +1,251 @@
+"""An operator inside kopf, against a served cluster: kopf runs the process, and leaves nothing on any object."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import socket
+import sys
+from asyncio.subprocess import PIPE, STDOUT
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from aiohttp import ClientError, ClientSession
+from pydantic import BaseModel, ConfigDict
+
+import ocf
+from ocf import component
+from ocf.cluster import PatchType
+from ocf.component import Component
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import configmap
+from ocf.runtime.admission import Url, Webhook
+from ocf.runtime.crds import Version, crd
+from ocf.runtime.kopf import attach
+from ocf.runtime.operator import Admission, Operator, Options, OwnerType
+from ocf.runtime.operator.health import Health
+
+kopf: Any = pytest.importorskip("kopf")
+
+pytestmark = pytest.mark.filterwarnings("default")
+
+SHOP = ObjectKey("example.com/v1", "Shop", "corner", "town")
+SETTINGS = ObjectKey("v1", "ConfigMap", "corner-settings", "town")
+
+
+class ShopSpec(BaseModel):
+    motto: str = "open"
+
+
+class ShopStatus(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Shop(BaseModel):
+    spec: ShopSpec = ShopSpec()
+    status: ShopStatus | None = None
+    metadata: dict[str, Any] = {}
+
+
+DEFINITION = crd("example.com", Version("v1", Shop))
+
+
+def components_of(owner: Shop) -> Component:
+    metadata = {"name": f"{owner.metadata['name']}-settings", "namespace": "town"}
+    manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"motto": owner.spec.motto}}
+    builder = component.Builder("web", condition_type="WebReady")
+    return builder.with_resource(configmap.Builder(manifest).build()).build()
+
+
+def shops(**more: Any) -> Operator[Shop]:
+    return Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components_of, **more)
+
+
+@pytest_asyncio.fixture
+async def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EmbeddedCluster]:
+    """Serve a cluster, and have it found as the current one of the kubeconfig.
+
+    kopf ends every task of the loop that began after it did, those of the server's connections among them. So tests
+    ask the cluster itself.
+    """
+    cluster = EmbeddedCluster(namespaces=["town"])
+    await cluster.create(DEFINITION, field_manager="test")
+    async with serving(cluster) as running:
+        kubeconfig = tmp_path / "kubeconfig"
+        write_kubeconfig(running.kubeconfig(), kubeconfig)
+        monkeypatch.setenv("KUBECONFIG", str(kubeconfig))
+        yield cluster
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def kopf_running(
+    operator: Operator[Any], *, options: Options | None = None, **more: Any
+) -> AsyncIterator[asyncio.Future[None]]:
+    registry = kopf.OperatorRegistry()
+    kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
+    attach(operator, options=options or Options(listen=None), registry=registry)
+    ready, stop = asyncio.Event(), asyncio.Event()
+    running = kopf.operator(registry=registry, namespaces=["town"], ready_flag=ready, stop_flag=stop, **more)
+    task = asyncio.ensure_future(running)
+    try:
+        await asyncio.wait_for(ready.wait(), 30)
+        yield task
+    finally:
+        stop.set()
+        await asyncio.wait([task], timeout=30)
+
+
+async def until(holds: Callable[[], Awaitable[Any]]) -> None:
+    for _ in range(1500):
+        if await holds():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it never came to that")
+
+
+async def motto(cluster: EmbeddedCluster) -> str | None:
+    found = await cluster.list("v1", "ConfigMap", namespace="town", field_selector="metadata.name=corner-settings")
+    return found.items[0]["data"]["motto"] if found.items else None
+
+
+async def until_it_shows(cluster: EmbeddedCluster, text: str) -> None:
+    async def shows() -> bool:
+        return await motto(cluster) == text
+
+    await until(shows)
+
+
+def shop(**spec: Any) -> Manifest:
+    metadata = {"name": "corner", "namespace": "town"}
+    return {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": spec}
+
+
+@pytest.mark.promise("no-kopf")
+async def test_owners_and_their_objects_are_looked_after_and_nothing_of_kopf_is_on_them(
+    cluster: EmbeddedCluster,
+) -> None:
+    async with kopf_running(shops()):
+        await cluster.create(shop(), field_manager="test")
+        await until_it_shows(cluster, "open")
+        for object_key, patch, text in [
+            (SHOP, {"spec": {"motto": "closed"}}, "closed"),
+            (SETTINGS, {"data": {"motto": "changed by hand"}}, "closed"),
+            (SHOP, {"spec": {"motto": "open"}}, "open"),
+        ]:
+            await cluster.patch(object_key, patch, patch_type=PatchType.MERGE, field_manager="test")
+            await until_it_shows(cluster, text)
+    for key in (SHOP, SETTINGS):
+        metadata = (await cluster.get(key))["metadata"]
+        assert not {"annotations", "finalizers"} & metadata.keys()
+        assert not [entry for entry in metadata["managedFields"] if "kopf" in entry["manager"].lower()]
+    assert list((await cluster.get(SHOP))["status"]) == ["conditions"]
+    events = await cluster.list("events.k8s.io/v1", "Event", namespace="town")
+    assert {event["reportingController"] for event in events.items} == {"example.com/shops"}
+    # Nobody holds it.
+    await cluster.delete(SHOP)
+    assert not (await cluster.list("example.com/v1", "Shop", namespace="town")).items
+
+
+async def test_what_is_under_way_is_finished_when_kopf_is_stopped(cluster: EmbeddedCluster) -> None:
+    begun, going_on = asyncio.Event(), asyncio.Event()
+
+    async def slowly(owner: Shop) -> Component:
+        begun.set()
+        await going_on.wait()
+        return components_of(owner)
+
+    operator = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=slowly)
+    async with kopf_running(operator):
+        await cluster.create(shop(), field_manager="test")
+        await begun.wait()
+        asyncio.get_running_loop().call_later(0.2, going_on.set)
+    assert await motto(cluster) == "open"
+
+
+@pytest.mark.parametrize(("problem", "status"), [("", 200), ("the pass over a shop does not end", 500)])
+@pytest.mark.usefixtures("cluster")
+async def test_the_probe_of_kopf_is_red_when_ours_is(
+    problem: str, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Health, "passes", lambda _: problem)
+    port = free_port()
+    async with kopf_running(shops(), liveness_endpoint=f"http://127.0.0.1:{port}/healthz"), ClientSession() as session:
+
+        async def answers() -> bool:
+            try:
+                async with session.get(f"http://127.0.0.1:{port}/healthz") as answer:
+                    return answer.status == status
+            except ClientError:
+                return False
+
+        await until(answers)
+
+
+async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> None:
+    def default(owner: Shop) -> None:
+        owner.spec.motto = "defaulted" if owner.spec.motto == "open" else owner.spec.motto
+
+    host = "127.0.0.1"
+    admission = Admission(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
+    operator = shops(webhooks=[Webhook.of(DEFINITION, Shop, defaulters=[default])])
+
+    async def configured() -> bool:
+        return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)
+
+    async with kopf_running(operator, options=Options(listen=None, admission=admission)):
+        await until(configured)
+        created = await cluster.create(shop(), field_manager="test")
+        assert created["spec"]["motto"] == "defaulted"
+    assert not await configured()
+
+
+MODULE = """
+import asyncio
+
+from ocf.runtime.kopf import attach
+from ocf.runtime.operator import Operator, Options, OwnerType
+
+
+def components(shop):
+    (worker,) = [task for task in asyncio.all_tasks() if task.get_name() == "worker 3 of shops"]
+    worker.cancel()
+    return ()
+
+
+attach(
+    Operator(name="shops", owner=OwnerType("example.com/v1", "Shop"), components=components),
+    options=Options(listen=None),
+)
+"""
+
+
+async def test_kopf_ends_when_the_operators_do(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    """With an error, so that the process is started anew; here as a program, `kopf run`."""
+    (tmp_path / "shops.py").write_text(MODULE)
+    await cluster.create(shop(), field_manager="test")
+    arguments = [sys.executable, "-m", "kopf", "run", "--namespace", "town", str(tmp_path / "shops.py")]
+    process = await asyncio.create_subprocess_exec(*arguments, stdout=PIPE, stderr=STDOUT)
+    told, _ = await asyncio.wait_for(process.communicate(), 60)
+    assert b"a worker of shops ended although it must not" in told
+    assert process.returncode
+
+
+def test_nothing_but_the_adapter_imports_kopf() -> None:
+    """And nothing imports the adapter, so that nobody needs kopf who does not name it."""
+    root = Path(ocf.__file__).parent
+    naming = re.compile(r"^\s*(import|from) (ocf\.runtime\.)?kopf\b", re.MULTILINE)
+    importers = {str(path.relative_to(root)) for path in root.rglob("*.py") if naming.search(path.read_text())}
+    assert importers == {"runtime/kopf/__init__.py", "runtime/kopf/adapter.py"}

@@ -1,0 +1,65 @@
+"""The tables of the page about observability say what the code says."""
+
+import ast
+import inspect
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import yaml
+from prometheus_client.parser import text_string_to_metric_families as parse
+
+from ocf.component.reconcile.reporter import Journal
+from ocf.concepts import Attempt, Operation, Why
+from ocf.runtime.events import Drop
+from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
+
+PAGE: Final = Path(__file__).parents[3] / "docs" / "observability.md"
+ROW: Final = re.compile(r"^\| (.+) \|$", re.MULTILINE)
+
+
+def rows(heading: str) -> list[list[str]]:
+    """Return the cells of the table whose first column has this heading."""
+    text = PAGE.read_text(encoding="utf-8")
+    table = text[text.index(f"\n| {heading} |") :].strip().split("\n\n")[0]
+    return [[cell.strip(" `") for cell in row.split("|")] for row in ROW.findall(table)[2:]]
+
+
+def test_the_table_of_metrics_is_what_is_exported(attempt: Callable[..., Attempt]) -> None:
+    recorder = PrometheusRecorder(controller="shop")
+    recorder.attempted(attempt())
+    recorder.attempted(attempt(operation=None, why=Why.FAILED))
+    recorder.observed(attempt().owner, [{"type": "Ready", "lastTransitionTime": "2026-01-01T12:00:00Z"}])
+    families = parse(recorder.exposition().body.decode())
+
+    listed = {(name, kind, frozenset(re.findall(r"\w+", labels))) for name, kind, labels, _ in rows("metric")}
+    assert listed == {
+        (sample.name, family.type, frozenset(sample.labels)) for family in families for sample in family.samples
+    }
+
+
+def test_the_table_of_reasons_to_write_is_the_code() -> None:
+    assert [why for why, *_ in rows("why")] == [str(why) for why in Why]
+    assert {operation for _, operation, *_ in rows("why")} == {"", *(operation.lower() for operation in Operation)}
+
+
+def test_the_table_of_drops_is_the_code() -> None:
+    assert [why for why, _ in rows("dropped because")] == [str(drop) for drop in Drop]
+
+
+def test_the_table_of_alerts_is_the_rule_file() -> None:
+    groups = yaml.safe_load(alert_rules())["groups"]
+
+    assert [name for name, _ in rows("alert")] == [rule["alert"] for group in groups for rule in group["rules"]]
+
+
+def test_the_table_of_fields_is_what_passes_log() -> None:
+    """Read from the one place of the component room that logs: keywords of its calls, and keys of what it adds."""
+    tree = ast.parse(inspect.getsource(Journal))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "_say" in ast.unparse(node.func)]
+    dicts = [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]
+    fields = {word.arg for call in calls for word in call.keywords if word.arg}
+    fields |= {str(key.value) for each in dicts for key in each.keys if isinstance(key, ast.Constant)}
+
+    assert {field for field, _ in rows("field")} == fields

@@ -1,0 +1,223 @@
+"""Declarations: how an owner is read, and which functions are taken."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from ocf import component
+from ocf.component import Component, ReconcileContext
+from ocf.concepts import Silence
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import BuildError, ConfigError, ManifestError, NotFoundError, OcfError, ServerError
+from ocf.objects import Manifest
+from ocf.primitives import configmap
+from ocf.runtime.crds import Version, crd
+from ocf.runtime.operator import Operator, Outcome, OwnerType, pass_over
+from ocf.runtime.operator.supervised_tasks import steady
+from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
+
+from .conftest import DEFINITION, NAMESPACE, SECOND, SHOPS, Play, Shop, Stage, components_of, key_of, shop
+
+
+class Old(BaseModel):
+    motto: str = ""
+
+
+class New(BaseModel):
+    motto: str = ""
+    size: int = 1
+
+
+Old.__name__ = New.__name__ = "Shop"
+TWO = crd("example.com", Version("v1", Old), Version("v2", New, stored=True))
+
+
+def test_the_version_that_is_read_is_the_stored_one_unless_another_is_named() -> None:
+    assert OwnerType.of(TWO, New).api_version == "example.com/v2"
+    assert OwnerType.of(TWO, Old, version="v1").api_version == "example.com/v1"
+    with pytest.raises(BuildError, match=r'has no version "v3", only v1, v2'):
+        OwnerType.of(TWO, New, version="v3")
+
+
+def test_an_owner_is_read_as_its_model_and_what_is_wrong_is_named() -> None:
+    owners = OwnerType.of(TWO, New)
+    manifest: Manifest = {"apiVersion": "example.com/v2", "kind": "Shop", "metadata": {"name": "corner"}, "size": 3}
+    assert owners.read(manifest).size == 3
+    with pytest.raises(ManifestError, match=r"Shop/corner: .*size: must be a valid integer.*got 'big'"):
+        owners.read({**manifest, "size": "big"})
+
+
+def one(owner: Shop) -> Component:
+    return components_of(owner)
+
+
+def several(owner: Shop) -> list[Component]:
+    return [components_of(owner)]
+
+
+async def one_later(owner: Shop) -> Component:
+    await asyncio.sleep(0)
+    return components_of(owner)
+
+
+def with_pass(owner: Shop, context: ReconcileContext) -> Component:
+    assert context.owned_by.key == key_of()
+    return components_of(owner)
+
+
+async def with_pass_later(owner: Shop, context: ReconcileContext) -> list[Component]:
+    await asyncio.sleep(0)
+    return [with_pass(owner, context)]
+
+
+def with_setting(owner: Shop, motto: str = "") -> Component:
+    return components_of(owner, motto=motto)
+
+
+class Callable:
+    def __call__(self, owner: Shop) -> Component:
+        return components_of(owner)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [one, several, one_later, with_pass, with_pass_later, with_setting, Callable()],
+)
+def test_any_function_from_an_owner_to_components_is_taken(play: Play, function: Any) -> None:
+    async def test(stage: Stage) -> None:
+        async with stage.operating(components=function):
+            await stage.create(shop())
+            await asyncio.sleep(1)
+        assert [kind for _, kind in stage.gateway.writes if kind != "Event"] == ["ConfigMap", "Service", "Shop"]
+
+    play(test)
+
+
+async def passed(operator: Operator[Any], statuses: list[Manifest] | None = None) -> timedelta | None:
+    """Make one pass over one shop, and note the status that it leaves."""
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=LoopClock().now)
+    await cluster.apply(DEFINITION, field_manager="setup")
+    live = await cluster.create(shop(), field_manager="kubectl")
+    recording = RecordingCluster(cluster)
+    try:
+        return await pass_over(operator, live, recording, clock=LoopClock(), recorder=Silence())
+    finally:
+        assert len([write for write in recording.writes if write.kind == "Shop"]) <= 1
+        if statuses is not None:
+            statuses.append((await cluster.get(key_of()))["status"])
+
+
+def declared(**given: Any) -> Operator[Any]:
+    return Operator(**{"name": "shops", "owner": SHOPS, "components": components_of, **given})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        pytest.param({"components": lambda _: 1}, "must return components, got an object of type int", id="a number"),
+        pytest.param({"components": lambda _: ["x"]}, "got an object of type str", id="texts"),
+        pytest.param({"report": lambda *_: 3}, "must return a timedelta or None, got an object of type int", id="3"),
+    ],
+)
+def test_what_a_function_must_not_return_is_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run_in_virtual_time(passed(declared(**given)))
+
+
+def test_the_earliest_wish_for_another_pass_counts() -> None:
+    assert run_in_virtual_time(passed(declared(report=lambda *_: 7 * SECOND))) == 7 * SECOND
+    assert run_in_virtual_time(passed(declared())) is None
+
+
+def test_a_report_is_asked_after_an_error_too_and_its_own_error_hides_none() -> None:
+    outcomes: list[Outcome] = []
+    statuses: list[Manifest] = []
+
+    def fail(_: Shop) -> Component:
+        raise ServerError("no answer")
+
+    async def report(context: ReconcileContext, owner: Shop, outcome: Outcome) -> None:
+        outcomes.append(outcome)
+        context.status["motto"] = owner.spec.motto
+        raise NotFoundError("nothing to report")
+
+    with pytest.raises(ServerError, match="no answer") as caught:
+        run_in_virtual_time(passed(declared(components=fail, report=report), statuses))
+    assert outcomes[0].error is caught.value
+    assert caught.value.__notes__ == ["the report failed, too: NotFoundError"]
+    assert statuses[0]["motto"] == "open"
+    with pytest.raises(NotFoundError, match="nothing to report"):
+        run_in_virtual_time(passed(declared(report=report)))
+    assert (list(outcomes[1].results), outcomes[1].error) == (["web"], None)
+
+
+def test_several_components_that_fail_are_told_together_and_one_as_it_is() -> None:
+    def broken(name: str) -> Component:
+        settings = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "nowhere"}}
+        builder = component.Builder(name, condition_type=f"{name.title()}Ready")
+        return builder.with_resource(configmap.Builder(settings).build()).build()
+
+    for names in (["one"], ["one", "two"]):
+        outcomes: list[Outcome] = []
+        operator = declared(
+            components=lambda owner, names=names: [*map(broken, names), components_of(owner)],
+            report=lambda *given, outcomes=outcomes: outcomes.append(given[-1]),
+        )
+        with pytest.raises(Exception, match=r"2 of 3 components failed|\"one\"") as caught:
+            run_in_virtual_time(passed(operator))
+        assert isinstance(caught.value, ExceptionGroup) is (len(names) > 1)
+        assert (list(outcomes[0].errors), list(outcomes[0].results)) == (names, ["web"])
+
+
+class TestSteady:
+    @pytest.mark.parametrize("how", ["cancelled", "returned", "raised"])
+    def test_the_end_of_a_task_ends_the_block(self, how: str) -> None:
+        async def work() -> None:
+            if how == "raised":
+                raise ZeroDivisionError
+            if how == "cancelled":
+                await asyncio.sleep(1000)
+
+        async def main() -> None:
+            with pytest.raises(ExceptionGroup) as caught:  # noqa: PT012 (the block is cancelled)
+                async with steady() as start:
+                    start(work(), "watch")
+                    await asyncio.sleep(1)
+                    for task in asyncio.all_tasks():
+                        if task.get_name() == "watch":
+                            task.cancel()
+                    await asyncio.sleep(1000)
+            (error,) = caught.value.exceptions
+            assert isinstance(error, ZeroDivisionError if how == "raised" else OcfError)
+            assert asyncio.get_running_loop().time() < 2
+
+        run_in_virtual_time(main())
+
+    def test_the_end_of_the_block_ends_the_tasks(self) -> None:
+        async def main() -> None:
+            async with steady() as start:
+                start(asyncio.sleep(1000), "watch")
+                await asyncio.sleep(1)
+            assert asyncio.get_running_loop().time() == 1
+
+        run_in_virtual_time(main())
+
+    def test_being_cancelled_is_no_error_of_a_task(self) -> None:
+        async def block() -> None:
+            async with steady() as start:
+                start(asyncio.sleep(1000), "watch")
+                await asyncio.sleep(1000)
+
+        async def main() -> None:
+            task = asyncio.create_task(block())
+            await asyncio.sleep(1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+        run_in_virtual_time(main())

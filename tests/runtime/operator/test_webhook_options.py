@@ -1,0 +1,260 @@
+"""A process that serves its operators' webhooks: API servers ask it, and it says whether they can."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import BuildError, ConfigError, InvalidError
+from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.admission import (
+    FieldError,
+    FileCertificates,
+    Offer,
+    Operation,
+    Service,
+    Url,
+    Webhook,
+    invalid,
+)
+from ocf.runtime.admission.key_pairs import issue
+from ocf.runtime.operator import Admission, Lease, Listen, Operator, Options, OwnerType, Process, running
+from ocf.runtime.rbac import Privilege
+
+from .conftest import DEFINITION, NAMESPACE, SHOPS, Shop, shop
+
+HOST = "127.0.0.1"
+LOCAL = Admission(address=Url(f"https://{HOST}"), namespace="default", host=HOST, port=0)
+REGISTERED = replace(LOCAL, register=True)
+IN_CLUSTER = Admission(address=Service("shops-webhook", "ops"))
+KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
+
+
+def default(owner: Shop) -> None:
+    owner.spec.guide = owner.spec.guide or "baedeker"
+
+
+def judge(new: Shop, _old: Shop | None, _operation: Operation) -> Iterable[FieldError]:
+    return [invalid("spec.motto", new.spec.motto, "is no motto")] if new.spec.motto == "loud" else []
+
+
+def ignored(_owner: Any) -> tuple[()]:
+    return ()
+
+
+WEBHOOK = Webhook.of(DEFINITION, Shop, defaulters=[default], validators=[judge])
+OPERATOR = Operator(name="shops", owner=SHOPS, components=ignored, webhooks=[WEBHOOK])
+NAMESPACES: Operator[Manifest] = Operator(
+    name="namespaces",
+    owner=OwnerType("v1", "Namespace"),
+    components=ignored,
+    webhooks=[
+        Webhook("", "v1", "ConfigMap", "configmaps", validators=[lambda *_: [invalid("data", "", "is refused")]])
+    ],
+)
+
+
+@asynccontextmanager
+async def operating(*operators: Operator[Any], **options: Any) -> AsyncIterator[tuple[EmbeddedCluster, Process]]:
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+    await cluster.apply(DEFINITION, field_manager="setup")
+    given = Options(**{"listen": None, "admission": REGISTERED, **options})
+    async with running(cluster, *(operators or [OPERATOR]), options=given) as process:
+        await process.working()
+        yield cluster, process
+
+
+async def configured(cluster: EmbeddedCluster) -> list[str]:
+    found = [await cluster.list("admissionregistration.k8s.io/v1", kind) for kind in KINDS]
+    return [item["metadata"]["name"] for each in found for item in each.items]
+
+
+async def test_they_are_asked_while_the_process_runs() -> None:
+    async with operating() as (cluster, process):
+        assert await configured(cluster) == ["shops", "shops"]
+        stored = await cluster.create(shop(), field_manager="me")
+        assert stored["spec"]["guide"] == "baedeker"
+        with pytest.raises(InvalidError, match=r'spec.motto: Invalid value: "loud": is no motto'):
+            await cluster.create(shop("other", motto="loud"), field_manager="me")
+        assert process.health.ready["webhooks"]() == ""
+    assert await configured(cluster) == []
+    assert (await cluster.create(shop("late", motto="loud"), field_manager="me"))["spec"] == {
+        "motto": "loud",
+        "guide": "",
+    }
+
+
+async def test_what_a_process_before_left_behind_is_taken_over() -> None:
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+    await cluster.apply(DEFINITION, field_manager="setup")
+    for stale in replace(LOCAL, address=Url("https://127.0.0.1:1")).configurations(OPERATOR):
+        await cluster.create(stale, field_manager="another")
+    async with running(cluster, OPERATOR, options=Options(listen=None, admission=REGISTERED)) as process:
+        await process.working()
+        assert (await cluster.create(shop(), field_manager="me"))["spec"]["guide"] == "baedeker"
+
+
+async def test_configurations_of_a_cluster_stay_and_are_told_whom_to_trust() -> None:
+    async with operating(admission=LOCAL) as (cluster, process):
+        assert await configured(cluster) == []
+        server = process.webhooks
+        assert server is not None
+        for manifest in replace(LOCAL, address=Url(server.url)).configurations(OPERATOR):
+            await cluster.create(manifest, field_manager="admin")
+        await server.refresh()
+        assert process.health.ready["webhooks"]() == ""
+        assert (await cluster.create(shop(), field_manager="me"))["spec"]["guide"] == "baedeker"
+    assert await configured(cluster) == ["shops", "shops"]
+
+
+class Untrusted:
+    """Certificates that nobody trusts yet."""
+
+    interval = timedelta(hours=1)
+
+    async def refresh(self) -> Offer:
+        return Offer(issue([HOST], datetime.now(UTC), timedelta(days=1)), "nobody trusts it yet")
+
+
+async def test_readiness_names_what_is_wrong_with_them() -> None:
+    given, listen = replace(LOCAL, certificates=Untrusted()), Listen(port=0, host=HOST)
+    async with operating(admission=given, listen=listen) as (_, process), ClientSession() as session:
+        assert process.endpoints is not None
+        async with session.get(f"{process.endpoints.url}/readyz/webhooks") as answer:
+            assert answer.status == 500
+            assert "nobody trusts it yet" in await answer.text()
+        async with session.get(f"{process.endpoints.url}/healthz?verbose") as answer:
+            assert (answer.status, "webhooks" in await answer.text()) == (200, False)
+
+
+async def test_those_of_several_operators_share_a_server_and_a_name() -> None:
+    async with operating(OPERATOR, NAMESPACES) as (cluster, _):
+        assert await configured(cluster) == ["shops", "shops"]
+        with pytest.raises(InvalidError, match="data: Invalid value"):
+            await cluster.create(
+                {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": NAMESPACE}},
+                field_manager="me",
+            )
+        assert (await cluster.create(shop(), field_manager="me"))["spec"]["guide"] == "baedeker"
+
+
+async def test_who_does_not_lead_serves_them_too() -> None:
+    cluster = EmbeddedCluster(namespaces=[NAMESPACE])
+    await cluster.apply(DEFINITION, field_manager="setup")
+    first = Options(listen=None, lease=Lease("shops", "default", "one"))
+    second = Options(listen=None, lease=Lease("shops", "default", "two"), admission=REGISTERED)
+    async with running(cluster, OPERATOR, options=first) as leader:
+        await leader.working()
+        async with running(cluster, OPERATOR, options=second) as follower:
+            while not await configured(cluster):  # noqa: ASYNC110 (nothing tells that they are)
+                await asyncio.sleep(0.01)
+            assert (await cluster.create(shop(), field_manager="me"))["spec"]["guide"] == "baedeker"
+            assert not follower.controllers
+
+
+async def test_a_certificate_may_come_from_files(tmp_path: Path) -> None:
+    pair = issue([HOST], datetime.now(UTC), timedelta(days=1))
+    (tmp_path / "tls.crt").write_bytes(pair.chain)
+    (tmp_path / "tls.key").write_bytes(pair.key)
+    files = FileCertificates(tmp_path / "tls.crt", tmp_path / "tls.key")
+    given = Admission(address=Url(f"https://{HOST}"), certificates=files, host=HOST, port=0)
+    async with operating(admission=given) as (cluster, process):
+        assert process.webhooks is not None
+        manifests = replace(given, address=Url(process.webhooks.url)).configurations(OPERATOR, ca_bundle=pair.authority)
+        for manifest in manifests:
+            await cluster.create(manifest, field_manager="admin")
+        assert (await cluster.create(shop(), field_manager="me"))["spec"]["guide"] == "baedeker"
+        assert not (await cluster.list("v1", "Secret")).items
+
+
+async def test_nothing_is_served_for_operators_without_any() -> None:
+    async with operating(replace(OPERATOR, webhooks=())) as (cluster, process):
+        assert process.webhooks is None
+        assert "webhooks" not in process.health.ready
+        assert await configured(cluster) == []
+
+
+async def test_that_nobody_serves_them_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    async with operating(admission=None):
+        pass
+    assert "the webhooks of shops are not served here: there is no `admission`" in caplog.messages
+
+
+async def test_a_port_that_is_taken_ends_the_process() -> None:
+    async with operating() as (_, process):
+        assert process.webhooks is not None
+        port = int(process.webhooks.url.rpartition(":")[2])
+        with pytest.raises(ConfigError, match=f"webhooks: {HOST}:{port} cannot be listened on"):
+            async with operating(admission=replace(LOCAL, port=port)):
+                pytest.fail("it is not at work")
+
+
+@pytest.mark.parametrize(
+    ("made", "problem"),
+    [
+        pytest.param(lambda: Admission(address=Url("https://x")), "need a namespace for the Secret", id="no namespace"),
+        pytest.param(
+            lambda: Process(
+                EmbeddedCluster(), [OPERATOR, replace(OPERATOR, name="again")], Options(admission=IN_CLUSTER)
+            ),
+            "webhooks shops: two webhooks for shops.example.com",
+            id="a kind twice",
+        ),
+        pytest.param(
+            lambda: Process(
+                EmbeddedCluster(), [OPERATOR], Options(admission=replace(IN_CLUSTER, timeout=timedelta(minutes=1)))
+            ),
+            "the timeout is between 1 and 30 seconds, got 60",
+            id="too patient",
+        ),
+    ],
+)
+def test_what_cannot_be_is_said_at_once(made: Any, problem: str) -> None:
+    with pytest.raises(BuildError, match=problem):
+        made()
+
+
+class TestPrivileges:
+    def test_those_of_a_secret_are_for_the_objects_that_are_named(self) -> None:
+        needed = Options(admission=IN_CLUSTER).privileges(OPERATOR)
+        secrets = {(one.verb, one.name, one.namespace) for one in needed if one.resource == "secrets"}
+        name = "shops-webhook-certificates"
+        assert secrets == {("create", "", "ops"), ("get", name, "ops"), ("update", name, "ops")}
+        rest = {(one.resource, one.verb, one.name) for one in needed if one.resource != "secrets"}
+        assert rest == {
+            (f"{which}webhookconfigurations", verb, "shops")
+            for which in ("mutating", "validating")
+            for verb in ("get", "patch")
+        }
+
+    def test_files_need_none_and_neither_do_operators_without_webhooks(self) -> None:
+        files = FileCertificates(Path("tls.crt"), Path("tls.key"))
+        assert Options(admission=replace(IN_CLUSTER, certificates=files)).privileges(OPERATOR) == frozenset()
+        assert Options(admission=IN_CLUSTER).privileges(replace(OPERATOR, webhooks=())) == frozenset()
+
+    def test_registering_needs_more(self) -> None:
+        more = Options(admission=REGISTERED).privileges(OPERATOR) - Options(admission=LOCAL).privileges(OPERATOR)
+        verbs = {(one.verb, one.name) for one in more}
+        assert verbs == {("create", ""), ("delete", "shops")}
+
+    def test_a_lease_is_among_them(self) -> None:
+        needed = Options(lease=Lease("shops", "ops")).privileges(OPERATOR)
+        assert Privilege("coordination.k8s.io", "leases", "update", "shops", namespace="ops") in needed
+
+
+def test_the_configurations_are_called_as_the_operator_is_or_as_somebody_says() -> None:
+    key = ObjectKey.of(IN_CLUSTER.configurations(OPERATOR)[0])
+    assert (key.kind, key.name) == ("MutatingWebhookConfiguration", "shops")
+    assert ObjectKey.of(replace(IN_CLUSTER, name="town").configurations(OPERATOR)[0]).name == "town"
+    assert IN_CLUSTER.configurations(replace(OPERATOR, webhooks=())) == []

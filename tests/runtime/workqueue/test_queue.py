@@ -1,0 +1,291 @@
+"""The queue: which key is handed out when, and to whom."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Coroutine
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ocf.errors import ConfigError, QueueClosedError
+from ocf.runtime.workqueue import Exponential, Fixed, WorkQueue
+from ocf.testing import run_in_virtual_time
+
+SECOND = timedelta(seconds=1)
+DELAYS = Exponential(SECOND, 60 * SECOND, jitter=0)
+
+
+def run(work: Coroutine[Any, Any, None]) -> None:
+    run_in_virtual_time(work)
+
+
+def now() -> float:
+    return asyncio.get_running_loop().time()
+
+
+async def drained(queue: WorkQueue[str]) -> list[str]:
+    """Take all that waits, and be done with it."""
+    found = []
+    while queue.depth:
+        found.append(await queue.get())
+        queue.done(found[-1])
+    return found
+
+
+async def taken(queue: WorkQueue[str], count: int) -> list[tuple[str, float]]:
+    """Take so many keys, and note when each one came."""
+    found = []
+    for _ in range(count):
+        key = await queue.get()
+        found.append((key, now()))
+        queue.done(key)
+    return found
+
+
+def test_a_key_waits_once_and_keys_come_in_order() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        for key in "abacab":
+            queue.add(key)
+        assert (queue.depth, "a" in queue, "x" in queue) == (3, True, False)
+        assert await drained(queue) == ["a", "b", "c"]
+
+    run(main())
+
+
+def test_what_is_added_while_it_is_worked_on_waits_again_when_done() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        queue.add("a")
+        key = await queue.get()
+        queue.add(key)
+        queue.add(key)
+        assert (queue.depth, queue.running) == (0, ("a",))
+        queue.done(key)
+        assert await drained(queue) == ["a"]
+        assert queue.running == ()
+
+    run(main())
+
+
+def test_of_several_times_the_earliest_counts() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        for seconds in (30, 10, 20):
+            queue.add_after("a", seconds * SECOND)
+        queue.add_after("b", 15 * SECOND)
+        queue.add_after("c", 0 * SECOND)
+        assert (queue.depth, queue.later) == (1, 2)
+        assert await taken(queue, 3) == [("c", 0), ("a", 10), ("b", 15)]
+        await asyncio.sleep(60)
+        assert queue.depth == 0
+
+    run(main())
+
+
+def test_what_comes_later_may_come_now_too_and_then_comes_again_unless_unscheduled() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        for key in "ab":
+            queue.add_after(key, 10 * SECOND)
+            queue.add(key)
+        queue.unschedule("b")
+        assert await taken(queue, 3) == [("a", 0), ("b", 0), ("a", 10)]
+        assert queue.later == 0
+
+    run(main())
+
+
+def test_a_key_that_fails_waits_longer_each_time_until_it_is_forgotten() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q", delays=DELAYS)
+        assert [queue.retry("a").total_seconds() for _ in range(8)] == [1, 2, 4, 8, 16, 32, 60, 60]
+        assert queue.failures("a") == 8
+        assert queue.retry("b") == SECOND
+        queue.forget("a")
+        assert (queue.retry("a"), queue.failures("a")) == (SECOND, 1)
+
+    run(main())
+
+
+def test_a_key_in_back_off_comes_at_once_when_it_is_added() -> None:
+    """Something has changed, perhaps what it failed by; its failures still count."""
+
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q", delays=Fixed(60 * SECOND))
+        queue.retry("a")
+        queue.add("a")
+        assert await taken(queue, 1) == [("a", 0)]
+        assert queue.failures("a") == 1
+
+    run(main())
+
+
+@pytest.mark.parametrize("when", ["before", "after", "while it is worked on"])
+def test_a_key_that_a_server_holds_back_comes_no_earlier_whoever_adds_it(when: str) -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q", delays=DELAYS)
+        queue.add("a")
+        key = await queue.get()
+        if when == "while it is worked on":
+            queue.add("a")
+        if when == "before":
+            queue.done(key)
+            queue.add("a")
+        assert queue.retry("a", at_least=30 * SECOND) == 30 * SECOND
+        if when != "before":
+            queue.done(key)
+        queue.add("a")
+        queue.add_after("a", SECOND)
+        queue.retry("a")
+        assert await taken(queue, 1) == [("a", 30)]
+        queue.add("a")
+        assert await taken(queue, 1) == [("a", 30)]
+
+    run(main())
+
+
+def test_news_overtakes_what_waits_in_the_background_but_not_for_ever() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        for number in range(3):
+            queue.add(f"old-{number}", background=True)
+        queue.add("old-2")
+        for number in range(25):
+            queue.add(f"new-{number}")
+        queue.add("new-0", background=True)
+        order = await drained(queue)
+        assert order[:3] == ["old-2", "new-0", "new-1"]
+        assert [order.index("old-0"), order.index("old-1")] == [10, 21]
+        assert len(order) == 28
+
+    run(main())
+
+
+@pytest.mark.parametrize(
+    ("added", "order"),
+    [
+        pytest.param([True], ["b", "a"], id="in the background"),
+        pytest.param([True, False], ["a", "b"], id="as news, too"),
+        pytest.param([False, True], ["a", "b"], id="as news first"),
+    ],
+)
+def test_what_is_added_again_keeps_its_urgency(added: list[bool], order: list[str]) -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        queue.add("a")
+        key = await queue.get()
+        for background in added:
+            queue.add(key, background=background)
+        queue.done(key)
+        queue.add("b")
+        assert await drained(queue) == order
+
+    run(main())
+
+
+def test_a_closed_queue_hands_out_nothing_and_takes_nothing() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        waiting = asyncio.create_task(queue.get())
+        await asyncio.sleep(0)
+        queue.close()
+        with pytest.raises(QueueClosedError, match='queue "q" is closed'):
+            await waiting
+        queue.add("a")
+        queue.add_after("a", SECOND)
+        queue.retry("a")
+        queue.retry("a", at_least=SECOND)
+        assert (queue.depth, queue.later, queue.closed) == (0, 0, True)
+        with pytest.raises(QueueClosedError):
+            await queue.get()
+
+    run(main())
+
+
+def test_closing_forgets_what_waits_and_lets_what_runs_go_on() -> None:
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        for key in "abc":
+            queue.add(key)
+        queue.add_after("d", SECOND)
+        key = await queue.get()
+        queue.add(key)
+        queue.close()
+        assert (queue.depth, queue.later, queue.running) == (0, 0, ("a",))
+        queue.done(key)
+        assert queue.depth == 0
+
+    run(main())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.integers(0, 3)), max_size=30), st.integers(1, 3)
+)
+def test_no_key_is_worked_on_twice_at_once_and_none_is_missed(adds: list[tuple[str, int, int]], workers: int) -> None:
+    """Whenever keys are added, and however long each one takes: after the last add of a key, work on it begins."""
+
+    async def main() -> None:
+        queue: WorkQueue[str] = WorkQueue("q")
+        at_work: Counter[str] = Counter()
+        begun: dict[str, int] = {}
+        added: dict[str, int] = {}
+        takes = iter([takes for _, _, takes in adds])
+        step = 0
+
+        async def worker() -> None:
+            nonlocal step
+            while True:
+                key = await queue.get()
+                at_work[key] += 1
+                assert at_work[key] == 1
+                step += 1
+                begun[key] = step
+                await asyncio.sleep(next(takes, 1))
+                at_work[key] -= 1
+                queue.done(key)
+
+        tasks = [asyncio.create_task(worker()) for _ in range(workers)]
+        for key, wait, _ in adds:
+            step += 1
+            added[key] = step
+            queue.add(key)
+            await asyncio.sleep(wait)
+        await asyncio.sleep(1000)
+        assert {key: begun[key] > at for key, at in added.items()} == dict.fromkeys(added, True)
+        assert not any(task.done() for task in tasks)
+        for task in tasks:
+            task.cancel()
+
+    run(main())
+
+
+class TestDelays:
+    def test_exponential_ones_double_up_to_the_cap_and_chance_only_shortens_them(self) -> None:
+        full, short = (
+            Exponential(SECOND, 10 * SECOND, jitter=0.5, chance=iter([drawn] * 6).__next__) for drawn in (0.0, 0.999)
+        )
+        assert [full.after(n).total_seconds() for n in (1, 2, 3, 4, 5, 10_000)] == [1, 2, 4, 8, 10, 10]
+        assert 5 <= short.after(10).total_seconds() < 5.1
+
+    def test_fixed_ones_do_not(self) -> None:
+        assert {Fixed(15 * SECOND).after(n) for n in (1, 2, 1000)} == {15 * SECOND}
+
+    @pytest.mark.parametrize(
+        ("make", "told"),
+        [
+            pytest.param(lambda: Exponential(0 * SECOND), "0 < base", id="no base"),
+            pytest.param(lambda: Exponential(2 * SECOND, SECOND), "base <= cap", id="cap below base"),
+            pytest.param(lambda: Exponential(jitter=1), "jitter must be from 0 up to 1, got 1", id="jitter"),
+            pytest.param(lambda: Fixed(0 * SECOND), "must be positive", id="no delay"),
+        ],
+    )
+    def test_nonsense_is_refused(self, make: Any, told: str) -> None:
+        with pytest.raises(ConfigError, match=told):
+            make()
