@@ -17,8 +17,8 @@ from benchmarks import hpa
 from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure, each_call
 from ocf.autoscaling import Gates
-from ocf.cli.manifests import read_documents
-from ocf.cli.verdicts import judged
+from ocf.cli.manifest_files import read_documents
+from ocf.cli.validation_report import judged
 from ocf.objects import dump_document
 
 __all__ = ["suite"]

@@ -31,7 +31,7 @@ from ocf.autoscaling.algorithm import (
     hold_in_envelope,
     limited_by_behavior,
 )
-from ocf.autoscaling.explaining import explain
+from ocf.autoscaling.explain import explain
 
 __all__ = ["suite"]
 

@@ -1,4 +1,4 @@
-r"""Record what a real API server answers to thousands of HPAs, for `tests/autoscaling/test_corpus.py`.
+r"""Record what a real API server answers to thousands of HPAs, for `tests/autoscaling/validation/test_corpus.py`.
 
     python -m scripts.record_hpa_corpus https://127.0.0.1:16443 TOKEN --gated https://127.0.0.1:16444 \
         --etcd http://127.0.0.1:12379
@@ -28,7 +28,7 @@ from typing import Any, Final
 
 from scripts.hpa_cases import BASES, OLDS, Case, Edit, Json, cases, edited
 
-OUTPUT: Final = Path(__file__).parent.parent / "tests" / "autoscaling" / "data" / "hpa_corpus.json.xz"
+OUTPUT: Final = Path(__file__).parent.parent / "tests" / "autoscaling" / "validation" / "data" / "hpa_corpus.json.xz"
 NAMESPACE: Final = "hpa-corpus"
 QUERY: Final = "?dryRun=All&fieldValidation=Strict&fieldManager=corpus"
 MADE_UP: Final = ("managedFields", "uid", "creationTimestamp", "resourceVersion", "generation")

@@ -7,20 +7,21 @@ command that judges one file, and a server that stores objects, start without it
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.autoscaling.decoding import decode
-from ocf.autoscaling.defaulting import default
-from ocf.autoscaling.gates import Gates
-from ocf.autoscaling.scale import validate_scale
-from ocf.autoscaling.validation import admitted, validate, validate_spec, validate_status
+from ocf.autoscaling.api.decoding import decode
+from ocf.autoscaling.api.defaulting import default
+from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.validation.scale import validate_scale
+from ocf.autoscaling.validation.validation import admitted, validate, validate_spec, validate_status
 from ocf.objects.field_errors import ErrorType, FieldError, invalid_message
 
 if TYPE_CHECKING:
-    from ocf.autoscaling import metrics, scaling
-    from ocf.autoscaling.authoring import Autoscaled, autoscale
-    from ocf.autoscaling.findings import Code, Finding, Severity
-    from ocf.autoscaling.linting import lint
-    from ocf.autoscaling.scaling import Select
-    from ocf.autoscaling.targets import Renderable, Scalable
+    from ocf.autoscaling.builders import behavior as scaling
+    from ocf.autoscaling.builders import metrics
+    from ocf.autoscaling.builders.autoscaler import Autoscaled, autoscale
+    from ocf.autoscaling.builders.behavior import Select
+    from ocf.autoscaling.linter.findings import Code, Finding, Severity
+    from ocf.autoscaling.linter.linter import lint
+    from ocf.autoscaling.targets.targets import Renderable, Scalable
 
 __all__ = [
     "Autoscaled",
@@ -48,23 +49,23 @@ __all__ = [
 ]
 
 _LATER: Final = {
-    "Autoscaled": "authoring",
-    "Code": "findings",
-    "Finding": "findings",
-    "Renderable": "targets",
-    "Scalable": "targets",
-    "Select": "scaling",
-    "Severity": "findings",
-    "autoscale": "authoring",
-    "lint": "linting",
+    "Autoscaled": "builders.autoscaler",
+    "Code": "linter.findings",
+    "Finding": "linter.findings",
+    "Renderable": "targets.targets",
+    "Scalable": "targets.targets",
+    "Select": "builders.behavior",
+    "Severity": "linter.findings",
+    "autoscale": "builders.autoscaler",
+    "lint": "linter.linter",
 }
-_MODULES: Final = frozenset({"metrics", "scaling"})
+_MODULES: Final = {"metrics": "builders.metrics", "scaling": "builders.behavior"}
 
 
 def __getattr__(name: str) -> Any:
     """Load what is asked for."""
     if name in _MODULES:
-        return import_module(f"{__name__}.{name}")
+        return import_module(f"{__name__}.{_MODULES[name]}")
     if name not in _LATER:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     found = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

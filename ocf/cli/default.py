@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ocf.cli.options import FeatureGates, Files, KubernetesVersion, Traceback
-from ocf.cli.showing import failing
+from ocf.cli.output import failing
 
 if TYPE_CHECKING:
     from ocf.autoscaling import Gates
@@ -38,9 +38,9 @@ def default(
     What it would refuse is told instead of printed, and the exit status is 1. Objects of other kinds are passed over.
     """
     with failing(traceback=traceback):
-        from ocf.cli.manifests import read_documents
+        from ocf.cli.manifest_files import read_documents
         from ocf.cli.validate import only_autoscalers, told
-        from ocf.cli.verdicts import gates_of, judged
+        from ocf.cli.validation_report import gates_of, judged
         from ocf.objects import dump_document
 
         gates = gates_of(kubernetes_version, feature_gate or [])
@@ -62,8 +62,8 @@ def default(
 
 def _stored(manifest: Manifest, gates: Gates) -> Manifest:
     from ocf.autoscaling import admitted
-    from ocf.autoscaling.reading import read_hpa
-    from ocf.autoscaling.v1 import to_v1
+    from ocf.autoscaling.api.v1_conversion import to_v1
+    from ocf.autoscaling.api.versions import read_hpa
 
     stored = admitted(read_hpa(manifest, gates=gates), gates=gates)
     stored = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", **stored}

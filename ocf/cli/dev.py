@@ -13,8 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from ocf.cli.options import Traceback
-from ocf.cli.serving import Kubeconfig, Port, ServeOutput, Telling, asked_to_stop, kubeconfig_of, read_manifests, tell
-from ocf.cli.showing import failing
+from ocf.cli.output import failing
+from ocf.cli.server_setup import (
+    Kubeconfig,
+    Port,
+    ServeOutput,
+    Telling,
+    asked_to_stop,
+    kubeconfig_of,
+    read_manifests,
+    tell,
+)
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -79,7 +88,7 @@ class _Wishes:
 
 
 async def _dev(target: str, wishes: _Wishes) -> None:
-    from ocf.cli.operators import load_operator
+    from ocf.cli.operator_loader import load_operator
     from ocf.embedded import EmbeddedCluster
     from ocf.embedded.http import load_manifests, serving
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ocf.cli.options import Changes, Context, Kubeconfig, Owner, Traceback
-from ocf.cli.showing import FAILED, as_json, failing, grid, value_text
+from ocf.cli.output import FAILED, as_json, failing, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -91,7 +91,7 @@ def _halt(diff: ComponentDiff) -> str:
 async def _rehearsed(
     target: str, file: str, changes: Sequence[str], kubeconfig: str | None, context: str | None
 ) -> list[_Found]:
-    from ocf.cli.loading import components_of, load_function, owner_name, read_owners
+    from ocf.cli.component_loader import components_of, load_function, owner_name, read_owners
     from ocf.component import diff as rehearse
 
     function = load_function(target)
@@ -117,7 +117,7 @@ async def connect(kubeconfig: str | None, context: str | None) -> Any:
 
 async def _with_identity(owner: Manifest, cluster: Cluster) -> Manifest:
     """Return an owner as the file wants it, and as the cluster knows it."""
-    from ocf.cli.loading import owner_name
+    from ocf.cli.component_loader import owner_name
     from ocf.errors import NotFoundError
     from ocf.objects import ObjectKey
 

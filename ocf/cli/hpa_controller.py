@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ocf.cli.options import Context, Kubeconfig, KubernetesVersion, Traceback
-from ocf.cli.showing import failing
+from ocf.cli.output import failing
 
 if TYPE_CHECKING:
     from datetime import timedelta

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ocf.cli.options import Changes, Owner, Traceback
-from ocf.cli.showing import Output, as_json, failing, grid, value_text
+from ocf.cli.output import Output, as_json, failing, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.component import Component
@@ -75,7 +75,7 @@ def _hinting() -> Iterator[None]:
 
 def _components(target: str, file: str, changes: Sequence[str]) -> Iterator[tuple[str, Component]]:
     """Yield the components of all owners, each with the name of its owner."""
-    from ocf.cli.loading import components_of, load_function, owner_name, read_owners
+    from ocf.cli.component_loader import components_of, load_function, owner_name, read_owners
 
     function = load_function(target)
     for owner in read_owners(file, changes):
@@ -85,7 +85,7 @@ def _components(target: str, file: str, changes: Sequence[str]) -> Iterator[tupl
 
 def _seeded(components: Sequence[Component], given: Sequence[str]) -> ExitStack:
     """Fill data cells by name, for as long as the result is open."""
-    from ocf.cli.loading import typed
+    from ocf.cli.component_loader import typed
     from ocf.errors import ConfigError
 
     entries = [entry for component in components for entry in component.entries]

@@ -10,11 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ocf.cli.options import Traceback
-from ocf.cli.serving import Kubeconfig, Port, ServeOutput, Telling, asked_to_stop, kubeconfig_of, read_manifests, tell
-from ocf.cli.showing import failing
+from ocf.cli.output import failing
+from ocf.cli.server_setup import (
+    Kubeconfig,
+    Port,
+    ServeOutput,
+    Telling,
+    asked_to_stop,
+    kubeconfig_of,
+    read_manifests,
+    tell,
+)
 
 if TYPE_CHECKING:
-    from ocf.cli.control import ServerControl
+    from ocf.cli.server_control import ServerControl
     from ocf.embedded.http import Server
 
 __all__ = ["serve"]
@@ -72,7 +81,7 @@ class _LazyControl:
 
     def begin(self, faults: Sequence[str] = ()) -> ServerControl:
         """Begin with some faults."""
-        from ocf.cli.control import ServerControl
+        from ocf.cli.server_control import ServerControl
 
         self._control = ServerControl(self.server, faults)
         return self._control

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ocf.cli.options import FeatureGates, Files, KubernetesVersion, Traceback
-from ocf.cli.showing import failing
+from ocf.cli.output import failing
 
 if TYPE_CHECKING:
     from ocf.autoscaling import Gates
-    from ocf.cli.manifests import Document
-    from ocf.cli.verdicts import Verdict
+    from ocf.cli.manifest_files import Document
+    from ocf.cli.validation_report import Verdict
     from ocf.objects import Manifest
 
 __all__ = ["Format", "only_autoscalers", "told", "validate"]
@@ -50,8 +50,8 @@ def validate(
     The exit status is 1 if anything would be refused. Objects of other kinds are passed over.
     """
     with failing(traceback=traceback):
-        from ocf.cli.manifests import read_documents
-        from ocf.cli.verdicts import gates_of
+        from ocf.cli.manifest_files import read_documents
+        from ocf.cli.validation_report import gates_of
 
         gates = gates_of(kubernetes_version, feature_gate or [])
         stored = dict(_stored(update_from or []))
@@ -66,8 +66,8 @@ def validate(
 
 
 def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
-    from ocf.cli.manifests import read_documents
-    from ocf.cli.verdicts import KIND, name_of
+    from ocf.cli.manifest_files import read_documents
+    from ocf.cli.validation_report import KIND, name_of
     from ocf.errors import ConfigError
 
     for document in read_documents(files):
@@ -80,7 +80,7 @@ def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
 def _verdicts(
     documents: Iterable[Document], gates: Gates, stored: dict[str, Manifest], beside: Sequence[Manifest] | None
 ) -> Iterator[Verdict]:
-    from ocf.cli.verdicts import judged, namesake
+    from ocf.cli.validation_report import judged, namesake
 
     for document in only_autoscalers(documents):
         old = namesake(document.manifest, stored) if document.manifest is not None else None
@@ -93,7 +93,7 @@ def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
     Args:
         documents: The documents.
     """
-    from ocf.cli.verdicts import KIND
+    from ocf.cli.validation_report import KIND
 
     passed_over: dict[str, list[str]] = {}
     for document in documents:

@@ -2,7 +2,8 @@
 
 from ocf.concepts.clock import Clock, SystemClock, format_time, parse_time
 from ocf.concepts.data import Data, data_scope
-from ocf.concepts.explanation import Effect, Explanation, FieldOrigin, MutationEffect, Setting, Source, SourceKind
+from ocf.concepts.provenance import Effect, Explanation, FieldOrigin, MutationEffect, Setting, Source, SourceKind
+from ocf.concepts.provenance_trace import Trace
 from ocf.concepts.recorder import Attempt, Event, Recorder, Silence, Why
 from ocf.concepts.resource import (
     Alive,
@@ -31,7 +32,6 @@ from ocf.concepts.status import (
     SuspensionStatus,
     stale_generation_report,
 )
-from ocf.concepts.tracing import Trace
 
 __all__ = [
     "Alive",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ocf.concepts.data import Data
-    from ocf.concepts.explanation import Explanation
+    from ocf.concepts.provenance import Explanation
     from ocf.concepts.status import (
         AliveStatus,
         CompletionStatus,

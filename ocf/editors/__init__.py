@@ -1,19 +1,8 @@
 """How one part of an object is changed: object metadata, HPA spec, deployment spec, pod spec, container."""
 
+from ocf.editors.config_data import ConfigMapDataEditor, SecretDataEditor
 from ocf.editors.container import ContainerEditor
-from ocf.editors.content import UnstructuredContentEditor
-from ocf.editors.daemon_set import DaemonSetSpecEditor
-from ocf.editors.data import ConfigMapDataEditor, SecretDataEditor
-from ocf.editors.deployment import DeploymentSpecEditor
-from ocf.editors.editor import Editor
-from ocf.editors.hpa import HPASpecEditor
-from ocf.editors.keyed import CONTAINERS, INIT_CONTAINERS, KeyedList
-from ocf.editors.metadata import ObjectMetaEditor
-from ocf.editors.metrics import ANY, AnyValue
-from ocf.editors.network_policy import NetworkPolicySpecEditor
-from ocf.editors.pod import PodSpecEditor
-from ocf.editors.pod_disruption_budget import PodDisruptionBudgetSpecEditor
-from ocf.editors.selectors import (
+from ocf.editors.container_selectors import (
     ContainerSelector,
     all_containers,
     container_at_index,
@@ -22,6 +11,17 @@ from ocf.editors.selectors import (
     containers_named,
     containers_not_named,
 )
+from ocf.editors.content import UnstructuredContentEditor
+from ocf.editors.daemon_set import DaemonSetSpecEditor
+from ocf.editors.deployment import DeploymentSpecEditor
+from ocf.editors.editor import Editor
+from ocf.editors.hpa import HPASpecEditor
+from ocf.editors.keyed_lists import CONTAINERS, INIT_CONTAINERS, KeyedList
+from ocf.editors.metadata import ObjectMetaEditor
+from ocf.editors.metric_identity import ANY, AnyValue
+from ocf.editors.network_policy import NetworkPolicySpecEditor
+from ocf.editors.pod import PodSpecEditor
+from ocf.editors.pod_disruption_budget import PodDisruptionBudgetSpecEditor
 from ocf.editors.service import ServiceSpecEditor
 from ocf.editors.service_account import ServiceAccountEditor
 from ocf.editors.stateful_set import VOLUME_CLAIM_TEMPLATES, StatefulSetSpecEditor

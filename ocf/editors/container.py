@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Literal
 
 from ocf.editors.editor import Editor
-from ocf.editors.keyed import KeyedList, ensure_entry, remove_entry
-from ocf.editors.values import field_type, own_or_none, require
+from ocf.editors.keyed_lists import KeyedList, ensure_entry, remove_entry
+from ocf.editors.model_values import field_type, own_or_none, require
 from ocf.errors import QuantityError
 from ocf.objects.quantity import Quantity
 

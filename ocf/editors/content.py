@@ -10,7 +10,7 @@ import math
 from types import NoneType
 from typing import TYPE_CHECKING, Any
 
-from ocf.editors.values import require
+from ocf.editors.model_values import require
 from ocf.errors import ConfigError
 from ocf.objects import format_path
 

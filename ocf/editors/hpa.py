@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ocf.editors.editor import Editor
-from ocf.editors.keyed import KeyedList
-from ocf.editors.metrics import ANY, AnyValue, check_metric, metric_filter, metric_identity
-from ocf.editors.values import field_type, own, own_or_none, require
+from ocf.editors.keyed_lists import KeyedList
+from ocf.editors.metric_identity import ANY, AnyValue, check_metric, metric_filter, metric_identity
+from ocf.editors.model_values import field_type, own, own_or_none, require
 
 if TYPE_CHECKING:
     from kubernetes.client import (

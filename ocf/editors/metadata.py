@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ocf.editors.editor import Editor
-from ocf.editors.keyed import ensure_entry, remove_entry
+from ocf.editors.keyed_lists import ensure_entry, remove_entry
 
 if TYPE_CHECKING:
     from kubernetes.client import V1ObjectMeta  # noqa: F401 (named in a base class, which is evaluated)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ocf.editors.editor import Editor
-from ocf.editors.values import own, own_or_none
+from ocf.editors.model_values import own, own_or_none
 
 if TYPE_CHECKING:
     from kubernetes.client import (

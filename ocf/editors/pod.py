@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Final
 
-from ocf.editors.keyed import KeyedList, ensure_entry, remove_entry
+from ocf.editors.keyed_lists import KeyedList, ensure_entry, remove_entry
+from ocf.editors.model_values import own_or_none, require
 from ocf.editors.pull_secrets import PullSecretsEditor
-from ocf.editors.values import own_or_none, require
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from ocf.editors.editor import Editor
-from ocf.editors.keyed import KeyedList
-from ocf.editors.values import field_type, require
+from ocf.editors.keyed_lists import KeyedList
+from ocf.editors.model_values import field_type, require
 
 if TYPE_CHECKING:
     from kubernetes.client import V1LocalObjectReference

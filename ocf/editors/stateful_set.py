@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ocf.editors.editor import Editor
-from ocf.editors.keyed import KeyedList
-from ocf.editors.values import own_or_none
+from ocf.editors.keyed_lists import KeyedList
+from ocf.editors.model_values import own_or_none
 
 if TYPE_CHECKING:
     from kubernetes.client import (

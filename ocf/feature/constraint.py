@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from semver import Version
 
-from ocf.feature.grammar import parse_constraint
-from ocf.feature.ranges import Range
+from ocf.feature.constraint_parser import parse_constraint
+from ocf.feature.version_ranges import Range
 from ocf.feature.versions import Order, parse_version, version_order
 
 __all__ = ["Constraint"]

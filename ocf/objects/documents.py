@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from typing import Any, Final, NoReturn
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects.bounds import MAX_DEPTH, MAX_VALUES
+from ocf.objects.document_limits import MAX_DEPTH, MAX_VALUES
 from ocf.objects.manifest import Manifest
-from ocf.objects.scalars import read_plain
+from ocf.objects.yaml_scalars import read_plain
 
 __all__ = ["dump_document", "load_document", "load_documents"]
 

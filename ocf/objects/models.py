@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast, get_origin
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects.documents import load_document
 from ocf.objects.manifest import Manifest
+from ocf.objects.model_errors import navigable, problems_of, seen_at, unknown_field
 from ocf.objects.model_fields import holds_quantity, place_of
 from ocf.objects.paths import FieldPath, get_field
-from ocf.objects.refusals import navigable, problems_of, seen_at, unknown_field
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects.requirements import Operator, Requirement, shown
-from ocf.objects.selector_text import SUBJECT, read_requirements
+from ocf.objects.label_requirements import Operator, Requirement, shown
+from ocf.objects.selector_parser import SUBJECT, read_requirements
 
 __all__ = ["FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity"]
 

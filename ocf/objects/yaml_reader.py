@@ -4,7 +4,7 @@ The text is taken as a stream of events and not through the library's own constr
 know their lines, no tag can make an object of them, and an alias can be counted as what it stands for before anything
 is copied: a text of a kilobyte may stand for terabytes. It is also strict where YAML is treacherous: a key that is
 given twice, or that is no text, is an error. What a scalar means is what it means to Kubernetes, see
-`ocf.objects.scalars`.
+`ocf.objects.yaml_scalars`.
 """
 
 import json
@@ -16,9 +16,9 @@ from typing import Any, Final
 import yaml
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects.bounds import MAX_DEPTH, MAX_VALUES
+from ocf.objects.document_limits import MAX_DEPTH, MAX_VALUES
 from ocf.objects.manifest import copy_json
-from ocf.objects.scalars import Scalar, read_plain
+from ocf.objects.yaml_scalars import Scalar, read_plain
 
 __all__ = ["read_yaml"]
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 import yaml
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects.bounds import MAX_DEPTH
+from ocf.objects.document_limits import MAX_DEPTH
 from ocf.objects.paths import FieldPath, format_path
-from ocf.objects.scalars import read_plain
+from ocf.objects.yaml_scalars import read_plain
 
 __all__ = ["write_yaml"]
 

@@ -6,10 +6,10 @@ functions; recording, rendering, building, identity, preview, guards, data and s
 
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
-from ocf.primitives.contents import DATA_HASH, DataBuilder, DataResource, data_hash
+from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
 from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.list_edits import Presence
 from ocf.primitives.mutator import BaseMutator, CategoryDescriptor, Edits
-from ocf.primitives.presence import Presence
 from ocf.primitives.resource import IntegrationResource, StaticResource, TaskResource, WorkloadResource
 
 __all__ = [

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from ocf.editors import ContainerEditor, ContainerSelector, ObjectMetaEditor, all_containers
 from ocf.objects import copy_model
-from ocf.primitives.contents import DATA_HASH, combined_hash
+from ocf.primitives.content_hash import DATA_HASH, combined_hash
+from ocf.primitives.list_edits import Presence
 from ocf.primitives.mutator import BaseMutator, BoundRecorder, CategoryDescriptor, Edits, call_edit, require_callable
-from ocf.primitives.parts import Part
-from ocf.primitives.presence import Presence
+from ocf.primitives.subobjects import Part
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from ocf.errors import ConfigError
-from ocf.primitives.parts import Part
+from ocf.primitives.subobjects import Part
 
 if TYPE_CHECKING:
     from typing import Self

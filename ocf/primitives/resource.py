@@ -23,9 +23,9 @@ from ocf.concepts import (
 )
 from ocf.errors import FeatureGateError, HandlerError
 from ocf.objects import Manifest, ObjectKey, read_live
-from ocf.primitives.answers import ask
-from ocf.primitives.explaining import explanation
+from ocf.primitives.handler_calls import ask
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, StatusT
+from ocf.primitives.provenance import explanation
 from ocf.primitives.rendering import Renderer
 
 if TYPE_CHECKING:

@@ -24,13 +24,7 @@ from ocf.concepts import Data, MutationInspector
 from ocf.errors import BuildError
 from ocf.objects import dump_document
 from ocf.testing.goldens import Subject, compared_with, parts_of, refresh, serialize
-from ocf.testing.regimes import (
-    Fixture,
-    Regime,
-    accounting_problems,
-    expectation_problems,
-    regimes_of,
-)
+from ocf.testing.mutation_coverage import Fixture, Regime, accounting_problems, expectation_problems, regimes_of
 
 __all__ = ["MatrixCase", "VersionMatrix"]
 

@@ -13,7 +13,7 @@ from ocf.errors import BuildError, OcfError
 from ocf.objects import load_document
 from ocf.testing.goldens import Subject
 from ocf.testing.matrix import VersionMatrix
-from ocf.testing.regimes import Firing, Fixture
+from ocf.testing.mutation_coverage import Firing, Fixture
 
 __all__ = ["load_matrix"]
 

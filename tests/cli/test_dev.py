@@ -16,7 +16,7 @@ from typing import Any, Final
 import aiohttp
 import pytest
 
-from ocf.cli.operators import load_operator
+from ocf.cli.operator_loader import load_operator
 from ocf.errors import ConfigError
 
 SHOP: Final = """

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import Result
 
 from ocf.cli import diff as command
-from ocf.cli.loading import components_of, load_function, read_owners
+from ocf.cli.component_loader import components_of, load_function, read_owners
 from ocf.cluster import PatchType, Subresource
 from ocf.component import reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster

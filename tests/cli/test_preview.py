@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import Result
 
-from ocf.cli import showing
+from ocf.cli import output
 from ocf.objects import load_documents
 
 pytestmark = pytest.mark.usefixtures("operator_directory")
@@ -80,7 +80,7 @@ def test_an_explanation_for_programs(ocf: Run, output: str) -> None:
 
 def test_a_terminal_gets_a_table(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
-    showing.grid("title", ("a", "b"), [("[bold]1[/bold]", "2")])
+    output.grid("title", ("a", "b"), [("[bold]1[/bold]", "2")])
     shown = capsys.readouterr().out
     assert "title" in shown
     assert "│ [bold]1[/bold] │ 2 │" in shown
@@ -129,7 +129,7 @@ class TestData:
 
 class TestErrors:
     def test_a_reader_that_has_read_enough_is_none(self) -> None:
-        with pytest.raises(BrokenPipeError), showing.failing(traceback=False):
+        with pytest.raises(BrokenPipeError), output.failing(traceback=False):
             raise BrokenPipeError
 
     def test_they_are_one_line_and_status_2(self, ocf: Run) -> None:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.cli.manifests import read_documents
+from ocf.cli.manifest_files import read_documents
 from ocf.objects import load_documents
 
 if TYPE_CHECKING:

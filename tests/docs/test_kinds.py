@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 
 from ocf import primitives
-from ocf.primitives import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder, rollouts
+from ocf.primitives import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder, rollout_status
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "kinds.md"
 ROW: Final = re.compile(r"^\| `(\w+)` \| (.+) \|$", re.MULTILINE)
@@ -66,8 +66,8 @@ class TestRow:
             assert TABLE[package][3] == "nothing"
             return
         source = inspect.getsource(importlib.import_module(f"ocf.primitives.{package}.status"))
-        if "rollouts" in source:
-            source += inspect.getsource(rollouts)
+        if "rollout_status" in source:
+            source += inspect.getsource(rollout_status)
         reported = {word.removeprefix("Operation").upper() for word in quoted(TABLE[package][3])}
         # The plain word for being operational is the vocabulary's own name.
         named = {"OPERATIONAL" if word == "AL" else word for word in reported}

@@ -21,7 +21,7 @@ from typing import Final, TypeAlias
 
 import pytest
 
-from ocf.testing.envtest.programs import find_programs
+from ocf.testing.envtest.binaries import find_programs
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = ROOT / "docs" / "tutorial.md"

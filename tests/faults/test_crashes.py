@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, assert_quiet, disturb_each_write
-from ocf.testing.processes import Process, World
+from ocf.testing.simulated_process import Process, World
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -10,7 +10,7 @@ import pytest
 from ocf.cluster import Verb
 from ocf.errors import NotFoundError, OcfError
 from ocf.testing import FaultyCluster, RecordingCluster, faults
-from ocf.testing.processes import Process, World
+from ocf.testing.simulated_process import Process, World
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from ocf.cluster import Verb
 from ocf.errors import OcfError
 from ocf.objects import copy_json
 from ocf.testing import InterceptingCluster, assert_quiet
-from ocf.testing.processes import Process, World
+from ocf.testing.simulated_process import Process, World
 from ocf.testing.snapshots import differences
 
 if TYPE_CHECKING:

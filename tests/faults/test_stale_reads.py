@@ -11,7 +11,7 @@ from ocf.cluster import Verb
 from ocf.cluster.cache import CachedCluster
 from ocf.objects import copy_json
 from ocf.testing import InterceptingCluster, assert_quiet
-from ocf.testing.processes import Process, World
+from ocf.testing.simulated_process import Process, World
 from ocf.testing.snapshots import differences
 
 if TYPE_CHECKING:

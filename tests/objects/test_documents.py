@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ManifestError
-from ocf.objects.bounds import MAX_DEPTH, MAX_VALUES
+from ocf.objects.document_limits import MAX_DEPTH, MAX_VALUES
 from ocf.objects.documents import dump_document, load_document, load_documents
 
 texts = st.text(st.characters(codec="utf-8"), max_size=10)

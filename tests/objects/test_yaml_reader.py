@@ -8,7 +8,7 @@ import yaml
 
 from ocf.errors import ManifestError
 from ocf.objects import yaml_reader
-from ocf.objects.bounds import MAX_DEPTH, MAX_VALUES
+from ocf.objects.document_limits import MAX_DEPTH, MAX_VALUES
 from ocf.objects.yaml_reader import read_yaml
 
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ManifestError
-from ocf.objects.bounds import MAX_DEPTH
+from ocf.objects.document_limits import MAX_DEPTH
 from ocf.objects.yaml_reader import read_yaml
 from ocf.objects.yaml_writer import write_yaml
 

@@ -4,16 +4,17 @@
 for one metric, combining metrics, stabilization, policies, history.
 """
 
-from ocf.autoscaling.algorithm.conditions import Event
 from ocf.autoscaling.algorithm.decide import decide, tolerances_of
 from ocf.autoscaling.algorithm.decision import Decision, Error
+from ocf.autoscaling.algorithm.early_exit import shortcut
 from ocf.autoscaling.algorithm.history import History, Recommendation, ScaleEvent
-from ocf.autoscaling.algorithm.metrics import Combination, Failure, Outcome, combine, evaluate
-from ocf.autoscaling.algorithm.normalizing import downscale_window, normalized
-from ocf.autoscaling.algorithm.pods import Groups, group
-from ocf.autoscaling.algorithm.policies import Allowance, Limit, limited, limited_by_behavior
-from ocf.autoscaling.algorithm.readings import read_external, read_object, read_pods, read_resource
-from ocf.autoscaling.algorithm.replicas import (
+from ocf.autoscaling.algorithm.hpa_spec import Autoscaler, Behavior, Metric, Policy, Rules, Target
+from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, Outcome, combine, evaluate
+from ocf.autoscaling.algorithm.metric_values import read_external, read_object, read_pods, read_resource
+from ocf.autoscaling.algorithm.normalize import downscale_window, normalized
+from ocf.autoscaling.algorithm.pod_groups import Groups, group
+from ocf.autoscaling.algorithm.pod_requests import requested
+from ocf.autoscaling.algorithm.replica_calculator import (
     Calculation,
     Count,
     Tolerances,
@@ -22,10 +23,9 @@ from ocf.autoscaling.algorithm.replicas import (
     from_total_per_pod,
     from_utilization,
 )
-from ocf.autoscaling.algorithm.requests import requested
 from ocf.autoscaling.algorithm.rules import Rule
+from ocf.autoscaling.algorithm.scaling_policies import Allowance, Limit, limited, limited_by_behavior
 from ocf.autoscaling.algorithm.settings import Features, Settings
-from ocf.autoscaling.algorithm.shortcuts import shortcut
 from ocf.autoscaling.algorithm.snapshot import (
     Container,
     Pod,
@@ -37,9 +37,9 @@ from ocf.autoscaling.algorithm.snapshot import (
     Unavailable,
     WholePod,
 )
-from ocf.autoscaling.algorithm.spec import Autoscaler, Behavior, Metric, Policy, Rules, Target
 from ocf.autoscaling.algorithm.stabilization import Stabilization, hold_down, hold_in_envelope
 from ocf.autoscaling.algorithm.status import Condition, MetricStatus, Status
+from ocf.autoscaling.algorithm.status_builder import Event
 from ocf.autoscaling.algorithm.trace import Trace
 
 __all__ = [

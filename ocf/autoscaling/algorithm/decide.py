@@ -8,21 +8,21 @@ compared with another one, or carried out.
 from datetime import datetime
 from typing import Final
 
-from ocf.autoscaling.algorithm.conditions import MESSAGES, Board, Event
 from ocf.autoscaling.algorithm.decision import Decision, Error, Resize
+from ocf.autoscaling.algorithm.early_exit import brought_to_zero, shortcut
 from ocf.autoscaling.algorithm.history import History, stored
-from ocf.autoscaling.algorithm.metrics import Combination, Failure, combine
-from ocf.autoscaling.algorithm.normalizing import normalized
-from ocf.autoscaling.algorithm.policies import Limit
-from ocf.autoscaling.algorithm.replicas import Count, Tolerances
+from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
+from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, combine
+from ocf.autoscaling.algorithm.normalize import normalized
+from ocf.autoscaling.algorithm.pod_selectors import claimants, parsed
+from ocf.autoscaling.algorithm.replica_calculator import Count, Tolerances
 from ocf.autoscaling.algorithm.rules import Rule
-from ocf.autoscaling.algorithm.selectors import claimants, parsed
+from ocf.autoscaling.algorithm.scaling_policies import Limit
 from ocf.autoscaling.algorithm.settings import Settings
-from ocf.autoscaling.algorithm.shortcuts import brought_to_zero, shortcut
 from ocf.autoscaling.algorithm.snapshot import Scale, Snapshot, Unavailable
-from ocf.autoscaling.algorithm.spec import Autoscaler
 from ocf.autoscaling.algorithm.stabilization import Stabilization
 from ocf.autoscaling.algorithm.status import MetricStatus, Status
+from ocf.autoscaling.algorithm.status_builder import MESSAGES, Board, Event
 from ocf.autoscaling.algorithm.trace import Trace
 
 __all__ = ["decide", "tolerances_of"]

@@ -6,10 +6,10 @@ both may be refused; then less is true, and a workload that was not resized must
 
 from typing import Literal, NamedTuple
 
-from ocf.autoscaling.algorithm.conditions import Board, Event
 from ocf.autoscaling.algorithm.history import History
 from ocf.autoscaling.algorithm.snapshot import Snapshot
 from ocf.autoscaling.algorithm.status import Condition, Status
+from ocf.autoscaling.algorithm.status_builder import Board, Event
 from ocf.autoscaling.algorithm.trace import Trace
 
 __all__ = ["Decision", "Error", "Resize"]

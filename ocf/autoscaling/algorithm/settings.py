@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from ocf.autoscaling.gates import Gates
+from ocf.autoscaling.api.feature_gates import Gates
 from ocf.errors import ConfigError
 
 __all__ = ["Features", "Settings"]

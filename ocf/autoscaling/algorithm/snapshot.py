@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, NamedTuple
 
-from ocf.autoscaling.algorithm.selectors import parsed
-from ocf.autoscaling.algorithm.spec import Autoscaler
+from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
+from ocf.autoscaling.algorithm.pod_selectors import parsed
 from ocf.autoscaling.algorithm.status import Status
 from ocf.objects import LabelSelector, Manifest, Quantity, get_field
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from ocf.autoscaling.algorithm.spec import Metric
+from ocf.autoscaling.algorithm.hpa_spec import Metric
 from ocf.objects import Manifest, Quantity
 
 __all__ = ["Condition", "MetricStatus", "Status"]

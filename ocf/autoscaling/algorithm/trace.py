@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from ocf.autoscaling.algorithm.metrics import Combination, Failure, Outcome
-from ocf.autoscaling.algorithm.policies import Limit
-from ocf.autoscaling.algorithm.replicas import Calculation, Tolerances
+from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, Outcome
+from ocf.autoscaling.algorithm.replica_calculator import Calculation, Tolerances
 from ocf.autoscaling.algorithm.rules import Rule
+from ocf.autoscaling.algorithm.scaling_policies import Limit
 from ocf.autoscaling.algorithm.stabilization import Stabilization
 from ocf.objects import Quantity
 

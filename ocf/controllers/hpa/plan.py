@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Decision, Event, History, Snapshot, Status, decide
-from ocf.autoscaling.algorithm.conditions import Board
+from ocf.autoscaling.algorithm.status_builder import Board
 from ocf.controllers.hpa.parsed_autoscaler import Subject
 from ocf.controllers.hpa.target_index import Claim
 

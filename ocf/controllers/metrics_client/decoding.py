@@ -8,8 +8,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from ocf.autoscaling import readers
-from ocf.autoscaling.readers import METADATA, Reader, instant, integer, items, read_object, struct, text, texts
+from ocf.autoscaling.api import decoders
+from ocf.autoscaling.api.decoders import METADATA, Reader, instant, integer, items, read_object, struct, text, texts
 from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import FieldProblem, ManifestError, QuantityError
 from ocf.objects import Manifest
@@ -101,7 +101,7 @@ def _unversioned(entry: Any) -> Any:
 def quantity(value: Any, path: str, _problems: list[FieldProblem]) -> Any:
     """Read a quantity; one that is none ends everything, with the sentence of the controller's client."""
     ours: list[FieldProblem] = []
-    found = readers.quantity(value, path, ours)
+    found = decoders.quantity(value, path, ours)
     if ours:
         raise QuantityError(_sentence(value))
     return found
@@ -143,4 +143,4 @@ def _forms(amount: Reader) -> dict[str, Reader]:
 
 
 _CLIENTS: Final = _forms(quantity)
-_OURS: Final = _forms(readers.quantity)
+_OURS: Final = _forms(decoders.quantity)

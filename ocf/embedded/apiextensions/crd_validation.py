@@ -12,7 +12,7 @@ from ocf.embedded.api.status_errors import go_json, unsupported
 from ocf.embedded.apiextensions.structural_schema import schema_problems
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
-from ocf.objects.names import dns_1035_label, dns_subdomain
+from ocf.objects.name_validation import dns_1035_label, dns_subdomain
 
 __all__ = ["definition_problems"]
 

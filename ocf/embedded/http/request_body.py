@@ -14,7 +14,7 @@ from ocf.embedded.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
 from ocf.embedded.http.status import bad_body, refused_patch, unknown_body
 from ocf.errors import ManifestError, api_error
 from ocf.objects import Manifest, load_documents
-from ocf.objects.bounds import MAX_DEPTH
+from ocf.objects.document_limits import MAX_DEPTH
 
 __all__ = ["APPLY", "MAX_BYTES", "duplicates", "read_object", "read_options", "read_patch"]
 

@@ -37,13 +37,13 @@ def _to_old_event(event: Manifest) -> Manifest:
 
 
 def _to_v1_autoscaler(autoscaler: Manifest) -> Manifest:
-    from ocf.autoscaling.v1 import to_v1
+    from ocf.autoscaling.api.v1_conversion import to_v1
 
     return to_v1(autoscaler)
 
 
 def _to_v2_autoscaler(autoscaler: Manifest) -> Manifest:
-    from ocf.autoscaling.v1 import to_v2
+    from ocf.autoscaling.api.v1_conversion import to_v2
 
     return to_v2(autoscaler)
 

@@ -14,8 +14,8 @@ from ocf.embedded.registry.webhook_configurations import configuration_problems
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
-from ocf.objects.metadata_rules import creation_errors, standard_finalizer_errors
-from ocf.objects.names import (
+from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors
+from ocf.objects.name_validation import (
     Rule,
     dns_label,
     dns_label_prefix,
@@ -175,7 +175,7 @@ def _autoscaler_problems(manifest: Manifest, live: Manifest | None) -> Iterator[
 def _autoscaler_spec(manifest: Manifest) -> Manifest:
     """Return the spec as the rules know it: in the second version, whatever version the request is in."""
     from ocf.autoscaling import default
-    from ocf.autoscaling.v1 import to_v2
+    from ocf.autoscaling.api.v1_conversion import to_v2
 
     spec: Manifest = manifest["spec"]
     if manifest["apiVersion"] == "autoscaling/v1":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from ocf import feature
 from ocf.editors import ConfigMapDataEditor, ObjectMetaEditor
-from ocf.primitives.contents import DataBuilder, DataResource
+from ocf.primitives.content_hash import DataBuilder, DataResource
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 

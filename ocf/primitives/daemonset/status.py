@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ocf.concepts import StatusReport, SuspensionStatus
-from ocf.primitives.rollouts import Rollout
+from ocf.primitives.rollout_status import Rollout
 
 if TYPE_CHECKING:
     from kubernetes.client import V1DaemonSet

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ocf.primitives.rollouts import Rollout, scaled_to_zero_report
+from ocf.primitives.rollout_status import Rollout, scaled_to_zero_report
 
 if TYPE_CHECKING:
     from kubernetes.client import V1Deployment

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ocf import feature
 from ocf.editors import ObjectMetaEditor, SecretDataEditor
-from ocf.primitives.contents import DataBuilder, DataResource, encoded_texts
+from ocf.primitives.content_hash import DataBuilder, DataResource, encoded_texts
 from ocf.primitives.kind import Handlers, Kind
 from ocf.primitives.mutator import BaseMutator, Edits
 

@@ -20,8 +20,8 @@ from ocf.editors import (
 from ocf.primitives.builder import WorkloadBuilder
 from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
 from ocf.primitives.kind import Handlers, Kind
+from ocf.primitives.list_edits import Presence
 from ocf.primitives.mutator import Edits
-from ocf.primitives.presence import Presence
 from ocf.primitives.resource import WorkloadResource
 from ocf.primitives.statefulset.status import (
     default_converging_status_handler,

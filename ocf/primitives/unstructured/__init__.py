@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from ocf import feature
 from ocf.primitives import resource
-from ocf.primitives.unstructured.building import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
-from ocf.primitives.unstructured.content import Mutator, Unstructured
+from ocf.primitives.unstructured.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
+from ocf.primitives.unstructured.model import Mutator, Unstructured
 
 __all__ = [
     "IntegrationBuilder",

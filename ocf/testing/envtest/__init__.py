@@ -5,8 +5,8 @@ fixtures of `ocf.testing.plugin`; without it, `ControlPlane`. Importing this loa
 that is only needed once a control plane starts.
 """
 
+from ocf.testing.envtest.binaries import Program, Programs, find_programs
 from ocf.testing.envtest.controllers import Controller
 from ocf.testing.envtest.controlplane import ControlPlane
-from ocf.testing.envtest.programs import Program, Programs, find_programs
 
 __all__ = ["ControlPlane", "Controller", "Program", "Programs", "find_programs"]

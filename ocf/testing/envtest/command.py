@@ -8,8 +8,8 @@ import sys
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest.programs import ASSETS, Programs, find_programs
-from ocf.testing.envtest.releases import PINNED
+from ocf.testing.envtest.binaries import ASSETS, Programs, find_programs
+from ocf.testing.envtest.versions import PINNED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ def provide(environ: Mapping[str, str], console: Console, errors: Console) -> in
     Returns:
         The exit code.
     """
-    from ocf.testing.envtest.building import build_programs
+    from ocf.testing.envtest.build import build_programs
     from ocf.testing.envtest.progress import shown_on
 
     try:

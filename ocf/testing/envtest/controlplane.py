@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final, Self
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.testing.envtest import flags
-from ocf.testing.envtest.booting import MASTERS, Plane, boot
-from ocf.testing.envtest.defining import define
+from ocf.testing.envtest.binaries import ASSETS, REMEDY, Program, Programs, find_programs
+from ocf.testing.envtest.bootstrap import MASTERS, Plane, boot
+from ocf.testing.envtest.crds import define
 from ocf.testing.envtest.kubectl import kubectl
-from ocf.testing.envtest.programs import ASSETS, REMEDY, Program, Programs, find_programs
-from ocf.testing.envtest.starting import Ports, free_port
+from ocf.testing.envtest.startup import Ports, free_port
 
 if TYPE_CHECKING:
     from types import TracebackType

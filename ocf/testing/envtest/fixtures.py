@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn, Protocol
 import pytest
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest.booting import MASTERS
+from ocf.testing.envtest.binaries import REMEDY, Program, Programs, find_programs
+from ocf.testing.envtest.bootstrap import MASTERS
 from ocf.testing.envtest.controlplane import ControlPlane
-from ocf.testing.envtest.programs import REMEDY, Program, Programs, find_programs
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster

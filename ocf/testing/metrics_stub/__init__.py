@@ -5,7 +5,7 @@ A `MetricsStub` registers itself at the API server for `metrics.k8s.io`, `custom
 and to anything else that asks.
 """
 
-from ocf.testing.metrics_stub.answering import Asked
-from ocf.testing.metrics_stub.stub import MetricsStub
+from ocf.testing.metrics_stub.handlers import Asked
+from ocf.testing.metrics_stub.server import MetricsStub
 
 __all__ = ["Asked", "MetricsStub"]

@@ -22,8 +22,8 @@ from ocf.autoscaling.algorithm import (
     limited,
     limited_by_behavior,
 )
-from ocf.autoscaling.algorithm.conditions import MESSAGES
 from ocf.autoscaling.algorithm.history import EARLIEST, changed_within, cutoff, stored
+from ocf.autoscaling.algorithm.status_builder import MESSAGES
 
 TABLE: Final = Path(__file__).parent / "data" / "upstream.jsonl.gz"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -17,8 +17,8 @@ from ocf.embedded.http import Server, load_manifests, serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.objects import ObjectKey
 from ocf.testing import faults
+from ocf.testing.fault_cluster import FaultyCluster
 from ocf.testing.faults import Fault
-from ocf.testing.faulty import FaultyCluster
 
 Client = Callable[..., Awaitable[Any]]
 PATH = "/api/v1/namespaces/shop/configmaps"

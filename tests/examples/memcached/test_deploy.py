@@ -17,11 +17,11 @@ from examples.memcached.deploy import ACCOUNT, SERVICE, generated
 from examples.memcached.settings import Settings
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, load_documents
-from ocf.testing.envtest.programs import Program
+from ocf.testing.envtest.binaries import Program
 
 if TYPE_CHECKING:
     from ocf.testing.envtest import ControlPlane
-    from ocf.testing.envtest.programs import Programs
+    from ocf.testing.envtest.binaries import Programs
 
 ROOT: Final = Path(__file__).parents[3]
 DEPLOY: Final = ROOT / "examples" / "memcached" / "deploy"

@@ -29,7 +29,7 @@ from tests.examples.memcached.worlds import served
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.cluster.client import ApiServerCluster
-    from ocf.testing.envtest.programs import Programs
+    from ocf.testing.envtest.binaries import Programs
 
 USER: Final = f"system:serviceaccount:{ACCOUNT.namespace}:{ACCOUNT.name}"
 HOST: Final = "127.0.0.1"

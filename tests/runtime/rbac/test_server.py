@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from ocf.cluster import Cluster
     from ocf.cluster.client import ApiServerCluster
-    from ocf.testing.envtest.programs import Programs
+    from ocf.testing.envtest.binaries import Programs
 
 GROUP: Final = "rbac.example.com"
 LABELS: Final = {"app": "web"}

@@ -11,7 +11,7 @@ from rich.console import Console
 
 from ocf.testing.envtest import Program
 from ocf.testing.envtest.command import main, provide
-from ocf.testing.envtest.releases import PINNED, Machine
+from ocf.testing.envtest.versions import PINNED, Machine
 
 if TYPE_CHECKING:
     from tests.testing.envtest.conftest import MakePrograms
@@ -59,7 +59,7 @@ def test_an_interruption_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyP
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ocf.testing.envtest.building.build_programs", interrupted)
+    monkeypatch.setattr("ocf.testing.envtest.build.build_programs", interrupted)
     run = Run({"HOME": str(tmp_path)})
     assert (run.code, run.err) == (130, "envtest: interrupted; what was unfinished is removed\n")
 

@@ -14,7 +14,7 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 from ocf.testing.envtest import Programs
-from ocf.testing.envtest.releases import PINNED, cache_folder
+from ocf.testing.envtest.versions import PINNED, cache_folder
 from ocf.testing.plugin import Envtest, RunControllers
 
 if TYPE_CHECKING:

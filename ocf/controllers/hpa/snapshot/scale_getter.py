@@ -8,14 +8,14 @@ all: that costs one list and one watch per kind, however many autoscalers there 
 from dataclasses import replace
 from typing import Any, Final, Protocol
 
-from ocf.autoscaling.readers import integer, read_object, struct, text
+from ocf.autoscaling.api.decoders import integer, read_object, struct, text
 from ocf.cluster import Cluster, Subresource
 from ocf.cluster.client.paths import object_path
 from ocf.controllers.metrics_client import Kinds, PathReader, PatientReader
 from ocf.controllers.metrics_client.errors import worded
 from ocf.errors import ApiError, ManifestError, NotFoundError, ServerError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, split_api_version
-from ocf.objects.requirements import Operator
+from ocf.objects.label_requirements import Operator
 
 __all__ = ["DerivedScales", "Scales", "SubresourceScales"]
 

@@ -17,7 +17,7 @@ from ocf.controllers.metrics_client import Kinds, ServedMetrics
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest
 from ocf.testing.envtest import Controller, ControlPlane, Programs
-from ocf.testing.envtest.starting import free_port
+from ocf.testing.envtest.startup import free_port
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.comparison.gate import CONTROLLER, Gate
 from tests.controllers.hpa.comparison.scenarios import SCENARIOS

@@ -30,7 +30,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.operator import Options, Process, running
 from ocf.runtime.workqueue import Exponential
 from ocf.testing import LoopClock, Severity, lint_conditions, playing_rollouts, run_in_virtual_time
-from ocf.testing import processes as crashing
+from ocf.testing import simulated_process as crashing
 from ocf.testing.snapshots import differences, snapshot
 from tests.examples.memcached.worlds import World, admitted, embedded_kubelet
 from tests.runtime.operator.conftest import Gateway

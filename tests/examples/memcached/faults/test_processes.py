@@ -13,8 +13,8 @@ import pytest
 from examples.memcached.samples import EVERYTHING
 from ocf.concepts import Event, Silence
 from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, disturb_each_write, run_in_virtual_time
-from ocf.testing.processes import Process
-from ocf.testing.processes import World as Ledger
+from ocf.testing.simulated_process import Process
+from ocf.testing.simulated_process import World as Ledger
 from ocf.testing.snapshots import snapshot
 from tests.examples.memcached.faults.stage import HPA, KINDS, OWNER, Stage, Step
 

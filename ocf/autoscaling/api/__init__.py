@@ -1,0 +1,3 @@
+"""The autoscaling API: decoding, defaulting, conversion from v1, and feature gates."""
+
+__all__: list[str] = []

@@ -1,0 +1,414 @@
+"""The first version of the HorizontalPodAutoscaler, and how its fields travel between the two versions.
+
+`autoscaling/v1` knows one metric, the cpu utilization. Everything else that `autoscaling/v2` can say is carried along
+in annotations, as texts in JSON, so that an object survives being read and written in the older version. The spelling
+of these texts is the API server's, byte for byte: another spelling would look like a change to whoever compares.
+
+Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v1/, and what a
+real server answers where that is silent.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from ocf.autoscaling.api.defaulting import default
+from ocf.objects import Manifest, copy_json
+
+__all__ = ["to_v1", "to_v2"]
+
+_Json = dict[str, Any]
+
+_PREFIX: Final = "autoscaling.alpha.kubernetes.io/"
+_METRICS: Final = f"{_PREFIX}metrics"
+_BEHAVIOR: Final = f"{_PREFIX}behavior"
+_CURRENT: Final = f"{_PREFIX}current-metrics"
+_CONDITIONS: Final = f"{_PREFIX}conditions"
+_CARRIED: Final = frozenset(
+    {
+        _METRICS,
+        _BEHAVIOR,
+        _CURRENT,
+        _CONDITIONS,
+        f"{_PREFIX}scale-down-tolerance",
+        f"{_PREFIX}scale-up-tolerance",
+    }
+)
+_ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+_CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "message")
+_SOURCES: Final = {
+    "Object": "object",
+    "Pods": "pods",
+    "Resource": "resource",
+    "ContainerResource": "containerResource",
+    "External": "external",
+}
+
+
+def to_v1(hpa: Manifest) -> Manifest:
+    """Write an autoscaler of `autoscaling/v2` in the first version.
+
+    Args:
+        hpa: The object, defaulted; it is not changed.
+
+    Returns:
+        The same object in `autoscaling/v1`. The first cpu utilization is its target; other metrics, behavior, and of
+        the status what the first version has no field for, are in annotations.
+
+    Example:
+        >>> from ocf.autoscaling import default
+        >>> to_v1(default({"metadata": {"name": "web"}, "spec": {"maxReplicas": 3}}))["spec"]
+        {'maxReplicas': 3, 'minReplicas': 1, 'targetCPUUtilizationPercentage': 80}
+    """
+    out = copy_json(hpa)
+    out["apiVersion"] = "autoscaling/v1"
+    carried: dict[str, str] = {}
+    spec, status = dict(out.get("spec") or {}), dict(out.get("status") or {})
+    metrics = spec.pop("metrics", None) or []
+    others = [_metric_to_v1(metric, _SPEC_FIELDS) for metric in metrics if not _is_cpu_utilization(metric)]
+    target = next((metric for metric in metrics if _is_cpu_utilization(metric)), None)
+    if target is not None:
+        spec["targetCPUUtilizationPercentage"] = target["resource"]["target"]["averageUtilization"]
+    if others:
+        carried[_METRICS] = _text(others)
+    current = status.pop("currentMetrics", None) or []
+    if current:
+        carried[_CURRENT] = _text([_metric_to_v1(metric, _STATUS_FIELDS) for metric in current])
+        usage = next(filter(None, map(_cpu_usage, current)), None)
+        if usage is not None:
+            status["currentCPUUtilizationPercentage"] = usage
+    behavior = spec.pop("behavior", None)
+    if behavior is not None:
+        carried[_BEHAVIOR] = _text(_behavior_to_text(behavior))
+    conditions = status.pop("conditions", None) or []
+    if conditions:
+        carried[_CONDITIONS] = _text([_ordered(condition, _CONDITION_FIELDS) for condition in conditions])
+    return _assembled(out, spec, status, carried)
+
+
+def to_v2(hpa: Manifest) -> Manifest:
+    """Write an autoscaler of `autoscaling/v1` in the second version.
+
+    Args:
+        hpa: The object; it is not changed.
+
+    Returns:
+        The same object in `autoscaling/v2`, defaulted. Annotations that cannot be read are dropped, as the API server
+        drops them.
+
+    Example:
+        >>> hpa = {"metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}}
+        >>> to_v2(hpa)["spec"]["metrics"][0]["resource"]["target"]
+        {'type': 'Utilization', 'averageUtilization': 70}
+    """
+    out = copy_json(hpa)
+    out["apiVersion"] = "autoscaling/v2"
+    spec, status = dict(out.get("spec") or {}), dict(out.get("status") or {})
+    annotations = (out.get("metadata") or {}).get("annotations") or {}
+    metrics = [_metric_to_v2(metric, _SPEC_READERS) for metric in _read(annotations, _METRICS, list) or []]
+    target = spec.pop("targetCPUUtilizationPercentage", None)
+    if target is not None:
+        metrics.append(_cpu_utilization(target))
+    if metrics:
+        spec["metrics"] = metrics
+    behavior = _behavior_from_text(_read(annotations, _BEHAVIOR, dict) or {})
+    if behavior:
+        spec["behavior"] = behavior
+    usage = status.pop("currentCPUUtilizationPercentage", None)
+    current = _read(annotations, _CURRENT, list)
+    if current is not None:
+        status["currentMetrics"] = [_metric_to_v2(metric, _STATUS_READERS) for metric in current]
+    elif usage is not None:
+        status["currentMetrics"] = [
+            {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": usage}}}
+        ]
+    conditions = _read(annotations, _CONDITIONS, list)
+    if conditions is not None:
+        status["conditions"] = conditions
+    return default(_assembled(out, spec, status, {}))
+
+
+def _assembled(out: Manifest, spec: _Json, status: _Json, carried: Mapping[str, str]) -> Manifest:
+    metadata = dict(out.get("metadata") or {})
+    kept = {name: value for name, value in (metadata.pop("annotations", None) or {}).items() if name not in _CARRIED}
+    if kept or carried:
+        metadata["annotations"] = {**kept, **carried}
+    out["metadata"], out["spec"] = metadata, spec
+    if status or "status" in out:
+        out["status"] = status
+    return out
+
+
+def _text(value: Any) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).translate(_ESCAPES)
+
+
+def _read(annotations: Mapping[str, str], name: str, shape: type) -> Any:
+    """Read an annotation; None where it is not there, or is not what it should be."""
+    try:
+        value = json.loads(annotations[name])
+    except (KeyError, TypeError, ValueError):
+        return None
+    if not isinstance(value, shape):
+        return None
+    return value if not isinstance(value, list) or all(isinstance(item, dict) for item in value) else None
+
+
+def _ordered(value: Mapping[str, Any], names: tuple[str, ...]) -> _Json:
+    return {name: value[name] for name in names if value.get(name) not in (None, "")}
+
+
+def _is_cpu_utilization(metric: Mapping[str, Any]) -> bool:
+    resource = metric.get("resource") or {}
+    target = resource.get("target") or {}
+    return (
+        metric.get("type") == "Resource"
+        and resource.get("name") == "cpu"
+        and target.get("averageUtilization") is not None
+    )
+
+
+def _cpu_utilization(percent: int) -> _Json:
+    target = {"type": "Utilization", "averageUtilization": percent}
+    return {"type": "Resource", "resource": {"name": "cpu", "target": target}}
+
+
+def _cpu_usage(metric: Mapping[str, Any]) -> int | None:
+    resource = metric.get("resource") or {}
+    if metric.get("type") != "Resource" or resource.get("name") != "cpu":
+        return None
+    usage: int | None = (resource.get("current") or {}).get("averageUtilization")
+    return usage
+
+
+# What a metric is made of in the first version: the name of each field, and where its value is in the second. A third
+# entry is what stands there if there is none, because the first version cannot leave it out.
+_Fields = tuple[tuple[str, str] | tuple[str, str, str], ...]
+
+_SPEC_FIELDS: Final[Mapping[str, _Fields]] = {
+    "Object": (
+        ("target", "describedObject"),
+        ("metricName", "metric.name"),
+        ("targetValue", "target.value", "0"),
+        ("selector", "metric.selector"),
+        ("averageValue", "target.averageValue"),
+    ),
+    "Pods": (
+        ("metricName", "metric.name"),
+        ("targetAverageValue", "target.averageValue", "0"),
+        ("selector", "metric.selector"),
+    ),
+    "Resource": (
+        ("name", "name"),
+        ("targetAverageUtilization", "target.averageUtilization"),
+        ("targetAverageValue", "target.averageValue"),
+    ),
+    "ContainerResource": (
+        ("name", "name"),
+        ("targetAverageUtilization", "target.averageUtilization"),
+        ("targetAverageValue", "target.averageValue"),
+        ("container", "container"),
+    ),
+    "External": (
+        ("metricName", "metric.name"),
+        ("metricSelector", "metric.selector"),
+        ("targetValue", "target.value"),
+        ("targetAverageValue", "target.averageValue"),
+    ),
+}
+_STATUS_FIELDS: Final[Mapping[str, _Fields]] = {
+    "Object": (
+        ("target", "describedObject"),
+        ("metricName", "metric.name"),
+        ("currentValue", "current.value", "0"),
+        ("selector", "metric.selector"),
+        ("averageValue", "current.averageValue"),
+    ),
+    "Pods": (
+        ("metricName", "metric.name"),
+        ("currentAverageValue", "current.averageValue", "0"),
+        ("selector", "metric.selector"),
+    ),
+    "Resource": (
+        ("name", "name"),
+        ("currentAverageUtilization", "current.averageUtilization"),
+        ("currentAverageValue", "current.averageValue", "0"),
+    ),
+    "ContainerResource": (
+        ("name", "name"),
+        ("currentAverageUtilization", "current.averageUtilization"),
+        ("currentAverageValue", "current.averageValue", "0"),
+        ("container", "container"),
+    ),
+    "External": (
+        ("metricName", "metric.name"),
+        ("metricSelector", "metric.selector"),
+        ("currentValue", "current.value", "0"),
+        ("currentAverageValue", "current.averageValue"),
+    ),
+}
+
+
+def _metric_to_v1(metric: Mapping[str, Any], table: Mapping[str, _Fields]) -> _Json:
+    kind = str(metric.get("type"))
+    if kind not in _SOURCES:
+        return {"type": kind}
+    source = metric.get(_SOURCES[kind]) or {}
+    out: _Json = {}
+    for name, place, *zero in table[kind]:
+        value = _at(source, place)
+        if name == "target" and isinstance(value, Mapping):
+            value = _ordered(value, ("kind", "name", "apiVersion"))
+        if value is None and zero:
+            value = zero[0]
+        if value is not None:
+            out[name] = value
+    return {"type": kind, _SOURCES[kind]: out}
+
+
+def _at(value: Any, place: str) -> Any:
+    for name in place.split("."):
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return value
+
+
+def _present(**values: Any) -> _Json:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _identifier(source: Mapping[str, Any], selector: str = "selector") -> _Json:
+    return _present(name=source.get("metricName") or "", selector=source.get(selector))
+
+
+def _object_to_v2(source: Mapping[str, Any]) -> _Json:
+    value, average = source.get("targetValue"), source.get("averageValue")
+    if average is not None and value in (None, "0", 0):
+        # A zero stands there only because the first version cannot leave it out.
+        value = None
+    kind = "Value" if average is None else "AverageValue"
+    return {
+        "describedObject": dict(source.get("target") or {}),
+        "metric": _identifier(source),
+        "target": _present(type=kind, value=value, averageValue=average),
+    }
+
+
+def _pods_to_v2(source: Mapping[str, Any]) -> _Json:
+    target = _present(type="AverageValue", averageValue=source.get("targetAverageValue"))
+    return {"metric": _identifier(source), "target": target}
+
+
+def _resource_to_v2(source: Mapping[str, Any]) -> _Json:
+    percent = source.get("targetAverageUtilization")
+    target = _present(
+        type="AverageValue" if percent is None else "Utilization",
+        averageValue=source.get("targetAverageValue"),
+        averageUtilization=percent,
+    )
+    return {**_present(name=source.get("name"), container=source.get("container")), "target": target}
+
+
+def _external_to_v2(source: Mapping[str, Any]) -> _Json:
+    value = source.get("targetValue")
+    kind = "AverageValue" if value is None else "Value"
+    target = _present(type=kind, value=value, averageValue=source.get("targetAverageValue"))
+    return {"metric": _identifier(source, "metricSelector"), "target": target}
+
+
+def _object_status_to_v2(source: Mapping[str, Any]) -> _Json:
+    current = _present(value=source.get("currentValue"), averageValue=source.get("averageValue"))
+    return {
+        "describedObject": dict(source.get("target") or {}),
+        "metric": _identifier(source),
+        "current": current,
+    }
+
+
+def _pods_status_to_v2(source: Mapping[str, Any]) -> _Json:
+    return {"metric": _identifier(source), "current": _present(averageValue=source.get("currentAverageValue"))}
+
+
+def _resource_status_to_v2(source: Mapping[str, Any]) -> _Json:
+    current = _present(
+        averageValue=source.get("currentAverageValue"), averageUtilization=source.get("currentAverageUtilization")
+    )
+    return {**_present(name=source.get("name"), container=source.get("container")), "current": current}
+
+
+def _external_status_to_v2(source: Mapping[str, Any]) -> _Json:
+    current = _present(value=source.get("currentValue"), averageValue=source.get("currentAverageValue"))
+    return {"metric": _identifier(source, "metricSelector"), "current": current}
+
+
+_Reader = Callable[[Mapping[str, Any]], _Json]
+
+_SPEC_READERS: Final[Mapping[str, _Reader]] = {
+    "Object": _object_to_v2,
+    "Pods": _pods_to_v2,
+    "Resource": _resource_to_v2,
+    "ContainerResource": _resource_to_v2,
+    "External": _external_to_v2,
+}
+_STATUS_READERS: Final[Mapping[str, _Reader]] = {
+    "Object": _object_status_to_v2,
+    "Pods": _pods_status_to_v2,
+    "Resource": _resource_status_to_v2,
+    "ContainerResource": _resource_status_to_v2,
+    "External": _external_status_to_v2,
+}
+
+
+def _metric_to_v2(metric: Mapping[str, Any], readers: Mapping[str, _Reader]) -> _Json:
+    kind = str(metric.get("type"))
+    source = metric.get(_SOURCES.get(kind, ""))
+    if not isinstance(source, Mapping):
+        return {"type": kind}
+    return {"type": kind, _SOURCES[kind]: readers[kind](source)}
+
+
+# The behavior is written with the names that the server's fields have inside, where they begin with a capital.
+_RULE_NAMES: Final = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
+_POLICY_NAMES: Final = ("type", "value", "periodSeconds")
+
+
+def _capital(name: str) -> str:
+    return name[0].upper() + name[1:]
+
+
+def _behavior_to_text(behavior: Mapping[str, Any]) -> _Json:
+    return {_capital(name): _rules_to_text(behavior.get(name)) for name in ("scaleUp", "scaleDown")}
+
+
+def _rules_to_text(rules: Mapping[str, Any] | None) -> _Json | None:
+    if rules is None:
+        return None
+    out: _Json = {_capital(name): rules.get(name) for name in _RULE_NAMES}
+    if out["Policies"] is not None:
+        out["Policies"] = [
+            {_capital(name): policy.get(name) for name in _POLICY_NAMES} for policy in rules.get("policies") or ()
+        ]
+    return out
+
+
+def _behavior_from_text(text: Mapping[str, Any]) -> _Json:
+    found = {name: _rules_from_text(_member(text, name)) for name in ("scaleUp", "scaleDown")}
+    return {name: rules for name, rules in found.items() if rules is not None}
+
+
+def _rules_from_text(text: Any) -> _Json | None:
+    if not isinstance(text, Mapping):
+        return None
+    rules = {name: _member(text, name) for name in _RULE_NAMES}
+    policies = rules["policies"]
+    if isinstance(policies, list):
+        rules["policies"] = [
+            {name: _member(policy, name) for name in _POLICY_NAMES}
+            for policy in policies
+            if isinstance(policy, Mapping)
+        ]
+    return {name: value for name, value in rules.items() if value is not None}
+
+
+def _member(value: Mapping[str, Any], name: str) -> Any:
+    """Return a field whatever the case of its name: so does the server's reader of JSON."""
+    return next((item for key, item in value.items() if key.lower() == name.lower()), None)

@@ -1,0 +1,74 @@
+"""Reading an HPA in whatever version its author wrote it."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from ocf.autoscaling.api.decoders import METADATA, instant, integer, read_object, struct, text
+from ocf.autoscaling.api.decoding import decode
+from ocf.autoscaling.api.feature_gates import Gates
+from ocf.errors import FieldProblem, ManifestError
+from ocf.objects import Manifest, ObjectKey
+
+__all__ = ["read_hpa"]
+
+_KIND: Final = "HorizontalPodAutoscaler"
+_CURRENT: Final = Gates()
+_INT32: Final = integer("int32")
+_V1: Final = struct(
+    apiVersion=text,
+    kind=text,
+    metadata=METADATA,
+    spec=struct(
+        scaleTargetRef=struct(kind=text, name=text, apiVersion=text),
+        minReplicas=_INT32,
+        maxReplicas=_INT32,
+        targetCPUUtilizationPercentage=_INT32,
+    ),
+    status=struct(
+        observedGeneration=integer("int64"),
+        lastScaleTime=instant,
+        currentReplicas=_INT32,
+        desiredReplicas=_INT32,
+        currentCPUUtilizationPercentage=_INT32,
+    ),
+)
+
+
+def read_hpa(manifest: Manifest, *, gates: Gates = _CURRENT) -> Manifest:
+    """Read an HPA of autoscaling/v2 or autoscaling/v1, with the strictness of `kubectl`.
+
+    Args:
+        manifest: The manifest; left as it is.
+        gates: The feature gates of the server.
+
+    Returns:
+        The same as autoscaling/v2, without nulls and without defaults.
+
+    Raises:
+        ManifestError: With every field that is unknown, or holds a value of a wrong type; and for a version that no
+            supported server knows.
+
+    Example:
+        >>> spec = {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}
+        >>> old = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "spec": spec}
+        >>> read_hpa(old)["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"]
+        70
+    """
+    version = manifest.get("apiVersion")
+    if version == "autoscaling/v2":
+        return decode(manifest, tolerance_known=gates.tolerance_known)
+    if version == "autoscaling/v1":
+        from ocf.autoscaling.api.v1_conversion import to_v2
+
+        return decode(to_v2(read_object(manifest, _V1, version, _KIND)), tolerance_known=gates.tolerance_known)
+    gone = f'"{version}" is no version that a supported server knows: write autoscaling/v2'
+    raise ManifestError(f"{_KIND} {_name(manifest)}".strip(), [FieldProblem("apiVersion", gone)])
+
+
+def _name(manifest: Manifest) -> str:
+    try:
+        key = ObjectKey.of(manifest)
+    except ManifestError:
+        return ""
+    return f"{key.namespace}/{key.name}" if key.namespace else key.name

@@ -1,0 +1,69 @@
+"""Checks of what the factories are given, in their own words."""
+
+from typing import Any
+
+from ocf.errors import ConfigError, QuantityError
+from ocf.objects import Quantity
+from ocf.objects.name_validation import Rule
+
+__all__ = ["check_integer", "check_name", "check_quantity"]
+
+
+def check_integer(subject: str, value: Any, least: int, most: int, unit: str = "") -> int:
+    """Return an integer that lies within bounds.
+
+    Args:
+        subject: What it is called in errors.
+        value: The value.
+        least: The smallest that is allowed.
+        most: The largest that is allowed.
+        unit: What it counts, for the error.
+
+    Raises:
+        ConfigError: If it is none, or out of bounds.
+    """
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        counted = f", {unit}" if unit else ""
+        raise ConfigError(f"{subject} must be an integer from {least} to {most}{counted}, not {value!r:.60}")
+    return value
+
+
+def check_quantity(subject: str, value: Any, *, zero_allowed: bool = False) -> str:
+    """Return the text of a quantity that is positive, as it was written.
+
+    Args:
+        subject: What it is called in errors.
+        value: A text or an integer.
+        zero_allowed: Whether it may be zero.
+
+    Raises:
+        ConfigError: If it is no quantity, or not positive.
+    """
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ConfigError(f"{subject} must be a text or an integer, not {value!r:.60}")
+    try:
+        quantity = Quantity.parse(value)
+    except QuantityError as error:
+        raise ConfigError(f"{subject}: {error}") from None
+    if quantity.nano < 0 or not (quantity.nano or zero_allowed):
+        raise ConfigError(f"{subject} must be {'zero or more' if zero_allowed else 'positive'}, not {value!r:.60}")
+    return str(value)
+
+
+def check_name(subject: str, value: Any, rule: Rule) -> str:
+    """Return a text that meets a rule.
+
+    Args:
+        subject: What it is called in errors.
+        value: The text.
+        rule: The rule.
+
+    Raises:
+        ConfigError: If it is no text, is empty, or breaks the rule.
+    """
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{subject} must be a text that is not empty, not {value!r:.60}")
+    problems = rule(value)
+    if problems:
+        raise ConfigError(f"{subject} {value!r:.60}: {'; '.join(problems)}")
+    return value

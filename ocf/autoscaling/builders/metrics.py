@@ -1,0 +1,269 @@
+"""Short factories for the metrics of a HorizontalPodAutoscaler.
+
+The models of the client take anything: no target, two targets, a negative percentage, a quantity that is none. The
+API server then refuses the whole object, far from the line that was wrong. A factory refuses at the call, and it sets
+`type` and target together, so that they cannot disagree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+
+from ocf.autoscaling.builders.arguments import check_integer, check_name, check_quantity
+from ocf.autoscaling.targets.targets import TargetSource, read_reference
+from ocf.errors import ConfigError, ManifestError
+from ocf.objects import LabelSelector, Manifest, client_model, write_model
+from ocf.objects.name_validation import Rule, dns_label, path_segment, qualified_name
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1LabelSelector, V2MetricSpec
+
+__all__ = ["container_resource", "cpu", "external", "memory", "object", "pods"]
+
+_INT32_MAX: Final = 2**31 - 1
+
+Selector: TypeAlias = "V1LabelSelector | Mapping[str, str] | None"
+"""Which series of a metric are meant: labels and their values, or a selector of the client for anything beyond that;
+None for all of them."""
+
+
+def cpu(*, average_utilization: int | None = None, average_value: str | int | None = None) -> V2MetricSpec:
+    """Scale on the processor time that the pods use.
+
+    Give exactly one target.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
+
+    Args:
+        average_utilization: Percent of what the pods request, on average over the pods; 1 or more. Every container
+            needs a request.
+        average_value: Cores per pod, as a quantity: `"500m"`, `2`.
+
+    Returns:
+        A metric of type `Resource`.
+
+    Raises:
+        ConfigError: If none or both are given, or the one that is given is not allowed.
+
+    Example:
+        >>> cpu(average_utilization=70).resource.target.average_utilization
+        70
+    """
+    target = _target("cpu", average_utilization=average_utilization, average_value=average_value)
+    return _metric("Resource", "resource", {"name": "cpu", "target": target})
+
+
+def memory(*, average_utilization: int | None = None, average_value: str | int | None = None) -> V2MetricSpec:
+    """Scale on the memory that the pods use.
+
+    Give exactly one target.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
+
+    Args:
+        average_utilization: Percent of what the pods request, on average over the pods; 1 or more. Every container
+            needs a request.
+        average_value: Bytes per pod, as a quantity: `"512Mi"`, `1073741824`.
+
+    Returns:
+        A metric of type `Resource`.
+
+    Raises:
+        ConfigError: If none or both are given, or the one that is given is not allowed.
+
+    Example:
+        >>> memory(average_value="512Mi").resource.target.average_value
+        '512Mi'
+    """
+    target = _target("memory", average_utilization=average_utilization, average_value=average_value)
+    return _metric("Resource", "resource", {"name": "memory", "target": target})
+
+
+def container_resource(
+    resource: str, container: str, *, average_utilization: int | None = None, average_value: str | int | None = None
+) -> V2MetricSpec:
+    """Scale on what one container of each pod uses; the others do not count.
+
+    Give exactly one target.
+
+    Source: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#container-resource-metrics.
+
+    Args:
+        resource: `cpu` or `memory`.
+        container: Name of the container.
+        average_utilization: Percent of what the container requests; 1 or more.
+        average_value: Amount per container, as a quantity.
+
+    Returns:
+        A metric of type `ContainerResource`.
+
+    Raises:
+        ConfigError: If a name or the target is not allowed.
+
+    Example:
+        >>> container_resource("cpu", "app", average_value="250m").container_resource.container
+        'app'
+    """
+    target = _target("container_resource", average_utilization=average_utilization, average_value=average_value)
+    source = {
+        "name": _named("container_resource: resource", resource, qualified_name),
+        "container": _named("container_resource: container", container, dns_label),
+        "target": target,
+    }
+    return _metric("ContainerResource", "containerResource", source)
+
+
+def pods(name: str, *, average_value: str | int, selector: Selector = None) -> V2MetricSpec:
+    """Scale on a metric that every pod reports.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
+
+    Args:
+        name: Name of the metric.
+        average_value: Amount per pod, as a quantity: `"100"`, `"1k"`.
+        selector: Which series of it are meant.
+
+    Returns:
+        A metric of type `Pods`.
+
+    Raises:
+        ConfigError: If the name, the target or the selector is not allowed.
+
+    Example:
+        >>> pods("requests-per-second", average_value="100").pods.target.type
+        'AverageValue'
+    """
+    target = _target("pods", average_value=average_value)
+    return _metric("Pods", "pods", {"metric": _identifier("pods", name, selector), "target": target})
+
+
+def object(  # noqa: A001 (the API's own word)
+    described: TargetSource,
+    name: str,
+    *,
+    value: str | int | None = None,
+    average_value: str | int | None = None,
+    selector: Selector = None,
+) -> V2MetricSpec:
+    """Scale on a metric that describes one object, such as the hits of an Ingress.
+
+    Give exactly one target.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
+
+    Args:
+        described: The object: a manifest, a model of the client, a primitive, or a reference to it.
+        name: Name of the metric.
+        value: The amount, as a quantity: `"10k"`.
+        average_value: The amount divided by the number of pods, as a quantity.
+        selector: Which series of it are meant.
+
+    Returns:
+        A metric of type `Object`.
+
+    Raises:
+        ConfigError: If the object, the name, the target or the selector is not allowed.
+
+    Example:
+        >>> ingress = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "main"}
+        >>> object(ingress, "hits-per-second", value=1000).object.described_object.kind
+        'Ingress'
+    """
+    target = _target("object", value=value, average_value=average_value)
+    source = {
+        "describedObject": read_reference(described).to_manifest(),
+        "metric": _identifier("object", name, selector),
+        "target": target,
+    }
+    return _metric("Object", "object", source)
+
+
+def external(
+    name: str,
+    *,
+    value: str | int | None = None,
+    average_value: str | int | None = None,
+    selector: Selector = None,
+) -> V2MetricSpec:
+    """Scale on a metric from outside the cluster, such as the length of a queue.
+
+    Give exactly one target.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
+
+    Args:
+        name: Name of the metric.
+        value: The amount, as a quantity: `"30"`.
+        average_value: The amount divided by the number of pods, as a quantity.
+        selector: Which series of it are meant; what they report is added up.
+
+    Returns:
+        A metric of type `External`.
+
+    Raises:
+        ConfigError: If the name, the target or the selector is not allowed.
+
+    Example:
+        >>> external("queue-length", average_value=30, selector={"queue": "mail"}).external.metric.selector.match_labels
+        {'queue': 'mail'}
+    """
+    target = _target("external", value=value, average_value=average_value)
+    return _metric("External", "external", {"metric": _identifier("external", name, selector), "target": target})
+
+
+def _metric(kind: str, field: str, source: Manifest) -> V2MetricSpec:
+    """Make a metric of a type from its source, as a manifest has it: one model checks the whole at once."""
+    return cast("V2MetricSpec", client_model("V2MetricSpec").model_validate({"type": kind, field: source}))
+
+
+_TARGETS: Final = {
+    "value": ("Value", "value"),
+    "average_value": ("AverageValue", "averageValue"),
+    "average_utilization": ("Utilization", "averageUtilization"),
+}
+"""Type and field of a target, by the parameter that gives it."""
+
+
+def _target(factory: str, **targets: str | int | None) -> Manifest:
+    """Make the one target that was given.
+
+    Args:
+        factory: What the caller is called in errors.
+        targets: The targets it offers, by the name of its parameters; None for one that was not given.
+    """
+    given = {name: value for name, value in targets.items() if value is not None}
+    if len(given) != 1:
+        shown = ", ".join(f"{name}={value!r}" for name, value in given.items()) or "none"
+        raise ConfigError(f"metrics.{factory}: give exactly one of {' and '.join(targets)}, not {shown}")
+    ((name, value),) = given.items()
+    subject = f"metrics.{factory}: {name}"
+    kind, field = _TARGETS[name]
+    if field == "averageUtilization":
+        return {"type": kind, field: check_integer(subject, value, 1, _INT32_MAX, "percent")}
+    return {"type": kind, field: check_quantity(subject, value)}
+
+
+def _named(subject: str, value: str, rule: Rule) -> str:
+    return check_name(f"metrics.{subject}", value, rule)
+
+
+def _identifier(factory: str, name: str, selector: Selector) -> Manifest:
+    found: Manifest = {"name": _named(f"{factory}: name", name, path_segment)}
+    if selector is not None:
+        found["selector"] = _selector(factory, selector)
+    return found
+
+
+def _selector(factory: str, selector: Any) -> Manifest:
+    if isinstance(selector, Mapping):
+        found: Manifest = {"matchLabels": dict(selector)}
+    elif isinstance(selector, client_model("V1LabelSelector")):
+        found = write_model(selector)
+    else:
+        raise ConfigError(f"metrics.{factory}: selector must be labels or a V1LabelSelector, not {selector!r:.60}")
+    try:
+        LabelSelector.of(found)
+    except ManifestError as error:
+        raise ConfigError(f"metrics.{factory}: {error}") from None
+    return found

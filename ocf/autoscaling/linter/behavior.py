@@ -1,0 +1,138 @@
+"""What is to be said about bounds and behavior: sizes that never change, policies that never act, drains that last."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from ocf.autoscaling.api.defaulting import filled
+from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.linter.scale_down_time import SYNC_SECONDS, drain_seconds, shown_duration
+from ocf.objects import Manifest, Quantity
+
+__all__ = ["behavior_findings"]
+
+_LONG_DRAIN: Final = 3600
+_ALL: Final = 100
+_DEFAULTS: Final[Manifest] = filled({"spec": {"behavior": {}}})["spec"]["behavior"]
+
+
+def behavior_findings(spec: Manifest) -> Iterator[Finding]:
+    """Find what bounds and behavior never do, or do late.
+
+    Args:
+        spec: The spec of an HPA, with its defaults.
+
+    Yields:
+        Findings, in the order of the fields.
+    """
+    least, most = spec["minReplicas"], spec.get("maxReplicas", 0)
+    if least == most:
+        yield Finding(
+            Code.CONSTANT_SIZE,
+            Severity.WARNING,
+            "spec.maxReplicas",
+            f"The least and the most are both {most}, so it never scales.",
+            "Raise maxReplicas, or set replicas in the target and drop the autoscaler.",
+        )
+        return
+    behavior = spec.get("behavior", {})
+    for direction in ("scaleUp", "scaleDown"):
+        rules = behavior.get(direction)
+        if rules:
+            yield from _rules_findings(rules, f"spec.behavior.{direction}", most - least)
+    down = behavior.get("scaleDown")
+    if down:
+        yield from _drain_findings(down, most, least)
+
+
+def _rules_findings(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
+    default = _DEFAULTS[path.rpartition(".")[2]]
+    if rules["selectPolicy"] == "Disabled":
+        if {**rules, "selectPolicy": default["selectPolicy"]} != default:
+            yield Finding(
+                Code.IDLE_RULES,
+                Severity.INFO,
+                path,
+                "Scaling in this direction is disabled, so its window, policies and tolerance never act.",
+                "Drop them, or drop selectPolicy.",
+            )
+        return
+    window = rules.get("stabilizationWindowSeconds", 0)
+    if 0 < window <= SYNC_SECONDS:
+        yield Finding(
+            Code.IDLE_WINDOW,
+            Severity.INFO,
+            f"{path}.stabilizationWindowSeconds",
+            f"The controller looks every {SYNC_SECONDS} s, so {window} s never hold a second recommendation.",
+            f"Use 0, or more than {SYNC_SECONDS}.",
+        )
+    if rules["policies"] != default["policies"]:
+        yield from _idle_policies(rules, path, span)
+
+
+def _idle_policies(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
+    policies: Sequence[Mapping[str, Any]] = rules["policies"]
+    selection = rules["selectPolicy"]
+    down = path.endswith("scaleDown")
+    for position, policy in enumerate(policies):
+        for other_position, other in enumerate(policies):
+            winner, loser = (other, policy) if selection == "Max" else (policy, other)
+            # Of two that are alike the first one counts.
+            alike = _always_allows(loser, winner, span, down=down)
+            if position == other_position or not _always_allows(winner, loser, span, down=down):
+                continue
+            if alike and position < other_position:
+                continue
+            less = "less" if selection == "Max" else "more"
+            yield Finding(
+                Code.IDLE_POLICY,
+                Severity.INFO,
+                f"{path}.policies[{position}]",
+                f"It never decides: policies[{other_position}] never allows {less}, and selectPolicy is {selection}.",
+                "Drop it, or change selectPolicy.",
+            )
+            break
+
+
+def _always_allows(one: Mapping[str, Any], other: Mapping[str, Any], span: int, *, down: bool) -> bool:
+    """Tell whether a policy never allows less than another, whatever the size and whatever happened before."""
+    same = one["type"] == other["type"] and one["periodSeconds"] == other["periodSeconds"]
+    return _is_unlimited(one, span, down=down) or (same and one["value"] >= other["value"])
+
+
+def _is_unlimited(policy: Mapping[str, Any], span: int, *, down: bool) -> bool:
+    """Tell whether a policy lets the whole way go at once."""
+    if policy["type"] == "Pods":
+        return bool(policy["value"] >= span)
+    return bool(down and policy["value"] >= _ALL)
+
+
+def _drain_findings(rules: Manifest, most: int, least: int) -> Iterator[Finding]:
+    path = "spec.behavior.scaleDown"
+    if rules.get("selectPolicy") == "Disabled":
+        yield Finding(
+            Code.NEVER_DOWN,
+            Severity.INFO,
+            f"{path}.selectPolicy",
+            "Scaling down is disabled: after a peak it stays at the largest size until somebody intervenes.",
+            "Allow it slowly, for example one pod per 10 minutes.",
+        )
+        return
+    if "tolerance" in rules and Quantity.parse(rules["tolerance"]) >= Quantity.parse(1):
+        yield Finding(
+            Code.NEVER_DOWN,
+            Severity.ERROR,
+            f"{path}.tolerance",
+            f"A tolerance of {rules['tolerance']} ends below nothing, so no metric is ever low enough to scale down.",
+            "Write it as a share: 0.1 is ten percent.",
+        )
+        return
+    seconds = drain_seconds(rules, most, least)
+    if seconds is None or seconds > _LONG_DRAIN:
+        shown = "more than three days" if seconds is None else shown_duration(seconds)
+        yield Finding(
+            Code.SLOW_DRAIN,
+            Severity.WARNING,
+            f"{path}.policies",
+            f"From {most} pods to {least} it takes {shown} after the load has gone.",
+            "Allow more pods per period, a share of them, or a shorter window.",
+        )

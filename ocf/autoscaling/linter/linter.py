@@ -1,0 +1,78 @@
+"""What the API server accepts and production regrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING, Final
+
+from ocf.autoscaling.api.decoding import decode
+from ocf.autoscaling.api.defaulting import filled
+from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.linter.behavior import behavior_findings
+from ocf.autoscaling.linter.findings import Finding
+from ocf.autoscaling.linter.metrics import metric_findings
+from ocf.autoscaling.linter.targets import neighbour_findings, target_findings
+from ocf.autoscaling.targets.targets import Scalable, TargetSource, manifest_of, read_target
+from ocf.autoscaling.validation.validation import validate
+from ocf.objects import Manifest, ObjectKey
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["lint"]
+
+_CURRENT: Final = Gates()
+
+
+def lint(
+    hpa: Manifest | BaseModel,
+    target: TargetSource | None = None,
+    others: Iterable[Manifest | BaseModel] = (),
+    *,
+    gates: Gates = _CURRENT,
+) -> tuple[Finding, ...]:
+    """Find what the API server accepts and production regrets.
+
+    Args:
+        hpa: A manifest of autoscaling/v2, or a model of the client.
+        target: What it scales, as for `autoscale`; None where it is not known, and then less can be found.
+        others: Other objects beside it: HPAs, and what those scale. Objects of other kinds are passed over.
+
+        gates: The feature gates of the cluster; by default those of Kubernetes 1.36.
+
+    Returns:
+        The findings, in the order of the fields; empty if there is nothing to be said. An HPA that the API server
+        would refuse is not judged: `validate` does that, and nothing is found here.
+
+    Raises:
+        ManifestError: If it cannot be decoded at all.
+        ConfigError: If the target has no kind or no name.
+
+    Example:
+        >>> reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        >>> spec = {"scaleTargetRef": reference, "minReplicas": 3, "maxReplicas": 3}
+        >>> for finding in lint({"metadata": {"name": "web"}, "spec": spec}):
+        ...     print(finding.severity, finding.code, finding.path)
+        info default-metric spec.metrics
+        info unknown-requests spec.metrics[0]
+        warning constant-size spec.maxReplicas
+    """
+    decoded = decode(hpa)
+    given = bool(decoded.get("spec", {}).get("metrics"))
+    manifest = filled(decode(hpa))
+    if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
+        return ()
+    return tuple(_findings(manifest, target, [manifest_of(each) for each in others], given=given))
+
+
+def _findings(hpa: Manifest, source: TargetSource | None, others: list[Manifest], *, given: bool) -> Iterator[Finding]:
+    target = None if source is None else read_target(source)
+    yield from target_findings(hpa, target)
+    yield from neighbour_findings(hpa, _target_manifest(source), others)
+    yield from metric_findings(hpa["spec"], None if target is None else target.pods, given=given)
+    yield from behavior_findings(hpa["spec"])
+
+
+def _target_manifest(source: TargetSource | None) -> Manifest | None:
+    known = source is not None and not isinstance(source, ObjectKey | Scalable)
+    return manifest_of(source) if known else None

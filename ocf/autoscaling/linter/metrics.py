@@ -1,0 +1,221 @@
+"""What is to be said about metrics, with and without knowing the pods of the target."""
+
+from collections.abc import Hashable, Iterator
+from typing import Any, Final
+
+from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.targets.missing_requests import missing_requests
+from ocf.autoscaling.targets.pod_resources import Pods
+from ocf.autoscaling.validation.metrics import SOURCES
+from ocf.errors import ManifestError
+from ocf.objects import LabelSelector, Manifest, Quantity, get_field, selector_identity
+
+__all__ = ["metric_findings"]
+
+_KNOWN_RESOURCES: Final = frozenset({"cpu", "memory"})
+_WHOLE: Final = 100
+_COARSE: Final = 10
+_DEFAULT_TOLERANCE: Final = Quantity.parse("100m")
+_FIELD_OF_TYPE: Final = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
+
+
+def metric_findings(spec: Manifest, pods: Pods | None, *, given: bool) -> Iterator[Finding]:
+    """Find metrics that cannot work, or not as meant.
+
+    Args:
+        spec: The spec of an HPA, with its defaults.
+        pods: The pods of the target; None where they are not known.
+        given: Whether the metrics are the author's own; otherwise the API server fills one in.
+
+    Yields:
+        Findings, in the order of the metrics.
+    """
+    if not given:
+        yield Finding(
+            Code.DEFAULT_METRIC,
+            Severity.INFO,
+            "spec.metrics",
+            "Without metrics the API server scales on 80 percent of the cpu requests.",
+            "Write the metric down, if that is what you want.",
+        )
+    yield from _missing_requests(spec, pods, given=given)
+    seen: dict[Hashable, int] = {}
+    for position, metric in enumerate(spec["metrics"]):
+        field = SOURCES.get(metric.get("type", ""), "")
+        source = metric.get(field)
+        if source is None:
+            continue
+        path = f"spec.metrics[{position}].{field}"
+        first = seen.setdefault(_identity(metric["type"], source), position)
+        if first != position:
+            yield Finding(
+                Code.DUPLICATE_METRIC,
+                Severity.WARNING,
+                f"spec.metrics[{position}]",
+                f"It is the same metric as spec.metrics[{first}]; only the one that asks for more pods counts.",
+                "Keep one of them.",
+            )
+        yield from _source_findings(source, path)
+        if field in {"resource", "containerResource"}:
+            yield from _resource_findings(source, path, spec["minReplicas"])
+            yield from _reach_findings(source, path, pods, spec)
+
+
+def _missing_requests(spec: Manifest, pods: Pods | None, *, given: bool) -> Iterator[Finding]:
+    if pods is None:
+        shares = [position for position, metric in enumerate(spec["metrics"]) if _is_share(metric)]
+        if shares:
+            yield Finding(
+                Code.UNKNOWN_REQUESTS,
+                Severity.INFO,
+                f"spec.metrics[{shares[0]}]",
+                "A utilization is a share of what every container requests, and the target's containers are not known.",
+                "Look at the target together with its autoscaler.",
+            )
+        return
+    for problem in missing_requests({"spec": spec}, pods, by_default=not given):
+        unknown = problem.path.endswith("container")
+        yield Finding(
+            Code.UNKNOWN_CONTAINER if unknown else Code.MISSING_REQUEST,
+            Severity.ERROR,
+            problem.path,
+            f"{problem.detail[0].upper()}{problem.detail[1:]}.",
+            "Name a container of the target." if unknown else "Give every container a request, or use averageValue.",
+        )
+
+
+def _is_share(metric: Manifest) -> bool:
+    source: Any = metric.get(SOURCES.get(metric.get("type", ""), "")) or {}
+    return metric.get("type") in {"Resource", "ContainerResource"} and "averageUtilization" in source.get("target", {})
+
+
+def _identity(kind: str, source: Manifest) -> Hashable:
+    """Return what makes a metric this metric; its target never counts."""
+    described = source.get("describedObject", {})
+    metric = source.get("metric", {})
+    try:
+        selector = selector_identity(metric.get("selector"))
+    except (AttributeError, TypeError):
+        selector = id(source)
+    names = (source.get("name"), source.get("container"), metric.get("name"))
+    return kind, names, tuple(described.get(field) for field in ("apiVersion", "kind", "name")), selector
+
+
+def _source_findings(source: Manifest, path: str) -> Iterator[Finding]:
+    selector = get_field(source, ("metric", "selector"))
+    if selector is not None:
+        try:
+            LabelSelector.of(selector)
+        except ManifestError as error:
+            problem = error.problems[0]
+            yield Finding(
+                Code.INVALID_SELECTOR,
+                Severity.ERROR,
+                f"{path}.metric.selector",
+                f"The API server does not look at it, but the metrics API will refuse it: {problem}.",
+                "Mend the selector.",
+            )
+    target = source.get("target", {})
+    field = _FIELD_OF_TYPE.get(target.get("type", ""))
+    if field and field not in target:
+        found = next((each for each in _FIELD_OF_TYPE.values() if each in target), "nothing")
+        yield Finding(
+            Code.MISMATCHED_TARGET,
+            Severity.WARNING,
+            f"{path}.target.type",
+            f"The type {target['type']} belongs to {field}, but {found} is set; which of the two counts depends on the "
+            "metric.",
+            f"Make type and value agree: {field} for {target['type']}.",
+        )
+
+
+def _resource_findings(source: Manifest, path: str, least: int) -> Iterator[Finding]:
+    resource = source.get("name", "")
+    if resource not in _KNOWN_RESOURCES:
+        yield Finding(
+            Code.UNKNOWN_RESOURCE,
+            Severity.ERROR,
+            f"{path}.name",
+            f"The resource metrics API reports cpu and memory only, not {resource}.",
+            "Use a Pods or External metric for it.",
+        )
+    utilization = source.get("target", {}).get("averageUtilization")
+    if utilization is not None and utilization < _COARSE:
+        yield Finding(
+            Code.COARSE_UTILIZATION,
+            Severity.INFO,
+            f"{path}.target.averageUtilization",
+            f"The controller counts in whole percents, so around {utilization} one percent is a step of "
+            f"{_WHOLE // max(utilization, 1)} percent.",
+            "Request less, and raise the target.",
+        )
+    if resource == "memory":
+        yield _flat_memory(source.get("target", {}), path, least)
+
+
+def _flat_memory(target: Manifest, path: str, least: int) -> Finding:
+    """Say how far memory has to fall before the last pod above the least goes: the controller rounds up."""
+    least = max(least, 1)
+    share = least / (least + 1)
+    if "averageUtilization" in target:
+        enough = f"{target['averageUtilization'] * share:.3g} percent"
+    else:
+        enough = str(Quantity.from_milli(int(Quantity.parse(target["averageValue"]).milli * share), binary=True))
+    return Finding(
+        Code.FLAT_MEMORY,
+        Severity.INFO,
+        path,
+        f"Memory seldom falls when the load does, and to go from {least + 1} pods to {least} the average has to fall "
+        f"to {enough}, because the controller rounds up.",
+        "Scale on what the load is, or make sure that the process gives memory back.",
+    )
+
+
+def _reach_findings(source: Manifest, path: str, pods: Pods | None, spec: Manifest) -> Iterator[Finding]:
+    """Find targets that can never be exceeded, or only with what nobody guarantees."""
+    target, resource, container = source.get("target", {}), source.get("name", ""), source.get("container")
+    if pods is None:
+        return
+    tolerance = Quantity.parse(get_field(spec, ("behavior", "scaleUp", "tolerance"), _DEFAULT_TOLERANCE.written))
+    factor = 1 + tolerance.milli / 1000
+    if "averageValue" in target:
+        usage, wanted = pods.highest_usage(resource, container), Quantity.parse(target["averageValue"])
+        if usage is not None and usage <= wanted.nano * factor:
+            limit = Quantity.from_milli(usage // 10**6, binary=resource == "memory")
+            yield _unreachable(f"{path}.target.averageValue", f"{limit} per pod", f"{wanted}", tolerance)
+    elif "averageUtilization" in target:
+        yield from _share_findings(
+            target["averageUtilization"],
+            f"{path}.target.averageUtilization",
+            pods.highest_utilization(resource, container),
+            resource,
+            tolerance,
+        )
+
+
+def _share_findings(
+    utilization: int, path: str, highest: float | None, resource: str, tolerance: Quantity
+) -> Iterator[Finding]:
+    if highest is not None:
+        if highest <= utilization * (1 + tolerance.milli / 1000):
+            yield _unreachable(path, f"{highest:g} percent of the requests", f"{utilization} percent", tolerance)
+    elif utilization > _WHOLE:
+        yield Finding(
+            Code.UNBOUNDED_UTILIZATION,
+            Severity.WARNING,
+            path,
+            f"Above 100 percent the pods live on {resource} that they did not request and nobody keeps for them; "
+            "without limits, whether the target is ever reached depends on their neighbours.",
+            "Request what is needed and stay below 100, or set limits.",
+        )
+
+
+def _unreachable(path: str, limit: str, target: str, tolerance: Quantity) -> Finding:
+    return Finding(
+        Code.NEVER_UP,
+        Severity.ERROR,
+        path,
+        f"The limits allow {limit}, which never exceeds the target of {target} by more than the tolerance of "
+        f"{tolerance.milli / 10:g} percent, so it never scales up.",
+        "Lower the target, or raise the limits.",
+    )

@@ -1,0 +1,117 @@
+"""What is to be said about an autoscaler's target, and about autoscalers that get in each other's way."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
+
+from ocf.autoscaling.linter.findings import Code, Finding, Severity
+from ocf.autoscaling.targets.targets import Reference, cannot_scale
+from ocf.errors import ConfigError
+from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
+
+__all__ = ["neighbour_findings", "target_findings"]
+
+_HPA: Final = "HorizontalPodAutoscaler"
+
+
+def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding]:
+    """Find targets that cannot be scaled, or set their own number.
+
+    Args:
+        hpa: The HPA.
+        target: Its target; None where it is not known.
+
+    Yields:
+        Findings.
+    """
+    reference = hpa["spec"].get("scaleTargetRef", {})
+    kind = reference.get("kind", "")
+    if cannot_scale(reference.get("apiVersion", ""), kind):
+        yield Finding(
+            Code.CANNOT_SCALE,
+            Severity.ERROR,
+            "spec.scaleTargetRef.kind",
+            f"A {kind} has no scale subresource, so the controller can never read its size.",
+            "Point at what makes the pods: a Deployment, a StatefulSet, or a resource of yours with a scale.",
+        )
+    if target is not None and target.replicas is not None:
+        yield Finding(
+            Code.FIXED_REPLICAS,
+            Severity.WARNING,
+            "spec.scaleTargetRef",
+            f"{target} sets replicas to {target.replicas}, so every apply of it undoes what the autoscaler did.",
+            "Leave replicas out of the target.",
+        )
+
+
+def neighbour_findings(
+    hpa: Manifest, target: Mapping[str, Any] | None, others: Iterable[Manifest]
+) -> Iterator[Finding]:
+    """Find autoscalers that share a target, or whose pods are the same.
+
+    Args:
+        hpa: The HPA.
+        target: The manifest of its target; None where it is not known.
+        others: Other objects: HPAs, and the targets of these.
+
+    Yields:
+        Findings.
+    """
+    others = list(others)
+    for other in others:
+        if other.get("kind") != _HPA or _place(other) == _place(hpa) or _namespace(other) != _namespace(hpa):
+            continue
+        named = f"{_HPA} {_place(other)}"
+        if _scaled(other) == _scaled(hpa):
+            yield Finding(
+                Code.SHARED_TARGET,
+                Severity.ERROR,
+                "spec.scaleTargetRef",
+                f"{named} scales the same target, so the two undo each other's work.",
+                "Put the metrics of both into one autoscaler; it follows the one that asks for most.",
+            )
+            continue
+        neighbour = next((each for each in others if _is_target(each, other)), None)
+        if target is not None and neighbour is not None and _overlap(target, neighbour):
+            yield Finding(
+                Code.OVERLAPPING_SELECTORS,
+                Severity.ERROR,
+                "spec.scaleTargetRef",
+                f"The selector of one target matches pods of the other, which {named} scales; "
+                "the controller then refuses to scale either (AmbiguousSelector).",
+                "Give the pods of each target a label of their own, and select on it.",
+            )
+
+
+def _place(manifest: Manifest) -> str:
+    name = str(get_field(manifest, ("metadata", "name")) or "")
+    return f"{_namespace(manifest)}/{name}" if _namespace(manifest) else name
+
+
+def _namespace(manifest: Mapping[str, Any]) -> str:
+    return str(get_field(dict(manifest), ("metadata", "namespace")) or "")
+
+
+def _scaled(hpa: Manifest) -> tuple[str, str, str]:
+    """Return group, kind and name: the version does not make another target."""
+    reference = ("spec", "scaleTargetRef")
+    api_version, kind, name = (str(get_field(hpa, (*reference, field), "")) for field in ("apiVersion", "kind", "name"))
+    return split_api_version(api_version)[0], kind, name
+
+
+def _is_target(manifest: Manifest, hpa: Manifest) -> bool:
+    group = split_api_version(str(manifest.get("apiVersion", "")))[0]
+    found = group, manifest.get("kind"), get_field(manifest, ("metadata", "name"))
+    return found == _scaled(hpa) and _namespace(manifest) == _namespace(hpa)
+
+
+def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    return _selects(one, other) or _selects(other, one)
+
+
+def _selects(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    labels = get_field(dict(other), ("spec", "template", "metadata", "labels"))
+    try:
+        selector = LabelSelector.of(get_field(dict(one), ("spec", "selector")))
+    except ConfigError:
+        return False
+    return isinstance(labels, Mapping) and selector.matches(labels)

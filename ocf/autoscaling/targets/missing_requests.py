@@ -1,0 +1,54 @@
+"""Whether a target's containers request what a utilization is a share of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from ocf.autoscaling.targets.pod_resources import Pods
+from ocf.autoscaling.validation.metrics import SOURCES
+from ocf.errors import FieldProblem
+from ocf.objects import Manifest
+
+__all__ = ["missing_requests"]
+
+
+def missing_requests(hpa: Manifest, pods: Pods, *, by_default: bool = False) -> Iterator[FieldProblem]:
+    """Find metrics of containers that are not there, and utilizations of what containers do not request.
+
+    The controller cannot compute these: one container without a request is enough, and nothing is scaled any more.
+
+    Args:
+        hpa: A manifest of autoscaling/v2, with its defaults.
+        pods: The pods of the target.
+        by_default: Whether the metrics are not the author's, but the API server's.
+
+    Yields:
+        A problem per metric, with the containers that are to blame.
+    """
+    for position, metric in enumerate(hpa["spec"]["metrics"]):
+        kind = metric.get("type")
+        source = metric.get(SOURCES.get(kind, ""))
+        if kind not in {"Resource", "ContainerResource"} or not isinstance(source, Mapping):
+            continue
+        path = f"spec.metrics[{position}].{SOURCES[kind]}"
+        container = source.get("container") if kind == "ContainerResource" else None
+        if container is not None and container not in pods.names:
+            known = ", ".join(pods.names) or "none"
+            yield FieldProblem(f"{path}.container", f"there is no container {container!r}, the target has {known}")
+        elif "averageUtilization" in (source.get("target") or {}):
+            yield from _unrequested(source, container, path, pods, by_default=by_default)
+
+
+def _unrequested(
+    source: Mapping[str, Any], container: str | None, path: str, pods: Pods, *, by_default: bool
+) -> Iterator[FieldProblem]:
+    resource = source.get("name", "")
+    if container is None:
+        missing = pods.without_request(resource)
+    else:
+        missing = tuple(each for each in pods.container_without_request(resource) if each == container)
+    if missing:
+        origin = "without metrics the API server scales on 80 percent of the cpu requests; " if by_default else ""
+        named = ", ".join(missing)
+        yield FieldProblem(path, f"{origin}a utilization is a share of the request, and {named} requests no {resource}")

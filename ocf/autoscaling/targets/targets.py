@@ -1,0 +1,239 @@
+"""What is scaled, and what a metric describes: anything that can say what it is.
+
+An autoscaler points at its target by three texts, but authoring one well needs more of it: whether its containers
+request what a utilization is a share of, and whether it sets `replicas` itself. So a target is handed over whole, in
+whatever form its author has it, and read here into one value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, cast, runtime_checkable
+
+from ocf.autoscaling.targets.pod_resources import Pods, read_pods
+from ocf.errors import ConfigError
+from ocf.objects import Manifest, ObjectKey, get_field, split_api_version, write_model
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = [
+    "Reference",
+    "Renderable",
+    "Scalable",
+    "TargetSource",
+    "cannot_scale",
+    "manifest_of",
+    "read_reference",
+    "read_target",
+]
+
+
+@runtime_checkable
+class Renderable(Protocol):
+    """A resource that renders to a manifest, as the primitives do."""
+
+    @property
+    def key(self) -> ObjectKey:
+        """What it is called."""
+        ...
+
+    def render(self) -> Manifest:
+        """Return its manifest."""
+        ...
+
+
+@runtime_checkable
+class Scalable(Protocol):
+    """Anything with a `scale` subresource, described by a class of yours."""
+
+    @property
+    def api_version(self) -> str:
+        """Group and version, `argoproj.io/v1alpha1`."""
+        ...
+
+    @property
+    def kind(self) -> str:
+        """Kind, `Rollout`."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Name of the object."""
+        ...
+
+    @property
+    def containers(self) -> Sequence[Manifest | BaseModel] | None:
+        """The containers of its pods; None where they are not known."""
+        ...
+
+    @property
+    def replicas(self) -> int | None:
+        """The number it sets itself; None if it leaves that open."""
+        ...
+
+    def without_replicas(self) -> Self:
+        """Return the same, with the number left open; it is not changed itself."""
+        ...
+
+
+TargetSource: TypeAlias = "Mapping[str, Any] | BaseModel | Renderable | Scalable | ObjectKey"
+"""What can be a target or a described object: a manifest or a model (of an object, or only of a reference), a
+primitive, a class of yours, an object's key."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A target, read.
+
+    Args:
+        api_version: Group and version; empty where a described object leaves it open.
+        kind: Kind.
+        name: Name.
+        namespace: Namespace; empty where it is not known.
+        pods: Its pods; None where they are not known.
+        replicas: The number it sets itself; None if it leaves that open or is not known.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    namespace: str = ""
+    pods: Pods | None = None
+    replicas: int | None = None
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+    def to_manifest(self) -> Manifest:
+        """Return it as `scaleTargetRef` and `describedObject` have it."""
+        version = {"apiVersion": self.api_version} if self.api_version else {}
+        return {**version, "kind": self.kind, "name": self.name}
+
+
+# The models do not know what they are of, unless their author says it.
+_KNOWN_MODELS: Final[Mapping[str, tuple[str, str]]] = {
+    "V1DaemonSet": ("apps/v1", "DaemonSet"),
+    "V1Deployment": ("apps/v1", "Deployment"),
+    "V1Ingress": ("networking.k8s.io/v1", "Ingress"),
+    "V1Job": ("batch/v1", "Job"),
+    "V1Namespace": ("v1", "Namespace"),
+    "V1Pod": ("v1", "Pod"),
+    "V1ReplicaSet": ("apps/v1", "ReplicaSet"),
+    "V1ReplicationController": ("v1", "ReplicationController"),
+    "V1Service": ("v1", "Service"),
+    "V1StatefulSet": ("apps/v1", "StatefulSet"),
+    "V2HorizontalPodAutoscaler": ("autoscaling/v2", "HorizontalPodAutoscaler"),
+}
+
+
+_WITHOUT_SCALE: Final = frozenset(
+    [
+        ("apps", "DaemonSet"),
+        ("batch", "CronJob"),
+        ("batch", "Job"),
+        ("networking.k8s.io", "Ingress"),
+        *(("", kind) for kind in ("ConfigMap", "Namespace", "Node", "Pod", "Service")),
+    ]
+)
+
+
+def cannot_scale(api_version: str, kind: str) -> bool:
+    """Tell whether a kind is known to have no `scale` subresource; the API server accepts such a target all the same.
+
+    Args:
+        api_version: Group and version.
+        kind: Kind.
+    """
+    return (split_api_version(api_version)[0], kind) in _WITHOUT_SCALE
+
+
+def read_reference(source: TargetSource) -> Reference:
+    """Read what something is called, and nothing else.
+
+    Args:
+        source: A manifest or a model (of an object, or only of a reference), a primitive, a class of yours, a key.
+
+    Returns:
+        Kind and name, and the group and namespace where they are known.
+
+    Raises:
+        ConfigError: If kind or name is missing.
+    """
+    if isinstance(source, ObjectKey):
+        return Reference(source.api_version, source.kind, source.name, source.namespace)
+    if isinstance(source, Renderable) and not isinstance(source, Mapping):
+        return read_reference(source.key)
+    if isinstance(source, Scalable):
+        found = Reference(source.api_version, source.kind, source.name)
+    else:
+        found = _read_manifest(manifest_of(source))
+    if not found.kind or not found.name:
+        raise ConfigError(f"{type(source).__name__}: a target needs a kind and a name, got {found!s:.80}")
+    return found
+
+
+def read_target(source: TargetSource) -> Reference:
+    """Read a target with everything that is known of it.
+
+    Args:
+        source: As for `read_reference`; what names an object only leaves its pods unknown.
+
+    Returns:
+        The target.
+
+    Raises:
+        ConfigError: If kind or name is missing.
+    """
+    found = read_reference(source)
+    if isinstance(source, ObjectKey):
+        return found
+    if isinstance(source, Renderable) and not isinstance(source, Mapping):
+        return _with_spec(found, source.render())
+    if isinstance(source, Scalable):
+        containers = source.containers
+        pods = None if containers is None else Pods(tuple(map(manifest_of, containers)))
+        return replace(found, pods=pods, replicas=source.replicas)
+    return _with_spec(found, manifest_of(source))
+
+
+def manifest_of(source: object) -> Manifest:
+    """Return the manifest of an object, or of a reference to one.
+
+    Args:
+        source: A manifest, a model of the client, or a primitive.
+
+    Returns:
+        A manifest; `apiVersion` and `kind` are filled in for the models that are well known.
+
+    Raises:
+        ConfigError: If it is nothing of the kind.
+    """
+    if isinstance(source, Mapping):
+        return dict(source)
+    if isinstance(source, Renderable):
+        return source.render()
+    if not hasattr(source, "model_dump"):
+        raise ConfigError(
+            f"{type(source).__name__} cannot be a target: hand over a manifest, a model of the client, a primitive, "
+            "or an object with api_version, kind, name, containers, replicas and without_replicas()"
+        )
+    api_version, kind = _KNOWN_MODELS.get(type(source).__name__, ("", ""))
+    named = {"apiVersion": api_version, "kind": kind} if kind else {}
+    return {**named, **write_model(cast("BaseModel", source))}
+
+
+def _read_manifest(manifest: Manifest) -> Reference:
+    metadata = manifest.get("metadata")
+    named: Any = metadata if isinstance(metadata, Mapping) else manifest
+    given = (manifest.get("apiVersion"), manifest.get("kind"), named.get("name"), named.get("namespace"))
+    api_version, kind, name, namespace = (text if isinstance(text, str) else "" for text in given)
+    return Reference(api_version, kind, name, namespace)
+
+
+def _with_spec(found: Reference, manifest: Manifest) -> Reference:
+    template = get_field(manifest, ("spec", "template"))
+    replicas = get_field(manifest, ("spec", "replicas"))
+    pods = read_pods(template) if isinstance(template, Mapping) else None
+    return replace(found, pods=pods, replicas=replicas if isinstance(replicas, int) else None)

@@ -1,0 +1,3 @@
+"""Validation of HPAs with the API server's rules and texts."""
+
+__all__: list[str] = []

@@ -1,0 +1,91 @@
+"""The rules for references to other objects: what is scaled, and what an Object metric describes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, invalid, required
+from ocf.objects.name_validation import path_segment
+
+__all__ = ["UNCHECKED", "VersionRule", "described_rule", "reference_errors", "target_rule"]
+
+
+@dataclass(frozen=True, slots=True)
+class VersionRule:
+    """What is asked of the `apiVersion` of a reference.
+
+    Args:
+        checked: Whether it is looked at at all; what was stored before there was a rule may stay.
+        core_allowed: Whether it may name the core group, which has no name.
+    """
+
+    checked: bool = True
+    core_allowed: bool = False
+
+    def problem(self, api_version: str) -> str:
+        """Say what is wrong with an `apiVersion`; empty if nothing is."""
+        if not self.checked:
+            return ""
+        group, slash, version = api_version.partition("/")
+        if "/" in version:
+            return f"unexpected GroupVersion string: {api_version}"
+        if not self.core_allowed and not (slash and group):
+            return "apiVersion must specify API group"
+        return ""
+
+
+UNCHECKED: Final = VersionRule(checked=False)
+"""Anything goes."""
+
+
+def target_rule(target: Manifest, old: Manifest | None) -> VersionRule:
+    """Return the rule for `spec.scaleTargetRef`.
+
+    Args:
+        target: The reference.
+        old: That of the stored object; None when there is no stored object.
+    """
+    if old is not None and all((old.get(each) or "") == (target.get(each) or "") for each in ("apiVersion", "kind")):
+        return UNCHECKED
+    # The only thing in the core group that can be scaled.
+    return VersionRule(core_allowed=target.get("kind") == "ReplicationController")
+
+
+def described_rule(old_metrics: Sequence[Manifest]) -> VersionRule:
+    """Return the rule for the objects that Object metrics describe.
+
+    Args:
+        old_metrics: The metrics of the stored object.
+    """
+    rule = VersionRule(core_allowed=True)
+    for metric in old_metrics:
+        source: Any = metric.get("object")
+        if metric.get("type") == "Object" and source is not None:
+            described = source.get("describedObject", {})
+            if rule.problem(described.get("apiVersion", "")):
+                return UNCHECKED
+    return rule
+
+
+def reference_errors(reference: Manifest, path: str, rule: VersionRule) -> Iterator[FieldError]:
+    """Judge a reference.
+
+    Args:
+        reference: The reference.
+        path: Where it is.
+        rule: What is asked of its `apiVersion`.
+
+    Yields:
+        What the server finds, in its order.
+    """
+    for field in ("kind", "name"):
+        value = reference.get(field, "")
+        if value:
+            yield from (invalid(f"{path}.{field}", value, problem) for problem in path_segment(value))
+        else:
+            yield required(f"{path}.{field}")
+    api_version = reference.get("apiVersion", "")
+    problem = rule.problem(api_version)
+    if problem:
+        yield invalid(f"{path}.apiVersion", api_version, problem)

@@ -1,0 +1,51 @@
+"""The rules for a Scale, the small object through which everything that scales writes a number of replicas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from ocf.autoscaling.api.decoders import METADATA, integer, read_object, struct, text
+from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, invalid
+from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors
+from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["validate_scale"]
+
+_SCALE: Final = struct(
+    apiVersion=text,
+    kind=text,
+    metadata=METADATA,
+    spec=struct(replicas=integer("int32")),
+    status=struct(replicas=integer("int32"), selector=text),
+)
+
+
+def validate_scale(scale: Manifest | BaseModel) -> tuple[FieldError, ...]:
+    """Say what the API server would refuse in a write through the subresource `scale`.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/.
+
+    Args:
+        scale: A manifest of autoscaling/v1 Scale, or a model of the client.
+
+    Returns:
+        Everything that is wrong, in the server's order; empty if it would be taken.
+
+    Raises:
+        ManifestError: If it cannot be decoded at all.
+
+    Example:
+        >>> [str(error) for error in validate_scale({"metadata": {"name": "web"}, "spec": {"replicas": -1}})]
+        ['spec.replicas: Invalid value: -1: must be greater than or equal to 0']
+    """
+    decoded = read_object(scale, _SCALE, "autoscaling/v1", "Scale")
+    metadata = decoded.get("metadata", {})
+    replicas = decoded.get("spec", {}).get("replicas", 0)
+    found = [*creation_errors(metadata, dns_subdomain, dns_subdomain_prefix), *standard_finalizer_errors(metadata)]
+    if replicas < 0:
+        found.append(invalid("spec.replicas", replicas, "must be greater than or equal to 0"))
+    return tuple(found)

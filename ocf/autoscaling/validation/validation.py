@@ -1,0 +1,249 @@
+"""What the API server refuses, found without one.
+
+The server does four things with an HPA before it judges it: it decodes it, fills in defaults, drops what a feature
+gate forbids, and takes what belongs to the system from the stored object. The same happens here, in the same order, so
+that a manifest as its author wrote it gets the verdict that the server would give. The texts are those of Kubernetes
+1.36; earlier releases worded a few of them differently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.autoscaling.api.decoding import decode
+from ocf.autoscaling.api.defaulting import filled
+from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.validation.behavior import behavior_errors
+from ocf.autoscaling.validation.metrics import metrics_errors
+from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
+from ocf.objects import Manifest, get_field
+from ocf.objects.field_errors import FieldError, invalid, required
+from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors, update_errors
+from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix, path_segment, path_segment_prefix
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["admitted", "validate", "validate_spec", "validate_status"]
+
+_NOT_STORED: Final = frozenset(
+    f"autoscaling.alpha.kubernetes.io/{name}"
+    for name in (
+        "metrics",
+        "current-metrics",
+        "conditions",
+        "behavior",
+        "scale-down-tolerance",
+        "scale-up-tolerance",
+    )
+)
+"""Annotations in which autoscaling/v1 keeps what it has no fields for; autoscaling/v2 drops them."""
+
+_CURRENT: Final = Gates()
+_SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
+_DIRECTIONS: Final = (("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown"))
+
+
+def validate(
+    hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: Gates = _CURRENT
+) -> tuple[FieldError, ...]:
+    """Say what the API server would refuse in an HPA.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
+
+    Args:
+        hpa: A manifest of autoscaling/v2, or a model of the client, with or without defaults. Without a namespace it
+            takes that of the request, so a missing one is no mistake.
+        old: The stored object, for an update; None for a creation. A stale `resourceVersion` is no mistake but a
+            conflict, and not looked at.
+        gates: The feature gates of the server; by default those of Kubernetes 1.36.
+
+    Returns:
+        Everything that is wrong, in the server's order and with its repetitions; empty if the server would take it.
+
+    Raises:
+        ManifestError: If it cannot be decoded at all: a field is unknown, or holds a value of a wrong type. The server
+            answers that with 400 instead of 422.
+
+    Example:
+        >>> target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        >>> for error in validate({"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "minReplicas": 2}}):
+        ...     print(error)
+        spec.maxReplicas: Required value: must be set and greater than 0
+        spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`
+    """
+    stored = None if old is None else _stored(old)
+    decoded = decode(hpa, tolerance_known=gates.tolerance_known)
+    return tuple(_errors(_prepared(decoded, stored, gates), stored, gates))
+
+
+def validate_spec(spec: Manifest, old: Manifest | None = None, *, gates: Gates = _CURRENT) -> tuple[FieldError, ...]:
+    """Say what the API server would refuse in a spec that it has read and filled in already.
+
+    `validate` does all of it; this is for whoever stores objects.
+
+    Args:
+        spec: The spec, with defaults.
+        old: The stored spec, for an update; None for a creation.
+        gates: The feature gates of the server.
+
+    Returns:
+        Everything that is wrong, as `validate` returns it.
+
+    Example:
+        >>> target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        >>> spec = {"scaleTargetRef": target, "minReplicas": 3, "maxReplicas": 2, "metrics": []}
+        >>> [error.path for error in validate_spec(spec)]
+        ['spec.maxReplicas']
+    """
+    return tuple(_spec_errors(spec, old, gates))
+
+
+def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tuple[FieldError, ...]:
+    """Say what the API server would refuse in an update of the status.
+
+    Args:
+        hpa: The object with the new status; its `spec` does not count.
+        old: The stored object.
+
+    Returns:
+        Everything that is wrong, as `validate` returns it.
+
+    Raises:
+        ManifestError: If it cannot be decoded at all.
+    """
+    stored, decoded = _stored(old), decode(hpa)
+    metadata, old_metadata = _system_filled(decoded, stored)["metadata"], stored["metadata"]
+    status = decoded.get("status", {})
+    return (
+        *creation_errors(metadata, path_segment, path_segment_prefix),
+        *update_errors(metadata, old_metadata),
+        *update_errors(metadata, old_metadata),
+        *standard_finalizer_errors(metadata),
+        *(
+            invalid(f"status.{field}", status[field], "must be greater than or equal to 0")
+            for field in ("currentReplicas", "desiredReplicas")
+            if status.get(field, 0) < 0
+        ),
+    )
+
+
+def admitted(
+    hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: Gates = _CURRENT
+) -> Manifest:
+    """Return what the API server would store of an HPA, if it takes it.
+
+    This is `default`, and what else the server does on the way: nulls, the status and the annotations of
+    autoscaling/v1 go, and so does a tolerance where its feature gate is off; quantities get the server's notation.
+
+    Args:
+        hpa: A manifest of autoscaling/v2, or a model of the client.
+        old: The stored object, for an update; None for a creation.
+        gates: The feature gates of the server.
+
+    Returns:
+        A new manifest, without what the server makes up (uid, time of creation, resource version).
+
+    Raises:
+        ManifestError: If it cannot be decoded.
+
+    Example:
+        >>> stored = admitted({"metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "behavior": None}})
+        >>> stored["spec"]["minReplicas"], "behavior" in stored["spec"]
+        (1, False)
+    """
+    stored = None if old is None else _stored(old)
+    decoded = decode(hpa, tolerance_known=gates.tolerance_known)
+    return _prepared(decoded, stored, gates)
+
+
+def _stored(old: Manifest | BaseModel) -> Manifest:
+    # A newer server may have stored fields that are not known here.
+    return {"metadata": {}, **filled(decode(old, strict=False))}
+
+
+def _prepared(hpa: Manifest, old: Manifest | None, gates: Gates) -> Manifest:
+    """Return a decoded object as the server has it when it comes to the rules."""
+    hpa = filled(hpa)
+    hpa.pop("status", None)
+    if old is not None and "status" in old:
+        hpa["status"] = old["status"]
+    hpa = _system_filled(hpa, old)
+    if not gates.configurable_tolerance and not _has_tolerance(old):
+        for path in _DIRECTIONS:
+            get_field(hpa, path, {}).pop("tolerance", None)
+    return hpa
+
+
+def _has_tolerance(hpa: Manifest | None) -> bool:
+    return hpa is not None and any("tolerance" in get_field(hpa, path, {}) for path in _DIRECTIONS)
+
+
+def _system_filled(hpa: Manifest, old: Manifest | None) -> Manifest:
+    """Return the object with the metadata that the system decides about."""
+    metadata = dict(hpa.get("metadata", {}))
+    if "annotations" in metadata:
+        kept = {key: value for key, value in metadata["annotations"].items() if key not in _NOT_STORED}
+        metadata["annotations"] = kept
+    if "ownerReferences" in metadata:
+        metadata["ownerReferences"] = _unique(metadata["ownerReferences"])
+    if old is None:
+        metadata = {key: value for key, value in metadata.items() if key not in _SYSTEM_FIELDS}
+        return {**hpa, "metadata": metadata}
+    before = old["metadata"]
+    metadata.pop("generation", None)
+    for field in ("generation", "creationTimestamp", "deletionTimestamp"):
+        if field in before:
+            metadata[field] = before[field]
+    for field in ("namespace", "uid", "deletionGracePeriodSeconds"):
+        if field in before and not metadata.get(field):
+            metadata[field] = before[field]
+    if "namespace" not in before:
+        metadata.pop("namespace", None)
+    return {**hpa, "metadata": metadata}
+
+
+def _unique(owners: list[Manifest]) -> list[Manifest]:
+    found: list[Manifest] = []
+    for owner in owners:
+        if owner not in found:
+            found.append(owner)
+    return found
+
+
+def _errors(hpa: Manifest, old: Manifest | None, gates: Gates) -> Iterator[FieldError]:
+    metadata = hpa.get("metadata", {})
+    if old is None:
+        yield from creation_errors(metadata, dns_subdomain, dns_subdomain_prefix)
+    else:
+        yield from creation_errors(metadata, path_segment, path_segment_prefix)
+        yield from update_errors(metadata, old["metadata"])
+        yield from update_errors(metadata, old["metadata"])
+    yield from standard_finalizer_errors(metadata)
+    yield from _spec_errors(hpa["spec"], None if old is None else old["spec"], gates)
+
+
+def _spec_errors(spec: Manifest, old: Manifest | None, gates: Gates) -> Iterator[FieldError]:
+    yield from _bounds_errors(spec, 0 if gates.scale_to_zero or (old or {}).get("minReplicas") == 0 else 1)
+    target = spec.get("scaleTargetRef", {})
+    of_target, of_described = UNCHECKED, UNCHECKED
+    if gates.references_checked:
+        of_target = target_rule(target, None if old is None else old.get("scaleTargetRef", {}))
+        of_described = described_rule((old or {}).get("metrics", []))
+    yield from reference_errors(target, "spec.scaleTargetRef", of_target)
+    yield from metrics_errors(spec["metrics"], "spec.metrics", spec["minReplicas"], of_described)
+    yield from behavior_errors(spec.get("behavior", {}), "spec.behavior")
+
+
+def _bounds_errors(spec: Manifest, least: int) -> Iterator[FieldError]:
+    lower: int = spec["minReplicas"]
+    upper: Any = spec.get("maxReplicas", 0)
+    if lower < least:
+        yield invalid("spec.minReplicas", lower, f"must be greater than or equal to {least}")
+    if upper == 0:
+        yield required("spec.maxReplicas", "must be set and greater than 0")
+    elif upper < 0:
+        yield invalid("spec.maxReplicas", upper, "must be greater than or equal to 1")
+    if upper < lower:
+        yield invalid("spec.maxReplicas", upper, "must be greater than or equal to `minReplicas`")

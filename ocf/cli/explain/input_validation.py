@@ -1,0 +1,123 @@
+"""What the objects of files have to look like, as far as a round reads them.
+
+In a cluster the API server has looked at them; what somebody wrote by hand, nobody has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from ocf.autoscaling.api.decoders import (
+    METADATA,
+    Reader,
+    anything,
+    instant,
+    integer,
+    items,
+    quantity,
+    read_object,
+    struct,
+    text,
+)
+from ocf.cli.explain.metric_files import MEASUREMENTS
+from ocf.errors import FieldProblem
+from ocf.objects import Manifest, get_field
+
+__all__ = ["check", "check_target", "entries"]
+
+
+def entries(manifest: Manifest) -> Iterator[Manifest]:
+    """Yield the entries of a list of any kind, each with its kind; anything else as it is.
+
+    Args:
+        manifest: The list, or another object.
+
+    Raises:
+        ManifestError: If the list is none, or one of its entries is no object.
+    """
+    kind = str(manifest.get("kind") or "")
+    if not kind.endswith("List") or "items" not in manifest:
+        yield manifest
+        return
+    _read(manifest, _LIST)
+    for item in manifest["items"] or ():
+        yield {"apiVersion": manifest.get("apiVersion"), "kind": kind.removesuffix("List"), **(item or {})}
+
+
+def check(manifest: Manifest) -> None:
+    """Refuse an object that could not be read later.
+
+    Args:
+        manifest: Any object.
+
+    Raises:
+        ManifestError: With every field that holds a value of a wrong type.
+    """
+    kind = manifest.get("kind")
+    if kind in MEASUREMENTS:
+        # Others do not pay for what this brings along.
+        from ocf.controllers.metrics_client.decoding import check_measurement
+
+        check_measurement(manifest, str(kind))
+    else:
+        _read(manifest, _BY_KIND.get(str(kind), _OBJECT))
+    settings = get_field(manifest, ("spec", "settings")) if kind == _OWN else None
+    if settings is not None:
+        # Nobody else would notice a field that is spelled wrong.
+        read_object({"spec": {"settings": settings}}, struct(spec=struct(settings=_SETTINGS)), "", _OWN)
+
+
+def check_target(manifest: Manifest) -> None:
+    """Refuse a workload that could not be scaled, or of which no pods could be made.
+
+    Args:
+        manifest: The workload.
+
+    Raises:
+        ManifestError: With every field that holds a value of a wrong type.
+    """
+    _read(manifest, _WORKLOAD)
+
+
+def _read(manifest: Manifest, reader: Reader) -> None:
+    api_version, kind = str(manifest.get("apiVersion") or ""), str(manifest.get("kind") or "object")
+    read_object(manifest, reader, api_version, kind, strict=False)
+
+
+def _quantities(value: Any, path: str, problems: list[FieldProblem]) -> Any:
+    names: dict[str, Reader] = dict.fromkeys(value, quantity) if isinstance(value, Mapping) else {}
+    return struct(**names)(value, path, problems)
+
+
+_OWN: Final = "HorizontalAutoscaler"
+_INT32: Final = integer("int32")
+_SETTINGS: Final = struct(
+    syncPeriodSeconds=_INT32,
+    tolerance=quantity,
+    downscaleStabilizationSeconds=_INT32,
+    cpuInitializationPeriodSeconds=_INT32,
+    initialReadinessDelaySeconds=_INT32,
+    scaleUpLimitFactor=quantity,
+    scaleUpLimitMinimum=_INT32,
+)
+_ANY_OBJECT: Final[dict[str, Reader]] = {"apiVersion": text, "kind": text, "metadata": METADATA}
+_OBJECT: Final = struct(**_ANY_OBJECT)
+_LIST: Final = struct(apiVersion=text, kind=text, items=items(struct(), dict))
+_RESOURCES: Final = struct(requests=_quantities)
+_CONTAINERS: Final = items(struct(name=text, resources=_RESOURCES, restartPolicy=text), dict)
+_POD_SPEC: Final = struct(
+    containers=_CONTAINERS, initContainers=_CONTAINERS, resources=_RESOURCES, overhead=_quantities
+)
+_CONDITION: Final = struct(type=text, status=text, lastTransitionTime=instant)
+_POD_STATUS: Final = struct(phase=text, startTime=instant, conditions=items(_CONDITION, dict))
+_SIZE: Final = struct(replicas=_INT32)
+_TEMPLATE: Final = struct(metadata=METADATA, spec=_POD_SPEC)
+_WORKLOAD: Final = struct(
+    **_ANY_OBJECT, spec=struct(replicas=_INT32, selector=anything, template=_TEMPLATE), status=_SIZE
+)
+_BY_KIND: Final[Mapping[str, Reader]] = {
+    "Pod": struct(**_ANY_OBJECT, spec=_POD_SPEC, status=_POD_STATUS),
+    _OWN: struct(**_ANY_OBJECT, spec=struct(settings=struct()), status=struct()),
+    "Scale": struct(**_ANY_OBJECT, spec=_SIZE, status=struct(replicas=_INT32, selector=text)),
+}

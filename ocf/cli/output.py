@@ -1,0 +1,104 @@
+"""Showing: tables for people at a terminal, plain text for pipes, JSON for programs; and errors in one line."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from enum import StrEnum
+from typing import Any, Final
+
+import typer
+
+__all__ = ["FAILED", "Output", "as_json", "failing", "grid", "value_text"]
+
+FAILED: Final = 2
+"""The exit status of a command that could not do its work."""
+
+_GAP: Final = "  "
+_LONGEST_VALUE: Final = 60
+
+
+class Output(StrEnum):
+    """How something is shown."""
+
+    YAML = "yaml"
+    JSON = "json"
+    TEXT = "text"
+
+
+@contextmanager
+def failing(*, traceback: bool) -> Iterator[None]:
+    """End the command with one line for an error, and status 2.
+
+    Args:
+        traceback: Whether the error is raised on instead, so that Python shows where it comes from.
+
+    Raises:
+        Exit: In place of any error.
+    """
+    try:
+        yield
+    except (typer.Exit, BrokenPipeError):
+        # Whoever reads the output has read enough; that is no failure of the command's work.
+        raise
+    except Exception as error:
+        if traceback:
+            raise
+        from ocf.cli.component_loader import one_line
+
+        typer.secho(f"error: {one_line(error)}", fg=typer.colors.RED, err=True)
+        raise typer.Exit(FAILED) from error
+
+
+def as_json(value: Any) -> str:
+    """Write dataclasses, manifests and plain values as JSON for programs."""
+    return json.dumps(value, default=_plain, indent=2, ensure_ascii=False)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "to_manifest"):
+        return value.to_manifest()
+    if hasattr(value, "__dataclass_fields__"):
+        return asdict(value)
+    return str(value)
+
+
+def grid(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Print a table: with lines and colours to a terminal, else as aligned text that other programs can read.
+
+    Args:
+        title: What the table is about.
+        headings: One per column.
+        rows: The cells.
+    """
+    if sys.stdout.isatty():
+        _table(title, headings, rows)
+        return
+    typer.echo(title)
+    widths = [max(len(cell) for cell in column) for column in zip(headings, *rows, strict=True)]
+    for row in (headings, *rows):
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo(f"{_GAP}{_GAP.join(cells)}".rstrip())
+
+
+def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", title_style="bold", header_style="bold")
+    for heading in headings:
+        table.add_column(heading, overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    Console().print(table)
+
+
+def value_text(value: Any) -> str:
+    """Write a value for a cell: as JSON, cut where it is long."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = " ".join(text.splitlines())
+    return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."

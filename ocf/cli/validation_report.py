@@ -1,0 +1,189 @@
+"""What is to be said about one object of a file: whether the API server would take it, and what production regrets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+from ocf.autoscaling import Gates, validate
+from ocf.autoscaling.api.versions import read_hpa
+from ocf.errors import ConfigError, ManifestError
+from ocf.objects import split_api_version
+
+if TYPE_CHECKING:
+    from ocf.autoscaling import Finding
+    from ocf.cli.manifest_files import Document
+    from ocf.objects import Manifest
+
+__all__ = ["KIND", "UNREADABLE", "Mistake", "Verdict", "gates_of", "judged", "name_of", "namesake"]
+
+KIND: Final = "HorizontalPodAutoscaler"
+UNREADABLE: Final = "BadRequest"
+"""The type of a mistake that the server finds while it reads the object, before any rule is looked at."""
+
+_GATES: Final = {"HPAScaleToZero": "scale_to_zero", "HPAConfigurableTolerance": "configurable_tolerance"}
+
+
+@dataclass(frozen=True, slots=True)
+class Mistake:
+    """One reason to refuse an object.
+
+    Args:
+        path: The field; empty for the object as a whole.
+        type: The server's word for it, `FieldValueForbidden`; `BadRequest` where it cannot even be read.
+        detail: What is wrong, or what is allowed.
+        message: The same as the server puts it, `Forbidden: may not set both ...`.
+    """
+
+    path: str
+    type: str
+    detail: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What is to be said about one object.
+
+    Args:
+        document: Where it stands.
+        name: `namespace/name`, or what is known of it.
+        mistakes: Why the server would refuse it.
+        findings: What production regrets.
+    """
+
+    document: Document
+    name: str
+    mistakes: tuple[Mistake, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def valid(self) -> bool:
+        """Whether the server would take it."""
+        return not self.mistakes
+
+    def to_json(self) -> dict[str, Any]:
+        """Return it for programs."""
+        return {
+            "file": self.document.file,
+            "document": self.document.number,
+            "name": self.name,
+            "valid": self.valid,
+            "errors": [
+                {"path": one.path, "type": one.type, "detail": one.detail, "message": one.message}
+                for one in self.mistakes
+            ],
+            "findings": [
+                {
+                    "code": str(one.code),
+                    "severity": str(one.severity),
+                    "path": one.path,
+                    "explanation": one.explanation,
+                    "mend": one.mend,
+                }
+                for one in self.findings
+            ],
+        }
+
+
+def gates_of(version: str | None, switches: Sequence[str]) -> Gates:
+    """Read the options that describe a server.
+
+    Args:
+        version: Version of Kubernetes; None for the newest whose rules are those of the texts.
+        switches: Feature gates, `HPAScaleToZero=true`.
+
+    Raises:
+        ConfigError: If the version or a feature is not known.
+    """
+    gates = Gates.of(version) if version else Gates()
+    chosen = {}
+    for switch in switches:
+        name, _, value = switch.partition("=")
+        if name not in _GATES or value.lower() not in {"true", "false"}:
+            known = " and ".join(_GATES)
+            raise ConfigError(f'"{switch}" is no feature gate: write NAME=true or NAME=false; there are {known}')
+        chosen[_GATES[name]] = value.lower() == "true"
+    return replace(gates, **chosen)
+
+
+def name_of(manifest: Manifest) -> str:
+    """Return what an object is called, as far as it says."""
+    metadata = _metadata(manifest)
+    name = str(metadata.get("name") or metadata.get("generateName") or "?")
+    return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
+
+
+def namesake(manifest: Manifest, others: Mapping[str, Manifest]) -> Manifest | None:
+    """Return the object of the same name; one that names no namespace fits any."""
+    name = name_of(manifest)
+    return others.get(name) or others.get(name.rpartition("/")[2])
+
+
+def judged(
+    document: Document, *, gates: Gates, old: Manifest | None = None, beside: Sequence[Manifest] | None = None
+) -> Verdict:
+    """Judge one autoscaler.
+
+    Args:
+        document: Where it stands; one that could not be read is a verdict, too.
+        gates: The feature gates of the server.
+        old: The stored object, for an update.
+        beside: The other objects, for a lint; None leaves that out.
+    """
+    manifest = document.manifest
+    if manifest is None:
+        return Verdict(document=document, name="?", mistakes=(_unreadable(document.problem),))
+    name = name_of(manifest)
+    try:
+        hpa = read_hpa(manifest, gates=gates)
+        stored = None if old is None else read_hpa(old, gates=gates)
+    except ManifestError as error:
+        mistakes = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
+        return Verdict(document=document, name=name, mistakes=mistakes)
+    found = tuple(
+        Mistake(error.path, str(error.type), error.detail, error.message)
+        for error in validate(hpa, stored, gates=gates)
+    )
+    if found or beside is None:
+        return Verdict(document=document, name=name, mistakes=found)
+    return Verdict(document=document, name=name, findings=_regrets(hpa, manifest, beside, gates))
+
+
+def _regrets(hpa: Manifest, manifest: Manifest, beside: Sequence[Manifest], gates: Gates) -> tuple[Finding, ...]:
+    from ocf.autoscaling import lint
+
+    others = [one for one in beside if one is not manifest and one.get("apiVersion") != "autoscaling/v1"]
+    try:
+        return lint(hpa, _target(hpa, others), others, gates=gates)
+    except ConfigError:
+        # Something beside it cannot be read; that is told where it stands.
+        return lint(hpa, gates=gates)
+
+
+def _target(hpa: Manifest, others: Sequence[Manifest]) -> Manifest | None:
+    """Find what the autoscaler scales among the other objects."""
+    reference = hpa.get("spec", {}).get("scaleTargetRef", {})
+    wanted = (_group(reference), reference.get("kind"), reference.get("name"), _metadata(hpa).get("namespace"))
+    for other in others:
+        metadata = _metadata(other)
+        if (_group(other), other.get("kind"), metadata.get("name"), metadata.get("namespace")) == wanted:
+            return other
+    return None
+
+
+def _group(manifest: Manifest) -> str:
+    return split_api_version(str(manifest.get("apiVersion") or ""))[0]
+
+
+def _metadata(manifest: Manifest) -> Manifest:
+    metadata = manifest.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _unreadable(detail: str, path: str = "") -> Mistake:
+    return Mistake(path, UNREADABLE, detail, detail)

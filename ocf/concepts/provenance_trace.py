@@ -1,0 +1,176 @@
+"""Following an object from step to step: which step set which field.
+
+Nobody has to tell what an edit does. The object is looked at after each step and compared with how it was before; what
+is different was set by that step. This works for every kind of edit, those past the editors included, and costs
+nothing where no explanation is asked for. Entries of lists are followed by their keys (`ocf.objects.list_alignment`):
+inserting an entry does not mark its neighbours as changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ocf.concepts.provenance import FieldOrigin, Setting
+from ocf.objects import FieldPath, aligned, entry_labels, format_path, redacted
+
+if TYPE_CHECKING:
+    from ocf.concepts.provenance import Source
+    from ocf.objects import Manifest
+
+__all__ = ["Trace"]
+
+_Place: TypeAlias = tuple[str, ...]
+_History: TypeAlias = tuple[Setting, ...]
+
+
+class _Node:
+    """A part of the object as it is now: a map, a list, or a field with its history."""
+
+    __slots__ = ("children", "history", "value")
+
+    def __init__(
+        self, value: Any, children: dict[str, _Node] | list[_Node] | None = None, history: _History = ()
+    ) -> None:
+        self.value = value
+        self.children = children
+        self.history = history
+
+
+class Trace:
+    """Follows one object.
+
+    Example:
+        >>> from ocf.concepts.provenance import Source, SourceKind
+        >>> trace = Trace()
+        >>> _ = trace.step({"spec": {"size": 1, "mode": "slow"}}, Source(SourceKind.BASE))
+        >>> trace.step({"spec": {"size": 2, "mode": "slow"}}, Source(SourceKind.MUTATION, "large"))
+        True
+        >>> [(origin.path, origin.value, str(origin.source)) for origin in trace.fields]
+        [('spec.size', 2, 'mutation large'), ('spec.mode', 'slow', 'base')]
+    """
+
+    def __init__(self) -> None:
+        self._root = _Node({}, {})
+        self._removed: dict[_Place, _History] = {}
+
+    def step(self, manifest: Manifest, source: Source) -> bool:
+        """Look at the object after a step.
+
+        Args:
+            manifest: The object; its secrets are not kept.
+            source: Who made the step.
+
+        Returns:
+            Whether the step changed anything.
+        """
+        shown = redacted(manifest)
+        changed = not _same(self._root.value, shown)
+        self._root = _Step(source, self._removed).updated(self._root, shown, ())
+        return changed
+
+    @property
+    def fields(self) -> tuple[FieldOrigin, ...]:
+        """The fields as they are now."""
+        return tuple(_fields(self._root, ())) if self._root.value else ()
+
+    @property
+    def removed(self) -> tuple[FieldOrigin, ...]:
+        """The fields that were there, and are not any more."""
+        return tuple(FieldOrigin(_named(place), history) for place, history in self._removed.items())
+
+
+class _Step:
+    """One step: makes the new tree out of the old one, and notes what goes."""
+
+    def __init__(self, source: Source, removed: dict[_Place, _History]) -> None:
+        self._source = source
+        self._removed = removed
+
+    def updated(self, node: _Node, after: Any, place: _Place) -> _Node:
+        if isinstance(node.children, dict) and after and isinstance(after, dict):
+            return self._updated_map(node.children, after, place)
+        if isinstance(node.children, list) and after and isinstance(after, list):
+            return self._updated_list(node.value, node.children, after, place)
+        if node.children is None and not _is_branch(after):
+            if _same(node.value, after):
+                return node
+            return _Node(after, history=(*node.history, Setting(self._source, after)))
+        # An empty map that is filled is not lost.
+        if node.value or type(node.value) is not type(after):
+            self._take_away(node, place)
+        return self._new(after, place)
+
+    def _updated_map(self, children: dict[str, _Node], after: dict[str, Any], place: _Place) -> _Node:
+        for key, child in children.items():
+            if key not in after:
+                self._take_away(child, (*place, f".{key}"))
+        kept = {
+            key: self.updated(children[key], value, (*place, f".{key}"))
+            if key in children
+            else self._new(value, (*place, f".{key}"))
+            for key, value in after.items()
+        }
+        return _Node(after, kept)
+
+    def _updated_list(self, before: list[Any], children: list[_Node], after: list[Any], place: _Place) -> _Node:
+        olds = aligned(before, after)
+        for position, label in enumerate(entry_labels(before)):
+            if position not in olds:
+                self._take_away(children[position], (*place, f"[{label}]"))
+        kept = [
+            self._new(value, (*place, f"[{label}]"))
+            if old is None
+            else self.updated(children[old], value, (*place, f"[{label}]"))
+            for old, value, label in zip(olds, after, entry_labels(after), strict=True)
+        ]
+        return _Node(after, kept)
+
+    def _new(self, value: Any, place: _Place) -> _Node:
+        if isinstance(value, dict) and value:
+            return _Node(value, {key: self._new(item, (*place, f".{key}")) for key, item in value.items()})
+        if isinstance(value, list) and value:
+            labels = entry_labels(value)
+            pairs = zip(value, labels, strict=True)
+            return _Node(value, [self._new(item, (*place, f"[{label}]")) for item, label in pairs])
+        return _Node(value, history=(*self._removed.pop(place, ()), Setting(self._source, value)))
+
+    def _take_away(self, node: _Node, place: _Place) -> None:
+        if node.children is None:
+            self._removed[place] = (*node.history, Setting(self._source, removed=True))
+        elif isinstance(node.children, dict):
+            for key, child in node.children.items():
+                self._take_away(child, (*place, f".{key}"))
+        else:
+            for child, label in zip(node.children, entry_labels(node.value), strict=True):
+                self._take_away(child, (*place, f"[{label}]"))
+
+
+def _is_branch(value: Any) -> bool:
+    return isinstance(value, dict | list) and bool(value)
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Compare as JSON, where 1 is not true; and the order of keys says nothing."""
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_same(value, other[key]) for key, value in one.items())
+    if isinstance(one, list):
+        return len(one) == len(other) and all(_same(value, there) for value, there in zip(one, other, strict=True))
+    return bool(one == other)
+
+
+def _fields(node: _Node, path: FieldPath) -> Iterator[FieldOrigin]:
+    if node.children is None:
+        yield FieldOrigin(format_path(path), node.history)
+    elif isinstance(node.children, dict):
+        for key, child in node.children.items():
+            yield from _fields(child, (*path, key))
+    else:
+        for position, child in enumerate(node.children):
+            yield from _fields(child, (*path, position))
+
+
+def _named(place: _Place) -> str:
+    return "".join(place).removeprefix(".")

@@ -1,0 +1,185 @@
+"""What a ConfigMap or a Secret holds.
+
+Both keep their content at the top of the object, so their editors wrap the object itself. Binary content is base64 in
+the API; the editors take what is meant and encode it. What a Secret holds is never repeated in an error.
+"""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ocf.editors.editor import Editor
+from ocf.editors.keyed_lists import ensure_entry, remove_entry
+from ocf.editors.model_values import require
+from ocf.errors import ConfigError, ManifestError
+from ocf.objects import dump_document, load_documents
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1ConfigMap, V1Secret  # noqa: F401 (named in base classes, which are evaluated)
+    from pydantic import BaseModel
+
+    from ocf.objects import Manifest
+
+__all__ = ["ConfigMapDataEditor", "SecretDataEditor"]
+
+ModelT = TypeVar("ModelT", bound="BaseModel")
+
+
+class ConfigMapDataEditor(Editor["V1ConfigMap"]):
+    """Edits the entries of a ConfigMap.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/config-map-v1/.
+
+    Args:
+        raw: The live ConfigMap.
+
+    Example:
+        >>> from kubernetes.client import V1ConfigMap
+        >>> data = ConfigMapDataEditor(V1ConfigMap())
+        >>> data.ensure_entry("app.yaml", "log: {level: info}")
+        >>> data.merge_yaml("app.yaml", "log: {format: json}")
+        >>> print(data.raw.data["app.yaml"], end="")
+        log:
+          level: info
+          format: json
+    """
+
+    __slots__ = ()
+
+    def ensure_entry(self, key: str, value: str) -> None:
+        """Set an entry.
+
+        Args:
+            key: Its key.
+            value: Its value; a value already there is overwritten.
+
+        Raises:
+            ConfigError: If one of them is no text.
+        """
+        ensure_entry(self._raw, "data", key, value)
+
+    def remove_entry(self, key: str) -> None:
+        """Drop an entry; one that is not there is passed over.
+
+        Args:
+            key: Its key.
+
+        Raises:
+            ConfigError: If it is no text.
+        """
+        remove_entry(self._raw, "data", key)
+
+    def merge_yaml(self, key: str, patch: str) -> None:
+        """Merge a YAML text into an entry that is one, or is not there yet.
+
+        Maps are merged key by key, however deep; anything else in the patch, lists and null included, takes the place
+        of what was there. The entry is written anew, so its comments are lost; a patch that says nothing changes
+        nothing.
+
+        Args:
+            key: Key of the entry.
+            patch: YAML with at most one document, a map.
+
+        Raises:
+            ConfigError: If the entry or the patch cannot be read; names the key and the line.
+        """
+        changes = _read_yaml(key, require("patch", patch, str), "YAML patch")
+        if changes is None:
+            return
+        present = _read_yaml(key, (self._raw.data or {}).get(key, ""), "existing value as YAML") or {}
+        self.ensure_entry(key, dump_document(_merged(present, changes)))
+
+    def ensure_binary_entry(self, key: str, value: bytes) -> None:
+        """Set an entry that is no text.
+
+        Args:
+            key: Its key; an entry of text must not have the same.
+            value: Its content, not encoded; content already there is overwritten.
+
+        Raises:
+            ConfigError: If the key is no text, or the value no bytes.
+        """
+        ensure_entry(self._raw, "binary_data", key, _encoded(f"binaryData[{key}]", value))
+
+    def remove_binary_entry(self, key: str) -> None:
+        """Drop an entry that is no text; one that is not there is passed over.
+
+        Args:
+            key: Its key.
+
+        Raises:
+            ConfigError: If it is no text.
+        """
+        remove_entry(self._raw, "binary_data", key)
+
+
+class SecretDataEditor(Editor["V1Secret"]):
+    """Edits the entries of a Secret.
+
+    Everything is kept in `data`. What is written to `stringData` through `raw` is moved there once the edits of a
+    mutation have run, and wins over an entry of its key, as it does at the API server.
+
+    Source: https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/secret-v1/.
+
+    Args:
+        raw: The live Secret.
+
+    Example:
+        >>> from kubernetes.client import V1Secret
+        >>> data = SecretDataEditor(V1Secret())
+        >>> data.ensure_entry("user", "shop")
+        >>> data.ensure_entry("key", bytes([0, 255]))
+        >>> data.raw.data
+        {'user': 'c2hvcA==', 'key': 'AP8='}
+    """
+
+    __slots__ = ()
+
+    def ensure_entry(self, key: str, value: str | bytes) -> None:
+        """Set an entry.
+
+        Args:
+            key: Its key.
+            value: Its content, not encoded; content already there is overwritten.
+
+        Raises:
+            ConfigError: If the key is no text, or the value neither text nor bytes.
+        """
+        content = value.encode() if isinstance(value, str) else value
+        ensure_entry(self._raw, "data", key, _encoded(f"data[{key}]", content))
+
+    def remove_entry(self, key: str) -> None:
+        """Drop an entry; one that is not there is passed over.
+
+        Args:
+            key: Its key.
+
+        Raises:
+            ConfigError: If it is no text.
+        """
+        remove_entry(self._raw, "data", key)
+
+
+def _encoded(where: str, value: object) -> str:
+    if not isinstance(value, bytes):
+        # Only the type is told: the value may be a secret.
+        raise ConfigError(f"{where}: must be text or bytes, not of type {type(value).__name__}")
+    return b64encode(value).decode()
+
+
+def _read_yaml(key: str, text: str, what: str) -> Manifest | None:
+    try:
+        documents = load_documents(text)
+    except ManifestError as error:
+        raise ConfigError(f'configmap entry "{key}": failed to parse {what}: {error}') from None
+    if len(documents) > 1:
+        found = f"at most one document is expected, not {len(documents)}"
+        raise ConfigError(f'configmap entry "{key}": failed to parse {what}: {found}')
+    return documents[0] if documents else None
+
+
+def _merged(present: Any, changes: Any) -> Any:
+    if not (isinstance(present, dict) and isinstance(changes, dict)):
+        return changes
+    return {**present, **{key: _merged(present.get(key), value) for key, value in changes.items()}}

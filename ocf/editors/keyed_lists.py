@@ -1,0 +1,165 @@
+"""Lists and maps whose entries have a key: one engine for every editor.
+
+Kubernetes keeps what belongs together by name in plain lists: containers, variables, volumes, metrics. Every editor
+changes them by the same rules, written here once:
+
+* *ensure* replaces the first entry with the same key, whole and at its place, or else appends; later duplicates stay;
+* *remove* drops every entry with the key; the others keep their order;
+* a list or a map that becomes empty by a removal is unset, so that it is not sent; one that was written empty stays as
+  written.
+
+Changes are made in place, so whoever holds the list through `raw` sees them. An entry that is no model at all (put
+there through `raw`) has no key and is left alone: writing the object reports it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from ocf.editors.model_values import api_name, field_type, own, require
+
+if TYPE_CHECKING:
+    from kubernetes.client import V1Container, V1PodSpec
+    from pydantic import BaseModel
+
+__all__ = ["CONTAINERS", "INIT_CONTAINERS", "KeyedList", "ensure_entry", "remove_entry"]
+
+OwnerT = TypeVar("OwnerT", bound="BaseModel")
+ItemT = TypeVar("ItemT", bound="BaseModel | str")
+
+
+# Without slots: a frozen generic class that has them cannot be made as KeyedList[...](...) in Python 3.11.
+@dataclass(frozen=True)
+class KeyedList(Generic[OwnerT, ItemT]):
+    """How a list field of a model is changed by key.
+
+    Args:
+        field: Attribute name of the list.
+        key: Gives the key of an entry; None for an entry that equals no other.
+
+    Example:
+        >>> from kubernetes.client import V1Container, V1EnvVar
+        >>> variables = KeyedList[V1Container, V1EnvVar]("env", key=lambda variable: variable.name)
+        >>> container = V1Container(name="web")
+        >>> variables.ensure(container, V1EnvVar(name="MODE", value="slow"), V1EnvVar(name="MODE", value="fast"))
+        >>> [(variable.name, variable.value) for variable in container.env]
+        [('MODE', 'fast')]
+        >>> variables.remove(container, "MODE")
+        >>> container.env is None
+        True
+    """
+
+    field: str
+    key: Callable[[ItemT], Hashable]
+
+    def ensure(self, owner: OwnerT, *items: ItemT) -> None:
+        """Put entries into the list, in the order given.
+
+        Args:
+            owner: The live model.
+            items: The entries; copies of them are stored.
+
+        Raises:
+            ConfigError: If one is of another type; then none is stored.
+        """
+        for item in [own(owner, self.field, item) for item in items]:
+            self._put(owner, item)
+
+    def remove(self, owner: OwnerT, *keys: Hashable) -> None:
+        """Drop every entry that has one of the keys.
+
+        Args:
+            owner: The live model.
+            keys: Keys, as `key` gives them.
+        """
+        wanted = frozenset(keys)
+        self.remove_where(owner, lambda item: self.key(item) in wanted)
+
+    def remove_where(self, owner: OwnerT, condition: Callable[[ItemT], bool]) -> None:
+        """Drop every entry for which the condition holds.
+
+        Args:
+            owner: The live model.
+            condition: Asked once per entry, in order.
+        """
+        present: list[ItemT] | None = getattr(owner, self.field)
+        if not present:
+            return
+        kind = field_type(type(owner), self.field)
+        present[:] = [item for item in present if not (isinstance(item, kind) and condition(item))]
+        # A field that the API requires, such as a pod's containers, cannot be unset: it stays as an empty list.
+        if not present and not type(owner).model_fields[self.field].is_required():
+            setattr(owner, self.field, None)
+
+    def _put(self, owner: OwnerT, item: ItemT) -> None:
+        present: list[ItemT] | None = getattr(owner, self.field)
+        if present is None:
+            setattr(owner, self.field, [item])
+            return
+        place = self._find(present, item, field_type(type(owner), self.field))
+        if place is None:
+            present.append(item)
+        else:
+            present[place] = item
+
+    def _find(self, present: list[ItemT], item: ItemT, kind: type) -> int | None:
+        """Return the place of the first entry with the key of `item`."""
+        wanted = self.key(item)
+        if wanted is None:
+            return None
+        for place, other in enumerate(present):
+            if isinstance(other, kind) and self.key(other) == wanted:
+                return place
+        return None
+
+
+def ensure_entry(owner: BaseModel, field: str, key: str, value: str) -> None:
+    """Set one entry of a map of texts.
+
+    Args:
+        owner: The live model.
+        field: Attribute name of the map.
+        key: Key of the entry.
+        value: Its new value.
+
+    Raises:
+        ConfigError: If key or value is no text.
+    """
+    require(f"key of {api_name(owner, field)}", key, str)
+    require(f"{api_name(owner, field)}[{key}]", value, str)
+    present: dict[str, str] | None = getattr(owner, field)
+    if present is None:
+        setattr(owner, field, {key: value})
+    else:
+        present[key] = value
+
+
+def remove_entry(owner: BaseModel, field: str, key: str) -> None:
+    """Drop one entry of a map of texts.
+
+    Args:
+        owner: The live model.
+        field: Attribute name of the map.
+        key: Key of the entry; one that is not there is passed over.
+
+    Raises:
+        ConfigError: If the key is no text.
+    """
+    require(f"key of {api_name(owner, field)}", key, str)
+    present: dict[str, str] | None = getattr(owner, field)
+    if present is None or key not in present:
+        return
+    del present[key]
+    if not present:
+        setattr(owner, field, None)
+
+
+CONTAINERS: Final[KeyedList[V1PodSpec, V1Container]] = KeyedList("containers", key=lambda container: container.name)
+"""The containers of a pod spec, by name."""
+
+INIT_CONTAINERS: Final[KeyedList[V1PodSpec, V1Container]] = KeyedList(
+    "init_containers", key=lambda container: container.name
+)
+"""The init containers of a pod spec, by name."""

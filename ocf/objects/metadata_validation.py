@@ -1,0 +1,158 @@
+"""The rules for `metadata`, which are the same for every kind.
+
+An update is judged three times by the server, twice of which it asks the same questions; each time the findings are
+added to the list. They are repeated here as well, so that the causes are the server's one by one.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from ocf.objects import Manifest
+from ocf.objects.field_errors import FieldError, forbidden, invalid, required, too_long
+from ocf.objects.name_validation import Rule, dns_label, label_value, qualified_name
+
+__all__ = ["creation_errors", "standard_finalizer_errors", "update_errors"]
+
+_ANNOTATIONS_LIMIT: Final = 256 * 1024
+_LONGEST_START: Final = 58
+_RANDOM_END: Final = "xxxxx"
+_IMMUTABLE: Final = "field is immutable"
+_OWNER_FIELDS: Final = ("apiVersion", "kind", "name", "uid")
+_STANDARD_FINALIZERS: Final = frozenset({"foregroundDeletion", "kubernetes", "orphan"})
+_EXCLUSIVE: Final = ("foregroundDeletion", "orphan")
+
+
+def creation_errors(metadata: Manifest, rule: Rule, prefix_rule: Rule) -> Iterator[FieldError]:
+    """Judge the metadata of a new object.
+
+    Args:
+        metadata: What was decoded. Without a namespace it is that of the request, and not judged.
+        rule: The rule for the object's name.
+        prefix_rule: The rule for what the name is generated from.
+
+    Yields:
+        What the server finds, in its order; where it has none, sorted.
+    """
+    generated = metadata.get("generateName", "")
+    if generated:
+        yield from _each("metadata.generateName", generated, prefix_rule)
+    name = metadata.get("name") or (generated and _generated(generated))
+    if name:
+        yield from _each("metadata.name", name, rule)
+    else:
+        yield required("metadata.name", "name or generateName is required")
+    if metadata.get("namespace"):
+        yield from _each("metadata.namespace", metadata["namespace"], dns_label)
+    generation = metadata.get("generation", 0)
+    if generation < 0:
+        yield invalid("metadata.generation", generation, "must be greater than or equal to 0")
+    yield from _label_errors(metadata)
+    yield from _finalizer_errors(metadata.get("finalizers", []))
+
+
+def standard_finalizer_errors(metadata: Manifest) -> Iterator[FieldError]:
+    """Judge finalizers without a domain: only a few are known.
+
+    Args:
+        metadata: What was decoded.
+
+    Yields:
+        What the server finds, in its order.
+    """
+    for position, finalizer in enumerate(metadata.get("finalizers", [])):
+        if "/" not in finalizer and finalizer not in _STANDARD_FINALIZERS:
+            detail = "name is neither a standard finalizer name nor is it fully qualified"
+            yield invalid(f"metadata.finalizers[{position}]", finalizer, detail)
+
+
+def update_errors(metadata: Manifest, old: Manifest) -> Iterator[FieldError]:
+    """Judge what an update makes of the metadata.
+
+    Args:
+        metadata: What was decoded, with the fields that the server fills in from the old object.
+        old: The metadata of the stored object.
+
+    Yields:
+        What the server finds, in its order; where it has none, sorted.
+    """
+    if old.get("deletionTimestamp"):
+        added = sorted({*metadata.get("finalizers", [])} - {*old.get("finalizers", [])})
+        if added:
+            quoted = ", ".join(f'"{each}"' for each in added)
+            rule = "no new finalizers can be added if the object is being deleted"
+            yield forbidden("metadata.finalizers", f"{rule}, found new finalizers []string{{{quoted}}}")
+    for field in ("name", "namespace", "uid", "deletionTimestamp", "deletionGracePeriodSeconds"):
+        value = metadata.get(field, "" if field in _TEXTS else None)
+        if value != old.get(field, "" if field in _TEXTS else None):
+            yield invalid(f"metadata.{field}", value, _IMMUTABLE, as_json=field not in {"name", "namespace"})
+    yield from _label_errors(metadata)
+
+
+_TEXTS: Final = frozenset({"name", "namespace", "uid"})
+
+
+def _generated(start: str) -> str:
+    """Return a name as the server makes it up; of its end only the length is known."""
+    return start.encode(errors="surrogatepass")[:_LONGEST_START].decode(errors="replace") + _RANDOM_END
+
+
+def _each(path: str, value: str, rule: Rule) -> Iterator[FieldError]:
+    return (invalid(path, value, problem) for problem in rule(value))
+
+
+def _label_errors(metadata: Manifest) -> Iterator[FieldError]:
+    for key, value in sorted(metadata.get("labels", {}).items()):
+        yield from _each("metadata.labels", key, qualified_name)
+        yield from _each("metadata.labels", value, label_value)
+    annotations = metadata.get("annotations", {})
+    for key in sorted(annotations):
+        # The case of an annotation's key does not matter, but the key is shown as it was written.
+        yield from (invalid("metadata.annotations", key, problem) for problem in qualified_name(key.lower()))
+    if sum(map(_size, annotations)) + sum(map(_size, annotations.values())) > _ANNOTATIONS_LIMIT:
+        yield too_long("metadata.annotations", _ANNOTATIONS_LIMIT)
+    yield from _owner_errors([_completed(owner) for owner in metadata.get("ownerReferences", [])])
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode(errors="surrogatepass"))
+
+
+def _completed(owner: Manifest) -> Manifest:
+    """Return an owner as the server prints it: texts always, booleans where given."""
+    written: Manifest = {field: owner.get(field, "") for field in _OWNER_FIELDS}
+    return written | {field: owner[field] for field in ("controller", "blockOwnerDeletion") if field in owner}
+
+
+def _owner_errors(owners: list[Manifest]) -> Iterator[FieldError]:
+    path = "metadata.ownerReferences"
+    controller = ""
+    for owner in owners:
+        yield from _incomplete_owner(owner, path)
+        if owner.get("controller"):
+            named = f"{owner['kind']}/{owner['name']}"
+            if controller:
+                detail = (
+                    "Only one reference can have Controller set to true. "
+                    f'Found "true" in references for {controller} and {named}'
+                )
+                yield invalid(path, owners, detail)
+            controller = controller or named
+
+
+def _incomplete_owner(owner: dict[str, Any], path: str) -> Iterator[FieldError]:
+    group, _, version = owner["apiVersion"].rpartition("/")
+    if not version or "/" in group:
+        yield invalid(f"{path}.apiVersion", owner["apiVersion"], "version must not be empty")
+    for field in ("kind", "name", "uid"):
+        if not owner[field]:
+            yield invalid(f"{path}.{field}", owner[field], "must not be empty")
+    if (group, version, owner["kind"]) == ("", "v1", "Event"):
+        yield invalid(path, owner, "/v1, Kind=Event is disallowed from being an owner")
+
+
+def _finalizer_errors(finalizers: list[str]) -> Iterator[FieldError]:
+    path = "metadata.finalizers"
+    for finalizer in finalizers:
+        yield from _each(path, finalizer, qualified_name)
+    if all(each in finalizers for each in _EXCLUSIVE):
+        yield invalid(path, finalizers, "finalizer orphan and foregroundDeletion cannot be both set")

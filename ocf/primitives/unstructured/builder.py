@@ -1,0 +1,117 @@
+"""The builders of objects of any kind: what the kind is, the manifest says itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Never
+
+from pydantic import BaseModel
+
+from ocf.concepts import AliveStatus, CompletionStatus, OperationalStatus
+from ocf.editors.content import own_json
+from ocf.errors import ConfigError, ManifestError
+from ocf.objects import load_document, write_model
+from ocf.primitives import builder
+from ocf.primitives.kind import Handlers, Kind, StatusT
+from ocf.primitives.unstructured.model import Mutator, Unstructured, UnstructuredKind
+
+if TYPE_CHECKING:
+    from ocf.objects import Manifest
+
+__all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
+
+
+class _AnyKind(builder._Builder[Unstructured, Mutator, StatusT]):  # noqa: SLF001 (the engine's own)
+    """Reads the kind from the baseline.
+
+    Args:
+        base: The desired baseline: a manifest, a YAML text with one document, or a pydantic model of the user's own.
+        cluster_scoped: Whether objects of the kind live outside namespaces.
+    """
+
+    def __init__(self, base: Manifest | str | BaseModel, *, cluster_scoped: bool = False) -> None:
+        # What cannot be read is reported by `build`, with everything else.
+        read: Any = base
+        with suppress(ManifestError):
+            read = _manifest(base)
+        named = read if isinstance(read, Mapping) else {}
+        api_version, kind = (str(named.get(field) or "") for field in ("apiVersion", "kind"))
+        declared = UnstructuredKind(api_version, kind, "Unstructured", Mutator, cluster_scoped)
+        super().__init__(read, declared, Handlers())
+
+    def _read_base(self, problems: list[str]) -> Manifest:
+        if not isinstance(self._base, Mapping):
+            return super()._read_base(problems)
+        found = list(_problems_of(self._base, self._kind))
+        if not found:
+            return super()._read_base(problems)
+        metadata = self._base.get("metadata") or {}
+        problems.extend([*found, *(self._naming_problems(metadata) if isinstance(metadata, dict) else ())])
+        return {}
+
+
+def _problems_of(base: Mapping[str, Any], kind: Kind[Unstructured, Mutator]) -> Iterator[str]:
+    """Find what a model would have refused."""
+    if not kind.api_version:
+        yield "object apiVersion cannot be empty"
+    if not kind.name:
+        yield "object kind cannot be empty"
+    if not isinstance(base.get("metadata", {}), dict):
+        yield f"metadata: must be a map, not of type {type(base['metadata']).__name__}"
+    try:
+        own_json(dict(base), ())
+    except ConfigError as error:
+        yield f"{kind.name}: {error}"
+
+
+def _manifest(base: object) -> object:
+    if isinstance(base, str):
+        return load_document(base)
+    return write_model(base) if isinstance(base, BaseModel) else base
+
+
+class StaticBuilder(_AnyKind[Never], builder.StaticBuilder[Unstructured, Mutator]):
+    """Builds an object that is ready by existing.
+
+    Args:
+        base: The desired baseline: a manifest, a YAML text with one document, or a pydantic model of the user's own.
+        cluster_scoped: Whether objects of the kind live outside namespaces.
+
+    Example:
+        >>> monitor = StaticBuilder('''
+        ...     apiVersion: monitoring.coreos.com/v1
+        ...     kind: ServiceMonitor
+        ...     metadata: {name: web, namespace: shop}
+        ...     spec: {endpoints: [{port: metrics}]}
+        ... ''').build()
+        >>> monitor.identity
+        'monitoring.coreos.com/v1/ServiceMonitor/shop/web'
+    """
+
+
+class WorkloadBuilder(_AnyKind[AliveStatus], builder.WorkloadBuilder[Unstructured, Mutator]):
+    """Builds an object that runs for as long as it is wanted; it needs a status handler.
+
+    Args:
+        base: As for `StaticBuilder`.
+        cluster_scoped: As for `StaticBuilder`.
+    """
+
+
+class TaskBuilder(_AnyKind[CompletionStatus], builder.TaskBuilder[Unstructured, Mutator]):
+    """Builds an object that runs to its end; it needs a status handler.
+
+    Args:
+        base: As for `StaticBuilder`.
+        cluster_scoped: As for `StaticBuilder`.
+    """
+
+
+class IntegrationBuilder(_AnyKind[OperationalStatus], builder.IntegrationBuilder[Unstructured, Mutator]):
+    """Builds an object that another controller brings to life; it needs a status handler.
+
+    Args:
+        base: As for `StaticBuilder`.
+        cluster_scoped: As for `StaticBuilder`.
+    """

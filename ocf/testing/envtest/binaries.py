@@ -1,0 +1,95 @@
+"""Finding the programs of a control plane: what the environment names, else what the cache has."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+from ocf.errors import ConfigError
+from ocf.testing.envtest.versions import PINNED, Machine, cache_folder
+
+__all__ = ["ASSETS", "REMEDY", "Program", "Programs", "find_programs"]
+
+ASSETS: Final = "KUBEBUILDER_ASSETS"
+"""The variable that names a folder with the programs; `setup-envtest` fills such folders."""
+
+
+REMEDY: Final = "`make envtest` (outside of a checkout `python -m ocf.testing.envtest`)"
+"""What brings the programs."""
+
+
+class Program(StrEnum):
+    """A program of a control plane, by the name of its file."""
+
+    ETCD = "etcd"
+    API_SERVER = "kube-apiserver"
+    CONTROLLER_MANAGER = "kube-controller-manager"
+    KUBECTL = "kubectl"
+
+
+_NEEDED: Final = (Program.ETCD, Program.API_SERVER)
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """A folder with programs.
+
+    Args:
+        folder: Where they are.
+        origin: Who says so, in words for people.
+    """
+
+    folder: Path
+    origin: str
+
+    @property
+    def missing(self) -> tuple[Program, ...]:
+        """Which are not there, or cannot be executed."""
+        return tuple(each for each in Program if not os.access(self.folder / each, os.X_OK))
+
+    def path(self, program: Program) -> Path:
+        """Return where a program is.
+
+        Args:
+            program: The one to run.
+
+        Returns:
+            Its file.
+
+        Raises:
+            ConfigError: If it is not there.
+        """
+        if program in self.missing:
+            raise ConfigError(f"there is no {program} in {self.folder} ({self.origin}); {_advice(program)}")
+        return self.folder / program
+
+
+def find_programs(environ: Mapping[str, str] = os.environ, *, machine: Machine | None = None) -> Programs | None:
+    """Find the programs.
+
+    Args:
+        environ: The environment.
+        machine: What they must run on; None for this one.
+
+    Returns:
+        The folder that `KUBEBUILDER_ASSETS` names, else that of the pinned release in the cache; None if neither is
+        there.
+
+    Raises:
+        ConfigError: If `KUBEBUILDER_ASSETS` names a folder without API server or etcd: that was not meant.
+    """
+    if environ.get(ASSETS):
+        named = Programs(Path(environ[ASSETS]).expanduser().absolute(), ASSETS)
+        for program in _NEEDED:
+            named.path(program)
+        return named
+    cached = Programs(cache_folder(environ) / PINNED.folder_name(machine or Machine.here()), "cache")
+    return None if cached.missing else cached
+
+
+def _advice(program: Program) -> str:
+    if program in _NEEDED:
+        return f"let {ASSETS} name a folder with etcd and kube-apiserver, or unset it and run {REMEDY}"
+    return f"unset {ASSETS} and run {REMEDY}, which brings one"

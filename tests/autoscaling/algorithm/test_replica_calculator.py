@@ -1,0 +1,150 @@
+"""One metric asks for as many replicas as the controller's own tests say."""
+
+import gzip
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from ocf.autoscaling.algorithm import (
+    Calculation,
+    Count,
+    Features,
+    Pod,
+    Rule,
+    Sample,
+    Settings,
+    Tolerances,
+    Unavailable,
+    from_average,
+    from_total,
+    from_total_per_pod,
+    from_utilization,
+)
+from ocf.autoscaling.algorithm.arithmetic import INT32_MAX, INT64_MAX
+from ocf.autoscaling.algorithm.replica_calculator import summed
+
+TABLE: Final = Path(__file__).parent / "data" / "upstream.jsonl.gz"
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+Case = dict[str, Any]
+
+
+def instant(milliseconds: int) -> datetime:
+    return EPOCH + timedelta(milliseconds=milliseconds)
+
+
+def upstream() -> Iterator[Any]:
+    """Yield the cases of Kubernetes' own tests; see `scripts/hpa_oracle/cases.sh`."""
+    with gzip.open(TABLE, "rt", encoding="utf-8") as lines:
+        for position, line in enumerate(lines):
+            row = json.loads(line)
+            if row["kind"] == "calculation":
+                yield pytest.param(row["in"], row["out"], id=f"{row['test']}-{position}")
+
+
+def counted(case: Case) -> Count:
+    return Count(
+        current=case["current"],
+        observed=case["current"],
+        pods=[Pod.of(pod) for pod in case["pods"] or ()],
+        tolerances=Tolerances(*case["tolerances"]),
+        settings=Settings(
+            cpu_initialization_period=timedelta(milliseconds=case["cpuInit"]),
+            initial_readiness_delay=timedelta(milliseconds=case["readiness"]),
+            features=Features(pod_level_resources=case["podLevel"]),
+        ),
+        now=instant(case["now"]),
+    )
+
+
+def samples(reading: Mapping[str, Any]) -> dict[str, Sample]:
+    return {
+        name: Sample(value, instant(at), timedelta(milliseconds=window))
+        for name, (value, at, window) in reading["samples"].items()
+    }
+
+
+def computed(case: Case) -> Calculation | Unavailable:
+    """Compute a case; what could not be measured is no matter of these functions."""
+    count, target, (reading,) = counted(case), case["target"], case["readings"].values()
+    match case["call"]:
+        case "utilization":
+            found = samples(reading)
+            return from_utilization(count, found, target, resource=case["resource"], container=case["container"])
+        case "average":
+            return from_average(count, samples(reading), target, resource=case["resource"])
+        case "total":
+            return from_total(count, reading["values"][0], target)
+        case "external":
+            return from_total(count, summed(reading["values"], per_pod=False), target)
+        case "objectPerPod":
+            return from_total_per_pod(count, reading["values"][0], target, external=False)
+        case _:
+            return from_total_per_pod(count, summed(reading["values"], per_pod=True), target, external=True)
+
+
+@pytest.mark.parametrize(("case", "answer"), list(upstream()))
+def test_the_controllers_own_cases(case: Case, answer: Case) -> None:
+    (reading,) = case["readings"].values()
+    if reading["error"]:
+        assert reading["error"] in answer["error"]
+        return
+    result = computed(case)
+    if isinstance(result, Unavailable):
+        assert result.message == answer["error"]
+        return
+
+    assert answer["error"] == ""
+    assert result.replicas == answer["replicas"]
+    assert result.measured == answer["usage"]
+    assert (result.utilization or 0) == answer["utilization"]
+
+
+def test_there_are_as_many_cases_as_in_kubernetes() -> None:
+    assert len(list(upstream())) >= 75
+
+
+def count_of(current: int, *, tolerance: float = 0.1) -> Count:
+    return Count(current, current, (), Tolerances(tolerance, tolerance), Settings(), NOON)
+
+
+@pytest.mark.parametrize(
+    ("values", "per_pod", "expected"),
+    [
+        pytest.param([INT64_MAX, 1], False, INT64_MAX, id="too large"),
+        pytest.param([INT64_MAX, 1], True, INT64_MAX, id="too large, by overflow"),
+        pytest.param([-5, 3], False, -2, id="below zero"),
+        pytest.param([-5, 3], True, INT64_MAX, id="below zero counts as overflow per pod"),
+        pytest.param([], False, 0, id="no series"),
+    ],
+)
+def test_series_are_added_up(values: list[int], per_pod: bool, expected: int) -> None:
+    assert summed(values, per_pod=per_pod) == expected
+
+
+def test_nothing_to_divide_among_proposes_by_the_total() -> None:
+    """With no replica there, the ratio is infinite, and so outside of any tolerance."""
+    result = from_total_per_pod(count_of(0), 1000, 100, external=True)
+
+    assert (result.replicas, result.rule) == (10, Rule.TOTAL)
+    assert result.measured == -(2**63)
+
+
+@pytest.mark.parametrize(("external", "expected"), [(True, INT32_MAX), (False, -(2**31))])
+def test_too_many_replicas_end_at_the_largest_number_for_external_metrics_only(external: bool, expected: int) -> None:
+    assert from_total_per_pod(count_of(1), INT64_MAX, 1, external=external).replicas == expected
+
+
+@pytest.mark.parametrize(
+    ("total", "inside"),
+    [(1100, True), (1101, False), (900, True), (899, False)],
+)
+def test_both_ends_of_the_tolerance_are_inside(total: int, inside: bool) -> None:
+    result = from_total(count_of(4), total, 1000)
+
+    assert isinstance(result, Unavailable) is not inside

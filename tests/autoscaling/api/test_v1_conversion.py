@@ -1,0 +1,122 @@
+"""An autoscaler in its first version: what its fields become there and back.
+
+That the texts in the annotations are those of a real server is proven where the embedded cluster replays its answers.
+"""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.autoscaling import default
+from ocf.autoscaling.api.v1_conversion import to_v1, to_v2
+from ocf.objects import Manifest, copy_json
+
+METRICS = "autoscaling.alpha.kubernetes.io/metrics"
+BEHAVIOR = "autoscaling.alpha.kubernetes.io/behavior"
+
+
+def autoscaler(**spec: Any) -> Manifest:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web", "annotations": {"mine": "x"}},
+        "spec": {"scaleTargetRef": target, "maxReplicas": 5, **spec},
+    }
+
+
+def resource(name: str, **target: Any) -> Manifest:
+    return {"type": "Resource", "resource": {"name": name, "target": target}}
+
+
+quantities = st.integers(1, 10_000).map(str)
+selectors = st.none() | st.just({"matchLabels": {"a": "b"}})
+
+
+@st.composite
+def metric(draw: st.DrawFn) -> Manifest:
+    """A metric that says everything a server demands of it, once."""
+    kind = draw(st.sampled_from(["Resource", "ContainerResource", "Pods", "Object", "External"]))
+    by_percent: Manifest = {"type": "Utilization", "averageUtilization": draw(st.integers(1, 200))}
+    average: Manifest = {"type": "AverageValue", "averageValue": draw(quantities)}
+    value: Manifest = {"type": "Value", "value": draw(quantities)}
+    selector = draw(selectors)
+    identifier = {"name": "m", **({"selector": selector} if selector else {})}
+    name = draw(st.sampled_from(["cpu", "memory"]))
+    match kind:
+        case "Resource":
+            return resource(name, **draw(st.sampled_from([by_percent, average])))
+        case "ContainerResource":
+            source = {"name": name, "container": "web", "target": draw(st.sampled_from([by_percent, average]))}
+            return {"type": kind, "containerResource": source}
+        case "Pods":
+            return {"type": kind, "pods": {"metric": identifier, "target": average}}
+        case "Object":
+            described = {"apiVersion": "v1", "kind": "Service", "name": "s"}
+            target = draw(st.sampled_from([value, average]))
+            return {"type": kind, "object": {"describedObject": described, "metric": identifier, "target": target}}
+        case _:
+            return {"type": kind, "external": {"metric": identifier, "target": draw(st.sampled_from([value, average]))}}
+
+
+@given(st.lists(metric(), min_size=1, max_size=4), st.booleans())
+def test_nothing_is_lost_on_the_way_there_and_back(metrics: list[Manifest], behaves: bool) -> None:
+    """Except the order: the one cpu utilization that the first version has a field for comes last."""
+    cpu = [item for item in metrics if item.get("resource", {}).get("target", {}).get("averageUtilization")]
+    cpu = [item for item in cpu if item["resource"]["name"] == "cpu"]
+    others = [item for item in metrics if item not in cpu]
+    behavior = {"scaleDown": {"stabilizationWindowSeconds": 60}} if behaves else {}
+    given_spec = {"metrics": [*others, *cpu[:1]], **({"behavior": behavior} if behaves else {})}
+    hpa = default(autoscaler(**given_spec))
+
+    assert to_v2(to_v1(hpa)) == hpa
+
+
+def test_what_is_given_is_not_changed() -> None:
+    first = default(autoscaler())
+    second = to_v1(first)
+    for convert, manifest in ((to_v1, first), (to_v2, second)):
+        before = copy_json(manifest)
+        convert(manifest)
+        assert manifest == before
+
+
+def test_the_first_cpu_utilization_becomes_the_target_and_the_others_are_lost() -> None:
+    """That is what a real server does: only other metrics are carried along."""
+    cpu = [resource("cpu", type="Utilization", averageUtilization=percent) for percent in (60, 70)]
+    first = to_v1(default(autoscaler(metrics=cpu)))
+
+    assert first["spec"]["targetCPUUtilizationPercentage"] == 60
+    assert METRICS not in first["metadata"]["annotations"]
+
+
+def test_annotations_of_the_user_stay_and_those_that_carry_fields_do_not() -> None:
+    hpa = default(autoscaler(metrics=[resource("memory", type="AverageValue", averageValue="1Gi")]))
+    first = to_v1(hpa)
+    second = to_v2(first)
+
+    assert json.loads(first["metadata"]["annotations"][METRICS]) == [
+        {"type": "Resource", "resource": {"name": "memory", "targetAverageValue": "1Gi"}}
+    ]
+    assert second["metadata"]["annotations"] == {"mine": "x"}
+
+
+@pytest.mark.parametrize("text", ["{", "null", "3", '["x"]', "{}"])
+def test_an_annotation_that_cannot_be_read_is_dropped(text: str) -> None:
+    first = to_v1(default(autoscaler()))
+    first["metadata"]["annotations"] = {METRICS: text, BEHAVIOR: text}
+    second = to_v2(first)
+
+    assert "annotations" not in second["metadata"]
+    assert "behavior" not in second["spec"]
+    assert second["spec"]["metrics"][0]["resource"]["name"] == "cpu"
+
+
+def test_the_usage_of_the_cpu_is_told_in_a_field_of_its_own() -> None:
+    current = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 42}}}
+    hpa = {**default(autoscaler()), "status": {"currentReplicas": 2, "currentMetrics": [current]}}
+
+    assert to_v1(hpa)["status"] == {"currentReplicas": 2, "currentCPUUtilizationPercentage": 42}

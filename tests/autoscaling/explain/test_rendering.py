@@ -1,0 +1,95 @@
+"""Whatever is seen and remembered can be told: in words, to programs, and as a picture of letters."""
+
+import json
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ocf.autoscaling.algorithm import Condition, History, Settings, Snapshot, Status
+from ocf.autoscaling.explain import Explanation, Known, drawn, explain, explain_unknown, plain, sections, timeline
+from ocf.autoscaling.explain.advice import advice
+from ocf.autoscaling.explain.formatting import duration
+from tests.autoscaling.algorithm.test_properties import HISTORIES, NOON, SETTINGS, SNAPSHOTS
+
+REASONS = ["ReadyForNewScale", "ScaleDownStabilized", "ScaleUpStabilized", "SucceededRescale", "FailedGetScale"]
+LIMITED = ["DesiredWithinRange", "TooFewReplicas", "TooManyReplicas", "ScaleUpLimit", "ScaleDownLimit", "else"]
+STATUSES = st.builds(
+    Status,
+    current_replicas=st.integers(0, 30),
+    desired_replicas=st.integers(0, 30),
+    last_scale_time=st.none() | st.integers(0, 900).map(lambda seconds: NOON - timedelta(seconds=seconds)),
+    current_metrics=st.sampled_from([(), ({"type": "External"},)]),
+    conditions=st.tuples(st.sampled_from(REASONS), st.sampled_from(LIMITED)).map(
+        lambda reasons: (
+            Condition("AbleToScale", "True", reasons[0], ""),
+            Condition("ScalingLimited", "True", reasons[1], ""),
+        )
+    ),
+)
+
+
+def tell(explanation: Explanation) -> list[str]:
+    """Tell everything in every way, and return the words."""
+    json.dumps(plain(explanation), allow_nan=False)
+    for side in (explanation, explanation.most):
+        window = None if side is None else timeline(side)
+        if window is not None:
+            assert all(line.isascii() for line in drawn(window, fine=False))
+            assert all(len(line) <= 80 for line in drawn(window)) or window.wanted > 10**6
+    told = list(sections(explanation))
+    assert all(section.title and all(section.lines) for section in told)
+    return [line for section in told for line in section.lines]
+
+
+@settings(max_examples=40)
+@given(snapshot=SNAPSHOTS, history=HISTORIES, flags=SETTINGS)
+def test_everything_that_is_known(snapshot: Snapshot, history: History, flags: Settings) -> None:
+    explanation = explain(snapshot, history, settings=flags, now=NOON)
+
+    assert explanation.exact
+    assert tell(explanation)
+
+
+@settings(max_examples=40)
+@given(snapshot=SNAPSHOTS, status=STATUSES, flags=SETTINGS)
+def test_everything_that_is_not(snapshot: Snapshot, status: Status, flags: Settings) -> None:
+    explanation = explain_unknown(snapshot, Known(status, NOON), settings=flags, now=NOON)
+    most = explanation.most or explanation
+
+    assert explanation.decision.desired <= most.decision.desired
+    assert tell(explanation)
+
+
+@pytest.mark.parametrize(
+    ("message", "piece"),
+    [
+        ("missing request for cpu in container app of Pod web-0", "a request for it"),
+        ("container app not found in Pod web-0", "container of that name"),
+        ("unable to fetch metrics from resource metrics API: gone", "metrics-server"),
+        ("pods by selector a=b are controlled by multiple HPAs: [a b]", "do not overlap"),
+    ],
+)
+def test_what_to_do_about_a_message(message: str, piece: str) -> None:
+    [text] = advice(message)
+    assert piece in text
+
+
+def test_where_nothing_helps_nothing_is_said() -> None:
+    assert list(advice("the weather is bad")) == []
+
+
+@pytest.mark.parametrize(
+    ("period", "text"),
+    [
+        ({}, "0s"),
+        ({"seconds": 1.4}, "1.4s"),
+        ({"seconds": 60}, "1m"),
+        ({"hours": 1, "seconds": 1}, "1h1s"),
+        ({"minutes": 4, "microseconds": 1}, "4m"),
+    ],
+)
+def test_periods_are_written_short(period: dict[str, Any], text: str) -> None:
+    assert duration(timedelta(**period)) == text

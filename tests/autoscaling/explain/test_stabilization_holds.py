@@ -1,0 +1,128 @@
+"""What holds a size is found, with the instant at which it lets go."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Behavior,
+    Decision,
+    History,
+    Metric,
+    Policy,
+    Recommendation,
+    Rules,
+    Scale,
+    ScaleEvent,
+    Settings,
+    Snapshot,
+    Target,
+    decide,
+)
+from ocf.autoscaling.explain import budgets, first_release, hold_of
+
+NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+JUST: Final = timedelta(microseconds=1)
+MINUTE: Final = timedelta(minutes=1)
+QUEUE: Final = Metric("External", "queue", Target("AverageValue", average=1000))
+
+
+def ago(seconds: float) -> datetime:
+    return NOON - timedelta(seconds=seconds)
+
+
+def web(**fields: Any) -> Autoscaler:
+    return Autoscaler(**{"name": "web", "minimum": 1, "maximum": 20, "metrics": (QUEUE,), **fields})
+
+
+def decided(autoscaler: Autoscaler, wanted: int, current: int, history: History, now: datetime = NOON) -> Decision:
+    """Decide on a metric that wants a number, without any tolerance."""
+    seen = Snapshot(autoscaler=autoscaler, scale=Scale(current, 0, "app=web"), readings=((wanted * 1000,),))
+    return decide(seen, history, now=now)
+
+
+def rules(*policies: tuple[str, int, int], window: int | None = None, select: str = "Max") -> Rules:
+    made = tuple(Policy(kind, value, timedelta(seconds=period)) for kind, value, period in policies)
+    return Rules(made, select, None if window is None else timedelta(seconds=window))
+
+
+class TestHold:
+    def test_the_youngest_of_the_highest_holds_for_a_window(self) -> None:
+        """Without a behavior, an entry exactly as old as the window still counts."""
+        known = History(tuple(Recommendation(n, ago(s)) for n, s in ((5, 200), (5, 100), (4, 10), (9, 301))))
+        hold = hold_of(decided(web(), 2, 5, known), Settings())
+        assert hold is not None
+        assert hold.recommendation == Recommendation(5, ago(100))
+        assert hold.until == NOON + timedelta(seconds=200) + JUST
+
+    def test_growing_is_held_by_the_lowest_of_its_own_window(self) -> None:
+        both = Behavior(rules(("Pods", 9, 15), window=60), rules(("Pods", 9, 15), window=300))
+        known = History((Recommendation(4, ago(50)), Recommendation(2, ago(60))))
+        hold = hold_of(decided(web(behavior=both), 8, 3, known), Settings())
+        assert hold is not None
+        assert hold == (Recommendation(4, ago(50)), NOON + timedelta(seconds=10))
+
+    def test_nothing_holds_what_is_not_held(self) -> None:
+        assert hold_of(decided(web(), 5, 5, History(())), Settings()) is None
+
+
+class TestBudget:
+    def test_what_was_added_is_missing_until_it_falls_out_of_the_period(self) -> None:
+        both = Behavior(rules(("Pods", 4, 60), ("Percent", 100, 30)), rules(("Pods", 1, 60)))
+        history = History((), (ScaleEvent(1, ago(50)), ScaleEvent(2, ago(20))))
+        pods, percent = budgets(web(behavior=both), 8, history, up=True, now=NOON)
+        assert (pods.start, pods.added, pods.allowed, pods.left) == (5, 3, 9, 1)
+        assert pods.returns == ((NOON + timedelta(seconds=10), 10), (NOON + timedelta(seconds=40), 12))
+        assert (percent.start, percent.added, percent.allowed, percent.left) == (6, 2, 12, 4)
+
+    def test_shrinking_has_its_own(self) -> None:
+        both = Behavior(rules(("Pods", 4, 60)), rules(("Pods", 3, 60)))
+        [budget] = budgets(web(behavior=both), 8, History((), (), (ScaleEvent(3, ago(59)),)), up=False, now=NOON)
+        assert (budget.start, budget.removed, budget.allowed, budget.left) == (11, 3, 8, 0)
+        assert budget.returns == ((NOON + timedelta(seconds=1), 5),)
+
+    @pytest.mark.parametrize("behavior", [None, Behavior(rules(select="Disabled"), rules())], ids=["none", "disabled"])
+    def test_without_policies_there_is_none(self, behavior: Behavior | None) -> None:
+        assert budgets(web(behavior=behavior), 8, History(()), up=True, now=NOON) == ()
+
+
+AGO: Final = st.integers(0, 200).map(ago)
+RULES: Final = st.builds(
+    rules,
+    st.tuples(st.sampled_from(["Pods", "Percent"]), st.sampled_from([1, 2, 50]), st.sampled_from([15, 60])),
+    window=st.sampled_from([None, 0, 30, 90]),
+)
+
+
+@given(
+    behavior=st.none() | st.builds(Behavior, RULES, RULES),
+    wanted=st.integers(0, 25),
+    history=st.builds(
+        History,
+        st.lists(st.builds(Recommendation, st.integers(1, 25), AGO), max_size=4).map(tuple),
+        st.lists(st.builds(ScaleEvent, st.integers(1, 3), AGO), max_size=2).map(tuple),
+        st.lists(st.builds(ScaleEvent, st.integers(1, 3), AGO), max_size=2).map(tuple),
+    ),
+    share=st.floats(0, 1),
+)
+def test_until_it_lets_go_time_changes_nothing_and_then_it_does(
+    behavior: Behavior | None, wanted: int, history: History, share: float
+) -> None:
+    autoscaler = web(behavior=behavior)
+    decision = decided(autoscaler, wanted, 5, history)
+    release = first_release(decision, history, Settings())
+    ahead = timedelta(minutes=20) if release is None else release.at - NOON - JUST
+
+    assert decided(autoscaler, wanted, 5, history, NOON + ahead * share).desired == decision.desired
+    assert decided(autoscaler, wanted, 5, history, NOON + ahead).desired == decision.desired
+    if release is not None:
+        assert release.replicas != decision.desired
+        assert decided(autoscaler, wanted, 5, history, release.at).desired == release.replicas
+
+
+def test_time_alone_moves_no_bound() -> None:
+    assert first_release(decided(web(maximum=3), 9, 3, History(())), History(()), Settings()) is None

@@ -1,0 +1,202 @@
+"""The values at which something changes are exact: there it does, and a thousandth before it does not."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Final
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Behavior,
+    Container,
+    History,
+    Metric,
+    Pod,
+    Policy,
+    Readiness,
+    Reading,
+    Recommendation,
+    Rule,
+    Rules,
+    Sample,
+    Scale,
+    ScaleEvent,
+    Settings,
+    Snapshot,
+    Target,
+    Unavailable,
+    decide,
+)
+from ocf.autoscaling.explain import Lever, levers, with_total
+
+NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+AGO: Final = st.integers(0, 400).map(lambda seconds: NOON - timedelta(seconds=seconds))
+PODS: Final = st.lists(
+    st.builds(
+        Pod,
+        name=st.just(""),
+        phase=st.sampled_from(["Running", "Running", "Pending", "Failed"]),
+        started=st.just(NOON - timedelta(hours=1)),
+        ready=st.sampled_from(["True", "True", "False"]).map(lambda state: Readiness(state, NOON - timedelta(hours=1))),
+        labels=st.just({"app": "web"}),
+        containers=st.integers(1, 40).map(lambda cpu: (Container("app", {"cpu": cpu}),)),
+    ),
+    min_size=1,
+    max_size=4,
+)
+TARGETS: Final = {
+    "Resource": st.integers(1, 150).map(lambda percent: Target("Utilization", utilization=percent)),
+    "Pods": st.integers(1, 40).map(lambda value: Target("AverageValue", average=value)),
+    "Object": st.integers(1, 40).map(lambda value: Target("Value", value=value)),
+    "External": st.integers(1, 40).map(lambda value: Target("AverageValue", average=value)),
+}
+RULES: Final = st.builds(
+    Rules,
+    st.just((Policy("Pods", 2, timedelta(seconds=60)),)),
+    st.sampled_from(["Max", "Disabled"]),
+    st.sampled_from([None, timedelta(seconds=60)]),
+)
+
+
+@st.composite
+def situations(draw: st.DrawFn) -> tuple[Snapshot, History]:
+    """Draw a small workload, so that all values of a metric can be tried."""
+    pods = [replace(pod, name=f"web-{number}") for number, pod in enumerate(draw(PODS))]
+    kinds = draw(st.lists(st.sampled_from(sorted(TARGETS)), min_size=1, max_size=2))
+    metrics = tuple(Metric(kind, "cpu" if kind == "Resource" else "rps", draw(TARGETS[kind])) for kind in kinds)
+    measured = [draw(_reading(kind, pods)) for kind in kinds]
+    replicas = draw(st.integers(1, 6))
+    autoscaler = Autoscaler(
+        name="web",
+        minimum=1,
+        maximum=draw(st.integers(replicas, 8)),
+        metrics=metrics,
+        behavior=draw(st.none() | st.builds(Behavior, RULES, RULES)),
+    )
+    scale = Scale(replicas, draw(st.integers(1, 6)), "app=web")
+    history = History(
+        tuple(draw(st.lists(st.builds(Recommendation, st.integers(0, 9), AGO), max_size=2))),
+        tuple(draw(st.lists(st.builds(ScaleEvent, st.integers(1, 3), AGO), max_size=1))),
+    )
+    return Snapshot(autoscaler=autoscaler, scale=scale, pods=pods, readings=measured), history
+
+
+def _reading(kind: str, pods: list[Pod]) -> st.SearchStrategy[Reading]:
+    if kind in {"Object", "External"}:
+        return st.integers(0, 200).map(lambda value: (value,))
+    names = [pod.name for pod in pods]
+    present = st.lists(st.sampled_from(names), min_size=1, unique=True)
+    return present.flatmap(
+        lambda chosen: st.fixed_dictionaries(
+            {name: st.integers(0, 80).map(lambda value: Sample(value, NOON)) for name in chosen}
+        )
+    )
+
+
+def found(snapshot: Snapshot, history: History, settings: Settings) -> list[Lever]:
+    decision = decide(snapshot, history, settings=settings, now=NOON)
+    return list(levers(snapshot, (history,), settings=settings, now=NOON, decision=decision))
+
+
+@given(situation=situations(), tolerance=st.sampled_from([0.0, 0.1, 0.3]))
+def test_every_value_belongs_to_the_span_that_names_its_consequence(
+    situation: tuple[Snapshot, History], tolerance: float
+) -> None:
+    """Ask the algorithm for each and every value, and compare."""
+    snapshot, history = situation
+    settings = Settings(tolerance=tolerance)
+    current = snapshot.scale.replicas if isinstance(snapshot.scale, Scale) else 0
+    for lever in found(snapshot, history, settings):
+        end = min(lever.spans[-1].high, 400)
+        for total in range(end + 1):
+            moved = with_total(snapshot, lever.position, lever.carriers, total)
+            desired = decide(moved, history, settings=settings, now=NOON).desired
+            [span] = [each for each in lever.spans if each.low <= total <= each.high]
+            assert span.change == (desired > current) - (desired < current)
+            if total in span[:2]:
+                assert desired == (span.first if total == span.low else span.last)
+        assert all(
+            before.high + 1 == after.low and before.change != after.change for before, after in pairwise(lever.spans)
+        )
+
+
+@given(situation=situations())
+def test_what_is_measured_now_is_where_the_lever_says(situation: tuple[Snapshot, History]) -> None:
+    """The same total gives the same decision, however the pods share it."""
+    snapshot, history = situation
+    now = decide(snapshot, history, now=NOON)
+    for lever in found(snapshot, history, Settings()):
+        moved = with_total(snapshot, lever.position, lever.carriers, lever.total)
+        assert decide(moved, history, now=NOON).desired == now.desired
+
+
+def web(value: int, replicas: int = 3, **autoscaler: object) -> Snapshot:
+    queue = Metric("External", "queue", Target("AverageValue", average=1000))
+    fields: dict[str, object] = {"name": "web", "minimum": 1, "maximum": 10, "metrics": (queue,)} | autoscaler
+    return Snapshot(
+        autoscaler=Autoscaler(**fields),  # type: ignore[arg-type]
+        scale=Scale(replicas, replicas, "app=web"),
+        readings=((value,),),
+    )
+
+
+def test_a_total_per_pod() -> None:
+    """Three pods at 1 each: 2 are enough for 2, and more than 10 percent above is not tolerated."""
+    [lever] = found(web(3000), History(()), Settings())
+
+    assert [(span.change, span.low, span.high) for span in lever.spans[:2]] == [(-1, 0, 2000), (0, 2001, 3300)]
+    assert lever.more is not None
+    assert (lever.more.low, lever.more.first) == (3301, 4)
+    assert (lever.no_more, lever.no_fewer) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("replicas", "ready", "expected"),
+    [
+        pytest.param(3, 4, [(-1, 203), (0, 303), (1, 359), (0, 443), (1, None)], id="a-pod-more-than-replicas"),
+        pytest.param(5, 2, [(-1, 179), (0, 221), (-1, 401), (0, 501), (1, None)], id="fewer-pods-than-replicas"),
+    ],
+)
+def test_with_other_pods_than_replicas_the_direction_turns_around(
+    replicas: int, ready: int, expected: list[tuple[int, int | None]]
+) -> None:
+    """A ratio multiplies the pods that are ready: with 4 of them for 3 replicas, 0.8 gives 4."""
+    rps = Metric("Pods", "rps", Target("AverageValue", average=100))
+    pods = [Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(ready)]
+    snapshot = Snapshot(
+        autoscaler=Autoscaler(name="web", minimum=1, maximum=10, metrics=(rps,)),
+        scale=Scale(replicas, replicas, "app=web"),
+        pods=pods,
+        readings=({pod.name: Sample(100, NOON) for pod in pods},),
+    )
+    [lever] = found(snapshot, History(()), Settings())
+
+    assert [(span.change, None if span is lever.spans[-1] else span.high) for span in lever.spans] == expected
+
+
+def test_why_no_value_helps() -> None:
+    """At the most, nothing gives more; with a recommendation in the window, nothing gives fewer, until it lets go."""
+    remembered = History((Recommendation(3, NOON - timedelta(minutes=1)),))
+    [lever] = found(web(3000, maximum=3), remembered, Settings())
+
+    assert lever.no_more is not None
+    assert lever.no_fewer is not None
+    assert lever.no_more.decision.trace.decided_by == Rule.TOO_MANY
+    assert lever.no_fewer.decision.trace.decided_by == Rule.SCALE_DOWN_STABILIZED
+    assert lever.no_fewer.release is not None
+    assert lever.no_fewer.release == (NOON + timedelta(minutes=4, microseconds=1), 1)
+
+
+def test_a_metric_that_failed_is_no_lever() -> None:
+    queue = Metric("External", "queue", Target("AverageValue", average=1000))
+    both = web(3000, metrics=(queue, queue))
+    snapshot = Snapshot(autoscaler=both.autoscaler, scale=both.scale, readings=((3000,), Unavailable("gone")))
+    [lever] = found(snapshot, History(()), Settings())
+
+    assert lever.position == 0
+    assert lever.no_fewer is not None
+    assert lever.no_fewer.decision.trace.decided_by == Rule.FAILED

@@ -1,0 +1,416 @@
+"""`ocf explain` of an autoscaler in a cluster: it reads what the controller reads, and bounds what it cannot read."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from ocf.autoscaling.algorithm import History, Settings, decide
+from ocf.autoscaling.explain import explain_unknown
+from ocf.cli.app import app
+from ocf.cli.explain import from_cluster as explain_cluster
+from ocf.cli.explain.watch import Place, watched
+from ocf.cluster import PatchType, Subresource
+from ocf.cluster.interceptor import InterceptingCluster
+from ocf.concepts import format_time
+from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.modes import OWN
+from ocf.controllers.hpa.snapshot import Observer, SubresourceScales
+from ocf.embedded import EmbeddedCluster
+from ocf.embedded.http import serving, write_kubeconfig
+from ocf.errors import ForbiddenError, ServerError
+from ocf.objects import Manifest, ObjectKey
+from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
+
+NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
+WEB: Final = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
+TARGET: Final = ObjectKey("apps/v1", "Deployment", "web", "shop")
+
+
+def deployment(name: str, labels: dict[str, str], replicas: int = 3) -> Manifest:
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+    }
+
+
+def hpa(name: str = "web", **spec: Any) -> Manifest:
+    queue = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
+    whole = {
+        "scaleTargetRef": reference,
+        "maxReplicas": 9,
+        "metrics": [{"type": "External", "external": queue}],
+        **spec,
+    }
+    return {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": name, "namespace": "shop"},
+        "spec": whole,
+    }
+
+
+def said(able: str, *, current: int = 3, scaled: datetime | None = None) -> Manifest:
+    """Return a status as a controller leaves it."""
+    conditions = [
+        {"type": kind, "status": status, "reason": reason, "message": "said", "lastTransitionTime": format_time(NOON)}
+        for kind, status, reason in (
+            ("AbleToScale", "True", able),
+            ("ScalingActive", "True", "ValidMetricFound"),
+            ("ScalingLimited", "False", "DesiredWithinRange"),
+        )
+    ]
+    times = {} if scaled is None else {"lastScaleTime": format_time(scaled)}
+    return {"currentReplicas": current, "desiredReplicas": current, "conditions": conditions, **times}
+
+
+class Shop:
+    """A cluster with an autoscaler, and what is measured there."""
+
+    def __init__(self, clock: Any) -> None:
+        self.clock = clock
+        self.cluster = EmbeddedCluster(namespaces=["shop"], now=clock.now)
+        self.metrics = FixedMetrics(clock)
+
+    async def create(self, *manifests: Manifest) -> None:
+        for each in manifests:
+            await self.cluster.create(each, field_manager="shop")
+
+    async def status(self, status: Manifest) -> None:
+        live = await self.cluster.get(WEB)
+        await self.cluster.update(
+            {**live, "status": status}, field_manager="controller", subresource=Subresource.STATUS
+        )
+
+    async def scale(self, replicas: int, *, at: datetime) -> None:
+        """Do what a controller does that rescales."""
+        change = {"spec": {"replicas": replicas}}
+        await self.cluster.patch(TARGET, change, patch_type=PatchType.MERGE, field_manager="controller")
+        await self.status({**said("SucceededRescale", current=replicas), "lastScaleTime": format_time(at)})
+
+    def place(self, key: ObjectKey = WEB, settings: Settings | None = None) -> Place:
+        scales = SubresourceScales(self.cluster)
+        observer = Observer(
+            self.cluster, self.metrics, scales=scales, settings=settings or Settings(), max_age=timedelta()
+        )
+        return Place(self.cluster, observer, scales, key, self.clock)
+
+
+class Still:
+    """A clock that stands still."""
+
+    def now(self) -> datetime:
+        return NOON
+
+    def elapsed(self) -> timedelta:
+        return timedelta()
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
+    found = Shop(Still())
+    found.metrics.set_external("shop", "queue", "15")
+
+    @asynccontextmanager
+    async def reach(_file: object, _context: object, key: ObjectKey, settings: Settings) -> AsyncIterator[Place]:
+        yield found.place(key, settings)
+
+    monkeypatch.setattr(explain_cluster, "reach", reach)
+    asyncio.run(found.create(deployment("web", {"app": "web"}), hpa()))
+    return found
+
+
+def explain(*words: str) -> Result:
+    return CliRunner().invoke(app, ["explain", *words])
+
+
+def told(*words: str) -> str:
+    answer = explain(*words)
+    assert (answer.exit_code, answer.exception) == (0, None), answer.output
+    return answer.stdout
+
+
+def as_json(*words: str) -> Any:
+    return json.loads(told(*words, "--output", "json"))
+
+
+def test_nobody_has_looked_at_it_yet(shop: Shop) -> None:
+    """A controller that begins keeps what it finds for a window."""
+    del shop
+    text = told("web", "-n", "shop")
+    assert "Nothing yet: no controller has looked at this autoscaler." in text
+    assert "2 wanted, but a controller begins with the size it finds, 3: 3 stays." in text
+
+
+@pytest.mark.parametrize(
+    ("able", "least", "most"),
+    [
+        pytest.param("ReadyForNewScale", 3, 3, id="held-by-the-last-round"),
+        pytest.param("ScaleDownStabilized", 2, 3, id="may-be-let-go"),
+    ],
+)
+def test_the_result_lies_within_what_the_status_permits(shop: Shop, able: str, least: int, most: int) -> None:
+    asyncio.run(shop.status(said(able)))
+    found = as_json("web", "-n", "shop")
+    assert (found["replicas"]["least"], found["replicas"]["most"]) == (least, most)
+    assert found["exact"] is (least == most)
+    assert found["replicas"]["desired"] == (least if least == most else None)
+    assert found["unknown"] == ["what was recommended in the last 5m"]
+    assert found["observed"]["status"]["conditions"][0]["reason"] == able
+
+
+def test_what_the_controller_last_said_is_shown(shop: Shop) -> None:
+    event = {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": "web.1", "namespace": "shop"},
+        "involvedObject": {"kind": "HorizontalPodAutoscaler", "name": "web", "namespace": "shop"},
+        "type": "Normal",
+        "reason": "SuccessfulRescale",
+        "message": "New size: 3; reason: All metrics below target",
+        "lastTimestamp": "2026-01-31T11:30:00Z",
+    }
+    other = {
+        **event,
+        "metadata": {"name": "b.1", "namespace": "shop"},
+        "involvedObject": {"kind": "Pod", "name": "web"},
+    }
+    asyncio.run(shop.create(event, other))
+    asyncio.run(shop.status(said("ReadyForNewScale", scaled=NOON - timedelta(minutes=30))))
+    text = told("web", "-n", "shop")
+    assert "Last scaled: 2026-01-31 11:30:00 UTC." in text
+    assert text.count("Event Normal SuccessfulRescale at 2026-01-31T11:30:00Z") == 1
+
+
+def test_another_autoscaler_that_counts_the_same_pods(shop: Shop) -> None:
+    twin = deployment("twin", {"app": "web"})
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "web-0", "namespace": "shop", "labels": {"app": "web"}},
+    }
+    containers = {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}
+    asyncio.run(shop.create(twin, hpa("twin"), hpa("lost"), {**pod, **containers}))
+    text = told("web", "-n", "shop")
+    assert "pods by selector app=web are controlled by multiple HPAs: [shop/twin" in text
+    assert "Pods are counted by selector, not by owner" in text
+
+
+@pytest.mark.parametrize(
+    ("prepare", "expected"),
+    [
+        pytest.param(
+            lambda shop: shop.cluster.delete(TARGET),
+            ('deployments.apps "web" not found', "does the target exist"),
+            id="no-target",
+        ),
+        pytest.param(
+            lambda shop: shop.cluster.patch(
+                WEB, {"spec": {"maxReplicas": 2}}, patch_type=PatchType.MERGE, field_manager="shop"
+            ),
+            ("2 replicas next: there are more replicas than maxReplicas",),
+            id="above-the-maximum",
+        ),
+    ],
+)
+def test_what_stops_a_round_is_told(
+    shop: Shop, prepare: Callable[[Shop], Awaitable[Any]], expected: tuple[str, ...]
+) -> None:
+    async def work() -> None:
+        await prepare(shop)
+
+    asyncio.run(work())
+    text = " ".join(told("web", "-n", "shop").split())
+    for each in expected:
+        assert each in text
+
+
+def test_what_we_may_not_read_is_no_trouble_of_the_controller(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = 'deployments.apps "web" is forbidden: User "jane" cannot get resource "deployments/scale"'
+
+    async def scale(_: object, target: ObjectKey) -> Manifest:
+        del target
+        raise ForbiddenError(message, code=403, reason="Forbidden")
+
+    del shop
+    monkeypatch.setattr(SubresourceScales, "scale", scale)
+    answer = explain("web", "-n", "shop")
+    problem = f"error: explain needs to read what the controller reads, and may not: {message}\n"
+    assert (answer.exit_code, answer.stdout, answer.stderr) == (2, "", problem)
+
+
+def test_an_autoscaler_that_is_not_there(shop: Shop) -> None:
+    del shop
+    answer = explain("api", "-n", "shop")
+    assert answer.exit_code == 2
+    assert 'horizontalpodautoscalers.autoscaling "api" not found; in namespace shop there are: web' in answer.stderr
+
+
+class TestOwnKind:
+    def own(self, **status: Any) -> Manifest:
+        whole = hpa(settings={"tolerance": "0.05", "downscaleStabilizationSeconds": 90})
+        return {**whole, "apiVersion": OWN[0], "kind": OWN[1], **status}
+
+    def test_it_is_explained_with_settings_of_its_own(self, shop: Shop) -> None:
+        asyncio.run(shop.create(definition(), self.own()))
+        found = as_json("web", "-n", "shop", "--own-kind", "--sync-period", "5s")
+        assumed = found["settings"]
+        assert (assumed["tolerance"], assumed["downscaleStabilization"], assumed["syncPeriod"]) == (0.05, 90, 5)
+        assert found["exact"]
+
+    def test_one_that_is_left_alone_says_so(self, shop: Shop) -> None:
+        claimed = {"type": "AbleToScale", "status": "False", "reason": "TargetClaimed", "message": "of web"}
+        key = ObjectKey(*OWN, "web", "shop")
+
+        async def work() -> None:
+            await shop.create(definition(), self.own())
+            live = {**await shop.cluster.get(key), "status": {"desiredReplicas": 3, "conditions": [claimed]}}
+            await shop.cluster.update(live, field_manager="controller", subresource=Subresource.STATUS)
+
+        asyncio.run(work())
+        assert "Its controller leaves it alone for that reason" in told("web", "-n", "shop", "--own-kind")
+
+
+class TestWatch:
+    """In virtual time: a controller of our own plays the one that is watched."""
+
+    def play(self, rounds: int, values: list[int], *, watch: timedelta, behavior: Manifest | None = None) -> Any:
+        """Let a controller run, watch it, and return what it remembers, and what was found out."""
+        settings = Settings(downscale_stabilization=timedelta(seconds=60))
+
+        async def work() -> Any:
+            clock = LoopClock(NOON)
+            shop = Shop(clock)
+            spec: dict[str, Any] = {} if behavior is None else {"behavior": behavior}
+            await shop.create(deployment("web", {"app": "web"}), hpa(**spec))
+            running = _Running(shop, settings, values)
+            task = asyncio.create_task(running.run(rounds))
+            await asyncio.sleep(15 * 6 + 5)
+            known, snapshot = await watched(shop.place(settings=settings), watch, settings)
+            found = explain_unknown(snapshot, known, settings=settings, now=clock.now())
+            real = decide(snapshot, running.history, settings=settings, now=clock.now())
+            task.cancel()
+            return found, real
+
+        return run_in_virtual_time(work())
+
+    def test_after_a_window_nothing_is_unknown(self) -> None:
+        found, real = self.play(40, [35, 35, 62, 20], watch=timedelta(seconds=90))
+        assert found.bounds.unknown == ()
+        assert found.exact
+        assert found.decision.desired == real.desired
+        assert found.hold is not None
+        assert not found.assumes(found.hold.recommendation.at)
+
+    @pytest.mark.parametrize("seconds", [0, 20, 50])
+    @pytest.mark.parametrize("values", [[35, 62, 20], [80, 10, 10, 10, 10, 10, 10], [30]])
+    def test_before_that_the_result_lies_between(self, seconds: int, values: list[int]) -> None:
+        found, real = self.play(40, values, watch=timedelta(seconds=seconds))
+        most = found.bounds.high.desired
+        assert found.bounds.low.desired <= real.desired <= most
+
+    @pytest.mark.parametrize(("outage", "survives"), [(10, True), (60, False)])
+    def test_a_cluster_that_does_not_answer_for_a_moment_ends_no_watch(self, outage: int, *, survives: bool) -> None:
+        async def work() -> Any:
+            clock = LoopClock(NOON)
+            shop = Shop(clock)
+            shop.metrics.set_external("shop", "queue", "30")
+            await shop.create(deployment("web", {"app": "web"}), hpa())
+            place = shop.place()
+            down = NOON + timedelta(seconds=40)
+
+            class Shaky(InterceptingCluster):
+                async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
+                    if down <= clock.now() < down + timedelta(seconds=outage):
+                        raise ServerError("no answer")
+                    return await super().get(key, subresource=subresource)
+
+            shaky = replace(place, cluster=Shaky(place.cluster))
+            known, _ = await watched(shaky, timedelta(seconds=75), Settings())
+            return known.history.recommendations
+
+        if survives:
+            assert len(run_in_virtual_time(work())) >= 5
+        else:
+            with pytest.raises(ServerError):
+                run_in_virtual_time(work())
+
+    def test_changes_are_noticed_with_their_size(self) -> None:
+        policy = {"type": "Pods", "value": 2, "periodSeconds": 60}
+        behavior = {
+            "scaleUp": {"policies": [policy]},
+            "scaleDown": {"stabilizationWindowSeconds": 0, "policies": [policy]},
+        }
+        found, real = self.play(60, [30, 30, 90, 90, 90], watch=timedelta(seconds=120), behavior=behavior)
+        assert found.bounds.unknown == ()
+        assert found.decision.desired == real.desired
+        assert sum(each.change for each in (*found.history.scale_ups, *found.history.scale_downs)) > 0
+
+
+class _Running:
+    """A controller, as far as somebody who watches can tell."""
+
+    def __init__(self, shop: Shop, settings: Settings, values: list[int]) -> None:
+        self.shop, self.settings, self.values, self.history = shop, settings, values, History()
+
+    async def run(self, rounds: int) -> None:
+        place = self.shop.place(settings=self.settings)
+        for number in range(rounds):
+            self.shop.metrics.set_external("shop", "queue", str(self.values[number % len(self.values)]))
+            decision = decide(await place.look(), self.history, settings=self.settings, now=self.shop.clock.now())
+            self.history = decision.history
+            if decision.rescale:
+                await self.shop.scale(decision.desired, at=self.shop.clock.now())
+            await self.shop.status(decision.status.to_manifest())
+            await asyncio.sleep(15)
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Iterator[Path]:
+    """Serve a cluster without any metrics API over HTTP, and return how to reach it."""
+    path, ready, over = tmp_path / "kubeconfig", threading.Event(), threading.Event()
+
+    async def work() -> None:
+        shop = Shop(Still())
+        await shop.create(deployment("web", {"app": "web"}), hpa())
+        async with serving(shop.cluster) as server:
+            config = server.kubeconfig()
+            config["contexts"][0]["context"]["namespace"] = "shop"
+            write_kubeconfig(config, path)
+            ready.set()
+            await asyncio.to_thread(over.wait)
+
+    thread = threading.Thread(target=lambda: asyncio.run(work()))
+    thread.start()
+    assert ready.wait(10)
+    yield path
+    over.set()
+    thread.join(10)
+
+
+def test_over_http_without_a_metrics_api(kubeconfig: Path) -> None:
+    """The namespace is the context's; what is missing is told as the controller tells it, and what to do."""
+    text = " ".join(told("web", "--kubeconfig", str(kubeconfig)).split())
+    assert "shop/web scales Deployment web" in text
+    assert "FailedGetExternalMetric: unable to get external metric shop/queue/nil: unable to fetch metrics" in text
+    assert "lists external.metrics.k8s.io." in text
+
+
+def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+    answer = explain("web", "--kubeconfig", str(tmp_path / "none"))
+    assert (answer.exit_code, answer.stderr.count("\n")) == (2, 1)

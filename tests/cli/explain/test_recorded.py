@@ -1,0 +1,50 @@
+"""What the real controller did lies within the bounds that its status permitted just before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from ocf.autoscaling.explain import Bounds, Known, bounds
+from ocf.concepts import parse_time
+from ocf.controllers.hpa.snapshot import Observation
+from tests.controllers.hpa.comparison.scenarios import DIFFERENCES
+from tests.controllers.hpa.comparison.ticks import DATA, SETTINGS, Ours, Verdict, load, replay
+
+FILES = sorted(DATA.glob("*.json"))
+
+
+@dataclass(slots=True)
+class Outsider(Ours):
+    """Sees what can be seen from outside of the controller, round by round."""
+
+    found: list[Bounds] = field(default_factory=list)
+
+    def decide(self, seen: Observation, at: str) -> Verdict:
+        known = Known(seen.snapshot.status, parse_time(at))
+        self.found.append(bounds(seen.snapshot, known, settings=SETTINGS, now=parse_time(at)))
+        return Ours.decide(self, seen, at)
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+async def test_what_the_controller_did_was_possible(file: Path) -> None:
+    outsider = Outsider()
+    for number, tick in enumerate(load(file)):
+        await replay(tick, outsider)
+        found = outsider.found[-1]
+        if (file.stem, number) not in DIFFERENCES and tick.replicas is not None and found.low.trace.current is not None:
+            assert found.low.desired <= tick.replicas <= found.high.desired, f"round {number}"
+
+
+async def test_often_there_is_nothing_to_guess() -> None:
+    """The status says enough in most rounds, and not in all."""
+    exact = []
+    for file in FILES:
+        outsider = Outsider()
+        for tick in load(file):
+            await replay(tick, outsider)
+        exact += [each.exact for each in outsider.found]
+
+    assert 0.6 < sum(exact) / len(exact) < 1

@@ -1,0 +1,76 @@
+"""Every command of the page about explaining runs, and prints what the page says."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+from typer.testing import Result
+
+from ocf.cli import diff as command
+from ocf.cli.component_loader import components_of, load_function, read_owners
+from ocf.component import reconciling
+from ocf.embedded import CustomKind, EmbeddedCluster
+from ocf.objects import ObjectKey
+
+PAGE: Final = (Path(__file__).parents[2] / "docs" / "explain.md").read_text(encoding="utf-8")
+COMMAND: Final = re.compile(r"^```sh\n(ocf [^\n]*)\n```\n\n```text\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+UID: Final = re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+
+
+def block(language: str) -> str:
+    """Return the first block of a language on the page."""
+    found = re.search(rf"^```{language}\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    assert found is not None
+    return found[1]
+
+
+@pytest.fixture(autouse=True)
+def _files(operator_directory: None) -> None:
+    del operator_directory
+    Path("shop_operator.py").write_text(block("python"), encoding="utf-8")
+    Path("owner.yaml").write_text(block("yaml"), encoding="utf-8")
+
+
+@pytest.fixture
+async def cluster(monkeypatch: pytest.MonkeyPatch) -> EmbeddedCluster:
+    """A cluster with the owner of the page, and its components as they are there."""
+    found = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["shop"])
+    [owner] = read_owners("owner.yaml")
+    await found.create(owner, field_manager="user")
+    live = await found.get(ObjectKey.of(owner))
+    async with reconciling(live, found) as context:
+        for component in components_of("page", load_function("shop_operator:components"), live):
+            await component.reconcile(context)
+
+    async def connect(*_: Any) -> Any:
+        return Opened(found)
+
+    monkeypatch.setattr(command, "connect", connect)
+    return found
+
+
+class Opened:
+    """A cluster that is opened and closed like a connection."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self.cluster = cluster
+
+    async def __aenter__(self) -> EmbeddedCluster:
+        return self.cluster
+
+    async def __aexit__(self, *_: object) -> None:
+        """Nothing is to be closed."""
+
+
+def test_the_page_has_commands() -> None:
+    assert len(COMMAND.findall(PAGE)) == PAGE.count("```sh")
+
+
+@pytest.mark.parametrize(("line", "expected"), COMMAND.findall(PAGE))
+@pytest.mark.usefixtures("cluster")
+def test_a_command_prints_what_the_page_says(line: str, expected: str, ocf: Callable[..., Result]) -> None:
+    answer = ocf(*line.split()[1:])
+    assert answer.stderr == ""
+    assert UID.sub("uid", answer.stdout) == UID.sub("uid", expected)

@@ -1,0 +1,105 @@
+"""The programs are those that the environment names, else those in the cache."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.errors import ConfigError
+from ocf.testing.envtest import Program, Programs, find_programs
+from ocf.testing.envtest.versions import PINNED, Machine
+
+if TYPE_CHECKING:
+    from tests.testing.envtest.conftest import MakePrograms
+
+MACHINE = Machine("linux", "amd64")
+ASSETS = (Program.ETCD, Program.API_SERVER, Program.KUBECTL)  # what setup-envtest brings
+
+
+@pytest.fixture
+def environ(tmp_path: Path) -> dict[str, str]:
+    return {"HOME": str(tmp_path)}
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / ".cache" / "ocf" / "envtest" / PINNED.folder_name(MACHINE)
+
+
+def test_nowhere(environ: dict[str, str]) -> None:
+    assert find_programs(environ, machine=MACHINE) is None
+
+
+def test_in_the_cache(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
+    make_programs(cache, Program)
+    assert find_programs(environ, machine=MACHINE) == Programs(cache, "cache")
+
+
+def test_the_environment_goes_before_the_cache(
+    environ: dict[str, str], cache: Path, tmp_path: Path, make_programs: MakePrograms
+) -> None:
+    make_programs(cache, Program)
+    named = make_programs(tmp_path / "named", ASSETS)
+    found = find_programs({**environ, "KUBEBUILDER_ASSETS": str(named)}, machine=MACHINE)
+    assert found is not None
+    assert found == Programs(named, "KUBEBUILDER_ASSETS")
+    assert found.missing == (Program.CONTROLLER_MANAGER,)
+
+
+def test_an_empty_variable_is_none(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
+    make_programs(cache, Program)
+    found = find_programs({**environ, "KUBEBUILDER_ASSETS": ""}, machine=MACHINE)
+    assert found == Programs(cache, "cache")
+
+
+def test_a_relative_folder_is_meant_from_here(
+    environ: dict[str, str], tmp_path: Path, make_programs: MakePrograms, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A test may go elsewhere before it runs one of them."""
+    make_programs(tmp_path / "named", ASSETS)
+    monkeypatch.chdir(tmp_path)
+    assert find_programs({**environ, "KUBEBUILDER_ASSETS": "named"}) == Programs(
+        tmp_path / "named", "KUBEBUILDER_ASSETS"
+    )
+
+
+@pytest.mark.parametrize("absent", list(Program))
+def test_a_cache_that_lacks_one_is_none(
+    absent: Program, environ: dict[str, str], cache: Path, make_programs: MakePrograms
+) -> None:
+    make_programs(cache, set(Program) - {absent})
+    assert find_programs(environ, machine=MACHINE) is None
+
+
+def test_another_machines_cache_is_none(environ: dict[str, str], cache: Path, make_programs: MakePrograms) -> None:
+    make_programs(cache, Program)
+    assert find_programs(environ, machine=Machine("linux", "arm64")) is None
+
+
+@pytest.mark.parametrize("absent", [Program.ETCD, Program.API_SERVER])
+def test_a_named_folder_without_a_server_is_an_error_whatever_the_cache_has(
+    absent: Program, environ: dict[str, str], cache: Path, tmp_path: Path, make_programs: MakePrograms
+) -> None:
+    make_programs(cache, Program)
+    named = make_programs(tmp_path / "named", set(Program) - {absent})
+    with pytest.raises(ConfigError) as raised:
+        find_programs({**environ, "KUBEBUILDER_ASSETS": str(named)}, machine=MACHINE)
+    assert str(raised.value) == (
+        f"there is no {absent} in {named} (KUBEBUILDER_ASSETS); "
+        "let KUBEBUILDER_ASSETS name a folder with etcd and kube-apiserver, or unset it and run "
+        "`make envtest` (outside of a checkout `python -m ocf.testing.envtest`)"
+    )
+
+
+def test_a_file_that_cannot_be_executed_is_missing(tmp_path: Path, make_programs: MakePrograms) -> None:
+    make_programs(tmp_path, Program)
+    (tmp_path / Program.KUBECTL).chmod(0o644)
+    assert Programs(tmp_path, "cache").missing == (Program.KUBECTL,)
+
+
+def test_who_wants_a_controller_manager_is_told_how_to_get_one(tmp_path: Path, make_programs: MakePrograms) -> None:
+    programs = Programs(make_programs(tmp_path, ASSETS), "KUBEBUILDER_ASSETS")
+    with pytest.raises(ConfigError, match=r"unset KUBEBUILDER_ASSETS and run `make envtest` \(.*\), which brings one"):
+        programs.path(Program.CONTROLLER_MANAGER)

@@ -1,0 +1,135 @@
+"""Kinds are defined when the block goes on: the first request is answered."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from ocf.cluster import Subresource
+from ocf.errors import ConfigError
+from ocf.objects import Manifest
+from ocf.testing.envtest.crds import define
+
+if TYPE_CHECKING:
+    from ocf.cluster.client import ApiServerCluster
+    from ocf.testing.envtest import ControlPlane
+    from ocf.testing.envtest.http_probe import Door
+
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+GROUP = "/apis/d.example.com/v1"
+LISTS = [f"{GROUP}/shops?limit=1", f"{GROUP}/shops?limit=1&resourceVersion=0"]
+
+
+def found(*names: str) -> tuple[int, Manifest]:
+    return 200, {"resources": [{"name": name} for name in names]}
+
+
+SERVED = found("shops", "shops/status")
+
+
+def definition(plural: str = "shops", *, served: bool = True) -> Manifest:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema, "subresources": {"status": {}}}
+    versions = [version, *([] if served else [{**version, "name": "v2", "served": False, "storage": False}])]
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.d.example.com"},
+        "spec": {
+            "group": "d.example.com",
+            "names": {"kind": plural.capitalize(), "plural": plural},
+            "scope": "Namespaced",
+            "versions": versions,
+        },
+    }
+
+
+class Script:
+    """A door behind which the answers are known."""
+
+    def __init__(self, **answers: list[tuple[int, Any]]) -> None:
+        self.answers: dict[str, Iterator[tuple[int, Any]]] = {verb: iter(found) for verb, found in answers.items()}
+        self.asked: list[tuple[str, str, Any]] = []
+
+    def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        self.asked.append((method, path, body))
+        return next(self.answers[method])
+
+
+class Hands:
+    """A clock that moves by what is waited."""
+
+    now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+
+def defined(script: Script, *definitions: Manifest) -> Hands:
+    clock = Hands()
+    define(cast("Door", script), *definitions, seconds=1, clock=clock, pause=clock.wait)
+    return clock
+
+
+def test_what_is_not_found_or_not_ready_is_asked_again() -> None:
+    script = Script(POST=[(201, {})], GET=[(404, {}), (429, {}), (200, {}), (429, {}), (200, {}), SERVED])
+    clock = defined(script, definition(served=False))
+    assert [path for _, path, _ in script.asked[1:]] == [*LISTS[:1] * 3, *LISTS[1:] * 2, GROUP]
+    assert clock.now == pytest.approx(0.06)
+
+
+def test_what_is_there_is_replaced_whoever_else_writes_it() -> None:
+    live = [(200, {"metadata": {"resourceVersion": version}}) for version in ("1", "2")]
+    script = Script(POST=[(409, {})], PUT=[(409, {}), (200, {})], GET=[*live, (200, {}), (200, {}), SERVED])
+    defined(script, definition())
+    versions = [body["metadata"]["resourceVersion"] for verb, _, body in script.asked if verb == "PUT"]
+    assert versions == ["1", "2"]
+
+
+def test_discovery_is_waited_for_too() -> None:
+    """It is kept apart from the storage, and clients find a kind by it."""
+    late = [(404, {}), found(), found("shops"), SERVED]
+    script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *late])
+    clock = defined(script, definition())
+    assert [path for _, path, _ in script.asked[1:]] == [*LISTS, *[GROUP] * 4]
+    assert clock.now == pytest.approx(0.06)
+
+
+def test_a_kind_that_discovery_does_not_name_in_time_is_told() -> None:
+    script = Script(POST=[(201, {})], GET=[(200, {}), (200, {}), *[found("shops")] * 100])
+    with pytest.raises(ConfigError, match=r"v1 is not served after 1 s: discovery does not name shops/status"):
+        defined(script, definition())
+
+
+def test_a_definition_that_is_refused_is_told() -> None:
+    with pytest.raises(ConfigError, match=r"no definition shops.d.example.com: spec.scope: Required value"):
+        defined(Script(POST=[(422, {"message": "spec.scope: Required value"})]), definition())
+
+
+def test_a_kind_that_is_not_served_in_time_is_told() -> None:
+    script = Script(POST=[(201, {})], GET=[(429, {"message": "storage is (re)initializing"})] * 100)
+    with pytest.raises(ConfigError, match=r"shops\?limit=1 is not served after 1 s: storage is"):
+        defined(script, definition())
+
+
+async def test_a_kind_that_was_defined_can_be_used_at_once(
+    envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster
+) -> None:
+    plurals = [f"shops{letter}" for letter in "ab"]
+    await asyncio.to_thread(envtest_plane.define, *map(definition, plurals))
+    for plural in plurals:
+        shop = {"apiVersion": "d.example.com/v1", "kind": plural.capitalize(), "metadata": {"name": "corner"}}
+        shop["metadata"] = {"name": "corner", "namespace": "default"}
+        live = await envtest_cluster.create(shop, field_manager="t")
+        live = await envtest_cluster.update(
+            {**live, "status": {"open": True}}, field_manager="t", subresource=Subresource.STATUS
+        )
+        assert live["status"] == {"open": True}
+        assert (await envtest_cluster.list("d.example.com/v1", plural.capitalize())).items == (live,)
+    await asyncio.to_thread(envtest_plane.define, *map(definition, plurals))

@@ -1,0 +1,122 @@
+"""A server gets a port that it can have, or one error says why it does not serve, and nothing is left running."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf.errors import ConfigError
+from ocf.testing.envtest.startup import Launch, free_port, start
+
+if TYPE_CHECKING:
+    from ocf.testing.envtest.http_probe import Door
+
+# Serves on a port by leaving a file there; ends, as Go's servers do, where the port is in use.
+SERVER = """#!/bin/sh
+echo $1 >> $(dirname $0)/tried
+case "$1" in
+  1) echo "listen tcp 127.0.0.1:1: bind: address already in use"; exit 1 ;;
+  2) echo "unknown flag: --x"; exit 2 ;;
+  3) echo "waiting for etcd"; echo $$ > $(dirname $0)/pid ;;
+  4) exit 3 ;;
+  *) touch $(dirname $0)/open ;;
+esac
+exec sleep 600
+"""
+
+
+class FakeDoor:
+    """Open as soon as the server has left its file."""
+
+    def __init__(self, port: int, folder: Path) -> None:
+        self.port = port
+        self._file = folder / "open"
+
+    def is_open(self, path: str) -> bool:
+        assert path == "/ready"
+        return self._file.exists()
+
+
+@pytest.fixture
+def launch(tmp_path: Path) -> Launch:
+    program = tmp_path / "server"
+    program.write_text(SERVER)
+    program.chmod(0o755)
+
+    def door(port: int) -> Door:
+        return FakeDoor(port, tmp_path)  # type: ignore[return-value]  # stands in for one
+
+    def arguments(port: int) -> Sequence[str]:
+        return [str(port)]
+
+    return Launch(program=program, arguments=arguments, door=door, ready="/ready", folder=tmp_path, seconds=60)
+
+
+def ports(*numbers: int) -> Callable[[], int]:
+    left: Iterator[int] = iter(numbers)
+    return lambda: next(left)
+
+
+def tried(folder: Path) -> list[str]:
+    return (folder / "tried").read_text().split()
+
+
+def test_a_server_that_is_ready_is_returned(launch: Launch) -> None:
+    server = start(launch, ports=ports(9))
+    assert server.program.running
+    assert server.door.port == 9
+    server.program.stop()
+
+
+def test_a_port_in_use_is_tried_no_longer(launch: Launch, tmp_path: Path) -> None:
+    server = start(launch, ports=ports(1, 1, 9))
+    assert tried(tmp_path) == ["1", "1", "9"]
+    server.program.stop()
+
+
+def test_ports_in_use_are_not_tried_for_ever(launch: Launch, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="server found 5 ports in use, one after another"):
+        start(launch, ports=lambda: 1)
+    assert len(tried(tmp_path)) == 5
+
+
+def test_another_end_is_not_tried_again_and_shows_the_log(launch: Launch, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as raised:
+        start(launch, ports=lambda: 2)
+    assert str(raised.value) == "server ended with code 2 instead of serving; the end of its log:\nunknown flag: --x"
+    assert tried(tmp_path) == ["2"]
+
+
+def test_an_end_without_a_word_says_so(launch: Launch) -> None:
+    with pytest.raises(ConfigError, match="server ended with code 3 instead of serving, and printed nothing"):
+        start(launch, ports=lambda: 4)
+
+
+def test_a_server_that_is_never_ready_is_stopped_and_shows_the_log(
+    launch: Launch, tmp_path: Path, gone: Callable[[int], bool]
+) -> None:
+    def clock() -> float:
+        """Stand still until the server runs, then be late."""
+        return 61 if (tmp_path / "pid").exists() else 0
+
+    with pytest.raises(ConfigError) as raised:
+        start(launch, ports=lambda: 3, clock=clock)
+    assert str(raised.value) == "server was not ready after 60 s; the end of its log:\nwaiting for etcd"
+    assert gone(int((tmp_path / "pid").read_text()))
+
+
+def test_waiting_can_be_given_up_from_elsewhere(launch: Launch) -> None:
+    given_up = threading.Event()
+    given_up.set()
+    with pytest.raises(ConfigError, match="server was given up while it started"):
+        start(launch, ports=lambda: 3, given_up=given_up)
+
+
+def test_a_free_port_is_free() -> None:
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", free_port()))

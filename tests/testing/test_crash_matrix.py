@@ -1,0 +1,350 @@
+"""Each write is disturbed once in each way; who does not end as undisturbed is named, and so is the write."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ocf import component
+from ocf.cluster import Cluster, PatchType, Subresource, Verb
+from ocf.component import Component
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import ConfigError, NotFoundError, ServerError
+from ocf.objects import Manifest, ObjectKey, copy_json
+from ocf.primitives import deployment, hpa
+from ocf.testing import Disturbance, SimulatedCrash, disturb_each_write
+from ocf.testing.simulated_process import Process, World
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from tests.testing.conftest import Operator
+
+WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
+SCALER = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
+
+
+@pytest.fixture
+def new_cluster(operator: Operator) -> Callable[[], Awaitable[Cluster]]:
+    return operator.new_cluster
+
+
+async def exists(cluster: Cluster, manifest: Manifest) -> bool:
+    try:
+        await cluster.get(ObjectKey.of(manifest))
+    except NotFoundError:
+        return False
+    return True
+
+
+async def controllers(cluster: Cluster) -> None:
+    """Do what the controllers of Deployment and autoscaler do: report that all is well."""
+    try:
+        live = await cluster.get(WEB)
+        counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas"), live["spec"]["replicas"])
+        await report(cluster, WEB, {"observedGeneration": live["metadata"]["generation"], **counts})
+        await report(cluster, SCALER, {"conditions": [{"type": "ScalingActive", "status": "True"}]})
+    except NotFoundError:
+        return
+
+
+async def report(cluster: Cluster, key: ObjectKey, status: Manifest) -> None:
+    await cluster.patch(
+        key,
+        {"status": status},
+        patch_type=PatchType.MERGE,
+        field_manager="controller",
+        subresource=Subresource.STATUS,
+    )
+
+
+class TestComponents:
+    @pytest.mark.promise("refused-write", runs="every write of a creation, each in 4 ways")
+    @pytest.mark.promise("crash")
+    async def test_end_the_same_whatever_happens_to_a_write(
+        self, operator: Operator, new_cluster: Callable[[], Awaitable[Cluster]]
+    ) -> None:
+        report = await disturb_each_write(new_cluster, operator.reconcile, others=controllers)
+        assert [(write.verb, write.kind) for write in report.writes] == [
+            (Verb.APPLY, "Deployment"),
+            (Verb.APPLY, "HorizontalPodAutoscaler"),
+            (Verb.UPDATE, "Shop"),
+            (Verb.UPDATE, "Shop"),
+        ]
+        assert len(report.rows) == 16
+        report.assert_same()
+
+    @pytest.mark.parametrize("step", ["hand over", "suspend", "resume"])
+    async def test_lose_no_count(self, operator: Operator, web_base: Manifest, hpa_base: Manifest, step: str) -> None:
+        fixed = copy_json(web_base)
+        fixed["spec"]["replicas"] = 4
+        web, scaler = deployment.Builder(fixed).build(), hpa.Builder(hpa_base).build()
+
+        def build(*, scaled: bool = True, suspended: bool = False) -> Component:
+            builder = component.Builder("web", condition_type="WebReady").with_resource(web)
+            return (builder.with_resource(scaler) if scaled else builder).suspend(suspended).build()
+
+        async def new_cluster() -> Cluster:
+            cluster = await operator.new_cluster()
+            for subject in {
+                "hand over": [build(scaled=False)],
+                "suspend": [build()],
+                "resume": [build(), build(suspended=True)],
+            }[step]:
+                operator.subject = subject
+                await operator.reconcile(cluster)
+                await controllers(cluster)
+            operator.subject = build(suspended=step == "suspend")
+            return cluster
+
+        report = await disturb_each_write(new_cluster, operator.reconcile, others=controllers)
+        report.assert_same()
+        assert len(report.writes) > 2
+
+
+class TestFindings:
+    async def test_an_object_that_is_made_twice(self, new_cluster: Callable[[], Awaitable[Cluster]]) -> None:
+        """Nothing but the operator's memory says that the object was made."""
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "run-", "namespace": "shop"}}
+
+        async def forgetful(cluster: Cluster) -> None:
+            found = await cluster.list("v1", "ConfigMap", namespace="shop", label_selector="done=yes")
+            if found.items:
+                return
+            made = await cluster.create(manifest, field_manager="me")
+            patch = {"metadata": {"labels": {"done": "yes"}}}
+            await cluster.patch(ObjectKey.of(made), patch, patch_type=PatchType.MERGE, field_manager="me")
+
+        report = await disturb_each_write(new_cluster, forgetful)
+        assert {(row.number, row.disturbance) for row in report.different} == {
+            (1, Disturbance.CRASH_AFTER),
+            (1, Disturbance.LOST_REPLY),
+            (2, Disturbance.CRASH_BEFORE),
+            (2, Disturbance.REFUSED),
+        }
+        with pytest.raises(AssertionError) as failed:
+            report.assert_same()
+        text = str(failed.value)
+        assert text.startswith("4 of 8 disturbed runs did not end as the undisturbed one:\n\n")
+        assert "crash after write 1, create v1/ConfigMap/shop/run- by me: differs\n--- v1/ConfigMap/shop/run-" in text
+        assert "was created 1 times, undisturbed 0 times" in text
+
+    async def test_a_step_that_is_never_made_up_for(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        """The last step is taken for proof of the first."""
+
+        async def careless(cluster: Cluster) -> None:
+            if not await exists(cluster, settings("marker")):
+                await cluster.create(settings("marker"), field_manager="me")
+                await cluster.create(settings("work"), field_manager="me")
+
+        report = await disturb_each_write(new_cluster, careless, disturbances=[Disturbance.CRASH_AFTER])
+        (row,) = report.different
+        assert row.number == 1
+        assert "-  name: work" in row.problems[0].splitlines()
+        assert row.problems[1:] == ("v1/ConfigMap/shop/work was created 0 times, undisturbed 1 times",)
+
+    async def test_an_object_that_is_made_anew(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        """The end is the same, and yet something was deleted on the way: only the counts tell."""
+
+        async def nervous(cluster: Cluster) -> None:
+            if not await exists(cluster, settings("a")):
+                await cluster.create(settings("a"), field_manager="me")
+            elif not await exists(cluster, settings("b")):
+                await cluster.delete(ObjectKey.of(settings("a")))
+                await cluster.create(settings("a"), field_manager="me")
+            if not await exists(cluster, settings("b")):
+                await cluster.create(settings("b"), field_manager="me")
+
+        report = await disturb_each_write(new_cluster, nervous, disturbances=[Disturbance.CRASH_AFTER])
+        (row,) = report.different
+        assert row.problems == (
+            "v1/ConfigMap/shop/a was created 2 times, undisturbed 1 times",
+            "v1/ConfigMap/shop/a was deleted 1 times, undisturbed 0 times",
+        )
+
+    async def test_an_operator_that_never_gets_over_it(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        async def stuck(cluster: Cluster) -> None:
+            if not await exists(cluster, settings("b")):
+                await cluster.create(settings("a"), field_manager="me")
+                await cluster.create(settings("b"), field_manager="me")
+
+        report = await disturb_each_write(new_cluster, stuck, disturbances=[Disturbance.CRASH_AFTER], passes=3)
+        (row,) = report.different
+        (problem,) = row.problems
+        assert problem.startswith("not at rest after 3 passes, the last of which failed with AlreadyExistsError: ")
+
+    async def test_an_operator_that_does_something_else_each_time(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        names = iter("abcdefgh")
+
+        async def moody(cluster: Cluster) -> None:
+            if not (await cluster.list("v1", "ConfigMap")).items:
+                await cluster.create(settings(next(names)), field_manager="me")
+
+        report = await disturb_each_write(new_cluster, moody, disturbances=[Disturbance.REFUSED])
+        assert "if it does the same in every run" in report.different[0].problems[0]
+
+
+class TestRuns:
+    async def test_each_starts_in_a_world_of_its_own(
+        self, operator: Operator, settings: Callable[..., Manifest]
+    ) -> None:
+        made: list[EmbeddedCluster] = []
+
+        async def new_cluster() -> Cluster:
+            made.append(await operator.new_cluster())
+            return made[-1]
+
+        async def once(cluster: Cluster) -> None:
+            if not await exists(cluster, settings()):
+                await cluster.create(settings(), field_manager="me")
+
+        report = await disturb_each_write(new_cluster, once)
+        assert len(made) == 1 + len(report.rows) == 5
+
+    async def test_go_on_as_long_as_the_others_have_not_had_their_turn(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        """An operator that waits for somebody else writes nothing at first."""
+
+        async def others(cluster: Cluster) -> None:
+            await cluster.apply(settings("go"), field_manager="other")
+
+        async def patient(cluster: Cluster) -> None:
+            if await exists(cluster, settings("go")) and not await exists(cluster, settings("a")):
+                await cluster.create(settings("a"), field_manager="me")
+
+        report = await disturb_each_write(new_cluster, patient, others=others)
+        assert [write.name for write in report.writes] == ["a"]
+        report.assert_same()
+
+    async def test_that_write_nothing_prove_nothing(self, new_cluster: Callable[[], Awaitable[Cluster]]) -> None:
+        async def idle(cluster: Cluster) -> None:
+            await cluster.list("v1", "ConfigMap")
+
+        with pytest.raises(ConfigError, match="sent no write"):
+            await disturb_each_write(new_cluster, idle)
+
+    async def test_that_never_rest_cannot_be_compared(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        async def restless(cluster: Cluster) -> None:
+            await cluster.apply(settings(), field_manager="me")
+
+        problem = "not at rest after 4 passes, the last of which wrote apply v1/ConfigMap/shop/settings by me"
+        with pytest.raises(ConfigError, match=problem):
+            await disturb_each_write(new_cluster, restless, passes=4)
+
+    async def test_an_error_of_the_undisturbed_one_is_the_authors(
+        self, new_cluster: Callable[[], Awaitable[Cluster]]
+    ) -> None:
+        async def broken(_cluster: Cluster) -> None:
+            raise LookupError("oops")
+
+        with pytest.raises(LookupError, match="oops"):
+            await disturb_each_write(new_cluster, broken)
+
+    async def test_are_not_ended_by_their_own_cancellation(
+        self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
+    ) -> None:
+        """Whoever cancels the test must get through, also while a disturbed run goes on."""
+        calls, waiting = 0, asyncio.Event()
+
+        async def slow(cluster: Cluster) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 4:
+                waiting.set()
+                await asyncio.Event().wait()
+            if not await exists(cluster, settings()):
+                await cluster.create(settings(), field_manager="me")
+
+        task = asyncio.create_task(disturb_each_write(new_cluster, slow))
+        await waiting.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+class TestProcess:
+    @pytest.fixture
+    def world(self, cluster: EmbeddedCluster) -> World:
+        return World(cluster)
+
+    async def test_a_dead_one_does_nothing_more(self, world: World, settings: Callable[..., Manifest]) -> None:
+        """Neither handlers nor cleaning up reach the cluster."""
+        process = Process(world, Disturbance.CRASH_BEFORE, 1)
+
+        async def tidy() -> None:
+            try:
+                await process.create(settings("a"), field_manager="me")
+            except Exception:  # noqa: BLE001 (that is what must not happen)
+                await process.create(settings("b"), field_manager="me")
+            finally:
+                await process.create(settings("c"), field_manager="me")
+
+        with pytest.raises(SimulatedCrash):
+            await tidy()
+        with pytest.raises(SimulatedCrash):
+            await process.get(WEB)
+        assert (await world.cluster.list("v1", "ConfigMap")).items == ()
+
+    async def test_a_crash_in_a_group_of_tasks_is_a_crash(
+        self, operator: Operator, settings: Callable[..., Manifest]
+    ) -> None:
+        async def parallel(cluster: Cluster) -> None:
+            async with asyncio.TaskGroup() as group:
+                for name in "ab":
+                    manifest = settings(name)
+                    if not await exists(cluster, manifest):
+                        group.create_task(cluster.create(manifest, field_manager="me"))
+
+        report = await disturb_each_write(operator.new_cluster, parallel)
+        report.assert_same()
+
+    @pytest.mark.parametrize(
+        ("disturbance", "code", "done"),
+        [(Disturbance.LOST_REPLY, 0, True), (Disturbance.REFUSED, 503, False)],
+    )
+    async def test_a_living_one_gets_an_error(
+        self, world: World, settings: Callable[..., Manifest], disturbance: Disturbance, code: int, done: bool
+    ) -> None:
+        process = Process(world, disturbance, 2)
+        await process.create(settings("a"), field_manager="me")
+        with pytest.raises(ServerError) as failed:
+            await process.create(settings("b"), field_manager="me")
+        assert failed.value.code == code
+        assert await exists(process, settings("b")) is done
+
+    async def test_every_one_has_a_memory_of_its_own(self, world: World) -> None:
+        assert Process(world).memory is not Process(world).memory
+
+    async def test_creates_and_deletes_are_counted_once(self, world: World, settings: Callable[..., Manifest]) -> None:
+        process = Process(world)
+        held = settings("a")
+        held["metadata"]["finalizers"] = ["example.com/hold"]
+        for _ in range(2):
+            await process.apply(held, field_manager="me")
+            await process.apply(settings("b"), field_manager="me", dry_run=True)
+        for _ in range(2):
+            await process.delete(ObjectKey.of(held))
+        with pytest.raises(NotFoundError):
+            await process.delete(ObjectKey.of(settings("b")))
+        assert dict(world.creates) == {"v1/ConfigMap/shop/a": 1}
+        assert dict(world.deletes) == {"v1/ConfigMap/shop/a": 1}
+
+    async def test_what_the_server_refuses_by_itself_is_disturbed_like_any_write(
+        self, world: World, settings: Callable[..., Manifest]
+    ) -> None:
+        process = Process(world, Disturbance.CRASH_AFTER, 1)
+        with pytest.raises(SimulatedCrash):
+            await process.delete(ObjectKey.of(settings()))

@@ -1,0 +1,71 @@
+"""Played rollouts: every workload says that its pods run, before and after a change, and nothing else is written."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from ocf.cluster import PatchType
+from ocf.concepts import AliveStatus, Operation
+from ocf.embedded import EmbeddedCluster
+from ocf.objects import Manifest, ObjectKey
+from ocf.primitives import daemonset, deployment, statefulset
+from ocf.testing.fake_controllers import playing_rollouts
+
+
+def workload(kind: str, **more: Any) -> Manifest:
+    template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": [{"name": "web", "image": "web:1"}]}}
+    spec = {"selector": {"matchLabels": {"app": "web"}}, "template": template, **more}
+    return {"apiVersion": "apps/v1", "kind": kind, "metadata": {"name": "web", "namespace": "default"}, "spec": spec}
+
+
+@pytest.fixture
+def cluster() -> EmbeddedCluster:
+    return EmbeddedCluster()
+
+
+async def settled(cluster: EmbeddedCluster) -> None:
+    """Wait until nothing is written any more."""
+    version = ""
+    while version != cluster.resource_version:
+        version = cluster.resource_version
+        for _ in range(20):
+            await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "builder", "more"),
+    [
+        pytest.param("Deployment", deployment.Builder, {"replicas": 2}, id="Deployment"),
+        pytest.param("StatefulSet", statefulset.Builder, {"replicas": 2, "serviceName": "web"}, id="StatefulSet"),
+        pytest.param("DaemonSet", daemonset.Builder, {}, id="DaemonSet"),
+    ],
+)
+async def test_a_workload_is_healthy_as_its_primitive_judges(
+    cluster: EmbeddedCluster, kind: str, builder: Any, more: dict[str, Any]
+) -> None:
+    resource = builder(workload(kind, **more)).build()
+    await cluster.create(resource.render(), field_manager="author")
+    async with playing_rollouts(cluster):
+        await settled(cluster)
+
+    live = await cluster.get(resource.key)
+    assert resource.alive_status(Operation.NONE, live).status is AliveStatus.HEALTHY
+
+
+async def test_it_goes_on_being_so_after_a_change_and_writes_nothing_without_one(cluster: EmbeddedCluster) -> None:
+    web = workload("Deployment", replicas=2)
+    async with playing_rollouts(cluster):
+        await cluster.create(web, field_manager="author")
+        await settled(cluster)
+        await cluster.patch(
+            ObjectKey.of(web), {"spec": {"replicas": 5}}, patch_type=PatchType.MERGE, field_manager="author"
+        )
+        await settled(cluster)
+        before = cluster.requests.writes
+        await settled(cluster)
+
+    assert (await cluster.get(ObjectKey.of(web)))["status"]["readyReplicas"] == 5
+    assert cluster.requests.writes == before
