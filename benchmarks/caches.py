@@ -237,7 +237,7 @@ def _run_ocf() -> None:
     from examples.memcached.model import Memcached
     from examples.memcached.operator import memcached_operator
     from ocf.component import Component
-    from ocf.runtime.operator import Options, main
+    from ocf.runtime.operator import ManagerOptions, main
 
     resync = float(os.environ[_RESYNCING])
 
@@ -247,7 +247,7 @@ def _run_ocf() -> None:
         return memcached(owner)
 
     operator = replace(memcached_operator, components=components, resync=timedelta(seconds=resync))
-    main(operator, options=Options(listen=None, events=False))
+    main(operator, options=ManagerOptions(listen=None, events=False))
 
 
 class _Bare:

@@ -16,9 +16,9 @@ from typing import Final
 from benchmarks import hpa
 from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure, each_call
-from ocf.autoscaling import Gates
+from ocf.autoscaling import FeatureGates
 from ocf.cli.manifest_files import read_documents
-from ocf.cli.validation_report import judged
+from ocf.cli.validation_report import check
 from ocf.objects import dump_document
 
 __all__ = ["suite"]
@@ -60,8 +60,8 @@ def suite() -> Iterator[Suite]:
 
 
 def _judge(files: list[str]) -> int:
-    gates = Gates()
-    return sum(judged(document, gates=gates).valid for document in read_documents(files))
+    gates = FeatureGates()
+    return sum(check(document, gates=gates).valid for document in read_documents(files))
 
 
 def _running(code: str, *arguments: str) -> Measure:

@@ -24,12 +24,12 @@ from typing import Any, Final
 from benchmarks.figures import Count, Suite
 from ocf.autoscaling.algorithm import Container, Pod, Readiness, Sample, Scale, Settings, Snapshot, decide
 from ocf.cluster import PatchType, Subresource
-from ocf.controllers.hpa import BUILT_IN, HpaController, Mode, Options
-from ocf.controllers.hpa.state import Memory
+from ocf.controllers.hpa import BUILT_IN, ControllerOptions, HpaController, Mode
+from ocf.controllers.hpa.state import StateStore
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import LoopClock, VirtualLoop
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 
 __all__ = ["small_suite", "suite"]
 
@@ -46,7 +46,7 @@ _KINDS: Final = 3  # of watches that are renewed now and then: autoscalers, pods
 _STARTED: Final = "2026-01-01T10:00:00Z"
 
 
-class _Counted(FixedMetrics):
+class _Counted(FakeMetricsClient):
     """Metrics APIs that count the questions."""
 
     asked = 0
@@ -70,7 +70,7 @@ class _Controlled:
         self._cluster = EmbeddedCluster(namespaces=self._namespaces, now=self._clock.now, collect=False)
         self._metrics = _Counted(self._clock)
         self._controller = HpaController(
-            self._cluster, self._metrics, options=Options(mode=Mode.REPLACE), clock=self._clock
+            self._cluster, self._metrics, options=ControllerOptions(mode=Mode.REPLACE), clock=self._clock
         )
         self._size = size
         self.grown = 0
@@ -180,7 +180,7 @@ def _remembered() -> int:
     }
     packed, key = json.dumps(manifest), ObjectKey.of(manifest)
     tracemalloc.start()
-    memories = [Memory(Settings()) for _ in range(_SAMPLED)]
+    memories = [StateStore(Settings()) for _ in range(_SAMPLED)]
     known = [memory.recall(key, json.loads(packed))[0] for memory in memories]
     samples, before = {"web-0": Sample(400, _NOW)}, _NOW - timedelta(hours=1)
     pods = (

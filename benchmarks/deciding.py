@@ -18,18 +18,18 @@ from ocf.autoscaling.algorithm import (
     Container,
     History,
     Metric,
+    MetricTarget,
     Pod,
-    Policy,
     Readiness,
     Recommendation,
-    Rules,
     Sample,
     Scale,
+    ScalingPolicy,
+    ScalingRules,
     Snapshot,
-    Target,
+    apply_behavior_limits,
     decide,
     hold_in_envelope,
-    limited_by_behavior,
 )
 from ocf.autoscaling.explain import explain
 
@@ -50,14 +50,14 @@ _PODS: Final = tuple(
 )
 _SAMPLES: Final = {pod.name: Sample(400, _NOW - _PERIOD, timedelta(seconds=30)) for pod in _PODS}
 _BEHAVIOR: Final = Behavior(
-    Rules((Policy("Pods", 4, _PERIOD), Policy("Percent", 100, _PERIOD)), window=timedelta()),
-    Rules((Policy("Percent", 100, _PERIOD),)),
+    ScalingRules((ScalingPolicy("Pods", 4, _PERIOD), ScalingPolicy("Percent", 100, _PERIOD)), window=timedelta()),
+    ScalingRules((ScalingPolicy("Percent", 100, _PERIOD),)),
 )
 _HISTORY: Final = History(tuple(Recommendation(10, _NOW - number * _PERIOD) for number in range(20, 0, -1)))
 
 
 def _snapshot(target: int, behavior: Behavior | None) -> Snapshot:
-    metric = Metric("Resource", "cpu", Target("Utilization", target))
+    metric = Metric("Resource", "cpu", MetricTarget("Utilization", target))
     autoscaler = Autoscaler(
         namespace="shop", name="web", kind="Deployment", target="web", maximum=50, metrics=(metric,), behavior=behavior
     )
@@ -86,7 +86,7 @@ def suite() -> Iterator[Suite]:
         Case(
             name="deciding.explained",
             what="the first, and its trace in sentences",
-            measure=each_call(lambda: list(decide(quiet, _HISTORY, now=_NOW).trace.lines())),
+            measure=each_call(lambda: list(decide(quiet, _HISTORY, now=_NOW).trace.render())),
             against="deciding.round",
         ),
         Case(
@@ -108,7 +108,7 @@ def suite() -> Iterator[Suite]:
             name="deciding.limits",
             what="the limits of a behavior alone, two policies",
             measure=each_call(
-                lambda: limited_by_behavior(
+                lambda: apply_behavior_limits(
                     10, 30, minimum=2, maximum=50, behavior=_BEHAVIOR, history=_HISTORY, now=_NOW
                 )
             ),

@@ -17,7 +17,7 @@ from kubernetes.client import V2HorizontalPodAutoscaler
 from benchmarks.autoscaler import NAMESPACE, base, plain
 from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import each_call, each_turn
-from ocf.component.apply.drift import Difference, differences
+from ocf.component.apply.drift import Drift, find_drift
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey, is_quantity_field, read_base, read_live
 
@@ -97,6 +97,6 @@ def _read_base() -> Manifest:
     return read_base(base(_TARGET), V2HorizontalPodAutoscaler, api_version=_API_VERSION, kind=_KIND)
 
 
-def _compare(wanted: Manifest, live: Manifest) -> list[Difference]:
+def _compare(wanted: Manifest, live: Manifest) -> list[Drift]:
     is_quantity = partial(is_quantity_field, _API_VERSION, _KIND)
-    return list(differences(wanted, live, manager=_MANAGER, rewrites={}, is_quantity=is_quantity))
+    return list(find_drift(wanted, live, manager=_MANAGER, rewrites={}, is_quantity=is_quantity))

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Final
 
 from examples.memcached.model import GROUP, Memcached
 from ocf.objects import dump_document
-from ocf.runtime.crds import AGE, Column, Version, crd
+from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, crd
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
 
 __all__ = ["COLUMNS", "definition"]
 
-COLUMNS: Final = (Column("Replicas", ".spec.replicas"), Column("Ready", ".status.readyReplicas"), AGE)
+COLUMNS: Final = (PrinterColumn("Replicas", ".spec.replicas"), PrinterColumn("Ready", ".status.readyReplicas"), AGE)
 
 
 def definition() -> Manifest:
     """Return the definition of `memcacheds.memcached.c5c3.io`: one version, v1alpha1, served and stored."""
-    return crd(GROUP, Version("v1alpha1", Memcached, columns=COLUMNS), short_names=["mc"])
+    return crd(GROUP, CRDVersion("v1alpha1", Memcached, columns=COLUMNS), short_names=["mc"])
 
 
 if __name__ == "__main__":

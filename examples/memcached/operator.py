@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from examples.memcached.metrics import Metrics
     from ocf.component import ReconcileContext
     from ocf.concepts import Event
-    from ocf.runtime.operator import Outcome
-    from ocf.runtime.rbac import Privilege
+    from ocf.runtime.operator import ReconcileOutcome
+    from ocf.runtime.rbac import PolicyRule
 
 __all__ = ["NAME", "memcached_operator", "operator", "privileges", "words"]
 
@@ -54,9 +54,9 @@ def operator(metrics: Metrics | None = None, *, strict: bool = False) -> Operato
         ],
         definitions=[monitor.DEFINITION],
         webhooks=admission.webhooks(strict=strict).webhooks,
-        words=words,
+        event_formatter=words,
         recorders=() if metrics is None else (metrics,),
-        gone=None if metrics is None else metrics.forget,
+        on_deleted=None if metrics is None else metrics.forget,
     )
 
 
@@ -74,12 +74,14 @@ def words(event: Event) -> Event | None:
     )
 
 
-def privileges() -> Iterable[Privilege]:
+def privileges() -> Iterable[PolicyRule]:
     """Return what the operator needs of a cluster, without a lease."""
-    return memcached_operator.privileges(every_state())
+    return memcached_operator.policy_rules(every_state())
 
 
-async def _report(context: ReconcileContext, cache: Memcached, outcome: Outcome, *, metrics: Metrics | None) -> None:
+async def _report(
+    context: ReconcileContext, cache: Memcached, outcome: ReconcileOutcome, *, metrics: Metrics | None
+) -> None:
     """Report a pass, whatever became of it."""
     seen = await observe(cache, context.cluster, outcome.error)
     report(context, cache, seen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final, Self
 from examples.memcached.operator import NAME
 from ocf.errors import ConfigError
 from ocf.runtime.admission import Service
-from ocf.runtime.operator import Admission, Lease, Listen, Options
+from ocf.runtime.operator import Lease, Listen, ManagerOptions, WebhookOptions
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -69,18 +69,18 @@ class Settings:
             raise ConfigError("WEBHOOK_SERVICE needs POD_NAMESPACE, which is where the certificate is kept")
         return found
 
-    def options(self, registry: CollectorRegistry | None = None) -> Options:
+    def options(self, registry: CollectorRegistry | None = None) -> ManagerOptions:
         """Return how the process is run.
 
         Args:
             registry: Where all metrics are.
         """
         address = Service(self.webhook_service, self.namespace)
-        return Options(
+        return ManagerOptions(
             namespaces=self.namespaces,
             lease=Lease(NAME, self.namespace) if self.namespace else None,
             listen=Listen(self.port),
-            admission=Admission(address=address, port=self.webhook_port) if self.webhook_service else None,
+            admission=WebhookOptions(address=address, port=self.webhook_port) if self.webhook_service else None,
             metrics_prefix="memcached_operator",
             registry=registry,
         )

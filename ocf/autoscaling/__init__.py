@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default
-from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.autoscaling.validation.scale import validate_scale
 from ocf.autoscaling.validation.validation import admitted, validate, validate_spec, validate_status
 from ocf.objects.field_errors import ErrorType, FieldError, invalid_message
@@ -27,9 +27,9 @@ __all__ = [
     "Autoscaled",
     "Code",
     "ErrorType",
+    "FeatureGates",
     "FieldError",
     "Finding",
-    "Gates",
     "Renderable",
     "Scalable",
     "Select",

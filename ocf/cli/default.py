@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ocf.cli.options import FeatureGates, Files, KubernetesVersion, Traceback
-from ocf.cli.output import failing
+from ocf.cli.options import FeatureGateFlags, Files, KubernetesVersion, Traceback
+from ocf.cli.output import exit_on_error
 
 if TYPE_CHECKING:
-    from ocf.autoscaling import Gates
+    from ocf.autoscaling import FeatureGates
     from ocf.objects import Manifest
 
 __all__ = ["Format", "default"]
@@ -29,7 +29,7 @@ def default(
     files: Files,
     *,
     kubernetes_version: KubernetesVersion = None,
-    feature_gate: FeatureGates = None,
+    feature_gate: FeatureGateFlags = None,
     output: Annotated[Format, typer.Option(help="JSON is a List of all.")] = Format.YAML,
     traceback: Traceback = False,
 ) -> None:
@@ -37,16 +37,16 @@ def default(
 
     What it would refuse is told instead of printed, and the exit status is 1. Objects of other kinds are passed over.
     """
-    with failing(traceback=traceback):
+    with exit_on_error(traceback=traceback):
         from ocf.cli.manifest_files import read_documents
         from ocf.cli.validate import only_autoscalers, told
-        from ocf.cli.validation_report import gates_of, judged
+        from ocf.cli.validation_report import check, gates_of
         from ocf.objects import dump_document
 
         gates = gates_of(kubernetes_version, feature_gate or [])
         valid, kept = True, []
         for document in only_autoscalers(read_documents(files)):
-            verdict = judged(document, gates=gates)
+            verdict = check(document, gates=gates)
             for line in told(verdict):
                 typer.secho(line, err=True)
             valid = valid and verdict.valid
@@ -60,7 +60,7 @@ def default(
             raise typer.Exit(1)
 
 
-def _stored(manifest: Manifest, gates: Gates) -> Manifest:
+def _stored(manifest: Manifest, gates: FeatureGates) -> Manifest:
     from ocf.autoscaling import admitted
     from ocf.autoscaling.api.v1_conversion import to_v1
     from ocf.autoscaling.api.versions import read_hpa

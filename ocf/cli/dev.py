@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, cast
 import typer
 
 from ocf.cli.options import Traceback
-from ocf.cli.output import failing
+from ocf.cli.output import exit_on_error
 from ocf.cli.server_setup import (
     Kubeconfig,
     Port,
@@ -28,7 +28,7 @@ from ocf.cli.server_setup import (
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.objects import Manifest
-    from ocf.runtime.operator import Operator, Process
+    from ocf.runtime.operator import Manager, Operator
 
 __all__ = ["dev"]
 
@@ -68,7 +68,7 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
-    with failing(traceback=traceback):
+    with exit_on_error(traceback=traceback):
         wishes = _Wishes(
             apply=apply or (), crd=crd or (), rollouts=rollouts, port=port, kubeconfig=kubeconfig, output=output
         )
@@ -144,26 +144,26 @@ def _left(value: Any) -> Any:
 
 
 @asynccontextmanager
-async def _working(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Process]:
+async def _working(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Manager]:
     """Have the operator work through the API as any client, with all that it needs."""
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.admission import Url
-    from ocf.runtime.operator import Admission, Listen, Options, running
-    from ocf.testing import playing_rollouts
+    from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions, running
+    from ocf.testing import fake_workload_controllers
 
     async with AsyncExitStack() as stack:
         cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
         if rollouts:
-            await stack.enter_async_context(playing_rollouts(cluster))
+            await stack.enter_async_context(fake_workload_controllers(cluster))
         address = Url(f"https://{_HOST}")
-        admission = Admission(address=address, namespace=_OUT_OF_THE_WAY, host=_HOST, port=0, register=True)
-        options = Options(listen=Listen(port=0, host=_HOST), admission=admission)
+        admission = WebhookOptions(address=address, namespace=_OUT_OF_THE_WAY, host=_HOST, port=0, register=True)
+        options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission)
         process = await stack.enter_async_context(running(cluster, operator, options=options))
-        await process.working()
+        await process.started()
         yield process
 
 
-def _tell_operator(operator: Operator[Any], process: Process) -> None:
+def _tell_operator(operator: Operator[Any], process: Manager) -> None:
     api_version, kind = operator.owner_kind
     typer.echo(f"operator {operator.name} works on {kind} of {api_version}")
     if process.endpoints is not None:

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 import typer
 
 from ocf.cli.options import Changes, Context, Kubeconfig, Owner, Traceback
-from ocf.cli.output import FAILED, as_json, failing, grid, value_text
+from ocf.cli.output import FAILED, as_json, exit_on_error, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.component import Account, Component, ComponentDiff, ObjectDiff
+    from ocf.component import Component, ComponentDiff, ObjectDiff, ResourceSummary
     from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["diff"]
@@ -54,7 +54,7 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
 
     The exit status is 0 without a difference, 1 with one, and 2 if the reconcile, or this command, would fail.
     """
-    with failing(traceback=traceback):
+    with exit_on_error(traceback=traceback):
         found = asyncio.run(_rehearsed(target, owner, changes or [], kubeconfig, context))
         if output is DiffOutput.JSON:
             typer.echo(as_json([_plain(each) for each in found]))
@@ -168,7 +168,7 @@ def _show(found: Sequence[_Found], *, explain: bool) -> None:
             _line(f"# the reconcile would stop early, {halt}", typer.colors.YELLOW)
         for changed in each.diff.objects:
             _object(changed)
-        for left in each.diff.left:
+        for left in each.diff.ignored:
             owners = f", set by {' and '.join(left.managers)}" if left.managers else ""
             _line(f"# {left.resource}: {left.path} is left to others: {value_text(left.value)}{owners}")
         for conflict in each.diff.conflicts:
@@ -223,10 +223,10 @@ def _accounts(title: str, each: _Found) -> None:
         grid(title, ("resource", "action", "because", "reports"), rows)
 
 
-def _told(each: _Found) -> Sequence[Account]:
-    from ocf.component import accounts
+def _told(each: _Found) -> Sequence[ResourceSummary]:
+    from ocf.component import summarize
 
-    return accounts(each.component, each.diff.result) if each.diff.result is not None else ()
+    return summarize(each.component, each.diff.result) if each.diff.result is not None else ()
 
 
 def _line(text: str, colour: str | None = None) -> None:
@@ -243,7 +243,7 @@ def _plain(each: _Found) -> dict[str, Any]:
         "halt": _halt(each.diff),
         "problem": each.diff.problem,
         "objects": [asdict(one) for one in each.diff.objects],
-        "left": [asdict(one) for one in each.diff.left],
+        "left": [asdict(one) for one in each.diff.ignored],
         "conflicts": [asdict(one) for one in each.diff.conflicts],
         "condition": result.condition.to_manifest() if result is not None else None,
         "resources": [asdict(account) for account in _told(each)],

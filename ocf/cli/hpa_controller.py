@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from ocf.cli.options import Context, Kubeconfig, KubernetesVersion, Traceback
-from ocf.cli.output import failing
+from ocf.cli.output import exit_on_error
 
 if TYPE_CHECKING:
     from datetime import timedelta
 
     from ocf.autoscaling.algorithm import Features, Settings
-    from ocf.controllers.hpa import Options, Rehearsal, Scalable
+    from ocf.controllers.hpa import ControllerOptions, DryRunResult, ScalableResource
     from ocf.controllers.hpa.manager import ProcessOptions
     from ocf.runtime.monitoring.http_server import Endpoints
 
@@ -177,7 +177,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
     runs autoscaling/v2, where the built-in one is switched off; with --mode dry-run it reads, tells what it would do
     next to what happens, and writes nothing.
     """
-    with failing(traceback=traceback):
+    with exit_on_error(traceback=traceback):
         settings = _settings(
             {
                 "sync_period": ("--sync-period", sync_period),
@@ -241,23 +241,25 @@ def _features(version: str | None, switches: Sequence[str]) -> Features:
     return found
 
 
-def _options(mode: ModeName, settings: Settings, output: LogOutput, *, take_over: bool) -> Options:
-    from ocf.controllers.hpa import Mode, Options
+def _options(mode: ModeName, settings: Settings, output: LogOutput, *, take_over: bool) -> ControllerOptions:
+    from ocf.controllers.hpa import ControllerOptions, Mode
 
     chosen = Mode(mode)
     report = _reporting(output) if chosen is Mode.DRY_RUN else None
-    return Options(mode=chosen, settings=settings, take_over=take_over, report=report)
+    return ControllerOptions(mode=chosen, settings=settings, take_over=take_over, report=report)
 
 
-def _reporting(output: LogOutput) -> Callable[[Rehearsal], None]:
-    def report(said: Rehearsal) -> None:
+def _reporting(output: LogOutput) -> Callable[[DryRunResult], None]:
+    def report(said: DryRunResult) -> None:
         typer.echo(json.dumps(said.as_json()) if output is LogOutput.JSON else str(said))
         sys.stdout.flush()
 
     return report
 
 
-def _process(options: Options, lease_namespace: str | None, host: str, port: int, *, elected: bool) -> ProcessOptions:
+def _process(
+    options: ControllerOptions, lease_namespace: str | None, host: str, port: int, *, elected: bool
+) -> ProcessOptions:
     from ocf.controllers.hpa import NAME, Election
     from ocf.controllers.hpa.manager import ProcessOptions, pod_namespace
 
@@ -294,7 +296,13 @@ def _log(output: LogOutput) -> None:
 
 
 def _print_manifests(
-    options: Options, namespace: str, image: str, scales: Sequence[str] | None, *, elected: bool, output: LogOutput
+    options: ControllerOptions,
+    namespace: str,
+    image: str,
+    scales: Sequence[str] | None,
+    *,
+    elected: bool,
+    output: LogOutput,
 ) -> None:
     from ocf.controllers.hpa import TARGETS, Installation, installation
     from ocf.objects import dump_document
@@ -314,17 +322,17 @@ def _print_manifests(
     typer.echo("---\n".join(dump_document(manifest) for manifest in found), nl=False)
 
 
-def _scalable(text: str) -> Scalable:
-    from ocf.controllers.hpa import Scalable
+def _scalable(text: str) -> ScalableResource:
+    from ocf.controllers.hpa import ScalableResource
     from ocf.errors import ConfigError
 
     try:
-        return Scalable.parse(text)
+        return ScalableResource.parse(text)
     except ConfigError as error:
         raise ConfigError(f"--scales {error}") from None
 
 
-def _arguments(options: Options) -> Iterator[str]:
+def _arguments(options: ControllerOptions) -> Iterator[str]:
     """Write the options as the command line that gives them, without those that are as by default."""
     from ocf.autoscaling.algorithm import Features, Settings
     from ocf.objects.durations import format_duration

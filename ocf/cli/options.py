@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["Changes", "Context", "FeatureGates", "Files", "Kubeconfig", "KubernetesVersion", "Owner", "Traceback"]
+__all__ = ["Changes", "Context", "FeatureGateFlags", "Files", "Kubeconfig", "KubernetesVersion", "Owner", "Traceback"]
 
 Files = Annotated[
     list[str],
@@ -18,7 +18,7 @@ KubernetesVersion = Annotated[
     str | None,
     typer.Option(metavar="VERSION", help="Whose feature gates count, for example 1.34; 1.36 by default."),
 ]
-FeatureGates = Annotated[
+FeatureGateFlags = Annotated[
     list[str] | None, typer.Option(metavar="NAME=BOOL", help="HPAScaleToZero or HPAConfigurableTolerance.")
 ]
 Kubeconfig = Annotated[str | None, typer.Option(metavar="FILE", help="As kubectl finds it by default.")]

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import typer
 
-__all__ = ["FAILED", "Output", "as_json", "failing", "grid", "value_text"]
+__all__ = ["FAILED", "Output", "as_json", "exit_on_error", "grid", "value_text"]
 
 FAILED: Final = 2
 """The exit status of a command that could not do its work."""
@@ -30,7 +30,7 @@ class Output(StrEnum):
 
 
 @contextmanager
-def failing(*, traceback: bool) -> Iterator[None]:
+def exit_on_error(*, traceback: bool) -> Iterator[None]:
     """End the command with one line for an error, and status 2.
 
     Args:

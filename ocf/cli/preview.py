@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ocf.cli.options import Changes, Owner, Traceback
-from ocf.cli.output import Output, as_json, failing, grid, value_text
+from ocf.cli.output import Output, as_json, exit_on_error, grid, value_text
 
 if TYPE_CHECKING:
     from ocf.component import Component
-    from ocf.concepts import Explanation
+    from ocf.concepts import Provenance
     from ocf.objects import Manifest
 
 __all__ = ["preview"]
@@ -36,9 +36,9 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
 
     Shown is what is applied while a component is awake, without the reference to its owner.
     """
-    with failing(traceback=traceback):
+    with exit_on_error(traceback=traceback):
         pairs = list(_components(target, owner, changes or []))
-        _note_asleep(pairs)
+        _note_suspended(pairs)
         with _hinting(), _seeded([component for _, component in pairs], data or []):
             if explain:
                 _explain(pairs, output or Output.TEXT)
@@ -46,7 +46,7 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
                 _show(pairs, output or Output.YAML, show_secrets=show_secrets)
 
 
-def _note_asleep(pairs: Sequence[tuple[str, Component]]) -> None:
+def _note_suspended(pairs: Sequence[tuple[str, Component]]) -> None:
     """Say where nothing of what is shown would be applied now."""
     for owner, component in pairs:
         state = "suspended" if component.suspended else ""
@@ -124,7 +124,7 @@ def _overview(owner: str, component: Component, manifests: Sequence[Manifest]) -
 
     applied = {str(ObjectKey.of(manifest)) for manifest in manifests}
     rows = [
-        (entry.identity, "applied" if entry.identity in applied else str(entry.fate), ", ".join(_firing(entry)))
+        (entry.identity, "applied" if entry.identity in applied else str(entry.lifecycle), ", ".join(_firing(entry)))
         for entry in component.entries
     ]
     grid(f"component {component.name} of {owner}", ("resource", "is", "mutations that fire"), rows)
@@ -155,7 +155,7 @@ def _explain(pairs: Sequence[tuple[str, Component]], output: Output) -> None:
         typer.echo("".join(f"---\n{dump_document(each)}" for each in plain), nl=False)
 
 
-def _fields(title: str, explanation: Explanation) -> None:
+def _fields(title: str, explanation: Provenance) -> None:
     rows = []
     for origin in (*explanation.fields, *explanation.removed):
         removed = origin.settings[-1].removed
@@ -177,7 +177,7 @@ def _fields(title: str, explanation: Explanation) -> None:
         )
 
 
-def _plain(explanation: Explanation) -> dict[str, Any]:
+def _plain(explanation: Provenance) -> dict[str, Any]:
     """Return an explanation as JSON values."""
     return {
         "resource": explanation.resource,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ocf.cli.options import Traceback
-from ocf.cli.output import failing
+from ocf.cli.output import exit_on_error
 from ocf.cli.server_setup import (
     Kubeconfig,
     Port,
@@ -24,7 +24,7 @@ from ocf.cli.server_setup import (
 
 if TYPE_CHECKING:
     from ocf.cli.server_control import ServerControl
-    from ocf.embedded.http import Server
+    from ocf.embedded.http import HttpServer
 
 __all__ = ["serve"]
 
@@ -51,7 +51,7 @@ def serve(
     kubectl, kopf and any other client can use it; nobody logs in, so it is on loopback only. It has no controllers:
     what is written is kept, and nothing runs. It ends with Ctrl-C, and everything in it is gone.
     """
-    with failing(traceback=traceback):
+    with exit_on_error(traceback=traceback):
         asyncio.run(_serve(port, kubeconfig, [*(crd or ()), *(load or ())], fault or (), output))
 
 
@@ -76,7 +76,7 @@ async def _serve(
 class _LazyControl:
     """A control that loads what it needs when it is needed: a server that nobody disturbs starts without it."""
 
-    server: Server
+    server: HttpServer
     _control: ServerControl | None = None
 
     def begin(self, faults: Sequence[str] = ()) -> ServerControl:

@@ -13,7 +13,7 @@ from ocf.testing.fault_cluster import FaultyCluster
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
-    from ocf.embedded.http import Server
+    from ocf.embedded.http import HttpServer
 
 __all__ = ["ServerControl"]
 
@@ -32,7 +32,7 @@ class ServerControl:
         ConfigError: If one of them is none.
     """
 
-    def __init__(self, server: Server, texts: Iterable[str] = ()) -> None:
+    def __init__(self, server: HttpServer, texts: Iterable[str] = ()) -> None:
         self._server = server
         self._cluster = server.cluster
         self._texts: list[str] = []

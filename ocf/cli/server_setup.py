@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import typer
 
 if TYPE_CHECKING:
-    from ocf.embedded.http import Server
+    from ocf.embedded.http import HttpServer
     from ocf.objects import Manifest
 
 __all__ = ["Kubeconfig", "Port", "ServeOutput", "Telling", "asked_to_stop", "kubeconfig_of", "read_manifests", "tell"]
@@ -68,7 +68,7 @@ def asked_to_stop() -> asyncio.Event:
 
 
 @asynccontextmanager
-async def kubeconfig_of(server: Server, path: Path | None) -> AsyncIterator[Path]:
+async def kubeconfig_of(server: HttpServer, path: Path | None) -> AsyncIterator[Path]:
     """Write the kubeconfig while the block runs; what nobody named is removed afterwards."""
     from ocf.embedded.http import write_kubeconfig
 
@@ -82,7 +82,7 @@ async def kubeconfig_of(server: Server, path: Path | None) -> AsyncIterator[Path
         yield temporary
 
 
-def tell(server: Server, kubeconfig: Path, output: ServeOutput) -> None:
+def tell(server: HttpServer, kubeconfig: Path, output: ServeOutput) -> None:
     """Say where the server is and how to reach it."""
     if output is ServeOutput.JSON:
         found = {"url": server.url, "kubeconfig": str(kubeconfig.absolute()), "pid": os.getpid()}

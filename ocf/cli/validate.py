@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ocf.cli.options import FeatureGates, Files, KubernetesVersion, Traceback
-from ocf.cli.output import failing
+from ocf.cli.options import FeatureGateFlags, Files, KubernetesVersion, Traceback
+from ocf.cli.output import exit_on_error
 
 if TYPE_CHECKING:
-    from ocf.autoscaling import Gates
+    from ocf.autoscaling import FeatureGates
     from ocf.cli.manifest_files import Document
-    from ocf.cli.validation_report import Verdict
+    from ocf.cli.validation_report import ValidationReport
     from ocf.objects import Manifest
 
 __all__ = ["Format", "only_autoscalers", "told", "validate"]
@@ -41,7 +41,7 @@ def validate(
         list[str] | None, typer.Option(metavar="FILE", help="The stored objects: judge as an update of those.")
     ] = None,
     kubernetes_version: KubernetesVersion = None,
-    feature_gate: FeatureGates = None,
+    feature_gate: FeatureGateFlags = None,
     output: Annotated[Format, typer.Option(help="github prints annotations for a workflow.")] = Format.TEXT,
     traceback: Traceback = False,
 ) -> None:
@@ -49,7 +49,7 @@ def validate(
 
     The exit status is 1 if anything would be refused. Objects of other kinds are passed over.
     """
-    with failing(traceback=traceback):
+    with exit_on_error(traceback=traceback):
         from ocf.cli.manifest_files import read_documents
         from ocf.cli.validation_report import gates_of
 
@@ -78,13 +78,13 @@ def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
 
 
 def _verdicts(
-    documents: Iterable[Document], gates: Gates, stored: dict[str, Manifest], beside: Sequence[Manifest] | None
-) -> Iterator[Verdict]:
-    from ocf.cli.validation_report import judged, namesake
+    documents: Iterable[Document], gates: FeatureGates, stored: dict[str, Manifest], beside: Sequence[Manifest] | None
+) -> Iterator[ValidationReport]:
+    from ocf.cli.validation_report import check, namesake
 
     for document in only_autoscalers(documents):
         old = namesake(document.manifest, stored) if document.manifest is not None else None
-        yield judged(document, gates=gates, old=old, beside=beside)
+        yield check(document, gates=gates, old=old, beside=beside)
 
 
 def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
@@ -107,7 +107,7 @@ def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
         typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
 
 
-def _show(verdicts: Iterator[Verdict], output: Format) -> bool:
+def _show(verdicts: Iterator[ValidationReport], output: Format) -> bool:
     """Show the verdicts, and return whether all objects are valid."""
     valid = True
     if output is Format.JSON:
@@ -122,7 +122,7 @@ def _show(verdicts: Iterator[Verdict], output: Format) -> bool:
     return valid
 
 
-def told(verdict: Verdict) -> Iterator[str]:
+def told(verdict: ValidationReport) -> Iterator[str]:
     """Yield a line for everything that is to be said about an object.
 
     Args:
@@ -132,22 +132,22 @@ def told(verdict: Verdict) -> Iterator[str]:
     place = f"{document.file}: {verdict.name}"
     if document.manifest is None:
         place = f"{document.file}: document {document.number}" if document.number else document.file
-    for mistake in verdict.mistakes:
+    for mistake in verdict.errors:
         yield f"{place}: {mistake}"
     for finding in verdict.findings:
-        yield f"{place}: {finding.severity}: {finding.path}: {finding.explanation} {finding.mend} [{finding.code}]"
+        yield f"{place}: {finding.severity}: {finding.path}: {finding.explanation} {finding.fix} [{finding.code}]"
 
 
-def _annotations(verdict: Verdict) -> Iterator[str]:
-    for mistake in verdict.mistakes:
+def _annotations(verdict: ValidationReport) -> Iterator[str]:
+    for mistake in verdict.errors:
         yield _annotation("error", verdict, str(mistake))
     levels = {"error": "error", "warning": "warning", "info": "notice"}
     for finding in verdict.findings:
-        text = f"{finding.path}: {finding.explanation} {finding.mend} [{finding.code}]"
+        text = f"{finding.path}: {finding.explanation} {finding.fix} [{finding.code}]"
         yield _annotation(levels[str(finding.severity)], verdict, text)
 
 
-def _annotation(level: str, verdict: Verdict, text: str) -> str:
+def _annotation(level: str, verdict: ValidationReport, text: str) -> str:
     document = verdict.document
     title = f"HorizontalPodAutoscaler {verdict.name}" if document.manifest is not None else "unreadable"
     place = f"file={_property(document.file)},line={document.line},title={_property(title)}"

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.autoscaling import Gates, validate
+from ocf.autoscaling import FeatureGates, validate
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import split_api_version
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.objects import Manifest
 
-__all__ = ["KIND", "UNREADABLE", "Mistake", "Verdict", "gates_of", "judged", "name_of", "namesake"]
+__all__ = ["KIND", "UNREADABLE", "ValidationError", "ValidationReport", "check", "gates_of", "name_of", "namesake"]
 
 KIND: Final = "HorizontalPodAutoscaler"
 UNREADABLE: Final = "BadRequest"
@@ -26,7 +26,7 @@ _GATES: Final = {"HPAScaleToZero": "scale_to_zero", "HPAConfigurableTolerance": 
 
 
 @dataclass(frozen=True, slots=True)
-class Mistake:
+class ValidationError:
     """One reason to refuse an object.
 
     Args:
@@ -46,7 +46,7 @@ class Mistake:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class ValidationReport:
     """What is to be said about one object.
 
     Args:
@@ -58,13 +58,13 @@ class Verdict:
 
     document: Document
     name: str
-    mistakes: tuple[Mistake, ...] = ()
+    errors: tuple[ValidationError, ...] = ()
     findings: tuple[Finding, ...] = ()
 
     @property
     def valid(self) -> bool:
         """Whether the server would take it."""
-        return not self.mistakes
+        return not self.errors
 
     def to_json(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -75,7 +75,7 @@ class Verdict:
             "valid": self.valid,
             "errors": [
                 {"path": one.path, "type": one.type, "detail": one.detail, "message": one.message}
-                for one in self.mistakes
+                for one in self.errors
             ],
             "findings": [
                 {
@@ -83,14 +83,14 @@ class Verdict:
                     "severity": str(one.severity),
                     "path": one.path,
                     "explanation": one.explanation,
-                    "mend": one.mend,
+                    "mend": one.fix,
                 }
                 for one in self.findings
             ],
         }
 
 
-def gates_of(version: str | None, switches: Sequence[str]) -> Gates:
+def gates_of(version: str | None, switches: Sequence[str]) -> FeatureGates:
     """Read the options that describe a server.
 
     Args:
@@ -100,7 +100,7 @@ def gates_of(version: str | None, switches: Sequence[str]) -> Gates:
     Raises:
         ConfigError: If the version or a feature is not known.
     """
-    gates = Gates.of(version) if version else Gates()
+    gates = FeatureGates.of(version) if version else FeatureGates()
     chosen = {}
     for switch in switches:
         name, _, value = switch.partition("=")
@@ -124,9 +124,9 @@ def namesake(manifest: Manifest, others: Mapping[str, Manifest]) -> Manifest | N
     return others.get(name) or others.get(name.rpartition("/")[2])
 
 
-def judged(
-    document: Document, *, gates: Gates, old: Manifest | None = None, beside: Sequence[Manifest] | None = None
-) -> Verdict:
+def check(
+    document: Document, *, gates: FeatureGates, old: Manifest | None = None, beside: Sequence[Manifest] | None = None
+) -> ValidationReport:
     """Judge one autoscaler.
 
     Args:
@@ -137,24 +137,26 @@ def judged(
     """
     manifest = document.manifest
     if manifest is None:
-        return Verdict(document=document, name="?", mistakes=(_unreadable(document.problem),))
+        return ValidationReport(document=document, name="?", errors=(_unreadable(document.problem),))
     name = name_of(manifest)
     try:
         hpa = read_hpa(manifest, gates=gates)
         stored = None if old is None else read_hpa(old, gates=gates)
     except ManifestError as error:
         mistakes = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
-        return Verdict(document=document, name=name, mistakes=mistakes)
+        return ValidationReport(document=document, name=name, errors=mistakes)
     found = tuple(
-        Mistake(error.path, str(error.type), error.detail, error.message)
+        ValidationError(error.path, str(error.type), error.detail, error.message)
         for error in validate(hpa, stored, gates=gates)
     )
     if found or beside is None:
-        return Verdict(document=document, name=name, mistakes=found)
-    return Verdict(document=document, name=name, findings=_regrets(hpa, manifest, beside, gates))
+        return ValidationReport(document=document, name=name, errors=found)
+    return ValidationReport(document=document, name=name, findings=_lint_findings(hpa, manifest, beside, gates))
 
 
-def _regrets(hpa: Manifest, manifest: Manifest, beside: Sequence[Manifest], gates: Gates) -> tuple[Finding, ...]:
+def _lint_findings(
+    hpa: Manifest, manifest: Manifest, beside: Sequence[Manifest], gates: FeatureGates
+) -> tuple[Finding, ...]:
     from ocf.autoscaling import lint
 
     others = [one for one in beside if one is not manifest and one.get("apiVersion") != "autoscaling/v1"]
@@ -185,5 +187,5 @@ def _metadata(manifest: Manifest) -> Manifest:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _unreadable(detail: str, path: str = "") -> Mistake:
-    return Mistake(path, UNREADABLE, detail, detail)
+def _unreadable(detail: str, path: str = "") -> ValidationError:
+    return ValidationError(path, UNREADABLE, detail, detail)

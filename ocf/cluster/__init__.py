@@ -4,7 +4,7 @@ The implementations are rooms of their own: `ocf.cluster.client` speaks to a rea
 `ocf.embedded` is one inside the process, and `ocf.cluster.cache` reads either from memory.
 """
 
-from ocf.cluster.apply_cache import LastWrite, Rewrites, WriteMemory
+from ocf.cluster.apply_cache import ApplyCache, LastWrite, Rewrites
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.cluster.protocol import (
     Cluster,
@@ -19,6 +19,7 @@ from ocf.cluster.protocol import (
 from ocf.cluster.request_log import Request, RequestLog, Verb
 
 __all__ = [
+    "ApplyCache",
     "Cluster",
     "EventType",
     "InterceptingCluster",
@@ -33,5 +34,4 @@ __all__ = [
     "Subresource",
     "Verb",
     "WatchEvent",
-    "WriteMemory",
 ]

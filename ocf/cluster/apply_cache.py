@@ -20,7 +20,7 @@ from typing import Any, Final, TypeAlias
 
 from ocf.objects import ObjectKey
 
-__all__ = ["LastWrite", "Rewrites", "WriteMemory"]
+__all__ = ["ApplyCache", "LastWrite", "Rewrites"]
 
 Rewrites: TypeAlias = Mapping[str, tuple[Any, Any]]
 """Field path to (value sent, value stored)."""
@@ -40,22 +40,22 @@ class LastWrite:
         noticed: Whether it is known already that this very write was undone.
     """
 
-    wish: bytes
+    desired_hash: bytes
     at: timedelta
     version: str = ""
-    undone: int = 0
+    reverted: int = 0
     noticed: bool = False
 
 
 @dataclass(slots=True)
-class WriteMemory:
+class ApplyCache:
     """Remembers, per object and field manager, what became of our writes.
 
     Args:
         limit: How many objects are remembered; the one used longest ago is forgotten first.
 
     Example:
-        >>> memory = WriteMemory(limit=1)
+        >>> memory = ApplyCache(limit=1)
         >>> memory.remember("uid-1", "manager", {"spec.image": ("web", "mirror/web")})
         >>> memory.rewrites("uid-1", "manager")["spec.image"]
         ('web', 'mirror/web')
@@ -65,7 +65,7 @@ class WriteMemory:
     """
 
     limit: int = 10_000
-    _settled: OrderedDict[tuple[str, str], tuple[str, bytes]] = field(
+    _in_sync: OrderedDict[tuple[str, str], tuple[str, bytes]] = field(
         default_factory=OrderedDict, init=False, repr=False
     )
     _table: OrderedDict[tuple[str, str], Rewrites] = field(default_factory=OrderedDict, init=False, repr=False)
@@ -101,7 +101,7 @@ class WriteMemory:
             while len(self._table) > self.limit:
                 self._table.popitem(last=False)
 
-    def is_settled(self, uid: str, manager: str, version: str, digest: bytes) -> bool:
+    def is_in_sync(self, uid: str, manager: str, version: str, digest: bytes) -> bool:
         """Tell whether an object was found to need nothing, in this very version and for this very wish.
 
         Args:
@@ -110,9 +110,9 @@ class WriteMemory:
             version: Its resourceVersion.
             digest: Digest of what would be applied.
         """
-        return self._settled.get((uid, manager)) == (version, digest)
+        return self._in_sync.get((uid, manager)) == (version, digest)
 
-    def settle(self, uid: str, manager: str, version: str, digest: bytes) -> None:
+    def mark_in_sync(self, uid: str, manager: str, version: str, digest: bytes) -> None:
         """Note that an object needs nothing.
 
         Args:
@@ -121,10 +121,10 @@ class WriteMemory:
             version: Its resourceVersion.
             digest: Digest of what would be applied.
         """
-        self._settled[uid, manager] = (version, digest)
-        self._settled.move_to_end((uid, manager))
-        while len(self._settled) > self.limit:
-            self._settled.popitem(last=False)
+        self._in_sync[uid, manager] = (version, digest)
+        self._in_sync.move_to_end((uid, manager))
+        while len(self._in_sync) > self.limit:
+            self._in_sync.popitem(last=False)
 
     def last_write(self, key: ObjectKey, manager: str) -> LastWrite | None:
         """Return what is remembered of the last write of an object, whether it is still there or not.

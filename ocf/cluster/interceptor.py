@@ -9,7 +9,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from ocf.cluster.apply_cache import WriteMemory
+from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.protocol import (
     Cluster,
     ObjectList,
@@ -44,16 +44,16 @@ class InterceptingCluster:
         get v1/Namespace/default
     """
 
-    def __init__(self, cluster: Cluster, *, memory: WriteMemory | None = None) -> None:
+    def __init__(self, cluster: Cluster, *, memory: ApplyCache | None = None) -> None:
         self._inner = cluster
         self._memory = memory
 
     @property
-    def memory(self) -> WriteMemory:
+    def apply_cache(self) -> ApplyCache:
         """What must outlive a pass; losing it costs one write per affected object."""
-        return self._inner.memory if self._memory is None else self._memory
+        return self._inner.apply_cache if self._memory is None else self._memory
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Handle one request; this one only sends it.
 
         Args:
@@ -69,7 +69,7 @@ class InterceptingCluster:
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
         request = _about(Verb.GET, key, subresource)
-        found: Manifest = await self.around(request, lambda: self._inner.get(key, subresource=subresource))
+        found: Manifest = await self.intercept(request, lambda: self._inner.get(key, subresource=subresource))
         return found
 
     async def list(
@@ -96,7 +96,7 @@ class InterceptingCluster:
                 continue_token=continue_token,
             )
 
-        found: ObjectList = await self.around(Request(Verb.LIST, api_version, kind, namespace), send)
+        found: ObjectList = await self.intercept(Request(Verb.LIST, api_version, kind, namespace), send)
         return found
 
     async def watch(
@@ -121,7 +121,9 @@ class InterceptingCluster:
                 field_selector=field_selector,
             )
 
-        events: AsyncIterator[WatchEvent] = await self.around(Request(Verb.WATCH, api_version, kind, namespace), send)
+        events: AsyncIterator[WatchEvent] = await self.intercept(
+            Request(Verb.WATCH, api_version, kind, namespace), send
+        )
         try:
             async for event in events:
                 yield event
@@ -141,7 +143,7 @@ class InterceptingCluster:
     ) -> Manifest:
         """Create or change an object by server-side apply."""
         request = _of(Verb.APPLY, manifest, subresource, field_manager, dry_run=dry_run)
-        stored: Manifest = await self.around(
+        stored: Manifest = await self.intercept(
             request,
             lambda: self._inner.apply(
                 manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
@@ -151,7 +153,7 @@ class InterceptingCluster:
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
         """Create an object."""
-        stored: Manifest = await self.around(
+        stored: Manifest = await self.intercept(
             _of(Verb.CREATE, manifest, None, field_manager, dry_run=dry_run),
             lambda: self._inner.create(manifest, field_manager=field_manager, dry_run=dry_run),
         )
@@ -161,7 +163,7 @@ class InterceptingCluster:
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
         """Replace an object, or its status."""
-        stored: Manifest = await self.around(
+        stored: Manifest = await self.intercept(
             _of(Verb.UPDATE, manifest, subresource, field_manager, dry_run=dry_run),
             lambda: self._inner.update(manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run),
         )
@@ -179,7 +181,7 @@ class InterceptingCluster:
     ) -> Manifest:
         """Change parts of an object, of its status, or of its Scale."""
         request = replace(_about(Verb.PATCH, key, subresource), field_manager=field_manager, dry_run=dry_run)
-        stored: Manifest = await self.around(
+        stored: Manifest = await self.intercept(
             request,
             lambda: self._inner.patch(
                 key,
@@ -201,7 +203,7 @@ class InterceptingCluster:
         dry_run: bool = False,
     ) -> None:
         """Delete an object."""
-        await self.around(
+        await self.intercept(
             replace(_about(Verb.DELETE, key, None), dry_run=dry_run),
             lambda: self._inner.delete(key, preconditions=preconditions, propagation=propagation, dry_run=dry_run),
         )

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Protocol
 
-from ocf.cluster.apply_cache import WriteMemory
+from ocf.cluster.apply_cache import ApplyCache
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = [
@@ -106,7 +106,7 @@ class Cluster(Protocol):
     """
 
     @property
-    def memory(self) -> WriteMemory:
+    def apply_cache(self) -> ApplyCache:
         """What must outlive a pass; losing it costs one write per affected object."""
         ...
 

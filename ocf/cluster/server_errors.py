@@ -9,7 +9,7 @@ from typing import Final
 
 from ocf.errors import ApiError, InvalidError
 
-__all__ = ["as_refusal"]
+__all__ = ["as_client_error"]
 
 _INTERNAL: Final = 500
 _BEGINNINGS: Final = (
@@ -27,7 +27,7 @@ _BEGINNINGS: Final = (
 )
 
 
-def as_refusal(error: ApiError) -> ApiError:
+def as_client_error(error: ApiError) -> ApiError:
     """Return the error that retrying cannot help, where a server only looks as if it had failed.
 
     Args:
@@ -40,7 +40,7 @@ def as_refusal(error: ApiError) -> ApiError:
     Example:
         >>> from ocf.errors import api_error
         >>> text = "failed to create typed patch object (shop/web; apps/v1, Kind=Deployment): .spec.colour: ..."
-        >>> type(as_refusal(api_error(text, code=500))).__name__
+        >>> type(as_client_error(api_error(text, code=500))).__name__
         'InvalidError'
     """
     if error.code == _INTERNAL and not error.reason and error.message.startswith(_BEGINNINGS):

@@ -6,8 +6,8 @@ A component is built from resources, reconciled inside `reconciling`, and report
 from ocf.component.apply.field_handover import BEFORE_SUSPENSION
 from ocf.component.builder import Builder
 from ocf.component.component import Component
-from ocf.component.diff import ComponentDiff, FieldConflict, FieldDiff, LeftField, ObjectDiff, TakenField, Verb, diff
-from ocf.component.finalizer import FINALIZER, Departure, finalize
+from ocf.component.diff import ComponentDiff, FieldConflict, FieldDiff, IgnoredField, ObjectDiff, TakenField, Verb, diff
+from ocf.component.finalizer import FINALIZER, FinalizationResult, finalize
 from ocf.component.model.context import ReconcileContext, reconciling
 from ocf.component.model.data_flow import DataFlow
 from ocf.component.model.resource_options import Conflicts, Participation, ResourceOptions
@@ -15,14 +15,13 @@ from ocf.component.parallel import reconcile_all, reconcile_each
 from ocf.component.reconcile.prerequisites import Prerequisite, PrerequisiteStatus, depends_on
 from ocf.component.status.conditions import Condition
 from ocf.component.status.reasons import Reason
-from ocf.component.status.results import Action, Outcome, Result
-from ocf.component.summary import NOT_REACHED, Account, accounts, describe
+from ocf.component.status.results import Action, ResourceOutcome, Result
+from ocf.component.summary import NOT_REACHED, ResourceSummary, describe, summarize
 
 __all__ = [
     "BEFORE_SUSPENSION",
     "FINALIZER",
     "NOT_REACHED",
-    "Account",
     "Action",
     "Builder",
     "Component",
@@ -30,22 +29,22 @@ __all__ = [
     "Condition",
     "Conflicts",
     "DataFlow",
-    "Departure",
     "FieldConflict",
     "FieldDiff",
-    "LeftField",
+    "FinalizationResult",
+    "IgnoredField",
     "ObjectDiff",
-    "Outcome",
     "Participation",
     "Prerequisite",
     "PrerequisiteStatus",
     "Reason",
     "ReconcileContext",
     "ResourceOptions",
+    "ResourceOutcome",
+    "ResourceSummary",
     "Result",
     "TakenField",
     "Verb",
-    "accounts",
     "depends_on",
     "describe",
     "diff",
@@ -53,4 +52,5 @@ __all__ = [
     "reconcile_all",
     "reconcile_each",
     "reconciling",
+    "summarize",
 ]

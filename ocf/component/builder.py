@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, Self, Unpack
 
 from ocf.component.component import Component
 from ocf.component.model.data_flow import data_problems, independence_problems
-from ocf.component.model.registration import Entry, is_resource
-from ocf.component.model.resource_options import Fate, Options, ResourceOptions
+from ocf.component.model.registration import Registration, is_resource
+from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
 from ocf.concepts import Resource
 from ocf.errors import BuildError, ConfigError
 
@@ -38,7 +38,7 @@ class Builder:
     def __init__(self, name: str, *, condition_type: str) -> None:
         self._name = name
         self._condition_type = condition_type
-        self._entries: list[Entry] = []
+        self._entries: list[Registration] = []
         self._problems: list[str] = []
         self._gate: Gate | None = None
         self._prerequisites: list[Prerequisite] = []
@@ -60,7 +60,7 @@ class Builder:
             self._problems.append(_no_resource(self._name, resource))
             return self
         try:
-            self._entries.append(Entry.of(resource, Options.of(options)))
+            self._entries.append(Registration.of(resource, EffectiveOptions.of(options)))
         except ConfigError as error:
             self._problems.append(f'resource "{resource.identity}" in component "{self._name}": {error}')
         return self
@@ -154,7 +154,7 @@ class Builder:
         self._poll_interval = interval
         return self
 
-    def with_handler_limit(self, limit: timedelta | None) -> Self:
+    def with_handler_timeout(self, limit: timedelta | None) -> Self:
         """Set how long one call of a handler may take: a mutation, a guard, a status, a prerequisite.
 
         Without a limit handlers are called in the thread of the loop, which costs least, and one that hangs holds up
@@ -188,7 +188,7 @@ class Builder:
             prunes=self._prunes,
             grace_period=self._grace_period,
             poll_interval=self._poll_interval,
-            handler_limit=self._handler_limit,
+            handler_timeout=self._handler_limit,
         )
 
     def _found(self) -> Iterator[str]:
@@ -212,7 +212,7 @@ class Builder:
         yield from independence_problems(self._name, self._entries)
 
     def _duplicates(self) -> Iterator[str]:
-        seen: dict[str, Entry] = {}
+        seen: dict[str, Registration] = {}
         for entry in self._entries:
             first = seen.setdefault(entry.identity, entry)
             if first is not entry:
@@ -220,8 +220,8 @@ class Builder:
                 yield f'duplicate resource "{entry.identity}" in component "{self._name}"{how}'
 
 
-def _treated(entry: Entry) -> str:
-    deleted, read = (str(entry.fate is fate).lower() for fate in (Fate.DELETED, Fate.READ_ONLY))
+def _treated(entry: Registration) -> str:
+    deleted, read = (str(entry.lifecycle is fate).lower() for fate in (Lifecycle.DELETED, Lifecycle.READ_ONLY))
     return f" (delete={deleted}, readOnly={read}, mode={entry.options.participation})"
 
 

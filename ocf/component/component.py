@@ -17,20 +17,20 @@ from ocf.component import preview
 from ocf.component.model.context import ReconcileContext
 from ocf.component.model.data_flow import DataFlow, data_flows
 from ocf.component.model.gates import is_open
-from ocf.component.model.registration import Entry, Scaling, find_scaling, scalers_first
-from ocf.component.model.resource_options import Fate
-from ocf.component.model.timeouts import call
+from ocf.component.model.registration import Registration, ScaleTargets, find_scale_targets, scalers_first
+from ocf.component.model.resource_options import Lifecycle
+from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.reconcile.loop import converge
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, ask
-from ocf.component.reconcile.prune import CleanUp
-from ocf.component.reconcile.reporter import Journal
-from ocf.component.reconcile.run import Pass, failing
+from ocf.component.reconcile.prune import Pruner
+from ocf.component.reconcile.reporter import Reporter
+from ocf.component.reconcile.run import ReconcileRun, failing
 from ocf.component.reconcile.suspend import suspend
-from ocf.component.status.aggregate import converging, grace_is_over, grace_remaining, suspending
-from ocf.component.status.conditions import Condition, failed, told
+from ocf.component.status.aggregate import converging_condition, grace_is_over, grace_remaining, suspending_condition
+from ocf.component.status.conditions import Condition, failed_condition, next_condition
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
-from ocf.component.status.results import Action, Outcome, Result
-from ocf.concepts import Explanation, Resource, data_scope
+from ocf.component.status.results import Action, ResourceOutcome, Result
+from ocf.concepts import Provenance, Resource, data_scope
 from ocf.errors import OcfError, ReconcileError
 from ocf.feature import Gate
 from ocf.objects import Manifest, ObjectKey
@@ -67,7 +67,7 @@ class Component:
 
     name: str
     condition_type: str
-    entries: tuple[Entry, ...]
+    entries: tuple[Registration, ...]
     gate: Gate | None
     prerequisites: tuple[Prerequisite, ...]
     suspended: bool
@@ -75,7 +75,7 @@ class Component:
     prunes: bool
     grace_period: timedelta
     poll_interval: timedelta
-    handler_limit: timedelta | None = None
+    handler_timeout: timedelta | None = None
 
     async def reconcile(self, context: ReconcileContext) -> Result:
         """Bring the component to its desired state, and stage its condition in the context.
@@ -138,7 +138,7 @@ class Component:
         """
         return preview.firing_set(self.entries)
 
-    def explain(self) -> tuple[Explanation, ...]:
+    def explain(self) -> tuple[Provenance, ...]:
         """Tell who set each field of what `preview` returns: one explanation per managed resource, in the same order.
 
         Raises:
@@ -151,7 +151,7 @@ class Component:
         """Types of the conditions that it waits for, as far as its prerequisites tell (`depends_on`)."""
         return frozenset(one.condition_type for one in self.prerequisites if isinstance(one, DependsOn))
 
-    def uncollected(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
+    def objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Return the objects that the garbage collector would leave behind after the owner.
 
         Args:
@@ -159,7 +159,7 @@ class Component:
         """
         return tuple(entry.resource.key for entry in self._left_behind(context))
 
-    async def delete_uncollected(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
+    async def delete_objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Delete every object that it made for the owner, and that the garbage collector would leave behind.
 
         Args:
@@ -171,7 +171,7 @@ class Component:
         Raises:
             ReconcileError: With every error, after every object was tried.
         """
-        work = CleanUp(self._pass(context, Scaling({}, {})))
+        work = Pruner(self._pass(context, ScaleTargets({}, {})))
         remaining = await work.delete_applied(self._left_behind(context))
         work.done()
         return remaining
@@ -180,7 +180,7 @@ class Component:
         """Describe how data flows between the resources, one entry per cell."""
         return data_flows(self.entries)
 
-    async def _work(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[Outcome]]:
+    async def _work(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[ResourceOutcome]]:
         if not self._is_enabled():
             return await self._disable(context, previous)
         unmet = await self._unmet(context, previous)
@@ -195,13 +195,13 @@ class Component:
         outcomes += await self._clean_up(current, prune=not (self.suspended or blocked))
         return condition, outcomes
 
-    def _pass(self, context: ReconcileContext, scaling: Scaling) -> Pass:
-        journal = Journal(self.name, self.condition_type, context)
-        return Pass(self.name, context, scaling, self.handler_limit, journal)
+    def _pass(self, context: ReconcileContext, scaling: ScaleTargets) -> ReconcileRun:
+        journal = Reporter(self.name, self.condition_type, context)
+        return ReconcileRun(self.name, context, scaling, self.handler_timeout, journal)
 
-    async def _scaling(self) -> Scaling:
+    async def _scaling(self) -> ScaleTargets:
         naming = partial(failing, self.name, "find scale target of")
-        return await call(self.handler_limit, find_scaling, self.entries, naming)
+        return await call_with_timeout(self.handler_timeout, find_scale_targets, self.entries, naming)
 
     def _is_enabled(self) -> bool:
         try:
@@ -209,18 +209,22 @@ class Component:
         except OcfError as error:
             raise _PreciseError(self.name, str(error), Reason.FEATURE_GATE_ERROR) from error
 
-    async def _disable(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[Outcome]]:
+    async def _disable(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[ResourceOutcome]]:
         """Delete what the component made and let go of what is to stay; what it only reads is left alone."""
-        outcomes = await self._clean_up(self._pass(context, Scaling({}, {})), disabled=True)
+        outcomes = await self._clean_up(self._pass(context, ScaleTargets({}, {})), disabled=True)
         return self._told(Reason.DISABLED, "Component is disabled.", context, previous, ready=True), outcomes
 
-    async def _clean_up(self, current: Pass, *, disabled: bool = False, prune: bool = True) -> list[Outcome]:
-        work = CleanUp(current)
+    async def _clean_up(
+        self, current: ReconcileRun, *, disabled: bool = False, prune: bool = True
+    ) -> list[ResourceOutcome]:
+        work = Pruner(current)
         if disabled:
-            await work.delete(self._with(Fate.MANAGED, Fate.DELETED), "disabled", "due to disabled feature gate")
+            await work.delete(
+                self._with(Lifecycle.MANAGED, Lifecycle.DELETED), "disabled", "due to disabled feature gate"
+            )
         else:
-            await work.delete(self._with(Fate.DELETED), "not wanted", "due to resource deletion flag")
-        await work.release(self._with(Fate.ORPHANED))
+            await work.delete(self._with(Lifecycle.DELETED), "not wanted", "due to resource deletion flag")
+        await work.orphan(self._with(Lifecycle.ORPHANED))
         if self.prunes and prune:
             await work.prune(self.entries)
         return work.done()
@@ -231,59 +235,63 @@ class Component:
             return None
         for prerequisite in self.prerequisites:
             try:
-                answer = await ask(prerequisite, context, self.handler_limit)
+                answer = await ask(prerequisite, context, self.handler_timeout)
             except OcfError as error:
                 raise _PreciseError(self.name, str(error), Reason.PREREQUISITE_NOT_MET) from error
             if answer.status is PrerequisiteStatus.NOT_MET:
                 return answer.reason
         return None
 
-    async def _converge(self, current: Pass, previous: Condition) -> tuple[Condition, list[Outcome]]:
-        entries = self._with(Fate.MANAGED, Fate.READ_ONLY)
+    async def _converge(self, current: ReconcileRun, previous: Condition) -> tuple[Condition, list[ResourceOutcome]]:
+        entries = self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY)
         if previous.reason in SUSPENSION_REASONS:
             entries = scalers_first(entries, current.scaling.targets)
         now, grace_period = current.context.now, self.grace_period
         outcomes, observations = await converge(entries, current, grading=grace_is_over(previous, grace_period, now))
         generation = current.context.owned_by.generation
-        condition = converging(
+        condition = converging_condition(
             observations, previous=previous, generation=generation, now=now, grace_period=grace_period
         )
         return condition, outcomes
 
-    async def _suspend(self, current: Pass, previous: Condition) -> tuple[Condition, list[Outcome]]:
+    async def _suspend(self, current: ReconcileRun, previous: Condition) -> tuple[Condition, list[ResourceOutcome]]:
         outcomes = await suspend(
-            scalers_first(self._with(Fate.MANAGED, Fate.READ_ONLY), current.scaling.targets), current
+            scalers_first(self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY), current.scaling.targets), current
         )
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
         generation = current.context.owned_by.generation
-        return suspending(reports, previous=previous, generation=generation, now=current.context.now), outcomes
+        return suspending_condition(
+            reports, previous=previous, generation=generation, now=current.context.now
+        ), outcomes
 
-    def _left_behind(self, context: ReconcileContext) -> Sequence[Entry]:
+    def _left_behind(self, context: ReconcileContext) -> Sequence[Registration]:
         if not context.owned_by.key.namespace:
             return []
-        made = self._with(Fate.MANAGED, Fate.DELETED)
+        made = self._with(Lifecycle.MANAGED, Lifecycle.DELETED)
         return [entry for entry in made if not (entry.resource.key.namespace or entry.options.unowned)]
 
-    def _with(self, *fates: Fate) -> Sequence[Entry]:
-        return [entry for entry in self.entries if entry.fate in fates]
+    def _with(self, *fates: Lifecycle) -> Sequence[Registration]:
+        return [entry for entry in self.entries if entry.lifecycle in fates]
 
     def _told(
         self, reason: Reason, message: str, context: ReconcileContext, previous: Condition, *, ready: bool = False
     ) -> Condition:
         generation = context.owned_by.generation
-        return told(reason, message, ready=ready, previous=previous, generation=generation, now=context.now)
+        return next_condition(reason, message, ready=ready, previous=previous, generation=generation, now=context.now)
 
     def _fail(self, context: ReconcileContext, previous: Condition, error: Exception) -> None:
         # What nobody foresaw is named by its type alone: its text may hold anything.
         problem = error.problem if isinstance(error, ReconcileError) else f"unexpected {type(error).__name__}"
         reason = error.reason if isinstance(error, _PreciseError) else Reason.ERROR
         generation = context.owned_by.generation
-        self._stage(context, failed(problem, previous=previous, generation=generation, now=context.now, reason=reason))
+        self._stage(
+            context, failed_condition(problem, previous=previous, generation=generation, now=context.now, reason=reason)
+        )
 
     def _stage(self, context: ReconcileContext, condition: Condition) -> None:
         context.set_condition(condition, published=self.published)
 
-    def _requeue(self, condition: Condition, outcomes: Sequence[Outcome], now: datetime) -> timedelta | None:
+    def _requeue(self, condition: Condition, outcomes: Sequence[ResourceOutcome], now: datetime) -> timedelta | None:
         poll = self.poll_interval if condition.reason in _WAITING else None
         grace = grace_remaining(condition, self.grace_period, now)
         delays = [poll, grace, *(outcome.retry_after for outcome in outcomes)]

@@ -13,25 +13,25 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.component.dry_run_cluster import Rehearsal
+from ocf.component.dry_run_cluster import DryRunCluster
 from ocf.component.model.context import reconciling
 from ocf.component.model.ownership import field_manager
-from ocf.component.model.registration import fields_left, find_scaling
-from ocf.component.model.resource_options import Fate
+from ocf.component.model.registration import find_scale_targets, ignored_fields
+from ocf.component.model.resource_options import Lifecycle
 from ocf.component.preview import explain_entry
 from ocf.component.reconcile.run import failing
-from ocf.concepts import Source, SourceKind, Trace, Why
+from ocf.concepts import ProvenanceTrace, Source, SourceKind, Why
 from ocf.errors import OcfError, ReconcileError
 from ocf.objects import ObjectKey, format_path, get_field, redacted
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.component.component import Component
-    from ocf.component.dry_run_cluster import Written
+    from ocf.component.dry_run_cluster import PlannedWrite
     from ocf.component.model.ownership import Owner
-    from ocf.component.model.registration import Entry
+    from ocf.component.model.registration import Registration
     from ocf.component.status.results import Result
-    from ocf.concepts import Clock, Explanation
+    from ocf.concepts import Clock, Provenance
     from ocf.errors import ConflictError
     from ocf.objects import Manifest
 
@@ -39,7 +39,7 @@ __all__ = [
     "ComponentDiff",
     "FieldConflict",
     "FieldDiff",
-    "LeftField",
+    "IgnoredField",
     "ObjectDiff",
     "TakenField",
     "Verb",
@@ -94,7 +94,7 @@ class TakenField:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftField:
+class IgnoredField:
     """A field that is left to others.
 
     Args:
@@ -163,7 +163,7 @@ class ComponentDiff:
 
     component: str
     objects: tuple[ObjectDiff, ...] = ()
-    left: tuple[LeftField, ...] = ()
+    ignored: tuple[IgnoredField, ...] = ()
     conflicts: tuple[FieldConflict, ...] = ()
     result: Result | None = None
     problem: str = ""
@@ -199,7 +199,7 @@ async def diff(
         ApiError: If the cluster cannot be asked.
     """
     found: list[ComponentDiff] = []
-    rehearsal = Rehearsal(cluster, seen=seen)
+    rehearsal = DryRunCluster(cluster, seen=seen)
     async with reconciling(owner, rehearsal, clock=clock) as context:
         for component in components:
             rehearsal.start()
@@ -213,7 +213,7 @@ async def diff(
 
 
 def _described(
-    component: Component, owner: Owner, rehearsal: Rehearsal, result: Result | None, problem: str
+    component: Component, owner: Owner, rehearsal: DryRunCluster, result: Result | None, problem: str
 ) -> ComponentDiff:
     explained = _Explained(component)
     ours = frozenset(field_manager(owner.key.kind, component.name, owner.uid, *more) for more in ((), ("left",)))
@@ -229,7 +229,7 @@ def _described(
 
 
 def _object(
-    written: Written, explanation: Explanation | None, reasons: tuple[str, ...], ours: frozenset[str]
+    written: PlannedWrite, explanation: Provenance | None, reasons: tuple[str, ...], ours: frozenset[str]
 ) -> ObjectDiff:
     before, after = (_shown(each) for each in (written.before, written.after))
     verb = _verb(written)
@@ -254,7 +254,7 @@ def _borne_out(reasons: Sequence[str], fields: Sequence[FieldDiff]) -> Iterator[
             yield reason
 
 
-def _verb(written: Written) -> Verb:
+def _verb(written: PlannedWrite) -> Verb:
     if written.after is None:
         return Verb.DELETE
     if written.before is None:
@@ -262,7 +262,7 @@ def _verb(written: Written) -> Verb:
     return Verb.RELEASE if written.released else Verb.UPDATE
 
 
-def _differs(written: Written) -> bool:
+def _differs(written: PlannedWrite) -> bool:
     if written.before is None or written.after is None:
         return written.before is not written.after
     if _content(written.before) != _content(written.after):
@@ -280,7 +280,7 @@ def _shown(manifest: Manifest | None) -> Manifest | None:
 
 
 def _fields(before: Manifest, after: Manifest) -> tuple[FieldDiff, ...]:
-    trace = Trace()
+    trace = ProvenanceTrace()
     trace.step(before, _LIVE)
     trace.step(after, _OURS)
     changed = [origin for origin in (*trace.fields, *trace.removed) if origin.source is _OURS]
@@ -293,37 +293,39 @@ class _Explained:
     """What is known of the resources of a component: who set their fields, and what they leave to others."""
 
     def __init__(self, component: Component) -> None:
-        self._entries = {entry.resource.key: entry for entry in component.entries if entry.fate is Fate.MANAGED}
+        self._entries = {
+            entry.resource.key: entry for entry in component.entries if entry.lifecycle is Lifecycle.MANAGED
+        }
         self._suspended = component.suspended
         try:
             naming = _naming(component.name)
-            self._targets = find_scaling(component.entries, naming).targets
+            self._targets = find_scale_targets(component.entries, naming).targets
         except OcfError:
             # The pass says what is wrong.
             self._targets = {}
 
-    def of(self, key: ObjectKey) -> Explanation | None:
+    def of(self, key: ObjectKey) -> Provenance | None:
         """Explain a resource; None for what is not rendered, or can only be rendered in the middle of a pass."""
         entry = self._entries.get(key)
         if entry is None:
             return None
         try:
             suspended = self._suspended and entry.suspendable is not None
-            return explain_entry(entry, fields_left(entry, self._targets), suspended=suspended)
+            return explain_entry(entry, ignored_fields(entry, self._targets), suspended=suspended)
         except OcfError:
             return None
 
-    def left(self, rehearsal: Rehearsal) -> Iterator[LeftField]:
+    def left(self, rehearsal: DryRunCluster) -> Iterator[IgnoredField]:
         """Say who owns the fields that are left to others."""
         for key, entry in self._entries.items():
             live = rehearsal.before(key)
             shown = redacted(live) if live is not None else None
-            for path in fields_left(entry, self._targets) if live is not None else ():
+            for path in ignored_fields(entry, self._targets) if live is not None else ():
                 managers = tuple(_managers(live, path))
-                yield LeftField(entry.identity, format_path(path), get_field(shown, path), managers)
+                yield IgnoredField(entry.identity, format_path(path), get_field(shown, path), managers)
 
 
-def _naming(component: str) -> Callable[[Entry], Any]:
+def _naming(component: str) -> Callable[[Registration], Any]:
     return lambda entry: failing(component, "find scale target of", entry)
 
 
@@ -340,7 +342,7 @@ def _managers(live: Manifest | None, path: Sequence[str]) -> Iterator[str]:
             yield f"{entry.get('manager')} ({how})"
 
 
-def _taken(written: Written, ours: frozenset[str]) -> Iterator[TakenField]:
+def _taken(written: PlannedWrite, ours: frozenset[str]) -> Iterator[TakenField]:
     """Find the fields that somebody else owned before, and does not own after: no apply of ours gives one up."""
     after = _owned(written.after)
     for who, fields in _owned(written.before).items():

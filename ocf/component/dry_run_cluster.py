@@ -12,18 +12,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ocf.cluster import InterceptingCluster, Preconditions, Subresource, WriteMemory
+from ocf.cluster import ApplyCache, InterceptingCluster, Preconditions, Subresource
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster, PatchType, Propagation
 
-__all__ = ["Rehearsal", "Written"]
+__all__ = ["DryRunCluster", "PlannedWrite"]
 
 
 @dataclass(slots=True)
-class Written:
+class PlannedWrite:
     """What a rehearsal did to one object.
 
     Args:
@@ -41,7 +41,7 @@ class Written:
     declared: dict[str, Manifest] = field(default_factory=dict)
 
 
-class Rehearsal(InterceptingCluster):
+class DryRunCluster(InterceptingCluster):
     """A cluster on which nothing changes.
 
     Args:
@@ -55,11 +55,11 @@ class Rehearsal(InterceptingCluster):
 
     def __init__(self, cluster: Cluster, *, seen: Callable[[ObjectKey], None] | None = None) -> None:
         # What is only tried must not be remembered as done.
-        super().__init__(cluster, memory=WriteMemory())
+        super().__init__(cluster, memory=ApplyCache())
         self._seen = seen
         self._live: dict[ObjectKey, Manifest | None] = {}
-        self._past: dict[ObjectKey, Written] = {}
-        self.written: dict[ObjectKey, Written] = {}
+        self._past: dict[ObjectKey, PlannedWrite] = {}
+        self.written: dict[ObjectKey, PlannedWrite] = {}
         self.conflicts: list[tuple[ObjectKey, ConflictError]] = []
 
     def start(self) -> None:
@@ -175,16 +175,16 @@ class Rehearsal(InterceptingCluster):
         self._live.setdefault(key, found)
         return found
 
-    async def _about(self, key: ObjectKey) -> Written:
+    async def _about(self, key: ObjectKey) -> PlannedWrite:
         if key in self.written:
             return self.written[key]
         past = self._past.get(key)
         if past is not None:
-            return Written(key, past.after, declared=dict(past.declared))
+            return PlannedWrite(key, past.after, declared=dict(past.declared))
         before = self._live[key] if key in self._live else await self._look(key)
-        return Written(key, before)
+        return PlannedWrite(key, before)
 
-    def _after(self, written: Written, answer: Manifest) -> Manifest:
+    def _after(self, written: PlannedWrite, answer: Manifest) -> Manifest:
         # An object that does not exist yet has no version; whoever reads it back expects one.
         answer["metadata"].setdefault("resourceVersion", "")
         written.after = answer

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ocf.component.component import Component
     from ocf.component.model.context import ReconcileContext
 
-__all__ = ["FINALIZER", "Departure", "finalize"]
+__all__ = ["FINALIZER", "FinalizationResult", "finalize"]
 
 FINALIZER: Final = f"{PREFIX}/cleanup"
 """The finalizer that holds an owner while objects of its components are left that nobody else would delete."""
@@ -30,7 +30,7 @@ _TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Departure:
+class FinalizationResult:
     """An owner that is being deleted.
 
     Args:
@@ -42,7 +42,7 @@ class Departure:
     requeue_after: timedelta | None = None
 
 
-async def finalize(context: ReconcileContext, *components: Component) -> Departure | None:
+async def finalize(context: ReconcileContext, *components: Component) -> FinalizationResult | None:
     """See to it that nothing of an owner's components outlives it; call it first in a pass.
 
     While the owner lives it is given a finalizer if one of the components makes an object without a namespace, and
@@ -63,24 +63,26 @@ async def finalize(context: ReconcileContext, *components: Component) -> Departu
         ReconcileError: If an object cannot be deleted.
         ApiError: If the finalizer cannot be set or taken off.
     """
-    needed = any(component.uncollected(context) for component in components)
+    needed = any(component.objects_without_gc(context) for component in components)
     if not context.is_ending:
         # An owner that went meanwhile must not get objects that nobody would delete.
-        return None if await _hold(context, wanted=needed) else Departure()
+        return None if await _set_finalizer(context, wanted=needed) else FinalizationResult()
     if not _is_held(context.owner):
-        return Departure()
-    remaining = tuple([key for component in components for key in await component.delete_uncollected(context)])
+        return FinalizationResult()
+    remaining = tuple([key for component in components for key in await component.delete_objects_without_gc(context)])
     if remaining:
-        return Departure(remaining=remaining, requeue_after=min(component.poll_interval for component in components))
-    await _hold(context, wanted=False)
-    return Departure()
+        return FinalizationResult(
+            remaining=remaining, requeue_after=min(component.poll_interval for component in components)
+        )
+    await _set_finalizer(context, wanted=False)
+    return FinalizationResult()
 
 
 def _is_held(owner: Manifest) -> bool:
     return FINALIZER in (get_field(owner, ("metadata", "finalizers")) or [])
 
 
-async def _hold(context: ReconcileContext, *, wanted: bool) -> bool:
+async def _set_finalizer(context: ReconcileContext, *, wanted: bool) -> bool:
     """Set the finalizer or take it off; those of others stay.
 
     Returns:

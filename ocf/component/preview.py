@@ -9,19 +9,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ocf.component.model.ownership import sendable
-from ocf.component.model.registration import fields_left, find_scaling
-from ocf.component.model.resource_options import Fate
-from ocf.concepts import Explainable, Explanation, FieldOrigin, Setting, Source, SourceKind, Trace
+from ocf.component.model.registration import find_scale_targets, ignored_fields
+from ocf.component.model.resource_options import Lifecycle
+from ocf.concepts import Explainable, FieldOrigin, Provenance, ProvenanceTrace, Setting, Source, SourceKind
 from ocf.errors import ConfigError, MutationError
 
 if TYPE_CHECKING:
-    from ocf.component.model.registration import Entry
+    from ocf.component.model.registration import Registration
     from ocf.objects import Manifest
 
 __all__ = ["explain", "explain_entry", "firing_set", "preview", "registered_mutations"]
 
 
-def preview(entries: Sequence[Entry]) -> list[Manifest]:
+def preview(entries: Sequence[Registration]) -> list[Manifest]:
     """Render the managed resources, as they would be applied while the component is awake.
 
     Args:
@@ -30,11 +30,11 @@ def preview(entries: Sequence[Entry]) -> list[Manifest]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    targets = find_scaling(entries, _previewing).targets
-    return [_rendered(entry, fields_left(entry, targets)) for entry in _managed(entries)]
+    targets = find_scale_targets(entries, _previewing).targets
+    return [_rendered(entry, ignored_fields(entry, targets)) for entry in _managed(entries)]
 
 
-def explain(entries: Sequence[Entry]) -> tuple[Explanation, ...]:
+def explain(entries: Sequence[Registration]) -> tuple[Provenance, ...]:
     """Tell who set each field of what `preview` returns: one explanation per managed resource, in the same order.
 
     Args:
@@ -43,16 +43,18 @@ def explain(entries: Sequence[Entry]) -> tuple[Explanation, ...]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    targets = find_scaling(entries, _previewing).targets
-    return tuple(explain_entry(entry, fields_left(entry, targets)) for entry in _managed(entries))
+    targets = find_scale_targets(entries, _previewing).targets
+    return tuple(explain_entry(entry, ignored_fields(entry, targets)) for entry in _managed(entries))
 
 
-def explain_entry(entry: Entry, leaves: tuple[tuple[str, ...], ...], *, suspended: bool = False) -> Explanation:
+def explain_entry(
+    entry: Registration, ignore_fields: tuple[tuple[str, ...], ...], *, suspended: bool = False
+) -> Provenance:
     """Tell who set each field of one object that is applied.
 
     Args:
         entry: The resource; one that cannot explain itself is told as a whole.
-        leaves: The fields that are left to others.
+        ignore_fields: The fields that are left to others.
         suspended: Whether its suspended form is meant.
 
     Raises:
@@ -60,13 +62,13 @@ def explain_entry(entry: Entry, leaves: tuple[tuple[str, ...], ...], *, suspende
     """
     with _previewing(entry):
         if isinstance(entry.resource, Explainable):
-            return _sent(entry.resource.explain(suspended=suspended, leaves=leaves))
-        trace = Trace()
-        trace.step(entry.resource.render(suspended=suspended, leaves=leaves), Source(SourceKind.RESOURCE))
-        return _sent(Explanation(entry.identity, trace.fields))
+            return _sent(entry.resource.explain(suspended=suspended, ignore_fields=ignore_fields))
+        trace = ProvenanceTrace()
+        trace.step(entry.resource.render(suspended=suspended, ignore_fields=ignore_fields), Source(SourceKind.RESOURCE))
+        return _sent(Provenance(entry.identity, trace.fields))
 
 
-def _sent(explanation: Explanation) -> Explanation:
+def _sent(explanation: Provenance) -> Provenance:
     """Tell apart what only the server sets: whoever set it, it is never sent."""
     unsent = Setting(Source(SourceKind.NEVER_SENT), removed=True)
     kept: list[FieldOrigin] = []
@@ -84,7 +86,7 @@ def _is_sent(path: str) -> bool:
     return key in sendable({"metadata": {key: None}})["metadata"] if root == "metadata" else root != "status"
 
 
-def registered_mutations(entries: Iterable[Entry]) -> tuple[str, ...]:
+def registered_mutations(entries: Iterable[Registration]) -> tuple[str, ...]:
     """Return the names of the mutations of all managed resources, each once, whatever their gates say.
 
     Args:
@@ -94,7 +96,7 @@ def registered_mutations(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for inspector in inspectors for name in inspector.registered_mutations))
 
 
-def firing_set(entries: Iterable[Entry]) -> tuple[str, ...]:
+def firing_set(entries: Iterable[Registration]) -> tuple[str, ...]:
     """Return the names of the mutations of all managed resources whose gates are open, each once.
 
     Args:
@@ -112,20 +114,20 @@ def firing_set(entries: Iterable[Entry]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _managed(entries: Iterable[Entry]) -> Iterator[Entry]:
-    return (entry for entry in entries if entry.fate is Fate.MANAGED)
+def _managed(entries: Iterable[Registration]) -> Iterator[Registration]:
+    return (entry for entry in entries if entry.lifecycle is Lifecycle.MANAGED)
 
 
-def _rendered(entry: Entry, leaves: tuple[tuple[str, ...], ...]) -> Manifest:
+def _rendered(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -> Manifest:
     with _previewing(entry):
-        rendered: object = entry.resource.render(leaves=leaves)
+        rendered: object = entry.resource.render(ignore_fields=ignore_fields)
     if not isinstance(rendered, dict):
         raise ConfigError(f'preview resource "{entry.identity}": returned {_shown(rendered)}')
     return sendable(rendered)
 
 
 @contextmanager
-def _previewing(entry: Entry) -> Iterator[None]:
+def _previewing(entry: Registration) -> Iterator[None]:
     try:
         yield
     except Exception as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from ocf.component.model.resource_options import Fate
+from ocf.component.model.resource_options import Lifecycle
 from ocf.component.status.reasons import Reason
 from ocf.component.status.results import Action
 from ocf.concepts import Why
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ocf.component.component import Component
-    from ocf.component.model.registration import Entry
-    from ocf.component.status.results import Outcome, Result
+    from ocf.component.model.registration import Registration
+    from ocf.component.status.results import ResourceOutcome, Result
 
-__all__ = ["NOT_REACHED", "Account", "accounts", "describe"]
+__all__ = ["NOT_REACHED", "ResourceSummary", "describe", "summarize"]
 
 NOT_REACHED: Final = "NotReached"
 """What stands for an action where a pass did not get to a resource."""
@@ -33,13 +33,13 @@ _ALWAYS: Final = {
 }
 _LEFT_OUT: Final = {
     Why.EQUAL: "nothing to do: compared field by field, an apply would change nothing",
-    Why.SETTLED: "nothing to do: this version of the object was compared before, and nothing else is wanted",
+    Why.IN_SYNC: "nothing to do: this version of the object was compared before, and nothing else is wanted",
 }
 _UNTOUCHED: Final = {
-    Fate.READ_ONLY: "it is only read",
-    Fate.DELETED: "it is being deleted already",
-    Fate.ORPHANED: "it does not name this owner",
-    Fate.MANAGED: "it is being deleted already",
+    Lifecycle.READ_ONLY: "it is only read",
+    Lifecycle.DELETED: "it is being deleted already",
+    Lifecycle.ORPHANED: "it does not name this owner",
+    Lifecycle.MANAGED: "it is being deleted already",
 }
 
 
@@ -47,7 +47,7 @@ _COMPARED: Final = {Action.UPDATED, Action.UNCHANGED, Action.HELD_BACK}
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ResourceSummary:
     """What a pass did to one resource, and why.
 
     Args:
@@ -65,7 +65,7 @@ class Account:
     report: str = ""
 
 
-def accounts(component: Component, result: Result) -> tuple[Account, ...]:
+def summarize(component: Component, result: Result) -> tuple[ResourceSummary, ...]:
     """Say of each resource of a component what a pass did to it, and why; or why it was not reached.
 
     Args:
@@ -80,7 +80,7 @@ def accounts(component: Component, result: Result) -> tuple[Account, ...]:
     told = [_account(outcome, entries.get(outcome.resource)) for outcome in result.outcomes]
     reached = {outcome.resource for outcome in result.outcomes}
     missed = [
-        Account(entry.identity, NOT_REACHED, _missed(entry, result))
+        ResourceSummary(entry.identity, NOT_REACHED, _missed(entry, result))
         for entry in component.entries
         if entry.identity not in reached
     ]
@@ -100,7 +100,7 @@ def describe(component: Component, result: Result) -> str:
     condition = result.condition
     told = f": {condition.message}" if condition.message else ""
     lines = [f"{component.name}: {condition.type} is {condition.status}, {condition.reason}{told}"]
-    for account in accounts(component, result):
+    for account in summarize(component, result):
         lines.append(f"  {account.resource}: {account.action}, {account.because}")
         lines += [f"    {field}" for field in account.fields]
         lines += [f"    reports {account.report}"] if account.report else []
@@ -109,14 +109,14 @@ def describe(component: Component, result: Result) -> str:
     return "\n".join(lines)
 
 
-def _account(outcome: Outcome, entry: Entry | None) -> Account:
+def _account(outcome: ResourceOutcome, entry: Registration | None) -> ResourceSummary:
     report = outcome.report
     shown = ": ".join(filter(None, (report.status, report.reason))) if report is not None else ""
     fields = outcome.reasons if outcome.action in _COMPARED else ()
-    return Account(outcome.resource, str(outcome.action), _because(outcome, entry), fields, shown)
+    return ResourceSummary(outcome.resource, str(outcome.action), _because(outcome, entry), fields, shown)
 
 
-def _because(outcome: Outcome, entry: Entry | None) -> str:
+def _because(outcome: ResourceOutcome, entry: Registration | None) -> str:
     if outcome.action in _ALWAYS:
         return _ALWAYS[outcome.action]
     if outcome.action is Action.UNCHANGED:
@@ -129,16 +129,16 @@ def _because(outcome: Outcome, entry: Entry | None) -> str:
     return ", ".join(outcome.reasons) or told
 
 
-def _unchanged(outcome: Outcome, entry: Entry | None) -> str:
+def _unchanged(outcome: ResourceOutcome, entry: Registration | None) -> str:
     if outcome.writes:
         return "an apply was sent, and the server stores what it stored before"
     if outcome.why is not None and outcome.why in _LEFT_OUT:
         return _LEFT_OUT[outcome.why]
-    return _UNTOUCHED[entry.fate if entry is not None else Fate.DELETED]
+    return _UNTOUCHED[entry.lifecycle if entry is not None else Lifecycle.DELETED]
 
 
-def _missed(entry: Entry, result: Result) -> str:
-    blocked: Sequence[Outcome] = [each for each in result.outcomes if each.action is Action.BLOCKED]
+def _missed(entry: Registration, result: Result) -> str:
+    blocked: Sequence[ResourceOutcome] = [each for each in result.outcomes if each.action is Action.BLOCKED]
     reason = result.condition.reason
     if blocked:
         return f"{blocked[0].resource} is blocked"
@@ -146,6 +146,6 @@ def _missed(entry: Entry, result: Result) -> str:
         return "a prerequisite is not met"
     if reason == Reason.DISABLED:
         return "the component is disabled, and it is only read"
-    if entry.fate is Fate.READ_ONLY:
+    if entry.lifecycle is Lifecycle.READ_ONLY:
         return "the component is suspended, and it is only read"
     return "the component is suspended, and it cannot be"

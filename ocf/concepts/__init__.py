@@ -2,9 +2,9 @@
 
 from ocf.concepts.clock import Clock, SystemClock, format_time, parse_time
 from ocf.concepts.data import Data, data_scope
-from ocf.concepts.provenance import Effect, Explanation, FieldOrigin, MutationEffect, Setting, Source, SourceKind
-from ocf.concepts.provenance_trace import Trace
-from ocf.concepts.recorder import Attempt, Event, Recorder, Silence, Why
+from ocf.concepts.provenance import Effect, FieldOrigin, MutationEffect, Provenance, Setting, Source, SourceKind
+from ocf.concepts.provenance_trace import ProvenanceTrace
+from ocf.concepts.recorder import Attempt, Event, NullRecorder, Recorder, Why
 from ocf.concepts.resource import (
     Alive,
     Completable,
@@ -23,10 +23,10 @@ from ocf.concepts.resource import (
 )
 from ocf.concepts.status import (
     AliveStatus,
+    ApplyOperation,
     CompletionStatus,
     GraceStatus,
     GuardStatus,
-    Operation,
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
@@ -36,6 +36,7 @@ from ocf.concepts.status import (
 __all__ = [
     "Alive",
     "AliveStatus",
+    "ApplyOperation",
     "Attempt",
     "Clock",
     "Completable",
@@ -47,7 +48,6 @@ __all__ = [
     "Effect",
     "Event",
     "Explainable",
-    "Explanation",
     "FieldOrigin",
     "GraceStatus",
     "Graceful",
@@ -55,22 +55,22 @@ __all__ = [
     "Guardable",
     "MutationEffect",
     "MutationInspector",
-    "Operation",
+    "NullRecorder",
     "Operational",
     "OperationalStatus",
+    "Provenance",
+    "ProvenanceTrace",
     "Recorder",
     "Resource",
     "ScaleTarget",
     "Scaler",
     "Setting",
-    "Silence",
     "Source",
     "SourceKind",
     "StatusReport",
     "Suspendable",
     "SuspensionStatus",
     "SystemClock",
-    "Trace",
     "Why",
     "data_scope",
     "format_time",

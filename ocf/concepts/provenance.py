@@ -12,7 +12,7 @@ from typing import Any
 
 from ocf.errors import ConfigError
 
-__all__ = ["Effect", "Explanation", "FieldOrigin", "MutationEffect", "Setting", "Source", "SourceKind"]
+__all__ = ["Effect", "FieldOrigin", "MutationEffect", "Provenance", "Setting", "Source", "SourceKind"]
 
 
 class SourceKind(StrEnum):
@@ -20,7 +20,7 @@ class SourceKind(StrEnum):
 
     BASE = "base"
     MUTATION = "mutation"
-    LEAVES = "left to others"
+    IGNORED = "left to others"
     SUSPENSION = "suspension"
     NEVER_SENT = "never sent"
     OWNER = "owner"
@@ -121,7 +121,7 @@ class MutationEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Explanation:
+class Provenance:
     """Which mutation set which field of an object.
 
     Args:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ocf.concepts.provenance import Source
     from ocf.objects import Manifest
 
-__all__ = ["Trace"]
+__all__ = ["ProvenanceTrace"]
 
 _Place: TypeAlias = tuple[str, ...]
 _History: TypeAlias = tuple[Setting, ...]
@@ -37,7 +37,7 @@ class _Node:
         self.history = history
 
 
-class Trace:
+class ProvenanceTrace:
     """Follows one object.
 
     Example:

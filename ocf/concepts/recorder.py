@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
-from ocf.concepts.status import Operation
+from ocf.concepts.status import ApplyOperation
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Attempt", "Event", "Recorder", "Silence", "Why"]
+__all__ = ["Attempt", "Event", "NullRecorder", "Recorder", "Why"]
 
 
 class Why(StrEnum):
@@ -34,7 +34,7 @@ class Why(StrEnum):
     """Written: a field was left to somebody else."""
     EQUAL = "equal"
     """Left out: compared field by field, an apply would change nothing."""
-    SETTLED = "settled"
+    IN_SYNC = "settled"
     """Left out: nothing was to be done in this very version of the object, and nothing else is wanted."""
     BACKING_OFF = "backing off"
     """Left out: somebody undid our last writes, so the next one waits."""
@@ -59,7 +59,7 @@ class Attempt:
     component: str
     resource: ObjectKey
     label: str
-    operation: Operation | None
+    operation: ApplyOperation | None
     why: Why
 
 
@@ -112,7 +112,7 @@ class Recorder(Protocol):
         """
 
 
-class Silence:
+class NullRecorder:
     """Takes everything, and keeps nothing."""
 
     def attempted(self, attempt: Attempt) -> None:

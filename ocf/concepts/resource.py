@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
     from ocf.concepts.data import Data
-    from ocf.concepts.provenance import Explanation
+    from ocf.concepts.provenance import Provenance
     from ocf.concepts.status import (
         AliveStatus,
+        ApplyOperation,
         CompletionStatus,
         GraceStatus,
         GuardStatus,
-        Operation,
         OperationalStatus,
         StatusReport,
         SuspensionStatus,
@@ -63,12 +63,12 @@ class Resource(Protocol):
         """The key as text, `apps/v1/Deployment/shop/backend`."""
         ...
 
-    def render(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Manifest:
+    def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
         """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
 
         Args:
             suspended: Whether the suspension edit is wanted.
-            leaves: Fields that somebody else sets. Whatever baseline and mutations say about them is dropped; only the
+            ignore_fields: Fields that another writer sets. What baseline and mutations set there is dropped; only the
                 suspension edit may still set them.
 
         Raises:
@@ -81,7 +81,7 @@ class Resource(Protocol):
 class Alive(Protocol):
     """Runs for as long as it is wanted."""
 
-    def alive_status(self, operation: Operation, live: Manifest) -> StatusReport[AliveStatus]:
+    def alive_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[AliveStatus]:
         """Judge the live object, knowing what this pass did to it."""
         ...
 
@@ -90,7 +90,7 @@ class Alive(Protocol):
 class Operational(Protocol):
     """Depends on another controller to come to life."""
 
-    def operational_status(self, operation: Operation, live: Manifest) -> StatusReport[OperationalStatus]:
+    def operational_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[OperationalStatus]:
         """Judge the live object, knowing what this pass did to it."""
         ...
 
@@ -99,7 +99,7 @@ class Operational(Protocol):
 class Completable(Protocol):
     """Runs to its end."""
 
-    def completion_status(self, operation: Operation, live: Manifest) -> StatusReport[CompletionStatus]:
+    def completion_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[CompletionStatus]:
         """Judge the live object, knowing what this pass did to it."""
         ...
 
@@ -217,12 +217,12 @@ class MutationInspector(Protocol):
 class Explainable(Protocol):
     """Tells who set each field of its rendered object; for people and tools."""
 
-    def explain(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Explanation:
+    def explain(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Provenance:
         """Explain what `render` returns for the same arguments.
 
         Args:
             suspended: Whether the suspension edit is wanted.
-            leaves: Fields that somebody else sets.
+            ignore_fields: Fields that somebody else sets.
 
         Raises:
             MutationError: If a mutation or an edit fails.

@@ -10,10 +10,10 @@ from typing import Generic, TypeVar
 
 __all__ = [
     "AliveStatus",
+    "ApplyOperation",
     "CompletionStatus",
     "GraceStatus",
     "GuardStatus",
-    "Operation",
     "OperationalStatus",
     "StatusReport",
     "SuspensionStatus",
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-class Operation(StrEnum):
+class ApplyOperation(StrEnum):
     """What an apply did to the live object."""
 
     CREATED = "Created"
@@ -116,7 +116,7 @@ class StatusReport(Generic[StatusT]):
 
 
 def stale_generation_report(
-    operation: Operation, *, observed: int | None, generation: int | None, controller: str
+    operation: ApplyOperation, *, observed: int | None, generation: int | None, controller: str
 ) -> StatusReport[AliveStatus] | None:
     """Report that a controller has not yet seen the latest spec; status handlers ask this first.
 
@@ -135,5 +135,5 @@ def stale_generation_report(
     """
     if (observed or 0) >= (generation or 0):
         return None
-    status = AliveStatus.CREATING if operation is Operation.CREATED else AliveStatus.UPDATING
+    status = AliveStatus.CREATING if operation is ApplyOperation.CREATED else AliveStatus.UPDATING
     return StatusReport(status, f"Waiting for {controller} controller to observe latest spec")

@@ -35,11 +35,18 @@ What it leaves out silently, because nothing wrong follows for most tests:
 * An owner that was never in the cluster does not count as gone.
 """
 
-from ocf.embedded.admission.dispatcher import Admission
+from ocf.embedded.admission.dispatcher import AdmissionClient
 from ocf.embedded.admission.errors import UnansweredError
-from ocf.embedded.admission.webhook_client import HttpAdmission
+from ocf.embedded.admission.webhook_client import HttpAdmissionClient
 from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.cluster import EmbeddedCluster
 from ocf.schema.builtin import CustomKind
 
-__all__ = ["Admission", "CustomKind", "EmbeddedCluster", "FieldValidation", "HttpAdmission", "UnansweredError"]
+__all__ = [
+    "AdmissionClient",
+    "CustomKind",
+    "EmbeddedCluster",
+    "FieldValidation",
+    "HttpAdmissionClient",
+    "UnansweredError",
+]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 
-from ocf.cluster.apply_cache import WriteMemory
+from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.protocol import (
     ObjectList,
     PatchType,
@@ -18,18 +18,18 @@ from ocf.cluster.protocol import (
     WatchEvent,
 )
 from ocf.cluster.request_log import Request, RequestLog, Verb
-from ocf.embedded.admission.dispatcher import Admission, Gate
+from ocf.embedded.admission.dispatcher import AdmissionClient, Dispatcher
 from ocf.embedded.api.status_errors import expired, method_not_allowed
-from ocf.embedded.api.write_options import FieldValidation, Options
+from ocf.embedded.api.write_options import FieldValidation, WriteOptions
 from ocf.embedded.apiextensions import custom_resource
-from ocf.embedded.controllers.crd_names import Acceptance
-from ocf.embedded.controllers.garbage_collector import Collector
+from ocf.embedded.controllers.crd_names import NamesAcceptedController
+from ocf.embedded.controllers.garbage_collector import GarbageCollector
 from ocf.embedded.managedfields.field_manager import APPLY, UPDATE
 from ocf.embedded.registry import generic_store, verbs
 from ocf.embedded.registry import scale as scale_subresource
 from ocf.embedded.registry.continue_tokens import read_token, write_token
-from ocf.embedded.registry.pending_write import Write, unreviewed
-from ocf.embedded.registry.registry import Core, kind_of
+from ocf.embedded.registry.pending_write import PendingWrite, run_without_admission
+from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.request_checks import demand_manager, demand_subresource
 from ocf.embedded.registry.selectors import selection
 from ocf.embedded.registry.storage import Store
@@ -104,26 +104,26 @@ class EmbeddedCluster:
         bookmark_every: int = 100,
         collect: bool = True,
         seed: int = 0,
-        admission: Admission | None = None,
+        admission: AdmissionClient | None = None,
     ) -> None:
         custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
         # Chance is injected as a seed: what a test sees must not depend on when it runs.
-        self._core = Core(Store(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
-        self._collector = Collector(self._core)
-        self._gate = Gate(self._core, admission)
-        self._checks = Options()
-        self._acceptance = Acceptance(self._core)
+        self._core = Registry(Store(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
+        self._collector = GarbageCollector(self._core)
+        self._gate = Dispatcher(self._core, admission)
+        self._checks = WriteOptions()
+        self._acceptance = NamesAcceptedController(self._core)
         self._bookmark_every = bookmark_every
         self._collects = collect
-        self._memory = WriteMemory()
+        self._memory = ApplyCache()
         self.requests = RequestLog()
         """What was asked of the cluster; `requests.clear()` starts anew."""
         for name in (*_FIRST_NAMESPACES, *namespaces):
             manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            unreviewed(verbs.create(self._core, manifest, Options(field_manager="kube-apiserver")))
+            run_without_admission(verbs.create(self._core, manifest, WriteOptions(field_manager="kube-apiserver")))
 
     @property
-    def memory(self) -> WriteMemory:
+    def apply_cache(self) -> ApplyCache:
         """What must outlive a pass; losing it costs one write per affected object."""
         return self._memory
 
@@ -150,7 +150,7 @@ class EmbeddedCluster:
             The same cluster: same objects, same log.
         """
         view = copy.copy(self)
-        checks = Options(validation=validation, duplicates=tuple(duplicates))
+        checks = WriteOptions(validation=validation, duplicates=tuple(duplicates))
         view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (it is one of us)
         return view
 
@@ -409,7 +409,7 @@ class EmbeddedCluster:
         """
         options = self._options("", None, dry_run=dry_run)
 
-        def plan() -> Write[Manifest | None]:
+        def plan() -> PendingWrite[Manifest | None]:
             resource = self._core.resource(key.api_version, key.kind)
             live = self._core.find(resource, key)
             return generic_store.delete(
@@ -421,17 +421,19 @@ class EmbeddedCluster:
 
     def _options(
         self, field_manager: str, subresource: Subresource | None, *, dry_run: bool, force: bool = False
-    ) -> Options:
+    ) -> WriteOptions:
         checks = self._checks
-        return Options(field_manager, force, subresource, dry_run, checks.validation, checks.duplicates, checks.warn)
+        return WriteOptions(
+            field_manager, force, subresource, dry_run, checks.validation, checks.duplicates, checks.warn
+        )
 
-    async def _write(self, plan: Callable[[], Write[Result]], outcome: _Outcome) -> Result:
+    async def _write(self, plan: Callable[[], PendingWrite[Result]], outcome: _Outcome) -> Result:
         """Do a write, and ask the webhooks if there are any."""
         if self._core.is_reviewed():
             result, outcome.changed = await self._gate.admitted(plan)
             return result
         before = self._core.store.version
-        result = unreviewed(plan())
+        result = run_without_admission(plan())
         outcome.changed = self._core.store.version != before
         return result
 
@@ -459,7 +461,7 @@ def _about(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Reque
     return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource)
 
 
-def _of(verb: Verb, manifest: Manifest, options: Options) -> Request:
+def _of(verb: Verb, manifest: Manifest, options: WriteOptions) -> Request:
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     return Request(

@@ -10,7 +10,7 @@ from ocf.embedded.registry.selectors import Predicate
 from ocf.embedded.registry.storage import Change, Store
 from ocf.errors import api_error
 from ocf.objects import Manifest, copy_json
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = ["Scope", "follow", "read_version"]
 
@@ -26,7 +26,7 @@ class Scope:
         shown: Shows a stored object in the version that is asked for.
     """
 
-    resource: Resource
+    resource: ApiResource
     namespace: str
     selects: Predicate | None
     shown: Callable[[Manifest], Manifest]

@@ -11,10 +11,10 @@ from typing import Final
 
 from ocf.errors import FieldProblem
 
-__all__ = ["Operator", "Requirement", "shown"]
+__all__ = ["Requirement", "SelectorOperator", "shown"]
 
 
-class Operator(StrEnum):
+class SelectorOperator(StrEnum):
     """How a requirement relates a label and its values, in the spelling of the text form."""
 
     EXISTS = "exists"
@@ -28,11 +28,11 @@ class Operator(StrEnum):
     LESS_THAN = "<"
 
 
-_POSITIVE: Final = frozenset({Operator.IN, Operator.EQUALS, Operator.DOUBLE_EQUALS})
-_NEGATIVE: Final = frozenset({Operator.NOT_IN, Operator.NOT_EQUALS})
-_SETS: Final = frozenset({Operator.IN, Operator.NOT_IN})
-_UNARY: Final = frozenset({Operator.EXISTS, Operator.DOES_NOT_EXIST})
-_ORDERED: Final = frozenset({Operator.GREATER_THAN, Operator.LESS_THAN})
+_POSITIVE: Final = frozenset({SelectorOperator.IN, SelectorOperator.EQUALS, SelectorOperator.DOUBLE_EQUALS})
+_NEGATIVE: Final = frozenset({SelectorOperator.NOT_IN, SelectorOperator.NOT_EQUALS})
+_SETS: Final = frozenset({SelectorOperator.IN, SelectorOperator.NOT_IN})
+_UNARY: Final = frozenset({SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST})
+_ORDERED: Final = frozenset({SelectorOperator.GREATER_THAN, SelectorOperator.LESS_THAN})
 
 _NAME: Final = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _DNS_LABEL: Final = re.compile(r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?")
@@ -60,7 +60,7 @@ class Requirement:
     """
 
     key: str
-    operator: Operator
+    operator: SelectorOperator
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
@@ -74,13 +74,13 @@ class Requirement:
         """
         value = labels.get(self.key)
         if value is None:
-            return self.operator in _NEGATIVE or self.operator is Operator.DOES_NOT_EXIST
+            return self.operator in _NEGATIVE or self.operator is SelectorOperator.DOES_NOT_EXIST
         if self.operator in _POSITIVE:
             return value in self.values
         if self.operator in _NEGATIVE:
             return value not in self.values
         if self.operator in _UNARY:
-            return self.operator is Operator.EXISTS
+            return self.operator is SelectorOperator.EXISTS
         return self._compares(value)
 
     def problems(self) -> Iterator[FieldProblem]:
@@ -103,9 +103,9 @@ class Requirement:
             yield from self._problems_of_value(f"values[{index}]", value)
 
     def __str__(self) -> str:
-        if self.operator is Operator.EXISTS:
+        if self.operator is SelectorOperator.EXISTS:
             return self.key
-        if self.operator is Operator.DOES_NOT_EXIST:
+        if self.operator is SelectorOperator.DOES_NOT_EXIST:
             return f"!{self.key}"
         if self.operator in _SETS:
             return f"{self.key} {self.operator} ({','.join(self.values)})"
@@ -115,7 +115,7 @@ class Requirement:
         number, bound = _int64(value), _int64(self.values[0])
         if number is None or bound is None:
             return False
-        return number > bound if self.operator is Operator.GREATER_THAN else number < bound
+        return number > bound if self.operator is SelectorOperator.GREATER_THAN else number < bound
 
     def _problems_of_value(self, path: str, value: str) -> Iterator[FieldProblem]:
         if value and not _is_name(value):

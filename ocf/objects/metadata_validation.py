@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, forbidden, invalid, required, too_long
-from ocf.objects.name_validation import Rule, dns_label, label_value, qualified_name
+from ocf.objects.name_validation import NameRule, dns_label, label_value, qualified_name
 
 __all__ = ["creation_errors", "standard_finalizer_errors", "update_errors"]
 
@@ -22,7 +22,7 @@ _STANDARD_FINALIZERS: Final = frozenset({"foregroundDeletion", "kubernetes", "or
 _EXCLUSIVE: Final = ("foregroundDeletion", "orphan")
 
 
-def creation_errors(metadata: Manifest, rule: Rule, prefix_rule: Rule) -> Iterator[FieldError]:
+def creation_errors(metadata: Manifest, rule: NameRule, prefix_rule: NameRule) -> Iterator[FieldError]:
     """Judge the metadata of a new object.
 
     Args:
@@ -96,7 +96,7 @@ def _generated(start: str) -> str:
     return start.encode(errors="surrogatepass")[:_LONGEST_START].decode(errors="replace") + _RANDOM_END
 
 
-def _each(path: str, value: str, rule: Rule) -> Iterator[FieldError]:
+def _each(path: str, value: str, rule: NameRule) -> Iterator[FieldError]:
     return (invalid(path, value, problem) for problem in rule(value))
 
 

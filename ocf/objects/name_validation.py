@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Final, TypeAlias
 
 __all__ = [
-    "Rule",
+    "NameRule",
     "dns_1035_label",
     "dns_label",
     "dns_label_prefix",
@@ -21,7 +21,7 @@ __all__ = [
     "qualified_name",
 ]
 
-Rule: TypeAlias = Callable[[str], list[str]]
+NameRule: TypeAlias = Callable[[str], list[str]]
 """From a text to what is wrong with it, one sentence each; empty if nothing is."""
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects.label_requirements import Operator, Requirement, shown
+from ocf.objects.label_requirements import Requirement, SelectorOperator, shown
 
 __all__ = ["SUBJECT", "read_requirements"]
 
@@ -19,9 +19,11 @@ SUBJECT: Final = "label selector"
 
 _TOKEN: Final = re.compile(r"[^=!(),<> \t\r\n]+|==|!=|[=!(),<>]")
 _SYMBOLS: Final = frozenset("=!(),<>")
-_SETS: Final = frozenset({Operator.IN, Operator.NOT_IN})
+_SETS: Final = frozenset({SelectorOperator.IN, SelectorOperator.NOT_IN})
 _BINARY: Final = {
-    operator.value: operator for operator in Operator if operator not in {Operator.EXISTS, Operator.DOES_NOT_EXIST}
+    operator.value: operator
+    for operator in SelectorOperator
+    if operator not in {SelectorOperator.EXISTS, SelectorOperator.DOES_NOT_EXIST}
 }
 
 
@@ -70,10 +72,10 @@ class _Reader:
     def _unchecked(self) -> Requirement:
         if self._next == "!":
             self._at += 1
-            return Requirement(self._word("a label"), Operator.DOES_NOT_EXIST)
+            return Requirement(self._word("a label"), SelectorOperator.DOES_NOT_EXIST)
         key = self._word("a label")
         if self._next in {"", ","}:
-            return Requirement(key, Operator.EXISTS)
+            return Requirement(key, SelectorOperator.EXISTS)
         operator = _BINARY.get(self._next)
         if operator is None:
             raise self._unexpected("one of in, notin, =, ==, !=, >, <")

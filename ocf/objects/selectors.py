@@ -13,16 +13,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from ocf.errors import FieldProblem, ManifestError
-from ocf.objects.label_requirements import Operator, Requirement, shown
+from ocf.objects.label_requirements import Requirement, SelectorOperator, shown
 from ocf.objects.selector_parser import SUBJECT, read_requirements
 
 __all__ = ["FieldTerm", "LabelSelector", "parse_field_selector", "selector_identity"]
 
 _OPERATORS: Final = {
-    "In": Operator.IN,
-    "NotIn": Operator.NOT_IN,
-    "Exists": Operator.EXISTS,
-    "DoesNotExist": Operator.DOES_NOT_EXIST,
+    "In": SelectorOperator.IN,
+    "NotIn": SelectorOperator.NOT_IN,
+    "Exists": SelectorOperator.EXISTS,
+    "DoesNotExist": SelectorOperator.DOES_NOT_EXIST,
 }
 
 
@@ -209,7 +209,7 @@ class _ObjectReader:
         fields = self._fields("", selector, ("matchLabels", "matchExpressions"))
         labels = fields.get("matchLabels")
         for key, value in self._fields("matchLabels", {} if labels is None else labels).items():
-            yield from self._requirement("matchLabels", key, Operator.EQUALS, [value])
+            yield from self._requirement("matchLabels", key, SelectorOperator.EQUALS, [value])
         for index, item in enumerate(self._items("matchExpressions", fields.get("matchExpressions"))):
             path = f"matchExpressions[{index}]"
             yield from self._expression(path, self._fields(path, item, ("key", "operator", "values")))
@@ -222,7 +222,7 @@ class _ObjectReader:
         else:
             self._refuse(f"{path}.operator", f"must be one of {', '.join(_OPERATORS)}, not {operator!r}")
 
-    def _requirement(self, path: str, key: Any, operator: Operator, values: list[Any]) -> Iterator[Requirement]:
+    def _requirement(self, path: str, key: Any, operator: SelectorOperator, values: list[Any]) -> Iterator[Requirement]:
         wrong = [text for text in (key, *values) if not isinstance(text, str)]
         if wrong:
             self._refuse(path, f"a label and its values must be texts, not {wrong[0]!r}")

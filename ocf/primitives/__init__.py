@@ -5,10 +5,10 @@ functions; recording, rendering, building, identity, preview, guards, data and s
 """
 
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder
-from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
+from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.content_hash import DATA_HASH, DataBuilder, DataResource, data_hash
 from ocf.primitives.kind import Handlers, Kind
-from ocf.primitives.list_edits import Presence
+from ocf.primitives.list_edits import ListEdits
 from ocf.primitives.mutator import BaseMutator, CategoryDescriptor, Edits
 from ocf.primitives.resource import IntegrationResource, StaticResource, TaskResource, WorkloadResource
 
@@ -17,7 +17,7 @@ __all__ = [
     "BaseMutator",
     "CategoryDescriptor",
     "ContainerEdits",
-    "ContainerPresence",
+    "ContainerListEdits",
     "DataBuilder",
     "DataResource",
     "Edits",
@@ -25,8 +25,8 @@ __all__ = [
     "IntegrationBuilder",
     "IntegrationResource",
     "Kind",
+    "ListEdits",
     "PodTemplateMutator",
-    "Presence",
     "StaticBuilder",
     "StaticResource",
     "TaskBuilder",

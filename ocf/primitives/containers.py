@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 from ocf.editors import ContainerEditor, ContainerSelector, ObjectMetaEditor, all_containers
 from ocf.objects import copy_model
 from ocf.primitives.content_hash import DATA_HASH, combined_hash
-from ocf.primitives.list_edits import Presence
+from ocf.primitives.list_edits import ListEdits
 from ocf.primitives.mutator import BaseMutator, BoundRecorder, CategoryDescriptor, Edits, call_edit, require_callable
-from ocf.primitives.subobjects import Part
+from ocf.primitives.subobjects import SubObject
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
     from ocf.editors import KeyedList
 
-__all__ = ["ContainerEdits", "ContainerPresence", "PodTemplateMutator"]
+__all__ = ["ContainerEdits", "ContainerListEdits", "PodTemplateMutator"]
 
 
-class ContainerPresence(Presence["V1Container"]):
+class ContainerListEdits(ListEdits["V1Container"]):
     """A category that adds and removes containers, in order of recording.
 
     Args:
@@ -49,7 +49,7 @@ class ContainerEdits(CategoryDescriptor["ContainerEditsRecorder"]):
     def __init__(self, field: str, path: str = "spec.template.spec") -> None:
         super().__init__(ContainerEditsRecorder)
         self._field = field
-        self._part = Part(path)
+        self._part = SubObject(path)
 
     def apply(self, target: Any, records: list[_ContainerEdit]) -> None:
         """Run, for each container, the edits whose selector accepts it."""
@@ -103,9 +103,9 @@ class PodTemplateMutator(BaseMutator):
     """
 
     edit_pod_template_metadata: ClassVar[Edits[ObjectMetaEditor]]
-    container_presence: ClassVar[ContainerPresence]
+    container_presence: ClassVar[ContainerListEdits]
     edit_containers: ClassVar[ContainerEdits]
-    init_container_presence: ClassVar[ContainerPresence]
+    init_container_presence: ClassVar[ContainerListEdits]
     edit_init_containers: ClassVar[ContainerEdits]
 
     def ensure_container(self, container: V1Container) -> None:

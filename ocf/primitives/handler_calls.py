@@ -13,12 +13,12 @@ from typing import TypeVar
 from ocf.concepts import StatusReport
 from ocf.errors import HandlerError
 
-__all__ = ["ask"]
+__all__ = ["call_handler"]
 
 StatusT = TypeVar("StatusT", bound=StrEnum)
 
 
-def ask(
+def call_handler(
     what: str, identity: str, vocabulary: type[StatusT], handler: Callable[[], StatusReport[StatusT]]
 ) -> StatusReport[StatusT]:
     """Call a handler and check what it answers.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
-from ocf.concepts import GraceStatus, Operation, StatusReport, SuspensionStatus
+from ocf.concepts import ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.objects import client_model
 from ocf.primitives.mutator import BaseMutator
 
@@ -20,7 +20,7 @@ ModelT = TypeVar("ModelT", bound="BaseModel")
 MutatorT = TypeVar("MutatorT", bound=BaseMutator)
 StatusT = TypeVar("StatusT", bound=StrEnum)
 
-StatusHandler = Callable[[Operation, ModelT], StatusReport[StatusT]]
+StatusHandler = Callable[[ApplyOperation, ModelT], StatusReport[StatusT]]
 GraceHandler = Callable[[ModelT], StatusReport[GraceStatus]]
 SuspensionHandler = Callable[[ModelT], StatusReport[SuspensionStatus]]
 

@@ -6,19 +6,19 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ocf.objects import copy_model
 from ocf.primitives.mutator import BoundRecorder, CategoryDescriptor
-from ocf.primitives.subobjects import Part
+from ocf.primitives.subobjects import SubObject
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ocf.editors import KeyedList
 
-__all__ = ["Presence", "PresenceRecorder"]
+__all__ = ["ListEdits", "ListEditsRecorder"]
 
 EntryT = TypeVar("EntryT", bound="BaseModel")
 
 
-class Presence(CategoryDescriptor["PresenceRecorder[EntryT]"], Generic[EntryT]):
+class ListEdits(CategoryDescriptor["ListEditsRecorder[EntryT]"], Generic[EntryT]):
     """A category that adds and removes entries of a list, in order of recording.
 
     Args:
@@ -27,9 +27,9 @@ class Presence(CategoryDescriptor["PresenceRecorder[EntryT]"], Generic[EntryT]):
     """
 
     def __init__(self, entries: KeyedList[Any, EntryT], path: str) -> None:
-        super().__init__(PresenceRecorder)
+        super().__init__(ListEditsRecorder)
         self._entries = entries
-        self._part = Part(path)
+        self._part = SubObject(path)
 
     def apply(self, target: Any, records: list[_Record]) -> None:
         """Add and remove, in order."""
@@ -49,7 +49,7 @@ class _Record(NamedTuple):
     removed: tuple[str, ...] = ()
 
 
-class PresenceRecorder(BoundRecorder, Generic[EntryT]):
+class ListEditsRecorder(BoundRecorder, Generic[EntryT]):
     """Records which entries are there."""
 
     __slots__ = ()

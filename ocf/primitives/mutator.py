@@ -18,7 +18,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
 
 from ocf.errors import ConfigError
-from ocf.primitives.subobjects import Part
+from ocf.primitives.subobjects import SubObject
 
 if TYPE_CHECKING:
     from typing import Self
@@ -126,7 +126,7 @@ class CategoryDescriptor(Generic[RecorderT]):
         raise NotImplementedError
 
 
-class Recorder(BoundRecorder, Generic[EditorT]):
+class CategoryRecorder(BoundRecorder, Generic[EditorT]):
     """Records edits of one category."""
 
     __slots__ = ()
@@ -147,7 +147,7 @@ class Recorder(BoundRecorder, Generic[EditorT]):
         return edit
 
 
-class Edits(CategoryDescriptor[Recorder[EditorT]], Generic[EditorT]):
+class Edits(CategoryDescriptor[CategoryRecorder[EditorT]], Generic[EditorT]):
     """A category of edits of one part of the object.
 
     Read from a mutator it is a function that records an edit and returns it, so it serves with a lambda, with a
@@ -161,9 +161,9 @@ class Edits(CategoryDescriptor[Recorder[EditorT]], Generic[EditorT]):
     """
 
     def __init__(self, editor: Callable[[Any], EditorT], path: str) -> None:
-        super().__init__(Recorder)
+        super().__init__(CategoryRecorder)
         self._editor = editor
-        self._part = Part(path)
+        self._part = SubObject(path)
 
     def apply(self, target: Any, records: list[Callable[[EditorT], object]]) -> None:
         """Run the edits, in order, on one editor of the part."""

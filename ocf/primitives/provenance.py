@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ocf.concepts import Effect, Explanation, MutationEffect, SourceKind, Trace
+from ocf.concepts import Effect, MutationEffect, Provenance, ProvenanceTrace, SourceKind
 from ocf.feature import BooleanGate, VersionGate
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ __all__ = ["closed_because", "explanation"]
 
 def explanation(
     identity: str, mutations: Sequence[Mutation[Any]], steps: Iterable[tuple[Source, Manifest]]
-) -> Explanation:
+) -> Provenance:
     """Explain an object from the steps in which it is rendered.
 
     Args:
@@ -27,14 +27,14 @@ def explanation(
         mutations: All mutations, in order of registration.
         steps: Who made each step, and the object after it.
     """
-    trace = Trace()
+    trace = ProvenanceTrace()
     changed: dict[str, list[bool]] = defaultdict(list)
     for source, manifest in steps:
         did = trace.step(manifest, source)
         if source.kind is SourceKind.MUTATION:
             changed[source.mutation].append(did)
     effects = tuple(_effect(mutation, changed[mutation.name]) for mutation in mutations)
-    return Explanation(identity, trace.fields, trace.removed, effects)
+    return Provenance(identity, trace.fields, trace.removed, effects)
 
 
 def _effect(mutation: Mutation[Any], changed: Sequence[bool]) -> MutationEffect:

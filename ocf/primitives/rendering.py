@@ -69,19 +69,19 @@ class Renderer(Generic[ModelT, MutatorT]):
         self,
         *,
         suspend: Callable[[MutatorT], object] | None = None,
-        leaves: Collection[tuple[str, ...]] = (),
+        ignore_fields: Collection[tuple[str, ...]] = (),
     ) -> Manifest:
         """Return the object as the mutations and last the suspension edit leave it.
 
         Args:
             suspend: Records the suspension edit; None renders without one.
-            leaves: Fields that are dropped after the mutations; the suspension edit may still set them.
+            ignore_fields: Fields that are dropped after the mutations; the suspension edit may still set them.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
         manifest = self._written(self._plans(), self._baseline)
-        for path in leaves:
+        for path in ignore_fields:
             manifest = without_field(manifest, path)
         if suspend is None:
             return manifest
@@ -91,7 +91,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         self,
         *,
         suspend: Callable[[MutatorT], object] | None = None,
-        leaves: Collection[tuple[str, ...]] = (),
+        ignore_fields: Collection[tuple[str, ...]] = (),
     ) -> Iterator[tuple[Source, Manifest]]:
         """Yield the object as each step leaves it, and who made the step; the last one is what `manifest` returns.
 
@@ -100,16 +100,16 @@ class Renderer(Generic[ModelT, MutatorT]):
 
         Args:
             suspend: Records the suspension edit; None renders without one.
-            leaves: Fields that are dropped after the mutations.
+            ignore_fields: Fields that are dropped after the mutations.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
         manifest = yield from self._steps_of(self._plans(), self._baseline, Source(SourceKind.BASE))
-        if leaves:
-            for path in leaves:
+        if ignore_fields:
+            for path in ignore_fields:
                 manifest = without_field(manifest, path)
-            yield Source(SourceKind.LEAVES), manifest
+            yield Source(SourceKind.IGNORED), manifest
         if suspend is not None:
             plan = self._recorded_suspension(suspend)
             yield from self._steps_of([plan], manifest, Source(SourceKind.SUSPENSION))

@@ -12,24 +12,24 @@ from typing import TYPE_CHECKING, Any, Generic, Never, TypeVar
 
 from ocf.concepts import (
     AliveStatus,
+    ApplyOperation,
     CompletionStatus,
     DataRead,
     GraceStatus,
     GuardStatus,
-    Operation,
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
 )
 from ocf.errors import FeatureGateError, HandlerError
 from ocf.objects import Manifest, ObjectKey, read_live
-from ocf.primitives.handler_calls import ask
+from ocf.primitives.handler_calls import call_handler
 from ocf.primitives.kind import Handlers, Kind, ModelT, MutatorT, StatusT
 from ocf.primitives.provenance import explanation
 from ocf.primitives.rendering import Renderer
 
 if TYPE_CHECKING:
-    from ocf.concepts import Data, Explanation
+    from ocf.concepts import Data, Provenance
     from ocf.feature import Mutation
 
 __all__ = [
@@ -123,12 +123,12 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """
         return self._renderer.model()
 
-    def render(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Manifest:
+    def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
         """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
 
         Args:
             suspended: Whether the suspension edit is wanted; a resource that cannot be suspended has none.
-            leaves: Fields that somebody else sets. Whatever baseline and mutations say about them is dropped; only the
+            ignore_fields: Fields that another writer sets. What baseline and mutations set there is dropped; only the
                 suspension edit may still set them.
 
         Returns:
@@ -138,9 +138,9 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
             MutationError: If a gate, a mutation or an edit fails.
         """
         suspend = self._suspend_edit() if suspended else None
-        return self._renderer.manifest(suspend=suspend, leaves=leaves)
+        return self._renderer.manifest(suspend=suspend, ignore_fields=ignore_fields)
 
-    def explain(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Explanation:
+    def explain(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Provenance:
         """Tell who set each field of what `render` returns for the same arguments.
 
         Found out by looking at the object after each step, so it costs several renderings. What is secret is shown as
@@ -148,7 +148,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
 
         Args:
             suspended: Whether the suspension edit is wanted.
-            leaves: Fields that somebody else sets.
+            ignore_fields: Fields that somebody else sets.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -165,7 +165,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
             (20, 'mutation large, edit_hpa_spec', 10, 'base')
         """
         suspend = self._suspend_edit() if suspended else None
-        steps = self._renderer.steps(suspend=suspend, leaves=leaves)
+        steps = self._renderer.steps(suspend=suspend, ignore_fields=ignore_fields)
         return explanation(self.identity, self._definition.mutations, steps)
 
     @property
@@ -193,7 +193,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         guard = self._definition.guard
         if guard is None:
             return StatusReport(GuardStatus.UNBLOCKED)
-        return ask("guard", self.identity, GuardStatus, lambda: guard(self.baseline()))
+        return call_handler("guard", self.identity, GuardStatus, lambda: guard(self.baseline()))
 
     @property
     def produced_data(self) -> tuple[Data[Any], ...]:
@@ -265,7 +265,7 @@ class _GracefulResource(BaseResource[ModelT, MutatorT, StatusT]):
         handler = self._handlers.grace
         if handler is None:
             raise HandlerError(f"{self.identity}: grace status handler is not configured")
-        return ask("grace status", self.identity, GraceStatus, lambda: handler(self._observe(live)))
+        return call_handler("grace status", self.identity, GraceStatus, lambda: handler(self._observe(live)))
 
 
 class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
@@ -298,7 +298,7 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
         handler = self._handlers.suspension
         if handler is None:
             raise HandlerError(f"{self.identity}: suspend status handler is not configured")
-        return ask("suspension status", self.identity, SuspensionStatus, lambda: handler(self._observe(live)))
+        return call_handler("suspension status", self.identity, SuspensionStatus, lambda: handler(self._observe(live)))
 
     def _suspend_edit(self) -> Callable[[MutatorT], object] | None:
         if self._handlers.suspend is None:
@@ -311,7 +311,7 @@ class WorkloadResource(
 ):
     """Runs for as long as it is wanted."""
 
-    def alive_status(self, operation: Operation, live: Manifest) -> StatusReport[AliveStatus]:
+    def alive_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[AliveStatus]:
         """Judge the live object.
 
         Args:
@@ -327,7 +327,7 @@ class WorkloadResource(
 class TaskResource(_SuspendableResource[ModelT, MutatorT, CompletionStatus]):
     """Runs to its end."""
 
-    def completion_status(self, operation: Operation, live: Manifest) -> StatusReport[CompletionStatus]:
+    def completion_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[CompletionStatus]:
         """Judge the live object.
 
         Args:
@@ -345,7 +345,7 @@ class IntegrationResource(
 ):
     """Depends on another controller to come to life."""
 
-    def operational_status(self, operation: Operation, live: Manifest) -> StatusReport[OperationalStatus]:
+    def operational_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[OperationalStatus]:
         """Judge the live object.
 
         Args:
@@ -359,9 +359,9 @@ class IntegrationResource(
 
 
 def _converging(
-    resource: BaseResource[Any, Any, StatusT], vocabulary: type[StatusT], operation: Operation, live: Manifest
+    resource: BaseResource[Any, Any, StatusT], vocabulary: type[StatusT], operation: ApplyOperation, live: Manifest
 ) -> StatusReport[StatusT]:
     handler = resource._handlers.status  # noqa: SLF001 (the engine's own)
     if handler is None:
         raise HandlerError(f"{resource.identity}: status handler is not configured")
-    return ask("status", resource.identity, vocabulary, lambda: handler(operation, resource._observe(live)))  # noqa: SLF001
+    return call_handler("status", resource.identity, vocabulary, lambda: handler(operation, resource._observe(live)))  # noqa: SLF001

@@ -11,7 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ocf.concepts import AliveStatus, GraceStatus, Operation, StatusReport, SuspensionStatus, stale_generation_report
+from ocf.concepts import (
+    AliveStatus,
+    ApplyOperation,
+    GraceStatus,
+    StatusReport,
+    SuspensionStatus,
+    stale_generation_report,
+)
 
 __all__ = ["Rollout", "scaled_to_zero_report"]
 
@@ -40,7 +47,7 @@ class Rollout:
     pods: str
     complete: str
 
-    def converging(self, operation: Operation) -> StatusReport[AliveStatus]:
+    def converging(self, operation: ApplyOperation) -> StatusReport[AliveStatus]:
         """Judge the workload on its way to the latest spec.
 
         Args:
@@ -69,7 +76,7 @@ class Rollout:
         """
         if self.ready == 0 and self.desired > 0:
             return StatusReport(GraceStatus.DOWN, f"No {self.pods} are ready")
-        stale = self._stale(Operation.NONE)
+        stale = self._stale(ApplyOperation.NONE)
         if stale is not None:
             return StatusReport(GraceStatus.DEGRADED, stale.reason)
         if self.ready != self.desired:
@@ -78,7 +85,7 @@ class Rollout:
             return StatusReport(GraceStatus.DEGRADED, self.pending)
         return StatusReport(GraceStatus.HEALTHY, self.complete)
 
-    def _stale(self, operation: Operation) -> StatusReport[AliveStatus] | None:
+    def _stale(self, operation: ApplyOperation) -> StatusReport[AliveStatus] | None:
         status, metadata = self.live.status, self.live.metadata
         return stale_generation_report(
             operation,
@@ -104,7 +111,7 @@ def scaled_to_zero_report(kind: str, running: int) -> StatusReport[SuspensionSta
     return StatusReport(SuspensionStatus.SUSPENDING, waiting)
 
 
-def _progress(operation: Operation, otherwise: AliveStatus) -> AliveStatus:
+def _progress(operation: ApplyOperation, otherwise: AliveStatus) -> AliveStatus:
     """Name the progress by what this pass did; `otherwise` where it did nothing."""
-    known = {Operation.CREATED: AliveStatus.CREATING, Operation.UPDATED: AliveStatus.UPDATING}
+    known = {ApplyOperation.CREATED: AliveStatus.CREATING, ApplyOperation.UPDATED: AliveStatus.UPDATING}
     return known.get(operation, otherwise)

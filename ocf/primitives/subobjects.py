@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final, get_args
 
-__all__ = ["Part"]
+__all__ = ["SubObject"]
 
 
-class Part:
+class SubObject:
     """A place inside a model.
 
     Args:

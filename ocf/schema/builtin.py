@@ -23,13 +23,13 @@ __all__ = [
     "DEDUCED",
     "MISSING",
     "Anything",
+    "ApiResource",
     "CustomKind",
+    "EmptyValue",
     "Field",
     "ListType",
     "MapType",
     "Missing",
-    "Presence",
-    "Resource",
     "Scalar",
     "ScalePaths",
     "StructType",
@@ -69,7 +69,7 @@ class Scalar(StrEnum):
     INT_OR_TEXT = "x"
 
 
-class Presence(Enum):
+class EmptyValue(Enum):
     """What becomes of an empty value; the value is its code in the table."""
 
     AS_SENT = ""
@@ -129,7 +129,7 @@ class Field:
     """
 
     type: "Type"
-    presence: Presence
+    presence: EmptyValue
     exact: "_Class | None" = field(init=False)
     """The class of values that need no second look."""
 
@@ -212,7 +212,7 @@ class ScalePaths:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Resource:
+class ApiResource:
     """A kind as the server serves it.
 
     Args:
@@ -306,7 +306,7 @@ class Table:
         built = self._built[name] = StructType(name.rpartition(".")[2], atomic="m" in entry)
         for key, value in entry["f"].items():
             expression, presence = value if isinstance(value, list) else (value, "")
-            built.fields[key] = Field(self.type(expression), Presence(presence))
+            built.fields[key] = Field(self.type(expression), EmptyValue(presence))
         return built
 
     def type(self, expression: Any) -> Type:
@@ -352,12 +352,12 @@ _HOMES: Final[Mapping[tuple[str, str, str], tuple[str, str, str]]] = {
 
 
 @cache
-def _builtin(group: str, version: str, kind: str) -> Resource | None:
+def _builtin(group: str, version: str, kind: str) -> ApiResource | None:
     row = _rows().get((group, version, kind))
     if row is None:
         return None
     _, _, _, plural, singular, namespaced, subresources, verbs, name, short_names, categories = row
-    return Resource(
+    return ApiResource(
         group=group,
         version=version,
         kind=kind,
@@ -373,7 +373,7 @@ def _builtin(group: str, version: str, kind: str) -> Resource | None:
     )
 
 
-def builtin_resource(group: str, version: str, kind: str) -> Resource | None:
+def builtin_resource(group: str, version: str, kind: str) -> ApiResource | None:
     """Look a built-in kind up.
 
     Args:
@@ -387,7 +387,7 @@ def builtin_resource(group: str, version: str, kind: str) -> Resource | None:
     return _builtin(group, version, kind)
 
 
-def builtin_versions(resource: Resource) -> list[Resource]:
+def builtin_versions(resource: ApiResource) -> list[ApiResource]:
     """Return the built-in kinds of the name of one, in all groups and versions."""
     found = (_builtin(*key) for key in _rows() if key[2] == resource.kind)
     return [other for other in found if other is not None]

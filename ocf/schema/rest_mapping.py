@@ -9,11 +9,11 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest, split_api_version
 from ocf.schema.builtin import builtin_resource
 
-__all__ = ["Named", "named"]
+__all__ = ["RESTMapping", "rest_mapping"]
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class RESTMapping:
     """A resource.
 
     Args:
@@ -27,7 +27,7 @@ class Named:
     namespaced: bool
 
 
-def named(api_version: str, kind: str, definitions: Iterable[Manifest]) -> Named:
+def rest_mapping(api_version: str, kind: str, definitions: Iterable[Manifest]) -> RESTMapping:
     """Return the resource of a kind.
 
     Args:
@@ -42,8 +42,8 @@ def named(api_version: str, kind: str, definitions: Iterable[Manifest]) -> Named
     for definition in definitions:
         spec = definition["spec"]
         if (spec["group"], spec["names"]["kind"]) == (group, kind):
-            return Named(group, spec["names"]["plural"], spec.get("scope") != "Cluster")
+            return RESTMapping(group, spec["names"]["plural"], spec.get("scope") != "Cluster")
     found = builtin_resource(group, version, kind)
     if found is None:
         raise ConfigError(f"{api_version} {kind} is not built in: give its CustomResourceDefinition in `definitions`")
-    return Named(group, found.plural, found.namespaced)
+    return RESTMapping(group, found.plural, found.namespaced)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from ocf.concepts import parse_time
 
-__all__ = ["Finding", "Rule", "Severity", "lint_conditions"]
+__all__ = ["ConditionFinding", "ConditionRule", "ConditionSeverity", "lint_conditions"]
 
 # Patterns and lengths of the schema that is generated for metav1.Condition.
 _TYPE: Final = re.compile(
@@ -31,7 +31,7 @@ _STATUSES: Final = ("True", "False", "Unknown")
 _FIELDS: Final = frozenset({"type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"})
 
 
-class Severity(StrEnum):
+class ConditionSeverity(StrEnum):
     """How bad a finding is."""
 
     FAIL = "FAIL"
@@ -41,7 +41,7 @@ class Severity(StrEnum):
     """Against a convention, or only probably wrong."""
 
 
-class Rule(StrEnum):
+class ConditionRule(StrEnum):
     """What a finding is about; the codes do not change."""
 
     NOT_A_CONDITION = "not-a-condition"
@@ -65,26 +65,26 @@ class Rule(StrEnum):
     GENERATION_BACKWARDS = "generation-backwards"
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> ConditionSeverity:
         """How bad it is."""
-        return Severity.WARN if self in _WARNINGS else Severity.FAIL
+        return ConditionSeverity.WARN if self in _WARNINGS else ConditionSeverity.FAIL
 
 
 _WARNINGS: Final = frozenset(
     {
-        Rule.FIELD_UNKNOWN,
-        Rule.TYPE_NOT_CAMEL_CASE,
-        Rule.REASON_NOT_CAMEL_CASE,
-        Rule.MESSAGE_EMPTY,
-        Rule.TIME_MOVED_WITH_REASON,
-        Rule.TIME_NOT_MOVED,
-        Rule.GENERATION_BEHIND,
+        ConditionRule.FIELD_UNKNOWN,
+        ConditionRule.TYPE_NOT_CAMEL_CASE,
+        ConditionRule.REASON_NOT_CAMEL_CASE,
+        ConditionRule.MESSAGE_EMPTY,
+        ConditionRule.TIME_MOVED_WITH_REASON,
+        ConditionRule.TIME_NOT_MOVED,
+        ConditionRule.GENERATION_BEHIND,
     }
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class ConditionFinding:
     """One thing that is wrong with a list of conditions.
 
     Args:
@@ -93,12 +93,12 @@ class Finding:
         problem: The value seen and the value allowed.
     """
 
-    rule: Rule
+    rule: ConditionRule
     path: str
     problem: str
 
     @property
-    def severity(self) -> Severity:
+    def severity(self) -> ConditionSeverity:
         """How bad it is."""
         return self.rule.severity
 
@@ -111,7 +111,7 @@ def lint_conditions(
     *,
     generation: int | None = None,
     previous: Sequence[Any] = (),
-) -> tuple[Finding, ...]:
+) -> tuple[ConditionFinding, ...]:
     """Check the conditions of an object.
 
     Args:
@@ -136,40 +136,46 @@ def lint_conditions(
         FAIL reason-invalid [0].reason: must be a word of letters, digits, "_", "," and ":", got 'all good'
     """
     before = {one["type"]: one for one in previous if _type_of(one)}
-    found: list[Finding] = []
+    found: list[ConditionFinding] = []
     for number, condition in enumerate(conditions):
         path = f"[{number}]"
         if not isinstance(condition, Mapping):
-            found.append(Finding(Rule.NOT_A_CONDITION, path, f"must be a map, got {type(condition).__name__}"))
+            found.append(
+                ConditionFinding(ConditionRule.NOT_A_CONDITION, path, f"must be a map, got {type(condition).__name__}")
+            )
             continue
         own = [*_fields(condition), *_generation(condition, generation)]
         if _type_of(condition) in before:
             own += _since(before[_type_of(condition)], condition)
-        found += [Finding(rule, f"{path}.{field}", problem) for rule, field, problem in own]
+        found += [ConditionFinding(rule, f"{path}.{field}", problem) for rule, field, problem in own]
     return (*found, *_duplicates(conditions))
 
 
-def _fields(condition: Mapping[str, Any]) -> Iterator[tuple[Rule, str, str]]:
+def _fields(condition: Mapping[str, Any]) -> Iterator[tuple[ConditionRule, str, str]]:
     """Check the fields one by one."""
     yield from _word(condition, "type", _TYPE, "a qualified name")
     if condition.get("status") not in _STATUSES:
-        yield Rule.STATUS_INVALID, "status", f"must be one of {', '.join(_STATUSES)}, got {condition.get('status')!r}"
+        yield (
+            ConditionRule.STATUS_INVALID,
+            "status",
+            f"must be one of {', '.join(_STATUSES)}, got {condition.get('status')!r}",
+        )
     yield from _word(condition, "reason", _REASON, 'a word of letters, digits, "_", "," and ":"')
     yield from _message(condition.get("message"))
     if _read_time(condition) is None:
         seen = condition.get("lastTransitionTime")
-        yield Rule.TIME_INVALID, "lastTransitionTime", f"must be a time as in RFC 3339, got {seen!r}"
+        yield ConditionRule.TIME_INVALID, "lastTransitionTime", f"must be a time as in RFC 3339, got {seen!r}"
     for field in sorted(map(str, condition.keys() - _FIELDS)):
-        yield Rule.FIELD_UNKNOWN, field, f"is no field of a condition; it has {', '.join(sorted(_FIELDS))}"
+        yield ConditionRule.FIELD_UNKNOWN, field, f"is no field of a condition; it has {', '.join(sorted(_FIELDS))}"
 
 
-_INVALID: Final = {"type": Rule.TYPE_INVALID, "reason": Rule.REASON_INVALID}
-_NOT_CAMEL_CASE: Final = {"type": Rule.TYPE_NOT_CAMEL_CASE, "reason": Rule.REASON_NOT_CAMEL_CASE}
+_INVALID: Final = {"type": ConditionRule.TYPE_INVALID, "reason": ConditionRule.REASON_INVALID}
+_NOT_CAMEL_CASE: Final = {"type": ConditionRule.TYPE_NOT_CAMEL_CASE, "reason": ConditionRule.REASON_NOT_CAMEL_CASE}
 
 
 def _word(
     condition: Mapping[str, Any], field: str, pattern: re.Pattern[str], allowed: str
-) -> Iterator[tuple[Rule, str, str]]:
+) -> Iterator[tuple[ConditionRule, str, str]]:
     value = condition.get(field)
     if not isinstance(value, str) or not pattern.fullmatch(value):
         yield _INVALID[field], field, f"must be {allowed}, got {value!r}"
@@ -179,44 +185,48 @@ def _word(
         yield _NOT_CAMEL_CASE[field], field, f"should be in CamelCase, got {value!r}"
 
 
-def _message(value: object) -> Iterator[tuple[Rule, str, str]]:
+def _message(value: object) -> Iterator[tuple[ConditionRule, str, str]]:
     if not isinstance(value, str):
-        yield Rule.MESSAGE_INVALID, "message", f"must be a text, got {value!r}"
+        yield ConditionRule.MESSAGE_INVALID, "message", f"must be a text, got {value!r}"
     elif len(value) > _LONGEST["message"]:
-        yield Rule.MESSAGE_INVALID, "message", f"must have at most {_LONGEST['message']} characters, got {len(value)}"
+        yield (
+            ConditionRule.MESSAGE_INVALID,
+            "message",
+            f"must have at most {_LONGEST['message']} characters, got {len(value)}",
+        )
     elif not value.strip():
-        yield Rule.MESSAGE_EMPTY, "message", "should tell a person something, is empty"
+        yield ConditionRule.MESSAGE_EMPTY, "message", "should tell a person something, is empty"
 
 
-def _generation(condition: Mapping[str, Any], generation: int | None) -> Iterator[tuple[Rule, str, str]]:
+def _generation(condition: Mapping[str, Any], generation: int | None) -> Iterator[tuple[ConditionRule, str, str]]:
     if "observedGeneration" not in condition:
         return
     field, seen = "observedGeneration", condition["observedGeneration"]
     if not isinstance(seen, int) or isinstance(seen, bool) or seen < 0:
-        yield Rule.GENERATION_INVALID, field, f"must be a whole number, 0 or more, got {seen!r}"
+        yield ConditionRule.GENERATION_INVALID, field, f"must be a whole number, 0 or more, got {seen!r}"
     elif generation is not None and seen > generation:
-        yield Rule.GENERATION_AHEAD, field, f"is {seen}, but the object is only at generation {generation}"
+        yield ConditionRule.GENERATION_AHEAD, field, f"is {seen}, but the object is only at generation {generation}"
     elif generation is not None and seen < generation:
-        yield Rule.GENERATION_BEHIND, field, f"is {seen}, while the object is at generation {generation}"
+        yield ConditionRule.GENERATION_BEHIND, field, f"is {seen}, while the object is at generation {generation}"
 
 
-def _since(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[Rule, str, str]]:
+def _since(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[ConditionRule, str, str]]:
     """Check what changed in a condition."""
     old, new = before.get("observedGeneration"), now.get("observedGeneration")
     if isinstance(old, int) and isinstance(new, int) and new < old:
-        yield Rule.GENERATION_BACKWARDS, "observedGeneration", f"must not fall, was {old} and is {new}"
+        yield ConditionRule.GENERATION_BACKWARDS, "observedGeneration", f"must not fall, was {old} and is {new}"
     then, since = _read_time(before), _read_time(now)
     if then is None or since is None:
         return
     flipped = before.get("status") != now.get("status")
     span = f"was {before['lastTransitionTime']} and is {now['lastTransitionTime']}"
     if since < then:
-        yield Rule.TIME_BACKWARDS, "lastTransitionTime", f"must not go back, {span}"
+        yield ConditionRule.TIME_BACKWARDS, "lastTransitionTime", f"must not go back, {span}"
     elif flipped and since == then:
-        yield Rule.TIME_NOT_MOVED, "lastTransitionTime", f"should move, because the status changed, {span}"
+        yield ConditionRule.TIME_NOT_MOVED, "lastTransitionTime", f"should move, because the status changed, {span}"
     elif not flipped and since != then:
         same_reason = before.get("reason") == now.get("reason")
-        rule = Rule.TIME_MOVED if same_reason else Rule.TIME_MOVED_WITH_REASON
+        rule = ConditionRule.TIME_MOVED if same_reason else ConditionRule.TIME_MOVED_WITH_REASON
         yield (
             rule,
             "lastTransitionTime",
@@ -224,10 +234,12 @@ def _since(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[
         )
 
 
-def _duplicates(conditions: Sequence[Any]) -> Iterator[Finding]:
+def _duplicates(conditions: Sequence[Any]) -> Iterator[ConditionFinding]:
     for name, times in Counter(map(_type_of, conditions)).items():
         if name and times > 1:
-            yield Finding(Rule.TYPE_DUPLICATE, "", f"type {name} must occur once, occurs {times} times")
+            yield ConditionFinding(
+                ConditionRule.TYPE_DUPLICATE, "", f"type {name} must occur once, occurs {times} times"
+            )
 
 
 def _type_of(condition: Any) -> str:

@@ -17,10 +17,10 @@ from ocf.cluster import Cluster, Request
 from ocf.cluster.interceptor import describe
 from ocf.errors import ConfigError
 from ocf.testing.idempotency import Reconcile
-from ocf.testing.simulated_process import Disturbance, Process, SimulatedCrash, World
+from ocf.testing.simulated_process import Disturbance, SimulatedCluster, SimulatedCrash, SimulatedProcess
 from ocf.testing.snapshots import differences, snapshot
 
-__all__ = ["DisturbanceReport", "DisturbedWrite", "disturb_each_write"]
+__all__ = ["DisturbanceReport", "DisturbedWrite", "crash_at_each_write"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class DisturbanceReport:
             raise AssertionError("\n\n".join([title, *rows]))
 
 
-async def disturb_each_write(
+async def crash_at_each_write(
     make_cluster: Callable[[], Awaitable[Cluster]],
     reconcile: Reconcile,
     *,
@@ -118,7 +118,7 @@ async def disturb_each_write(
         ...         await cluster.get(ObjectKey.of(settings))
         ...     except NotFoundError:
         ...         await cluster.create(settings, field_manager="demo")
-        >>> report = asyncio.run(disturb_each_write(new_cluster, create_once))
+        >>> report = asyncio.run(crash_at_each_write(new_cluster, create_once))
         >>> print(report)
         crash before write 1, create v1/ConfigMap/default/a by demo: same
         crash after write 1, create v1/ConfigMap/default/a by demo: same
@@ -127,7 +127,7 @@ async def disturb_each_write(
         >>> report.assert_same()
     """
     operator = _Operator(reconcile, others, passes)
-    twin = World(await make_cluster())
+    twin = SimulatedCluster(await make_cluster())
     unrest = await operator.run(twin)
     if unrest:
         raise ConfigError(f"the undisturbed run is {unrest}")
@@ -136,7 +136,7 @@ async def disturb_each_write(
     rows = []
     for number, write in enumerate(twin.writes, 1):
         for disturbance in disturbances:
-            world = World(await make_cluster())
+            world = SimulatedCluster(await make_cluster())
             unrest = await operator.run(world, disturbance, number)
             problems = [unrest] if unrest else [problem async for problem in _compared(twin, world, number)]
             rows.append(DisturbedWrite(disturbance=disturbance, number=number, write=write, problems=tuple(problems)))
@@ -151,20 +151,20 @@ class _Operator:
     others: Reconcile | None
     passes: int
 
-    async def run(self, world: World, disturbance: Disturbance | None = None, number: int = 0) -> str:
+    async def run(self, world: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> str:
         """Make passes until one that follows on a round of the others sends no write.
 
         Returns:
             Why that did not happen; empty if it did.
         """
-        process = Process(world, disturbance, number)
+        process = SimulatedProcess(world, disturbance, number)
         last = ""
         for made in range(self.passes):
             before = len(world.writes)
             failure = await self._pass(process, survives=disturbance is not None)
             writes = world.writes[before:]
             if process.dead:
-                process = Process(world)
+                process = SimulatedProcess(world)
             elif not failure and not writes and (self.others is None or made):
                 return ""
             last = failure or f"wrote {', '.join(map(describe, writes))}"
@@ -172,7 +172,7 @@ class _Operator:
                 await self.others(world.cluster)
         return f"not at rest after {self.passes} passes, the last of which {last}"
 
-    async def _pass(self, process: Process, *, survives: bool) -> str:
+    async def _pass(self, process: SimulatedProcess, *, survives: bool) -> str:
         """Make one pass.
 
         Returns:
@@ -187,7 +187,7 @@ class _Operator:
         return ""
 
 
-async def _compared(twin: World, world: World, number: int) -> AsyncIterator[str]:
+async def _compared(twin: SimulatedCluster, world: SimulatedCluster, number: int) -> AsyncIterator[str]:
     """Tell how a disturbed world ended differently from its undisturbed twin."""
     wanted, seen = twin.writes[number - 1], world.writes[number - 1 : number]
     if not seen or _asked(seen[0]) != _asked(wanted):

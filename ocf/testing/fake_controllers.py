@@ -15,7 +15,7 @@ from ocf.cluster import Cluster, EventType, PatchType, Subresource
 from ocf.errors import ConflictError, ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["playing_rollouts", "rolled_out"]
+__all__ = ["fake_workload_controllers", "rolled_out"]
 
 _API: Final = "apps/v1"
 _MANAGER: Final = "ocf-played-rollouts"
@@ -44,7 +44,7 @@ def rolled_out(workload: Manifest) -> Manifest:
 
 
 @asynccontextmanager
-async def playing_rollouts(cluster: Cluster) -> AsyncIterator[None]:
+async def fake_workload_controllers(cluster: Cluster) -> AsyncIterator[None]:
     """Report every workload as rolled out while the block runs.
 
     Args:

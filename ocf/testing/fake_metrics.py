@@ -1,4 +1,4 @@
-"""`FixedMetrics`: metrics APIs in memory, which answer what they were told to."""
+"""`FakeMetricsClient`: metrics APIs in memory, which answer what they were told to."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,7 +10,7 @@ from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRI
 from ocf.errors import ApiError
 from ocf.objects import LabelSelector, Manifest, split_api_version
 
-__all__ = ["FixedMetrics", "ObjectIdentity"]
+__all__ = ["FakeMetricsClient", "ObjectIdentity"]
 
 ObjectIdentity: TypeAlias = tuple[str, str, str, str]
 """Namespace, group, kind and name of an object that is measured."""
@@ -25,7 +25,7 @@ class _Entry:
     metric_labels: Mapping[str, str] = field(default_factory=dict)
 
 
-class FixedMetrics:
+class FakeMetricsClient:
     """Metrics APIs that answer what they were told to, for tests, demos and the embedded cluster.
 
     Everything is told in the form of the API: quantities as texts, labels as maps. What is told again replaces what
@@ -36,7 +36,7 @@ class FixedMetrics:
 
     Example:
         >>> import asyncio
-        >>> measured = FixedMetrics()
+        >>> measured = FakeMetricsClient()
         >>> measured.set_usage("shop", "web-0", {"app": {"cpu": "450m"}}, labels={"app": "web"})
         >>> [each["metadata"]["name"] for each in asyncio.run(measured.pod_metrics("shop", "app=web"))]
         ['web-0']
@@ -176,26 +176,26 @@ class FixedMetrics:
             self._failures[group] = error
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
-        """Return the usage of resources by pod; as `MetricsApi`."""
+        """Return the usage of resources by pod; as `MetricsClient`."""
         self._refuse(RESOURCE_METRICS)
         return _chosen((each for (home, _), each in self._usage.items() if home == namespace), selector)
 
     async def pods_metric(
         self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of pods; as `MetricsApi`."""
+        """Return a measurement of pods; as `MetricsClient`."""
         self._refuse(CUSTOM_METRICS)
         return _chosen(self._pods.get((namespace, metric), {}).values(), selector, metric_selector)
 
     async def object_metric(
         self, namespace: str, described: Manifest, metric: str, *, metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of one object; as `MetricsApi`."""
+        """Return a measurement of one object; as `MetricsClient`."""
         self._refuse(CUSTOM_METRICS)
         return _chosen(self._objects.get((_identity(namespace, described), metric), ()), "", metric_selector)
 
     async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Sequence[Any]:
-        """Return a measurement of anything outside of the cluster; as `MetricsApi`."""
+        """Return a measurement of anything outside of the cluster; as `MetricsClient`."""
         self._refuse(EXTERNAL_METRICS)
         return _chosen(self._external.get((namespace, metric), ()), "", selector)
 

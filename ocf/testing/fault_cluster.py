@@ -8,12 +8,12 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ocf.cluster import Cluster, EventType, ObjectList, Request, Subresource, Verb, WatchEvent, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, EventType, ObjectList, Request, Subresource, Verb, WatchEvent
 from ocf.cluster.interceptor import InterceptingCluster, describe, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.faults import DroppedEvent, Fault, LostReply, Meanwhile, Refusal, Stale
-from ocf.testing.object_history import History
+from ocf.testing.object_history import ObjectHistory
 
 __all__ = ["FaultyCluster", "Injection"]
 
@@ -60,12 +60,12 @@ class FaultyCluster(InterceptingCluster):
         503 ['Refusal: get v1/Namespace/default']
     """
 
-    def __init__(self, cluster: Cluster, faults: Iterable[Fault], *, memory: WriteMemory | None = None) -> None:
+    def __init__(self, cluster: Cluster, faults: Iterable[Fault], *, memory: ApplyCache | None = None) -> None:
         super().__init__(cluster, memory=memory)
         self._faults = tuple(faults)
         self._counts = [0] * len(self._faults)
         depths = [fault.effect.versions for fault in self._faults if isinstance(fault.effect, Stale)]
-        self._history = History(max(depths, default=0))
+        self._history = ObjectHistory(max(depths, default=0))
         self.injected: list[Injection] = []
 
     @property
@@ -84,7 +84,7 @@ class FaultyCluster(InterceptingCluster):
             lines = [f"  {fault}" for fault in self.missed]
             raise AssertionError("\n".join(["these faults never happened, so the test proves nothing:", *lines]))
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request, and let happen to it what is due."""
         due = self._due(request)
         for fault in due:

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.runtime.admission import Webhook
 
-__all__ = ["admitting"]
+__all__ = ["serve_webhooks"]
 
 _HOST: Final = "127.0.0.1"
 
 
 @asynccontextmanager
-async def admitting(
+async def serve_webhooks(
     cluster: Cluster, name: str, webhooks: Sequence[Webhook[Any]], *, namespace: str = "kube-system"
 ) -> AsyncIterator[str]:
     """Serve webhooks on loopback, and have an API server of this machine ask them, while the block runs.
@@ -34,8 +34,8 @@ async def admitting(
         yield ""
         return
     from ocf.runtime.admission import Url, Webhooks
-    from ocf.runtime.operator import Admission
+    from ocf.runtime.operator import WebhookOptions
 
-    local = Admission(address=Url(f"https://{_HOST}"), namespace=namespace, host=_HOST, port=0, register=True)
+    local = WebhookOptions(address=Url(f"https://{_HOST}"), namespace=namespace, host=_HOST, port=0, register=True)
     async with local.serving(cluster, Webhooks(name, webhooks)) as server:
         yield server.url

@@ -24,7 +24,13 @@ from ocf.concepts import Data, MutationInspector
 from ocf.errors import BuildError
 from ocf.objects import dump_document
 from ocf.testing.goldens import Subject, compared_with, parts_of, refresh, serialize
-from ocf.testing.mutation_coverage import Fixture, Regime, accounting_problems, expectation_problems, regimes_of
+from ocf.testing.mutation_coverage import (
+    Fixture,
+    VersionRange,
+    accounting_problems,
+    expectation_problems,
+    version_ranges,
+)
 
 __all__ = ["MatrixCase", "VersionMatrix"]
 
@@ -118,7 +124,7 @@ class VersionMatrix(Generic[SpecT]):
 
         return checked
 
-    def regimes(self, fixture: Fixture[SpecT]) -> tuple[Regime, ...]:
+    def version_ranges(self, fixture: Fixture[SpecT]) -> tuple[VersionRange, ...]:
         """Group the versions by what fires at them.
 
         Args:
@@ -127,7 +133,7 @@ class VersionMatrix(Generic[SpecT]):
         Raises:
             ConfigError: If a gate cannot answer.
         """
-        return regimes_of({built.version: built.firing for built in self._built(fixture)})
+        return version_ranges({built.version: built.firing for built in self._built(fixture)})
 
     def _built(self, fixture: Fixture[SpecT]) -> list[_Built]:
         return [self._at(version, fixture) for version in self.versions]
@@ -151,7 +157,7 @@ class VersionMatrix(Generic[SpecT]):
         firing = {version: each.firing for version, each in built.items()}
         yield from expectation_problems(fixture, firing)
         folder = Path(self.directory) / fixture.name
-        files = {folder / f"{one.representative}.yaml": one.representative for one in regimes_of(firing)}
+        files = {folder / f"{one.representative}.yaml": one.representative for one in version_ranges(firing)}
         for path, version in files.items():
             yield from _golden_problems(path, serialize(built[version].subject), update=update)
         for path in sorted(folder.glob("*.yaml")):
@@ -174,7 +180,7 @@ class VersionMatrix(Generic[SpecT]):
                 "versions": list(regime.versions),
                 "firing": list(regime.firing),
             }
-            for regime in self.regimes(fixture)
+            for regime in self.version_ranges(fixture)
         ]
 
     def _accounting(self) -> Iterator[str]:

@@ -6,14 +6,14 @@ yours does is one test: put this cluster under it and demand that it comes to re
 
 from collections.abc import Callable
 
-from ocf.cluster import Cluster, Subresource, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, Subresource
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.objects import Manifest, copy_json
 
-__all__ = ["RewritingCluster"]
+__all__ = ["MutatingCluster"]
 
 
-class RewritingCluster(InterceptingCluster):
+class MutatingCluster(InterceptingCluster):
     """A cluster that changes every object it is sent by apply, create or update.
 
     The fields that the webhook sets belong to whoever sent the request, as they do on a real server. Subresources and
@@ -29,14 +29,14 @@ class RewritingCluster(InterceptingCluster):
         >>> from ocf.embedded import EmbeddedCluster
         >>> def label(manifest: Manifest) -> None:
         ...     manifest["metadata"]["labels"] = {"seen": "yes"}
-        >>> cluster = RewritingCluster(EmbeddedCluster(), label)
+        >>> cluster = MutatingCluster(EmbeddedCluster(), label)
         >>> sent = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
         >>> asyncio.run(cluster.apply(sent, field_manager="demo"))["metadata"]["labels"]
         {'seen': 'yes'}
     """
 
     def __init__(
-        self, cluster: Cluster, rewrite: Callable[[Manifest], object], *, memory: WriteMemory | None = None
+        self, cluster: Cluster, rewrite: Callable[[Manifest], object], *, memory: ApplyCache | None = None
     ) -> None:
         super().__init__(cluster, memory=memory)
         self._rewrite = rewrite

@@ -8,7 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeAlias, TypeVar
 
-__all__ = ["Firing", "FiringSets", "Fixture", "Regime", "accounting_problems", "expectation_problems", "regimes_of"]
+__all__ = [
+    "Firing",
+    "FiringSets",
+    "Fixture",
+    "VersionRange",
+    "accounting_problems",
+    "expectation_problems",
+    "version_ranges",
+]
 
 SpecT = TypeVar("SpecT")
 
@@ -61,7 +69,7 @@ class Fixture(Generic[SpecT]):
 
 
 @dataclass(frozen=True, slots=True)
-class Regime:
+class VersionRange:
     """Versions at which the same mutations fire.
 
     Args:
@@ -75,7 +83,7 @@ class Regime:
     firing: tuple[str, ...]
 
 
-def regimes_of(firing: FiringSets) -> tuple[Regime, ...]:
+def version_ranges(firing: FiringSets) -> tuple[VersionRange, ...]:
     """Group versions by what fires at them.
 
     Args:
@@ -85,7 +93,7 @@ def regimes_of(firing: FiringSets) -> tuple[Regime, ...]:
         The regimes, in order of their representatives.
 
     Example:
-        >>> for regime in regimes_of({"1.8": ["port"], "1.9": ["port"], "2.0": []}):
+        >>> for regime in version_ranges({"1.8": ["port"], "1.9": ["port"], "2.0": []}):
         ...     print(regime.representative, regime.versions, regime.firing)
         1.8 ('1.8', '1.9') ('port',)
         2.0 ('2.0',) ()
@@ -93,7 +101,7 @@ def regimes_of(firing: FiringSets) -> tuple[Regime, ...]:
     groups: dict[frozenset[str], list[str]] = {}
     for version, names in firing.items():
         groups.setdefault(frozenset(names), []).append(version)
-    return tuple(Regime(versions[0], tuple(versions), tuple(firing[versions[0]])) for versions in groups.values())
+    return tuple(VersionRange(versions[0], tuple(versions), tuple(firing[versions[0]])) for versions in groups.values())
 
 
 def expectation_problems(fixture: Fixture[SpecT], firing: FiringSets) -> Iterator[str]:

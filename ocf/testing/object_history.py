@@ -4,10 +4,10 @@ from collections import deque
 
 from ocf.objects import Manifest, ObjectKey, copy_json, get_field
 
-__all__ = ["History"]
+__all__ = ["ObjectHistory"]
 
 
-class History:
+class ObjectHistory:
     """Remembers objects as they were.
 
     Args:

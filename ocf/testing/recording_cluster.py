@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from typing import Any
 
-from ocf.cluster import Cluster, Request, RequestLog, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, Request, RequestLog
 from ocf.cluster.interceptor import InterceptingCluster, is_write
 from ocf.errors import ApiError
 
@@ -31,7 +31,7 @@ class RecordingCluster(InterceptingCluster):
         (1, ())
     """
 
-    def __init__(self, cluster: Cluster, *, memory: WriteMemory | None = None) -> None:
+    def __init__(self, cluster: Cluster, *, memory: ApplyCache | None = None) -> None:
         super().__init__(cluster, memory=memory)
         self.requests = RequestLog()
 
@@ -40,7 +40,7 @@ class RecordingCluster(InterceptingCluster):
         """The requests that may have changed something, refused ones included and dry runs left out."""
         return tuple(request for request in self.requests if is_write(request))
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request and note it with the code that came back."""
         try:
             answer = await send()

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from ocf.cluster import Cluster, Request, Verb, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, Request, Verb
 from ocf.cluster.interceptor import InterceptingCluster, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, get_field
 
-__all__ = ["Disturbance", "Process", "SimulatedCrash", "World"]
+__all__ = ["Disturbance", "SimulatedCluster", "SimulatedCrash", "SimulatedProcess"]
 
 
 class Disturbance(StrEnum):
@@ -39,7 +39,7 @@ class SimulatedCrash(BaseException):
 
 
 @dataclass(slots=True)
-class World:
+class SimulatedCluster:
     """A cluster, and what an operator did in it.
 
     Args:
@@ -55,7 +55,7 @@ class World:
     deletes: Counter[str] = field(default_factory=Counter)
 
 
-class Process(InterceptingCluster):
+class SimulatedProcess(InterceptingCluster):
     """The cluster of a world, as one process of the operator sees it.
 
     Args:
@@ -67,14 +67,14 @@ class Process(InterceptingCluster):
         dead: Whether the process is: then nothing that it asks arrives.
     """
 
-    def __init__(self, world: World, disturbance: Disturbance | None = None, number: int = 0) -> None:
-        super().__init__(world.cluster, memory=WriteMemory())
+    def __init__(self, world: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> None:
+        super().__init__(world.cluster, memory=ApplyCache())
         self._world = world
         self._disturbance = disturbance
         self._number = number
         self.dead = False
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request, unless the process is dead or dies of it."""
         if self.dead:
             raise SimulatedCrash("the process is dead, its requests do not arrive")

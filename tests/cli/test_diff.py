@@ -179,7 +179,7 @@ def test_an_object_that_would_go_is_named(cell: Cell, diff: Run, rewrite: Callab
 
 
 def test_a_field_that_is_left_says_to_whom(cell: Cell, diff: Run, rewrite: Callable[[str, str], None]) -> None:
-    rewrite("with_resource(resource)", 'with_resource(resource, leaves=["spec.replicas"])')
+    rewrite("with_resource(resource)", 'with_resource(resource, ignore_fields=["spec.replicas"])')
     cell.create_owner()
     cell.reconcile()
     cell.patch(spec={"replicas": 9})

@@ -129,7 +129,7 @@ class TestData:
 
 class TestErrors:
     def test_a_reader_that_has_read_enough_is_none(self) -> None:
-        with pytest.raises(BrokenPipeError), output.failing(traceback=False):
+        with pytest.raises(BrokenPipeError), output.exit_on_error(traceback=False):
             raise BrokenPipeError
 
     def test_they_are_one_line_and_status_2(self, ocf: Run) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from ocf.cluster.client.responses import status_error
-from ocf.cluster.server_errors import as_refusal
+from ocf.cluster.server_errors import as_client_error
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, InvalidError, ServerError, api_error
 
@@ -22,7 +22,7 @@ UNFITTING = (
     ],
 )
 def test_a_refusal_behind_500_is_permanent(message: str) -> None:
-    error = as_refusal(api_error(message, code=500))
+    error = as_client_error(api_error(message, code=500))
 
     assert isinstance(error, InvalidError)
     assert (error.code, error.message) == (500, message)
@@ -37,7 +37,7 @@ def test_a_refusal_behind_500_is_permanent(message: str) -> None:
     ],
 )
 def test_a_failure_stays_one(message: str, code: int, reason: str) -> None:
-    assert isinstance(as_refusal(api_error(message, code=code, reason=reason)), ServerError)
+    assert isinstance(as_client_error(api_error(message, code=code, reason=reason)), ServerError)
 
 
 async def test_both_clusters_say_the_same() -> None:

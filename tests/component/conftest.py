@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Subresource, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, PatchType, Subresource
 from ocf.component import Component, ReconcileContext, Result, reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import NotFoundError
@@ -174,7 +174,7 @@ def clock() -> VirtualClock:
 @pytest.fixture(scope="session")
 def shop_plane(envtest_plane: ControlPlane) -> ControlPlane:
     """Give a real API server that knows shops, and the namespace in which they are."""
-    envtest_plane.define(load_document(DEFINITION))
+    envtest_plane.install_crds(load_document(DEFINITION))
     envtest_plane.kubectl("create", "namespace", "shop")
     return envtest_plane
 
@@ -195,7 +195,7 @@ def new_world(request: pytest.FixtureRequest) -> Callable[[], Awaitable[World]]:
 
     async def make() -> World:
         await _emptied(server)
-        return await _world(RecordingCluster(server, memory=WriteMemory()), _clock())
+        return await _world(RecordingCluster(server, memory=ApplyCache()), _clock())
 
     return make
 

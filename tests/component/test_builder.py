@@ -97,7 +97,7 @@ def test_the_last_call_of_suspend_wins() -> None:
 
 
 def test_a_field_that_is_no_path_is_named(web: deployment.Resource) -> None:
-    builder = component.Builder("web", condition_type="WebReady").with_resource(web, leaves=["spec..replicas"])
+    builder = component.Builder("web", condition_type="WebReady").with_resource(web, ignore_fields=["spec..replicas"])
     (problem,) = refused(builder)
     assert problem.startswith('resource "apps/v1/Deployment/shop/web" in component "web": "spec..replicas" is no field')
 

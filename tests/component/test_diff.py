@@ -9,7 +9,7 @@ from ocf import component
 from ocf.cluster import PatchType, Preconditions
 from ocf.component import Component, Conflicts, depends_on
 from ocf.component.diff import ComponentDiff, FieldDiff, ObjectDiff, TakenField, Verb, diff
-from ocf.component.dry_run_cluster import Rehearsal
+from ocf.component.dry_run_cluster import DryRunCluster
 from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ManifestError, NotFoundError
@@ -282,7 +282,7 @@ async def test_a_secret_that_is_left_to_others_is_not_shown(world: Any, rehearse
     base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": "shop"}}
     kind: Kind[Any, BaseMutator] = Kind("v1", "Secret", "V1Secret", BaseMutator)
     resource = StaticBuilder(base, kind, Handlers()).build()
-    found = await rehearse(builder().with_resource(resource, leaves=["data.password"]).build())
+    found = await rehearse(builder().with_resource(resource, ignore_fields=["data.password"]).build())
     [left] = found.left
     assert left.managers == ("somebody (Update)",)
     assert left.value.startswith("redacted")
@@ -326,7 +326,7 @@ class TestRehearsal:
         }
 
     async def test_what_was_written_is_read_back(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
-        rehearsal = Rehearsal(cluster)
+        rehearsal = DryRunCluster(cluster)
         await rehearsal.apply(settings, field_manager="us")
         assert (await rehearsal.get(SETTINGS))["data"] == {"a": "1"}
         with pytest.raises(NotFoundError):
@@ -334,7 +334,7 @@ class TestRehearsal:
 
     async def test_what_was_deleted_is_gone(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
         await cluster.create(settings, field_manager="us")
-        rehearsal = Rehearsal(cluster)
+        rehearsal = DryRunCluster(cluster)
         await rehearsal.delete(SETTINGS)
         with pytest.raises(NotFoundError):
             await rehearsal.get(SETTINGS)
@@ -345,14 +345,14 @@ class TestRehearsal:
     ) -> None:
         live = await cluster.create(settings, field_manager="us")
         as_rehearsed = Preconditions(uid=live["metadata"]["uid"], resource_version="never")
-        await Rehearsal(cluster).delete(SETTINGS, preconditions=as_rehearsed)
+        await DryRunCluster(cluster).delete(SETTINGS, preconditions=as_rehearsed)
         with pytest.raises(ConflictError):
-            await Rehearsal(cluster).delete(SETTINGS, preconditions=Preconditions(uid="another"))
+            await DryRunCluster(cluster).delete(SETTINGS, preconditions=Preconditions(uid="another"))
 
     async def test_every_write_is_a_dry_run(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
         await cluster.create(settings, field_manager="us")
         changes = cluster.requests.changes
-        rehearsal = Rehearsal(cluster)
+        rehearsal = DryRunCluster(cluster)
         live = await rehearsal.get(SETTINGS)
         await rehearsal.update({**live, "data": {"a": "2"}}, field_manager="us")
         await rehearsal.patch(SETTINGS, {"data": {"b": "3"}}, patch_type=PatchType.MERGE, field_manager="us")
@@ -363,5 +363,5 @@ class TestRehearsal:
         assert list(rehearsal.written) == [SETTINGS, ObjectKey("v1", "ConfigMap", "new", "shop")]
 
     async def test_lists_are_the_cluster_s(self, cluster: EmbeddedCluster) -> None:
-        found = await Rehearsal(cluster).list("v1", "Namespace", limit=1)
+        found = await DryRunCluster(cluster).list("v1", "Namespace", limit=1)
         assert len(found.items) == 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.component import FINALIZER, Component, Departure, ReconcileContext, finalize, reconciling
+from ocf.component import FINALIZER, Component, FinalizationResult, ReconcileContext, finalize, reconciling
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import FaultyCluster, InterceptingCluster, VirtualClock, faults
@@ -29,7 +29,7 @@ def subject(cluster_role: StaticKind, config_map: Callable[..., StaticKind]) -> 
     return builder.with_resource(cluster_role.build()).build()
 
 
-async def run(world: World, *subjects: Component, cluster: Cluster | None = None) -> Departure | None:
+async def run(world: World, *subjects: Component, cluster: Cluster | None = None) -> FinalizationResult | None:
     """Run one pass as an operator does that cleans up after itself."""
     owner = await world.owner_manifest()
     async with reconciling(owner, cluster or world.cluster, clock=world.clock) as context:
@@ -76,7 +76,7 @@ async def test_holding_the_owner_costs_one_write_and_no_conflict(world: World, s
 async def test_deleting_the_owner_deletes_what_nobody_else_would(world: World, subject: Component) -> None:
     await run(world, subject)
     await world.cluster.delete(world.owner)
-    assert await run(world, subject) == Departure()
+    assert await run(world, subject) == FinalizationResult()
     assert not await world.exists(ROLE)
     assert not await world.exists(world.owner)
 
@@ -104,10 +104,10 @@ async def test_an_owner_waits_for_what_is_held_itself(world: World, subject: Com
     await world.cluster.delete(world.owner)
     for _ in range(2):
         waiting = await run(world, subject)
-        assert waiting == Departure(remaining=(ROLE,), requeue_after=timedelta(seconds=10))
+        assert waiting == FinalizationResult(remaining=(ROLE,), requeue_after=timedelta(seconds=10))
         assert await finalizers(world) == [FINALIZER]
     await world.change(ROLE, metadata={"finalizers": None})
-    assert await run(world, subject) == Departure()
+    assert await run(world, subject) == FinalizationResult()
     assert not await world.exists(world.owner)
 
 
@@ -124,7 +124,7 @@ async def test_an_owner_that_is_going_is_not_reconciled(world: World, config_map
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
     await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
     await world.cluster.delete(world.owner)
-    assert await run(world, plain) == Departure()
+    assert await run(world, plain) == FinalizationResult()
     assert not await world.exists(CONFIG)
 
 
@@ -168,7 +168,7 @@ async def test_an_owner_that_goes_meanwhile_is_not_brought_back(world: World, su
                 owner = await self._inner.list("example.com/v1", "Shop")
                 if owner.items:
                     await self._inner.delete(world.owner)
-            return await super().around(request, send)
+            return await super().intercept(request, send)
 
     await run(world, subject, cluster=Late(world.cluster))
     assert not await world.exists(world.owner)
@@ -177,4 +177,4 @@ async def test_an_owner_that_goes_meanwhile_is_not_brought_back(world: World, su
 async def test_an_owner_without_namespace_needs_none(subject: Component) -> None:
     """It may be named by objects of any scope, so the garbage collector does all of it."""
     owner: Manifest = {"apiVersion": "example.com/v1", "kind": "Mall", "metadata": {"name": "demo", "uid": "u"}}
-    assert subject.uncollected(ReconcileContext(owner, EmbeddedCluster(), VirtualClock())) == ()
+    assert subject.objects_without_gc(ReconcileContext(owner, EmbeddedCluster(), VirtualClock())) == ()

@@ -33,7 +33,7 @@ class Meeting(InterceptingCluster):
     async def around(self, request: Request, send: Any) -> Any:
         if request.verb is Verb.APPLY:
             await self._barrier.wait()
-        return await super().around(request, send)
+        return await super().intercept(request, send)
 
 
 def settings(name: str, resource: Any, *prerequisites: Any) -> Component:
@@ -135,7 +135,7 @@ class TestComponents:
             async def around(self, request: Request, send: Any) -> Any:
                 for _ in range(0 if request.name == order[first] else 50):
                     await asyncio.sleep(0)
-                return await super().around(request, send)
+                return await super().intercept(request, send)
 
         subjects = [settings(name, config_map(name).build()) for name in order]
         async with reconciling(await world.owner_manifest(), Late(world.cluster), clock=world.clock) as context:

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ocf import component
-from ocf.component import Action, Component, Outcome, Result, depends_on
-from ocf.component.summary import NOT_REACHED, Account, accounts, describe
+from ocf.component import Action, Component, ResourceOutcome, Result, depends_on
+from ocf.component.summary import NOT_REACHED, ResourceSummary, describe, summarize
 from ocf.concepts import GuardStatus, StatusReport
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest
@@ -26,7 +26,7 @@ def of(*resources: Any, **options: Any) -> component.Builder:
 
 
 def told(built: Component, result: Result) -> dict[str, tuple[str, str]]:
-    return {each.resource: (each.action, each.because) for each in accounts(built, result)}
+    return {each.resource: (each.action, each.because) for each in summarize(built, result)}
 
 
 async def test_created_then_nothing_to_do(world: Any, config_map: Callable[..., Any]) -> None:
@@ -40,13 +40,13 @@ async def test_created_then_nothing_to_do(world: Any, config_map: Callable[..., 
 async def test_an_update_names_the_fields(world: Any, config_map: Callable[..., Any]) -> None:
     await world.reconcile(of(config_map(a="1").build()).build())
     built = of(config_map(a="2").build()).build()
-    [account] = accounts(built, await world.reconcile(built))
-    assert account == Account(SETTINGS, "Updated", "an apply changes it", ("data.a: changed",))
+    [account] = summarize(built, await world.reconcile(built))
+    assert account == ResourceSummary(SETTINGS, "Updated", "an apply changes it", ("data.a: changed",))
 
 
 async def test_a_report_is_told_with_its_word(world: Any, web: deployment.Resource) -> None:
     built = of(web).build()
-    [account] = accounts(built, await world.reconcile(built))
+    [account] = summarize(built, await world.reconcile(built))
     assert account.report.startswith("Creating: ")
 
 
@@ -118,16 +118,16 @@ async def test_every_action_has_a_reason(action: Action, world: Any, web: deploy
     """Also one of an object that is no resource any more, as a pruned one."""
     built = of(web).build()
     result = await world.reconcile(built)
-    outcome = Outcome(resource="v1/ConfigMap/shop/old", action=action, reasons=("because",))
+    outcome = ResourceOutcome(resource="v1/ConfigMap/shop/old", action=action, reasons=("because",))
     other = Result(condition=result.condition, outcomes=(outcome,))
-    assert accounts(built, other)[0].because
+    assert summarize(built, other)[0].because
 
 
 async def test_a_write_that_changed_nothing_is_told_apart_from_none(world: Any, web: deployment.Resource) -> None:
     built = of(web).build()
     result = await world.reconcile(built)
-    sent = Outcome(resource=WEB, action=Action.UNCHANGED, writes=1, reasons=("spec.replicas: not owned",))
-    [account] = accounts(built, Result(condition=result.condition, outcomes=(sent,)))
+    sent = ResourceOutcome(resource=WEB, action=Action.UNCHANGED, writes=1, reasons=("spec.replicas: not owned",))
+    [account] = summarize(built, Result(condition=result.condition, outcomes=(sent,)))
     assert account.because == "an apply was sent, and the server stores what it stored before"
     assert account.fields == sent.reasons
 

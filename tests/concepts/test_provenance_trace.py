@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.concepts import Explanation, FieldOrigin, Source, SourceKind, Trace
+from ocf.concepts import FieldOrigin, Provenance, ProvenanceTrace, Source, SourceKind
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
 
@@ -18,12 +18,12 @@ def by(name: str) -> Source:
     return Source(SourceKind.MUTATION, name)
 
 
-def traced(*manifests: Manifest) -> Explanation:
+def traced(*manifests: Manifest) -> Provenance:
     """Trace an object: the first state is the base, the others are made by mutations m1, m2, ..."""
-    trace = Trace()
+    trace = ProvenanceTrace()
     for number, manifest in enumerate(manifests):
         trace.step(manifest, by(f"m{number}") if number else BASE)
-    return Explanation("a", trace.fields, trace.removed)
+    return Provenance("a", trace.fields, trace.removed)
 
 
 def told(origins: tuple[FieldOrigin, ...]) -> dict[str, list[tuple[str, Any]]]:
@@ -96,12 +96,12 @@ def test_who_set_what(manifests: list[Manifest], fields: dict[str, Any], removed
 
 
 def test_a_step_says_whether_it_changed_anything() -> None:
-    trace = Trace()
+    trace = ProvenanceTrace()
     assert [trace.step(each, BASE) for each in ({"a": [1]}, {"a": [1]}, {"a": [2]})] == [True, False, True]
 
 
 def test_another_order_is_a_change_of_no_field() -> None:
-    trace = Trace()
+    trace = ProvenanceTrace()
     trace.step({"l": [{"name": "x"}, {"name": "y"}]}, BASE)
     assert trace.step({"l": [{"name": "y"}, {"name": "x"}]}, by("m1"))
     assert told(trace.fields) == {"l[0].name": [("base", "y")], "l[1].name": [("base", "x")]}

@@ -6,10 +6,10 @@ import pytest
 
 from ocf.concepts import (
     AliveStatus,
+    ApplyOperation,
     CompletionStatus,
     GraceStatus,
     GuardStatus,
-    Operation,
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
@@ -26,7 +26,7 @@ from ocf.concepts import (
         pytest.param(GraceStatus, "Healthy Degraded Down", id="graceful"),
         pytest.param(SuspensionStatus, "Suspended Suspending PendingSuspension", id="suspendable"),
         pytest.param(GuardStatus, "Blocked Unblocked", id="guardable"),
-        pytest.param(Operation, "Created Updated None", id="operation"),
+        pytest.param(ApplyOperation, "Created Updated None", id="operation"),
     ],
 )
 def test_each_vocabulary_has_exactly_these_words(vocabulary: type[StrEnum], words: str) -> None:
@@ -41,17 +41,17 @@ def test_grace_gets_worse_and_suspension_further() -> None:
 @pytest.mark.parametrize(
     ("operation", "observed", "generation", "status"),
     [
-        pytest.param(Operation.CREATED, 1, 2, AliveStatus.CREATING, id="created"),
-        pytest.param(Operation.UPDATED, 1, 2, AliveStatus.UPDATING, id="updated"),
-        pytest.param(Operation.NONE, 1, 2, AliveStatus.UPDATING, id="unchanged"),
-        pytest.param(Operation.CREATED, None, 1, AliveStatus.CREATING, id="never observed"),
-        pytest.param(Operation.UPDATED, 2, 2, None, id="observed"),
-        pytest.param(Operation.UPDATED, 3, 2, None, id="ahead"),
-        pytest.param(Operation.UPDATED, None, None, None, id="no generation"),
+        pytest.param(ApplyOperation.CREATED, 1, 2, AliveStatus.CREATING, id="created"),
+        pytest.param(ApplyOperation.UPDATED, 1, 2, AliveStatus.UPDATING, id="updated"),
+        pytest.param(ApplyOperation.NONE, 1, 2, AliveStatus.UPDATING, id="unchanged"),
+        pytest.param(ApplyOperation.CREATED, None, 1, AliveStatus.CREATING, id="never observed"),
+        pytest.param(ApplyOperation.UPDATED, 2, 2, None, id="observed"),
+        pytest.param(ApplyOperation.UPDATED, 3, 2, None, id="ahead"),
+        pytest.param(ApplyOperation.UPDATED, None, None, None, id="no generation"),
     ],
 )
 def test_a_stale_generation_is_reported_by_what_was_done(
-    operation: Operation, observed: int | None, generation: int | None, status: AliveStatus | None
+    operation: ApplyOperation, observed: int | None, generation: int | None, status: AliveStatus | None
 ) -> None:
     report = stale_generation_report(operation, observed=observed, generation=generation, controller="thing")
     expected = StatusReport(status, "Waiting for thing controller to observe latest spec") if status else None

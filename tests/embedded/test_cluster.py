@@ -25,7 +25,7 @@ SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
 def test_it_is_a_cluster() -> None:
     cluster: Cluster = EmbeddedCluster()
 
-    assert cluster.memory.rewrites("uid", "manager") == {}
+    assert cluster.apply_cache.rewrites("uid", "manager") == {}
 
 
 class TestOwnership:

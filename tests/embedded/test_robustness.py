@@ -10,7 +10,7 @@ from ocf.cluster import PatchType, Subresource
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.schema.builtin import ListType, MapType, Resource, Scalar, StructType, Type, builtin_resource
+from ocf.schema.builtin import ApiResource, ListType, MapType, Scalar, StructType, Type, builtin_resource
 
 KINDS = [
     ("apps", "v1", "Deployment"),
@@ -77,7 +77,7 @@ class Writer:
             return {name: self.value(kind.fields[name].type, depth + 1) for name in chosen}
         return copy_json(self.random.choice(JUNK))
 
-    def manifest(self, resource: Resource) -> Manifest:
+    def manifest(self, resource: ApiResource) -> Manifest:
         value = self.value(resource.type)
         manifest: Manifest = value if isinstance(value, dict) else {}
         metadata = manifest.get("metadata")
@@ -89,7 +89,7 @@ class Writer:
         return {**manifest, "apiVersion": resource.api_version, "kind": resource.kind, "metadata": metadata}
 
 
-async def send(cluster: EmbeddedCluster, writer: Writer, resource: Resource) -> None:
+async def send(cluster: EmbeddedCluster, writer: Writer, resource: ApiResource) -> None:
     chance, manifest = writer.random, writer.manifest(resource)
     part = chance.choice([None, None, Subresource.STATUS, Subresource.SCALE])
     key = ObjectKey(resource.api_version, resource.kind, "n", "shop" if resource.namespaced else "")

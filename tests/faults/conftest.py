@@ -22,14 +22,14 @@ from ocf import component, feature
 from ocf.autoscaling import metrics
 from ocf.cluster import Cluster, PatchType, Subresource
 from ocf.component import Component, ResourceOptions, Result, finalize, reconciling
-from ocf.concepts import Data, Event, Operation, OperationalStatus, Resource, Silence, StatusReport
+from ocf.concepts import ApplyOperation, Data, Event, NullRecorder, OperationalStatus, Resource, StatusReport
 from ocf.editors import Editor, ObjectMetaEditor, container_named
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import NotFoundError, OcfError
 from ocf.feature import BooleanGate, VersionGate
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import BaseMutator, Edits, Handlers, IntegrationBuilder, Kind, StaticBuilder, deployment, hpa
-from ocf.testing import RecordingCluster, Severity, VirtualClock, lint_conditions, snapshot
+from ocf.testing import ConditionSeverity, RecordingCluster, VirtualClock, lint_conditions, snapshot
 
 if TYPE_CHECKING:
     from kubernetes.client import V1ClusterRole, V1ConfigMap, V1PodDisruptionBudget, V1Service
@@ -63,7 +63,7 @@ _ROLE: Kind[V1ClusterRole, PlainMutator] = Kind(
 )
 
 
-def _budget_status(_operation: Operation, live: V1PodDisruptionBudget) -> StatusReport[OperationalStatus]:
+def _budget_status(_operation: ApplyOperation, live: V1PodDisruptionBudget) -> StatusReport[OperationalStatus]:
     seen = (live.status.observed_generation if live.status else None) or 0
     if seen < ((live.metadata.generation if live.metadata else None) or 0):
         return StatusReport(OperationalStatus.PENDING, "Waiting for disruption controller to observe latest spec")
@@ -148,7 +148,7 @@ def _role(key: ObjectKey) -> Resource:
     return StaticBuilder(_named(key, rules=rules), _ROLE, Handlers()).build()
 
 
-class Told(Silence):
+class Told(NullRecorder):
     """Keeps the events that passes tell.
 
     Attributes:
@@ -309,7 +309,7 @@ class Operator:
         conditions = (live.get("status") or {}).get("conditions", [])
         previous = ((self._seen.get(cluster) or {}).get("status") or {}).get("conditions", [])
         found = lint_conditions(conditions, generation=live["metadata"]["generation"], previous=previous)
-        assert not [str(finding) for finding in found if finding.severity is Severity.FAIL]
+        assert not [str(finding) for finding in found if finding.severity is ConditionSeverity.FAIL]
         self._seen[cluster] = live
 
     async def change(self, cluster: Cluster, key: ObjectKey | None = None, **patch: Any) -> None:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, assert_quiet, disturb_each_write
-from ocf.testing.simulated_process import Process, World
+from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, assert_quiet, crash_at_each_write
+from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -61,7 +61,7 @@ def disturb(
             told.append(operator.told.events)
             return made[-1]
 
-        report = await disturb_each_write(
+        report = await crash_at_each_write(
             make, operator.reconcile, others=operator.controllers, disturbances=disturbances
         )
         assert [f"{write.verb} {write.kind}" for write in report.writes] == SCENARIOS[scenario]
@@ -95,14 +95,14 @@ async def test_conditions_are_right_after_a_crash_before_they_were_stored(
     """One pass of the next process says what the undisturbed one has said, and no more than that."""
     writes = SCENARIOS[scenario]
     number = [place for place, write in enumerate(writes, 1) if write == "update Shop"][nth - 1]
-    twin, world = World(await start(scenario)()), World(await start(scenario)())
-    crashing = Process(world, Disturbance.CRASH_BEFORE, number)
+    twin, world = SimulatedCluster(await start(scenario)()), SimulatedCluster(await start(scenario)())
+    crashing = SimulatedProcess(world, Disturbance.CRASH_BEFORE, number)
     for made in range(1, nth + 1):
-        await operator.reconcile(Process(twin))
+        await operator.reconcile(SimulatedProcess(twin))
         if made == nth:
             with pytest.raises(SimulatedCrash):
                 await operator.reconcile(crashing)
-            await operator.reconcile(Process(world))
+            await operator.reconcile(SimulatedProcess(world))
         else:
             await operator.reconcile(crashing)
             await operator.controllers(twin.cluster)

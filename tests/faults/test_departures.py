@@ -10,7 +10,7 @@ import pytest
 from ocf.cluster import Verb
 from ocf.errors import NotFoundError, OcfError
 from ocf.testing import FaultyCluster, RecordingCluster, faults
-from ocf.testing.simulated_process import Process, World
+from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,10 +62,10 @@ async def test_nothing_outlives_an_owner_and_nothing_comes_back(
     with suppress(OcfError):
         await operator.reconcile(faulty)
     faulty.assert_all_injected()
-    world = World(cluster)
+    world = SimulatedCluster(cluster)
     for _ in range(5):
         await operator.controllers(cluster)
-        await operator.reconcile(Process(world))
+        await operator.reconcile(SimulatedProcess(world))
     assert not await operator.state(cluster)
     assert not world.creates
     with pytest.raises(NotFoundError):

@@ -12,7 +12,7 @@ from ocf.cluster import Verb
 from ocf.errors import OcfError
 from ocf.objects import copy_json
 from ocf.testing import InterceptingCluster, assert_quiet
-from ocf.testing.simulated_process import Process, World
+from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
 from ocf.testing.snapshots import differences
 
 if TYPE_CHECKING:
@@ -58,19 +58,19 @@ async def lead(operator: Operator, cluster: Cluster, passes: int) -> None:
 @pytest.mark.promise("two-leaders", runs="50 random interleavings of an old leader and a new one")
 async def test_two_leaders_end_where_one_would(operator: Operator) -> None:
     """Both write, the old one what was wanted before; once it is gone, nothing is left of it, nothing is doubled."""
-    twin = World(await operator.new_cluster())
-    await operator.settle(twin.cluster, Process(twin))
+    twin = SimulatedCluster(await operator.new_cluster())
+    await operator.settle(twin.cluster, SimulatedProcess(twin))
     await operator.change(twin.cluster, spec={"version": "2.0.0"})
-    await operator.settle(twin.cluster, Process(twin))
+    await operator.settle(twin.cluster, SimulatedProcess(twin))
     wanted = await without_counts(operator, twin.cluster)
     met = 0
     for run in range(RUNS):
         chance = random.Random(run)  # noqa: S311 (a schedule, no secret; each run another one)
-        world = World(await operator.new_cluster())
+        world = SimulatedCluster(await operator.new_cluster())
         stale = await world.cluster.get(operator.owner)
         await operator.change(world.cluster, spec={"version": "2.0.0"})
-        old = Apart(Process(world), chance, stale)
-        new = Process(world)
+        old = Apart(SimulatedProcess(world), chance, stale)
+        new = SimulatedProcess(world)
         await asyncio.gather(lead(operator, old, 2), lead(operator, Apart(new, chance), 2))
         managers = [write.kind for write in world.writes]
         met += managers.count("Deployment") > 1

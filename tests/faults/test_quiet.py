@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf import component
-from ocf.cluster import Cluster, Verb, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, Verb
 from ocf.cluster.cache import CachedCluster
 from ocf.component import Result, reconciling
 from ocf.concepts import Resource
@@ -73,7 +73,7 @@ class TestNothingChanges:
         """What an operator knows by heart saves it no write that its successor would have to send."""
         cluster = await operator.at_rest()
         for _ in range(200):
-            await operator.reconcile(RecordingCluster(cluster, memory=WriteMemory()))
+            await operator.reconcile(RecordingCluster(cluster, memory=ApplyCache()))
         assert cluster.requests.writes == 0
 
 
@@ -81,7 +81,7 @@ class Recorded(InterceptingCluster):
     """A cluster that has one object as a real API server stored it."""
 
     def __init__(self, cluster: Cluster, stored: Manifest) -> None:
-        super().__init__(cluster, memory=WriteMemory())
+        super().__init__(cluster, memory=ApplyCache())
         self._stored = stored
 
     async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.cluster import Verb, WriteMemory
+from ocf.cluster import ApplyCache, Verb
 from ocf.component import reconciling
 from ocf.objects import get_field
 from ocf.testing import FaultyCluster, InterceptingCluster, assert_quiet, faults
@@ -27,7 +27,7 @@ CHOICES: Final = 10_000
 class Watched(InterceptingCluster):
     """A cluster that notes which counts we send, and which are live after each of our writes."""
 
-    def __init__(self, cluster: Cluster, operator: Operator, *, memory: WriteMemory | None = None) -> None:
+    def __init__(self, cluster: Cluster, operator: Operator, *, memory: ApplyCache | None = None) -> None:
         super().__init__(cluster, memory=memory)
         self._web = operator.web
         self.sent: list[int] = []
@@ -66,7 +66,7 @@ class TestInterleavings:
         cluster = await operator.new_cluster()
         components = [operator.scaled_web(version) for version in ("1.4.0", "2.0.0")]
         owner = await cluster.get(operator.owner)
-        chosen, memory, count = components[0], WriteMemory(), operator.busy
+        chosen, memory, count = components[0], ApplyCache(), operator.busy
         made = 0
 
         async def autoscale() -> None:
@@ -86,7 +86,7 @@ class TestInterleavings:
 
         async def restart() -> None:
             nonlocal memory
-            memory = WriteMemory()
+            memory = ApplyCache()
 
         async def nothing() -> None:
             pass

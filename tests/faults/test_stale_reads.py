@@ -11,7 +11,7 @@ from ocf.cluster import Verb
 from ocf.cluster.cache import CachedCluster
 from ocf.objects import copy_json
 from ocf.testing import InterceptingCluster, assert_quiet
-from ocf.testing.simulated_process import Process, World
+from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
 from ocf.testing.snapshots import differences
 
 if TYPE_CHECKING:
@@ -57,17 +57,17 @@ async def others(operator: Operator, cluster: Cluster, versions: int) -> None:
 @pytest.mark.promise("stale-read", runs="reads that are 1, 2, 3 … 50 versions old")
 async def test_what_is_read_some_versions_too_late_costs_no_create_and_no_delete(operator: Operator) -> None:
     """All reads of the first passes after a change are old; the end is that of an operator that sees everything."""
-    twin = World(await operator.at_rest())
+    twin = SimulatedCluster(await operator.at_rest())
     await others(operator, twin.cluster, 1)
     await operator.change(twin.cluster, spec=CHANGE)
-    await operator.settle(twin.cluster, Process(twin))
+    await operator.settle(twin.cluster, SimulatedProcess(twin))
     wanted = await ungenerated(operator, twin.cluster)
     for versions in range(1, 51):
-        world = World(await operator.at_rest())
+        world = SimulatedCluster(await operator.at_rest())
         once = [await world.cluster.get(key) for key in (operator.web, operator.scaler)]
         await others(operator, world.cluster, versions)
         await operator.change(world.cluster, spec=CHANGE)
-        late = Late(Process(world), once, PASSES)
+        late = Late(SimulatedProcess(world), once, PASSES)
         await operator.settle(world.cluster, late)
 
         assert late.left == {operator.web.kind: 0, operator.scaler.kind: 0}
@@ -115,9 +115,9 @@ class Held(InterceptingCluster):
 @pytest.mark.parametrize("events", range(8))
 async def test_what_we_wrote_is_seen_at_once_however_late_its_event_is(operator: Operator, events: int) -> None:
     """The cache stands still, the operator goes on: it repeats no write, and ends where it would have ended."""
-    twin, world = World(await operator.new_cluster()), World(await operator.new_cluster())
-    await operator.settle(twin.cluster, Process(twin))
-    held = Held(Process(world), events)
+    twin, world = SimulatedCluster(await operator.new_cluster()), SimulatedCluster(await operator.new_cluster())
+    await operator.settle(twin.cluster, SimulatedProcess(twin))
+    held = Held(SimulatedProcess(world), events)
     async with CachedCluster(held) as cached:
         for _ in range(PASSES):
             await operator.reconcile(cached)
@@ -128,7 +128,7 @@ async def test_what_we_wrote_is_seen_at_once_however_late_its_event_is(operator:
         )
         held.release()
         await operator.settle(world.cluster, cached)
-        for each, through in ((twin, Process(twin)), (world, cached)):
+        for each, through in ((twin, SimulatedProcess(twin)), (world, cached)):
             await operator.change(each.cluster, spec=CHANGE)
             await operator.settle(each.cluster, through)
 

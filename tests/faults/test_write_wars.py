@@ -10,7 +10,7 @@ import pytest
 
 from ocf.cluster import Cluster, Verb
 from ocf.concepts import Why
-from ocf.testing import RecordingCluster, RewritingCluster, assert_quiet
+from ocf.testing import MutatingCluster, RecordingCluster, assert_quiet
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -74,7 +74,7 @@ class TestWebhooks:
             if manifest["kind"] == operator.web.kind:
                 REWRITES[rewrite](manifest, next(numbers))
 
-        webhook = RewritingCluster(cluster, rewritten)
+        webhook = MutatingCluster(cluster, rewritten)
         seen = RecordingCluster(webhook)
         await hour(seen, cluster)
         writes = [request for request in seen.writes if request.kind == operator.web.kind]

@@ -3,7 +3,7 @@
 import pytest
 
 from ocf.objects.name_validation import (
-    Rule,
+    NameRule,
     dns_label,
     dns_subdomain,
     dns_subdomain_prefix,
@@ -25,7 +25,7 @@ from ocf.objects.name_validation import (
         pytest.param(dns_label, "0", id="a label may be a digit"),
     ],
 )
-def test_what_is_allowed(rule: Rule, text: str) -> None:
+def test_what_is_allowed(rule: NameRule, text: str) -> None:
     assert rule(text) == []
 
 
@@ -40,5 +40,5 @@ def test_what_is_allowed(rule: Rule, text: str) -> None:
         pytest.param(qualified_name, "ü" * 32, id="bytes are counted, not characters"),
     ],
 )
-def test_what_is_not(rule: Rule, text: str) -> None:
+def test_what_is_not(rule: NameRule, text: str) -> None:
     assert rule(text)

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.errors import ManifestError
-from ocf.objects.label_requirements import Operator, Requirement
+from ocf.objects.label_requirements import Requirement, SelectorOperator
 from ocf.objects.selector_parser import read_requirements
 
 
@@ -50,7 +50,7 @@ def test_reads(text: str, expected: str) -> None:
 
 
 def test_empty_parentheses_are_one_empty_value() -> None:
-    assert read_requirements("a in ()") == [Requirement("a", Operator.IN, ("",))]
+    assert read_requirements("a in ()") == [Requirement("a", SelectorOperator.IN, ("",))]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.concepts import AliveStatus, CompletionStatus, GraceStatus, Operation, StatusReport, SuspensionStatus
+from ocf.concepts import AliveStatus, ApplyOperation, CompletionStatus, GraceStatus, StatusReport, SuspensionStatus
 from ocf.editors import ObjectMetaEditor
 from ocf.errors import BuildError
 from ocf.primitives import BaseMutator, Edits, Handlers, Kind, TaskBuilder, WorkloadBuilder
@@ -53,4 +53,4 @@ def test_a_task_reports_in_its_own_words() -> None:
     running = StatusReport(CompletionStatus.RUNNING, "half way")
     builder = TaskBuilder(base("batch/v1", "Job"), JOB, Handlers())
     resource = builder.with_custom_converge_status(lambda *_: running).build()
-    assert resource.completion_status(Operation.NONE, base("batch/v1", "Job")) == running
+    assert resource.completion_status(ApplyOperation.NONE, base("batch/v1", "Job")) == running

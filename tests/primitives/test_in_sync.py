@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 import pytest
 
 from ocf import component, primitives
-from ocf.cluster import WriteMemory
+from ocf.cluster import ApplyCache
 from ocf.component import Result, reconciling
 from ocf.concepts import Resource
 from ocf.embedded import CustomKind, EmbeddedCluster
@@ -217,7 +217,7 @@ OpenCluster: TypeAlias = Callable[[], AbstractAsyncContextManager[RecordingClust
 @pytest.fixture(scope="session")
 def kinds_plane(envtest_plane: ControlPlane) -> ControlPlane:
     """Give a real API server that knows monitors, and a namespace."""
-    envtest_plane.define(load_document(DEFINITION))
+    envtest_plane.install_crds(load_document(DEFINITION))
     envtest_plane.kubectl("create", "namespace", NAMESPACE)
     return envtest_plane
 
@@ -228,10 +228,10 @@ def open_cluster(request: pytest.FixtureRequest) -> OpenCluster:
     async def opened() -> AsyncIterator[RecordingCluster]:
         if request.param == "embedded":
             kinds = [CustomKind("kinds.example.com", "v1", "Monitor")]
-            yield RecordingCluster(EmbeddedCluster(kinds=kinds, namespaces=[NAMESPACE]), memory=WriteMemory())
+            yield RecordingCluster(EmbeddedCluster(kinds=kinds, namespaces=[NAMESPACE]), memory=ApplyCache())
             return
         async with await request.getfixturevalue("kinds_plane").cluster() as server:
-            yield RecordingCluster(server, memory=WriteMemory())
+            yield RecordingCluster(server, memory=ApplyCache())
 
     if request.param == "envtest":
         request.getfixturevalue("kinds_plane")
@@ -261,7 +261,7 @@ async def test_a_rich_object_is_written_once(open_cluster: OpenCluster, make: Ca
         assert (await reconcile(cluster)).writes == 1
         await assert_quiet(cluster, reconcile, resyncs=3)
 
-        successor = RecordingCluster(cluster, memory=WriteMemory())
+        successor = RecordingCluster(cluster, memory=ApplyCache())
         assert (await reconcile(successor)).writes <= 1
         await assert_quiet(successor, reconcile, resyncs=3)
 

@@ -7,7 +7,7 @@ import pytest
 from kubernetes.client import V1Container, V1EnvVar
 
 from ocf.autoscaling import metrics
-from ocf.concepts import Effect, Explainable, Explanation, Resource
+from ocf.concepts import Effect, Explainable, Provenance, Resource
 from ocf.editors import ContainerEditor, ObjectMetaEditor, all_containers, container_named
 from ocf.errors import MutationError
 from ocf.feature import BooleanGate, Gate, VersionGate
@@ -58,10 +58,10 @@ def odd(m: deployment.Mutator) -> None:
 
 
 @pytest.fixture
-def explain(deployment_base: Manifest) -> Callable[..., Explanation]:
+def explain(deployment_base: Manifest) -> Callable[..., Provenance]:
     """Explain the Deployment with mutations, and check that the explanation tells what is rendered."""
 
-    def of(*mutations: deployment.Mutation, **how: Any) -> Explanation:
+    def of(*mutations: deployment.Mutation, **how: Any) -> Provenance:
         resource = deployment.Builder(deployment_base).with_mutation(*mutations).build()
         found = resource.explain(**how)
         rendered = dict(flat(resource.render(**how)))
@@ -82,18 +82,18 @@ def flat(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def history(found: Explanation, path: str) -> list[tuple[str, Any]]:
+def history(found: Provenance, path: str) -> list[tuple[str, Any]]:
     return [(str(setting.source), setting.value) for setting in found.field(path).settings]
 
 
-def test_what_no_mutation_touches_is_from_the_base(explain: Callable[..., Explanation]) -> None:
+def test_what_no_mutation_touches_is_from_the_base(explain: Callable[..., Provenance]) -> None:
     found = explain()
     assert {str(origin.source) for origin in found.fields} == {"base"}
     assert (found.removed, found.mutations) == ((), ())
     assert found.resource == "apps/v1/Deployment/shop/backend"
 
 
-def test_a_value_names_its_mutation_the_category_and_what_was_before(explain: Callable[..., Explanation]) -> None:
+def test_a_value_names_its_mutation_the_category_and_what_was_before(explain: Callable[..., Provenance]) -> None:
     found = explain(
         change("large", lambda m: m.ensure_replicas(5)),
         change("larger", lambda m: m.edit_deployment_spec(lambda spec: spec.set_replicas(9))),
@@ -110,7 +110,7 @@ def test_a_value_names_its_mutation_the_category_and_what_was_before(explain: Ca
     assert found.set_by("large") == ()
 
 
-def test_categories_of_one_mutation_are_told_apart(explain: Callable[..., Explanation]) -> None:
+def test_categories_of_one_mutation_are_told_apart(explain: Callable[..., Provenance]) -> None:
     found = explain(
         change(
             "both",
@@ -122,7 +122,7 @@ def test_categories_of_one_mutation_are_told_apart(explain: Callable[..., Explan
     assert found.field(f"{POD}.containers[1].image").source.category == "edit_containers"
 
 
-def test_an_inserted_container_takes_no_credit_for_the_others(explain: Callable[..., Explanation]) -> None:
+def test_an_inserted_container_takes_no_credit_for_the_others(explain: Callable[..., Provenance]) -> None:
     def in_front(m: deployment.Mutator) -> None:
         @m.edit_pod_spec
         def _(pod: Any) -> None:
@@ -134,7 +134,7 @@ def test_an_inserted_container_takes_no_credit_for_the_others(explain: Callable[
     assert str(found.field(f"{POD}.containers[2].image").source) == "base"
 
 
-def test_a_renamed_container_keeps_the_rest(explain: Callable[..., Explanation]) -> None:
+def test_a_renamed_container_keeps_the_rest(explain: Callable[..., Provenance]) -> None:
     found = explain(change("rename", containers(renamed)))
     assert history(found, f"{POD}.containers[0].name") == [
         ("base", "app"),
@@ -144,13 +144,13 @@ def test_a_renamed_container_keeps_the_rest(explain: Callable[..., Explanation])
     assert found.removed == ()
 
 
-def test_a_replaced_container_is_new_only_where_it_differs(explain: Callable[..., Explanation]) -> None:
+def test_a_replaced_container_is_new_only_where_it_differs(explain: Callable[..., Provenance]) -> None:
     found = explain(change("newer", lambda m: m.ensure_container(V1Container(name="app", image="app:2"))))
     assert str(found.field(f"{POD}.containers[0].name").source) == "base"
     assert str(found.field(f"{POD}.containers[0].image").source) == "mutation newer, container_presence"
 
 
-def test_a_removed_container_is_told_by_its_name(explain: Callable[..., Explanation]) -> None:
+def test_a_removed_container_is_told_by_its_name(explain: Callable[..., Provenance]) -> None:
     found = explain(change("drop", lambda m: m.remove_container("app")))
     assert [origin.path for origin in found.removed] == [
         f"{POD}.containers[name=app].{key}" for key in ("image", "name")
@@ -161,7 +161,7 @@ def test_a_removed_container_is_told_by_its_name(explain: Callable[..., Explanat
     assert str(found.field(f"{POD}.containers[0].name").source) == "base"
 
 
-def test_a_list_that_is_emptied_is_gone(explain: Callable[..., Explanation]) -> None:
+def test_a_list_that_is_emptied_is_gone(explain: Callable[..., Provenance]) -> None:
     with_mode = change("mode", lambda m: m.ensure_container_env_var(V1EnvVar(name="MODE", value="fast")))
     found = explain(with_mode, change("plain", containers(emptied)))
     gone = found.field(f"{POD}.containers[name=app].env[name=MODE].value")
@@ -171,7 +171,7 @@ def test_a_list_that_is_emptied_is_gone(explain: Callable[..., Explanation]) -> 
     ]
 
 
-def test_raw_edits_are_told_like_others(explain: Callable[..., Explanation]) -> None:
+def test_raw_edits_are_told_like_others(explain: Callable[..., Provenance]) -> None:
     found = explain(change("quick", odd))
     assert str(found.field(f"{POD}.terminationGracePeriodSeconds").source) == "mutation quick, edit_pod_spec"
 
@@ -194,22 +194,22 @@ def test_the_order_of_metrics_is_followed_by_their_names(hpa_base: Manifest) -> 
 
 
 class TestOtherSources:
-    def test_a_field_left_to_others_is_taken_away(self, explain: Callable[..., Explanation]) -> None:
-        found = explain(leaves=[REPLICAS])
+    def test_a_field_left_to_others_is_taken_away(self, explain: Callable[..., Provenance]) -> None:
+        found = explain(ignore_fields=[REPLICAS])
         gone = found.field("spec.replicas")
         assert str(gone.source) == "left to others"
         assert gone.previous is not None
         assert gone.previous.value == 3
 
-    def test_the_suspension_comes_last(self, explain: Callable[..., Explanation]) -> None:
+    def test_the_suspension_comes_last(self, explain: Callable[..., Provenance]) -> None:
         found = explain(change("large", lambda m: m.ensure_replicas(5)), suspended=True)
         assert history(found, "spec.replicas")[1:] == [
             ("mutation large, edit_deployment_spec", 5),
             ("suspension, edit_deployment_spec", 0),
         ]
 
-    def test_a_suspension_may_set_what_is_left_to_others(self, explain: Callable[..., Explanation]) -> None:
-        found = explain(suspended=True, leaves=[REPLICAS])
+    def test_a_suspension_may_set_what_is_left_to_others(self, explain: Callable[..., Provenance]) -> None:
+        found = explain(suspended=True, ignore_fields=[REPLICAS])
         assert [source for source, _ in history(found, "spec.replicas")] == [
             "base",
             "left to others",
@@ -244,12 +244,12 @@ class TestMutations:
             pytest.param(Odd(), "Odd says no", id="a gate of somebody's own"),
         ],
     )
-    def test_a_closed_gate_says_why(self, explain: Callable[..., Explanation], gate: Gate, reason: str) -> None:
+    def test_a_closed_gate_says_why(self, explain: Callable[..., Provenance], gate: Gate, reason: str) -> None:
         [effect] = explain(change("a", lambda m: m.ensure_replicas(9), feature=gate)).mutations
         assert (effect.name, effect.effect, effect.reason) == ("a", Effect.CLOSED, reason)
 
     def test_one_that_changes_nothing_is_told_apart_from_one_that_did_nothing(
-        self, explain: Callable[..., Explanation]
+        self, explain: Callable[..., Provenance]
     ) -> None:
         found = explain(
             change("same", lambda m: m.ensure_replicas(3)),
@@ -262,7 +262,7 @@ class TestMutations:
             ("real", Effect.CHANGED, ""),
         ]
 
-    def test_what_a_later_mutation_undid_was_a_change_all_the_same(self, explain: Callable[..., Explanation]) -> None:
+    def test_what_a_later_mutation_undid_was_a_change_all_the_same(self, explain: Callable[..., Provenance]) -> None:
         found = explain(change("up", lambda m: m.ensure_replicas(4)), change("down", lambda m: m.ensure_replicas(3)))
         assert [each.effect for each in found.mutations] == [Effect.CHANGED, Effect.CHANGED]
 
@@ -284,7 +284,7 @@ class TestFailures:
         with pytest.raises(MutationError, match='mutation "bad", edit_containers: image: must be'):
             resource.explain()
 
-    def test_what_a_later_mutation_mends_is_explained(self, explain: Callable[..., Explanation]) -> None:
+    def test_what_a_later_mutation_mends_is_explained(self, explain: Callable[..., Provenance]) -> None:
         found = explain(change("bad", spoilt), change("good", mended))
         assert str(found.field("metadata.labels.a").source) == "mutation good, edit_object_metadata"
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from ocf.concepts import Attempt, Event, Operation, Why
+from ocf.concepts import ApplyOperation, Attempt, Event, Why
 from ocf.objects import ObjectKey
 from ocf.testing import VirtualClock
 
@@ -26,7 +26,7 @@ def attempt() -> Callable[..., Attempt]:
             "component": "web",
             "resource": BACKEND,
             "label": "deployment",
-            "operation": Operation.NONE,
+            "operation": ApplyOperation.NONE,
             "why": Why.EQUAL,
         }
         return Attempt(**told | said)

@@ -5,7 +5,7 @@ from importlib import resources
 import pytest
 
 from ocf.embedded.apiextensions import custom_resource
-from ocf.schema.builtin import CustomKind, ListType, MapType, Presence, Scalar, StructType, builtin_resource, struct
+from ocf.schema.builtin import CustomKind, EmptyValue, ListType, MapType, Scalar, StructType, builtin_resource, struct
 
 
 @pytest.mark.parametrize(
@@ -115,13 +115,13 @@ def test_scalars(name: str, key: str, scalar: Scalar) -> None:
 @pytest.mark.parametrize(
     ("name", "key", "presence"),
     [
-        pytest.param("apps.v1.DeploymentSpec", "replicas", Presence.AS_SENT, id="pointer"),
-        pytest.param("apps.v1.DeploymentSpec", "paused", Presence.DROP_EMPTY, id="plain"),
-        pytest.param("apps.v1.DeploymentSpec", "strategy", Presence.ALWAYS, id="struct"),
-        pytest.param("apps.v1.DeploymentSpec", "selector", Presence.NULL, id="pointer that is always there"),
+        pytest.param("apps.v1.DeploymentSpec", "replicas", EmptyValue.AS_SENT, id="pointer"),
+        pytest.param("apps.v1.DeploymentSpec", "paused", EmptyValue.DROP_EMPTY, id="plain"),
+        pytest.param("apps.v1.DeploymentSpec", "strategy", EmptyValue.ALWAYS, id="struct"),
+        pytest.param("apps.v1.DeploymentSpec", "selector", EmptyValue.NULL, id="pointer that is always there"),
     ],
 )
-def test_what_becomes_of_empty_values(name: str, key: str, presence: Presence) -> None:
+def test_what_becomes_of_empty_values(name: str, key: str, presence: EmptyValue) -> None:
     assert struct(name).fields[key].presence is presence
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.testing import Rule, Severity, lint_conditions
+from ocf.testing import ConditionRule, ConditionSeverity, lint_conditions
 
 if TYPE_CHECKING:
     from ocf.embedded import EmbeddedCluster
@@ -30,7 +30,7 @@ def condition(**changes: Any) -> dict[str, Any]:
     return {field: value for field, value in {**READY, **changes}.items() if value is not ...}
 
 
-def found(*conditions: Any, **options: Any) -> list[Rule]:
+def found(*conditions: Any, **options: Any) -> list[ConditionRule]:
     return [finding.rule for finding in lint_conditions(conditions, **options)]
 
 
@@ -39,51 +39,59 @@ def found(*conditions: Any, **options: Any) -> list[Rule]:
     [
         pytest.param({}, None, id="a good one"),
         pytest.param({"type": "example.com/WebReady"}, None, id="a qualified type"),
-        pytest.param({"type": ...}, Rule.TYPE_INVALID, id="no type"),
-        pytest.param({"type": ""}, Rule.TYPE_INVALID, id="an empty type"),
-        pytest.param({"type": "Web Ready"}, Rule.TYPE_INVALID, id="a blank in a type"),
-        pytest.param({"type": "Ready\n"}, Rule.TYPE_INVALID, id="a line feed after a type"),
+        pytest.param({"type": ...}, ConditionRule.TYPE_INVALID, id="no type"),
+        pytest.param({"type": ""}, ConditionRule.TYPE_INVALID, id="an empty type"),
+        pytest.param({"type": "Web Ready"}, ConditionRule.TYPE_INVALID, id="a blank in a type"),
+        pytest.param({"type": "Ready\n"}, ConditionRule.TYPE_INVALID, id="a line feed after a type"),
         pytest.param({"type": "R" * 316}, None, id="the longest type"),
-        pytest.param({"type": "R" * 317}, Rule.TYPE_INVALID, id="a longer type"),
-        pytest.param({"type": "web-ready"}, Rule.TYPE_NOT_CAMEL_CASE, id="a type in kebab-case"),
-        pytest.param({"type": "example.com/webReady"}, Rule.TYPE_NOT_CAMEL_CASE, id="a small qualified type"),
+        pytest.param({"type": "R" * 317}, ConditionRule.TYPE_INVALID, id="a longer type"),
+        pytest.param({"type": "web-ready"}, ConditionRule.TYPE_NOT_CAMEL_CASE, id="a type in kebab-case"),
+        pytest.param({"type": "example.com/webReady"}, ConditionRule.TYPE_NOT_CAMEL_CASE, id="a small qualified type"),
         pytest.param({"status": "False"}, None, id="false"),
         pytest.param({"status": "Unknown"}, None, id="unknown"),
-        pytest.param({"status": "true"}, Rule.STATUS_INVALID, id="a small true"),
-        pytest.param({"status": True}, Rule.STATUS_INVALID, id="a boolean"),
-        pytest.param({"status": ...}, Rule.STATUS_INVALID, id="no status"),
-        pytest.param({"reason": ...}, Rule.REASON_INVALID, id="no reason"),
-        pytest.param({"reason": ""}, Rule.REASON_INVALID, id="an empty reason"),
-        pytest.param({"reason": "It works"}, Rule.REASON_INVALID, id="a sentence for a reason"),
+        pytest.param({"status": "true"}, ConditionRule.STATUS_INVALID, id="a small true"),
+        pytest.param({"status": True}, ConditionRule.STATUS_INVALID, id="a boolean"),
+        pytest.param({"status": ...}, ConditionRule.STATUS_INVALID, id="no status"),
+        pytest.param({"reason": ...}, ConditionRule.REASON_INVALID, id="no reason"),
+        pytest.param({"reason": ""}, ConditionRule.REASON_INVALID, id="an empty reason"),
+        pytest.param({"reason": "It works"}, ConditionRule.REASON_INVALID, id="a sentence for a reason"),
         pytest.param({"reason": "R" * 1024}, None, id="the longest reason"),
-        pytest.param({"reason": "R" * 1025}, Rule.REASON_INVALID, id="a longer reason"),
-        pytest.param({"reason": "healthy"}, Rule.REASON_NOT_CAMEL_CASE, id="a small reason"),
-        pytest.param({"reason": "Pods_Ready"}, Rule.REASON_NOT_CAMEL_CASE, id="an underscore in a reason"),
-        pytest.param({"message": ...}, Rule.MESSAGE_INVALID, id="no message"),
-        pytest.param({"message": 5}, Rule.MESSAGE_INVALID, id="a number for a message"),
+        pytest.param({"reason": "R" * 1025}, ConditionRule.REASON_INVALID, id="a longer reason"),
+        pytest.param({"reason": "healthy"}, ConditionRule.REASON_NOT_CAMEL_CASE, id="a small reason"),
+        pytest.param({"reason": "Pods_Ready"}, ConditionRule.REASON_NOT_CAMEL_CASE, id="an underscore in a reason"),
+        pytest.param({"message": ...}, ConditionRule.MESSAGE_INVALID, id="no message"),
+        pytest.param({"message": 5}, ConditionRule.MESSAGE_INVALID, id="a number for a message"),
         pytest.param({"message": "m" * 32768}, None, id="the longest message"),
-        pytest.param({"message": "m" * 32769}, Rule.MESSAGE_INVALID, id="a longer message"),
-        pytest.param({"message": " "}, Rule.MESSAGE_EMPTY, id="an empty message"),
+        pytest.param({"message": "m" * 32769}, ConditionRule.MESSAGE_INVALID, id="a longer message"),
+        pytest.param({"message": " "}, ConditionRule.MESSAGE_EMPTY, id="an empty message"),
         pytest.param({"lastTransitionTime": "2026-01-31T12:00:00.5+01:00"}, None, id="a time with everything"),
-        pytest.param({"lastTransitionTime": ...}, Rule.TIME_INVALID, id="no time"),
-        pytest.param({"lastTransitionTime": None}, Rule.TIME_INVALID, id="null for a time"),
-        pytest.param({"lastTransitionTime": "2026-01-31 12:00:00"}, Rule.TIME_INVALID, id="a time of another form"),
-        pytest.param({"lastTransitionTime": "2026-01-31T12:00:00"}, Rule.TIME_INVALID, id="a time without a zone"),
-        pytest.param({"lastTransitionTime": "2026-02-31T12:00:00Z"}, Rule.TIME_INVALID, id="a day that is none"),
+        pytest.param({"lastTransitionTime": ...}, ConditionRule.TIME_INVALID, id="no time"),
+        pytest.param({"lastTransitionTime": None}, ConditionRule.TIME_INVALID, id="null for a time"),
+        pytest.param(
+            {"lastTransitionTime": "2026-01-31 12:00:00"}, ConditionRule.TIME_INVALID, id="a time of another form"
+        ),
+        pytest.param(
+            {"lastTransitionTime": "2026-01-31T12:00:00"}, ConditionRule.TIME_INVALID, id="a time without a zone"
+        ),
+        pytest.param(
+            {"lastTransitionTime": "2026-02-31T12:00:00Z"}, ConditionRule.TIME_INVALID, id="a day that is none"
+        ),
         pytest.param({"observedGeneration": ...}, None, id="no generation"),
         pytest.param({"observedGeneration": 0}, None, id="the lowest generation"),
-        pytest.param({"observedGeneration": -1}, Rule.GENERATION_INVALID, id="a negative generation"),
-        pytest.param({"observedGeneration": "3"}, Rule.GENERATION_INVALID, id="a text for a generation"),
-        pytest.param({"observedGeneration": True}, Rule.GENERATION_INVALID, id="a boolean for a generation"),
-        pytest.param({"severity": "Info"}, Rule.FIELD_UNKNOWN, id="a field of another API"),
+        pytest.param({"observedGeneration": -1}, ConditionRule.GENERATION_INVALID, id="a negative generation"),
+        pytest.param({"observedGeneration": "3"}, ConditionRule.GENERATION_INVALID, id="a text for a generation"),
+        pytest.param({"observedGeneration": True}, ConditionRule.GENERATION_INVALID, id="a boolean for a generation"),
+        pytest.param({"severity": "Info"}, ConditionRule.FIELD_UNKNOWN, id="a field of another API"),
     ],
 )
-def test_fields(changes: dict[str, Any], rule: Rule | None) -> None:
+def test_fields(changes: dict[str, Any], rule: ConditionRule | None) -> None:
     assert found(condition(**changes)) == ([rule] if rule else [])
 
 
-@pytest.mark.parametrize(("observed", "rule"), [(2, Rule.GENERATION_BEHIND), (3, None), (4, Rule.GENERATION_AHEAD)])
-def test_the_generation_against_that_of_the_object(observed: int, rule: Rule | None) -> None:
+@pytest.mark.parametrize(
+    ("observed", "rule"), [(2, ConditionRule.GENERATION_BEHIND), (3, None), (4, ConditionRule.GENERATION_AHEAD)]
+)
+def test_the_generation_against_that_of_the_object(observed: int, rule: ConditionRule | None) -> None:
     assert found(condition(observedGeneration=observed), generation=3) == ([rule] if rule else [])
     assert found(condition(observedGeneration=observed)) == []
 
@@ -94,39 +102,41 @@ def test_the_generation_against_that_of_the_object(observed: int, rule: Rule | N
         pytest.param({}, None, id="nothing"),
         pytest.param({"message": "Still well."}, None, id="the message only"),
         pytest.param({"status": "False", "lastTransitionTime": LATER}, None, id="a flip and its time"),
-        pytest.param({"lastTransitionTime": LATER}, Rule.TIME_MOVED, id="the time only"),
+        pytest.param({"lastTransitionTime": LATER}, ConditionRule.TIME_MOVED, id="the time only"),
         pytest.param(
-            {"lastTransitionTime": LATER, "reason": "Fine"}, Rule.TIME_MOVED_WITH_REASON, id="time and reason"
+            {"lastTransitionTime": LATER, "reason": "Fine"}, ConditionRule.TIME_MOVED_WITH_REASON, id="time and reason"
         ),
-        pytest.param({"status": "False"}, Rule.TIME_NOT_MOVED, id="a flip without its time"),
-        pytest.param({"lastTransitionTime": "2026-01-31T11:59:59Z"}, Rule.TIME_BACKWARDS, id="the time goes back"),
+        pytest.param({"status": "False"}, ConditionRule.TIME_NOT_MOVED, id="a flip without its time"),
+        pytest.param(
+            {"lastTransitionTime": "2026-01-31T11:59:59Z"}, ConditionRule.TIME_BACKWARDS, id="the time goes back"
+        ),
         pytest.param(
             {"status": "False", "lastTransitionTime": "2026-01-31T11:59:59Z"},
-            Rule.TIME_BACKWARDS,
+            ConditionRule.TIME_BACKWARDS,
             id="back with a flip",
         ),
         pytest.param({"lastTransitionTime": "2026-01-31T13:00:00+01:00"}, None, id="the same time in another zone"),
-        pytest.param({"observedGeneration": 2}, Rule.GENERATION_BACKWARDS, id="the generation falls"),
+        pytest.param({"observedGeneration": 2}, ConditionRule.GENERATION_BACKWARDS, id="the generation falls"),
         pytest.param({"observedGeneration": 4}, None, id="the generation rises"),
         pytest.param({"type": "Other", "lastTransitionTime": LATER}, None, id="another type is another condition"),
     ],
 )
-def test_what_changed(changes: dict[str, Any], rule: Rule | None) -> None:
+def test_what_changed(changes: dict[str, Any], rule: ConditionRule | None) -> None:
     assert found(condition(**changes), previous=[READY]) == ([rule] if rule else [])
 
 
 def test_a_time_that_cannot_be_read_is_not_compared() -> None:
     broken = condition(lastTransitionTime="soon")
-    assert found(broken, previous=[READY]) == [Rule.TIME_INVALID]
+    assert found(broken, previous=[READY]) == [ConditionRule.TIME_INVALID]
     assert found(READY, previous=[broken, "nonsense"]) == []
 
 
 def test_a_type_occurs_once() -> None:
-    assert found(READY, condition(type="Other"), READY) == [Rule.TYPE_DUPLICATE]
+    assert found(READY, condition(type="Other"), READY) == [ConditionRule.TYPE_DUPLICATE]
 
 
 def test_what_is_no_condition() -> None:
-    assert found("Ready", None) == [Rule.NOT_A_CONDITION, Rule.NOT_A_CONDITION]
+    assert found("Ready", None) == [ConditionRule.NOT_A_CONDITION, ConditionRule.NOT_A_CONDITION]
 
 
 def test_no_condition_is_no_finding() -> None:
@@ -144,7 +154,7 @@ def test_findings_say_where_what_and_how_bad() -> None:
 
 
 def test_codes_and_severities_do_not_change() -> None:
-    assert {str(rule) for rule in Rule if rule.severity is Severity.WARN} == {
+    assert {str(rule) for rule in ConditionRule if rule.severity is ConditionSeverity.WARN} == {
         "field-unknown",
         "generation-behind",
         "message-empty",
@@ -153,7 +163,7 @@ def test_codes_and_severities_do_not_change() -> None:
         "time-not-moved",
         "type-not-camel-case",
     }
-    assert {str(rule) for rule in Rule if rule.severity is Severity.FAIL} == {
+    assert {str(rule) for rule in ConditionRule if rule.severity is ConditionSeverity.FAIL} == {
         "generation-ahead",
         "generation-backwards",
         "generation-invalid",

@@ -14,8 +14,8 @@ from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment, hpa
-from ocf.testing import Disturbance, SimulatedCrash, disturb_each_write
-from ocf.testing.simulated_process import Process, World
+from ocf.testing import Disturbance, SimulatedCrash, crash_at_each_write
+from ocf.testing.simulated_process import SimulatedCluster, SimulatedProcess
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -66,7 +66,7 @@ class TestComponents:
     async def test_end_the_same_whatever_happens_to_a_write(
         self, operator: Operator, new_cluster: Callable[[], Awaitable[Cluster]]
     ) -> None:
-        report = await disturb_each_write(new_cluster, operator.reconcile, others=controllers)
+        report = await crash_at_each_write(new_cluster, operator.reconcile, others=controllers)
         assert [(write.verb, write.kind) for write in report.writes] == [
             (Verb.APPLY, "Deployment"),
             (Verb.APPLY, "HorizontalPodAutoscaler"),
@@ -99,7 +99,7 @@ class TestComponents:
             operator.subject = build(suspended=step == "suspend")
             return cluster
 
-        report = await disturb_each_write(new_cluster, operator.reconcile, others=controllers)
+        report = await crash_at_each_write(new_cluster, operator.reconcile, others=controllers)
         report.assert_same()
         assert len(report.writes) > 2
 
@@ -117,7 +117,7 @@ class TestFindings:
             patch = {"metadata": {"labels": {"done": "yes"}}}
             await cluster.patch(ObjectKey.of(made), patch, patch_type=PatchType.MERGE, field_manager="me")
 
-        report = await disturb_each_write(new_cluster, forgetful)
+        report = await crash_at_each_write(new_cluster, forgetful)
         assert {(row.number, row.disturbance) for row in report.different} == {
             (1, Disturbance.CRASH_AFTER),
             (1, Disturbance.LOST_REPLY),
@@ -141,7 +141,7 @@ class TestFindings:
                 await cluster.create(settings("marker"), field_manager="me")
                 await cluster.create(settings("work"), field_manager="me")
 
-        report = await disturb_each_write(new_cluster, careless, disturbances=[Disturbance.CRASH_AFTER])
+        report = await crash_at_each_write(new_cluster, careless, disturbances=[Disturbance.CRASH_AFTER])
         (row,) = report.different
         assert row.number == 1
         assert "-  name: work" in row.problems[0].splitlines()
@@ -161,7 +161,7 @@ class TestFindings:
             if not await exists(cluster, settings("b")):
                 await cluster.create(settings("b"), field_manager="me")
 
-        report = await disturb_each_write(new_cluster, nervous, disturbances=[Disturbance.CRASH_AFTER])
+        report = await crash_at_each_write(new_cluster, nervous, disturbances=[Disturbance.CRASH_AFTER])
         (row,) = report.different
         assert row.problems == (
             "v1/ConfigMap/shop/a was created 2 times, undisturbed 1 times",
@@ -176,7 +176,7 @@ class TestFindings:
                 await cluster.create(settings("a"), field_manager="me")
                 await cluster.create(settings("b"), field_manager="me")
 
-        report = await disturb_each_write(new_cluster, stuck, disturbances=[Disturbance.CRASH_AFTER], passes=3)
+        report = await crash_at_each_write(new_cluster, stuck, disturbances=[Disturbance.CRASH_AFTER], passes=3)
         (row,) = report.different
         (problem,) = row.problems
         assert problem.startswith("not at rest after 3 passes, the last of which failed with AlreadyExistsError: ")
@@ -190,7 +190,7 @@ class TestFindings:
             if not (await cluster.list("v1", "ConfigMap")).items:
                 await cluster.create(settings(next(names)), field_manager="me")
 
-        report = await disturb_each_write(new_cluster, moody, disturbances=[Disturbance.REFUSED])
+        report = await crash_at_each_write(new_cluster, moody, disturbances=[Disturbance.REFUSED])
         assert "if it does the same in every run" in report.different[0].problems[0]
 
 
@@ -208,7 +208,7 @@ class TestRuns:
             if not await exists(cluster, settings()):
                 await cluster.create(settings(), field_manager="me")
 
-        report = await disturb_each_write(new_cluster, once)
+        report = await crash_at_each_write(new_cluster, once)
         assert len(made) == 1 + len(report.rows) == 5
 
     async def test_go_on_as_long_as_the_others_have_not_had_their_turn(
@@ -223,7 +223,7 @@ class TestRuns:
             if await exists(cluster, settings("go")) and not await exists(cluster, settings("a")):
                 await cluster.create(settings("a"), field_manager="me")
 
-        report = await disturb_each_write(new_cluster, patient, others=others)
+        report = await crash_at_each_write(new_cluster, patient, others=others)
         assert [write.name for write in report.writes] == ["a"]
         report.assert_same()
 
@@ -232,7 +232,7 @@ class TestRuns:
             await cluster.list("v1", "ConfigMap")
 
         with pytest.raises(ConfigError, match="sent no write"):
-            await disturb_each_write(new_cluster, idle)
+            await crash_at_each_write(new_cluster, idle)
 
     async def test_that_never_rest_cannot_be_compared(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
@@ -242,7 +242,7 @@ class TestRuns:
 
         problem = "not at rest after 4 passes, the last of which wrote apply v1/ConfigMap/shop/settings by me"
         with pytest.raises(ConfigError, match=problem):
-            await disturb_each_write(new_cluster, restless, passes=4)
+            await crash_at_each_write(new_cluster, restless, passes=4)
 
     async def test_an_error_of_the_undisturbed_one_is_the_authors(
         self, new_cluster: Callable[[], Awaitable[Cluster]]
@@ -251,7 +251,7 @@ class TestRuns:
             raise LookupError("oops")
 
         with pytest.raises(LookupError, match="oops"):
-            await disturb_each_write(new_cluster, broken)
+            await crash_at_each_write(new_cluster, broken)
 
     async def test_are_not_ended_by_their_own_cancellation(
         self, new_cluster: Callable[[], Awaitable[Cluster]], settings: Callable[..., Manifest]
@@ -268,7 +268,7 @@ class TestRuns:
             if not await exists(cluster, settings()):
                 await cluster.create(settings(), field_manager="me")
 
-        task = asyncio.create_task(disturb_each_write(new_cluster, slow))
+        task = asyncio.create_task(crash_at_each_write(new_cluster, slow))
         await waiting.wait()
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -277,12 +277,14 @@ class TestRuns:
 
 class TestProcess:
     @pytest.fixture
-    def world(self, cluster: EmbeddedCluster) -> World:
-        return World(cluster)
+    def world(self, cluster: EmbeddedCluster) -> SimulatedCluster:
+        return SimulatedCluster(cluster)
 
-    async def test_a_dead_one_does_nothing_more(self, world: World, settings: Callable[..., Manifest]) -> None:
+    async def test_a_dead_one_does_nothing_more(
+        self, world: SimulatedCluster, settings: Callable[..., Manifest]
+    ) -> None:
         """Neither handlers nor cleaning up reach the cluster."""
-        process = Process(world, Disturbance.CRASH_BEFORE, 1)
+        process = SimulatedProcess(world, Disturbance.CRASH_BEFORE, 1)
 
         async def tidy() -> None:
             try:
@@ -308,7 +310,7 @@ class TestProcess:
                     if not await exists(cluster, manifest):
                         group.create_task(cluster.create(manifest, field_manager="me"))
 
-        report = await disturb_each_write(operator.new_cluster, parallel)
+        report = await crash_at_each_write(operator.new_cluster, parallel)
         report.assert_same()
 
     @pytest.mark.parametrize(
@@ -316,20 +318,27 @@ class TestProcess:
         [(Disturbance.LOST_REPLY, 0, True), (Disturbance.REFUSED, 503, False)],
     )
     async def test_a_living_one_gets_an_error(
-        self, world: World, settings: Callable[..., Manifest], disturbance: Disturbance, code: int, done: bool
+        self,
+        world: SimulatedCluster,
+        settings: Callable[..., Manifest],
+        disturbance: Disturbance,
+        code: int,
+        done: bool,
     ) -> None:
-        process = Process(world, disturbance, 2)
+        process = SimulatedProcess(world, disturbance, 2)
         await process.create(settings("a"), field_manager="me")
         with pytest.raises(ServerError) as failed:
             await process.create(settings("b"), field_manager="me")
         assert failed.value.code == code
         assert await exists(process, settings("b")) is done
 
-    async def test_every_one_has_a_memory_of_its_own(self, world: World) -> None:
-        assert Process(world).memory is not Process(world).memory
+    async def test_every_one_has_a_memory_of_its_own(self, world: SimulatedCluster) -> None:
+        assert SimulatedProcess(world).apply_cache is not SimulatedProcess(world).apply_cache
 
-    async def test_creates_and_deletes_are_counted_once(self, world: World, settings: Callable[..., Manifest]) -> None:
-        process = Process(world)
+    async def test_creates_and_deletes_are_counted_once(
+        self, world: SimulatedCluster, settings: Callable[..., Manifest]
+    ) -> None:
+        process = SimulatedProcess(world)
         held = settings("a")
         held["metadata"]["finalizers"] = ["example.com/hold"]
         for _ in range(2):
@@ -343,8 +352,8 @@ class TestProcess:
         assert dict(world.deletes) == {"v1/ConfigMap/shop/a": 1}
 
     async def test_what_the_server_refuses_by_itself_is_disturbed_like_any_write(
-        self, world: World, settings: Callable[..., Manifest]
+        self, world: SimulatedCluster, settings: Callable[..., Manifest]
     ) -> None:
-        process = Process(world, Disturbance.CRASH_AFTER, 1)
+        process = SimulatedProcess(world, Disturbance.CRASH_AFTER, 1)
         with pytest.raises(SimulatedCrash):
             await process.delete(ObjectKey.of(settings()))

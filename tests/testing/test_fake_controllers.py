@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from ocf.cluster import PatchType
-from ocf.concepts import AliveStatus, Operation
+from ocf.concepts import AliveStatus, ApplyOperation
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import daemonset, deployment, statefulset
-from ocf.testing.fake_controllers import playing_rollouts
+from ocf.testing.fake_controllers import fake_workload_controllers
 
 
 def workload(kind: str, **more: Any) -> Manifest:
@@ -48,16 +48,16 @@ async def test_a_workload_is_healthy_as_its_primitive_judges(
 ) -> None:
     resource = builder(workload(kind, **more)).build()
     await cluster.create(resource.render(), field_manager="author")
-    async with playing_rollouts(cluster):
+    async with fake_workload_controllers(cluster):
         await settled(cluster)
 
     live = await cluster.get(resource.key)
-    assert resource.alive_status(Operation.NONE, live).status is AliveStatus.HEALTHY
+    assert resource.alive_status(ApplyOperation.NONE, live).status is AliveStatus.HEALTHY
 
 
 async def test_it_goes_on_being_so_after_a_change_and_writes_nothing_without_one(cluster: EmbeddedCluster) -> None:
     web = workload("Deployment", replicas=2)
-    async with playing_rollouts(cluster):
+    async with fake_workload_controllers(cluster):
         await cluster.create(web, field_manager="author")
         await settled(cluster)
         await cluster.patch(

@@ -9,7 +9,7 @@ import pytest
 from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ServerError
 from ocf.testing import VirtualClock
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 
 SERVICE = {"apiVersion": "v1", "kind": "Service", "name": "front"}
 
@@ -20,7 +20,7 @@ def names(entries: object) -> list[str]:
 
 
 async def test_usage_is_selected_by_the_labels_of_pods() -> None:
-    measured = FixedMetrics()
+    measured = FakeMetricsClient()
     for pod, app in (("web-0", "web"), ("web-1", "web"), ("db-0", "db")):
         measured.set_usage("shop", pod, {"app": {"cpu": "1"}}, labels={"app": app})
 
@@ -31,7 +31,7 @@ async def test_usage_is_selected_by_the_labels_of_pods() -> None:
 
 async def test_what_is_told_again_replaces_what_was_told() -> None:
     clock = VirtualClock()
-    measured = FixedMetrics(clock)
+    measured = FakeMetricsClient(clock)
     measured.set_pods_metric("shop", "hits", {"web-0": "1", "web-1": "2"})
     clock.advance(timedelta(minutes=1))
     measured.set_pods_metric("shop", "hits", {"web-1": "3"}, window=timedelta(seconds=5))
@@ -42,7 +42,7 @@ async def test_what_is_told_again_replaces_what_was_told() -> None:
 
 
 async def test_series_of_other_labels_stay() -> None:
-    measured = FixedMetrics()
+    measured = FakeMetricsClient()
     measured.set_external("shop", "queue", "1", "2", labels={"name": "mail"})
     measured.set_external("shop", "queue", "9", labels={"name": "post"})
     measured.set_external("shop", "queue", "3", labels={"name": "mail"})
@@ -52,7 +52,7 @@ async def test_series_of_other_labels_stay() -> None:
 
 
 async def test_an_object_is_meant_by_group_kind_and_name() -> None:
-    measured = FixedMetrics()
+    measured = FakeMetricsClient()
     measured.set_object_metric("shop", SERVICE, "hits", "5", metric_labels={"verb": "get"})
 
     assert len(await measured.object_metric("shop", {"kind": "Service", "name": "front"}, "hits")) == 1
@@ -62,7 +62,7 @@ async def test_an_object_is_meant_by_group_kind_and_name() -> None:
 
 
 async def test_a_pod_that_is_forgotten_is_measured_no_longer() -> None:
-    measured = FixedMetrics()
+    measured = FakeMetricsClient()
     measured.set_usage("shop", "web-0", {"app": {"cpu": "1"}})
     measured.set_pods_metric("shop", "hits", {"web-0": "1"})
     measured.forget_pod("shop", "web-0")
@@ -71,7 +71,7 @@ async def test_a_pod_that_is_forgotten_is_measured_no_longer() -> None:
 
 
 async def test_one_api_may_fail_while_others_answer() -> None:
-    measured = FixedMetrics()
+    measured = FakeMetricsClient()
     measured.fail(RESOURCE_METRICS, ServerError("down"))
     with pytest.raises(ServerError, match="down"):
         await measured.pod_metrics("shop")

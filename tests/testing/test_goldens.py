@@ -38,8 +38,8 @@ class Plain:
 
     identity = "plain"
 
-    def render(self, *, suspended: bool = False, leaves: Collection[tuple[str, ...]] = ()) -> Manifest:
-        assert (suspended, leaves) == (False, ())
+    def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
+        assert (suspended, ignore_fields) == (False, ())
         manifest: Manifest = copy_json(self._manifest)
         return manifest
 

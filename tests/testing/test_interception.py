@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import Cluster, PatchType, Preconditions, Request, Subresource, Verb, WatchEvent, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, PatchType, Preconditions, Request, Subresource, Verb, WatchEvent
 from ocf.cluster.interceptor import describe, is_write
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
@@ -100,9 +100,9 @@ async def test_closing_a_watch_closes_that_of_the_cluster_at_once(cluster: Embed
 
 
 async def test_the_memory_is_shared_unless_another_one_is_given(cluster: EmbeddedCluster) -> None:
-    own = WriteMemory()
-    assert InterceptingCluster(cluster).memory is cluster.memory
-    assert InterceptingCluster(cluster, memory=own).memory is own
+    own = ApplyCache()
+    assert InterceptingCluster(cluster).apply_cache is cluster.apply_cache
+    assert InterceptingCluster(cluster, memory=own).apply_cache is own
 
 
 async def test_wrappers_nest(operator: Operator, cluster: EmbeddedCluster) -> None:

@@ -12,7 +12,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import FieldError, Operation, Webhook, invalid
-from ocf.testing import admitting
+from ocf.testing import serve_webhooks
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -54,7 +54,7 @@ def template(name: str, namespace: str, **labels: str) -> Manifest:
 
 async def test_they_are_asked_while_the_block_runs(place: tuple[Cluster, str]) -> None:
     cluster, namespace = place
-    async with admitting(cluster, "admitting", [WEBHOOK]) as url:
+    async with serve_webhooks(cluster, "admitting", [WEBHOOK]) as url:
         assert url.startswith("https://127.0.0.1:")
         created = await first_asked(cluster, namespace)
         with pytest.raises(InvalidError, match=r'metadata.labels.colour: Invalid value: "loud": is no colour'):
@@ -78,7 +78,7 @@ async def first_asked(cluster: Cluster, namespace: str) -> Manifest:
 
 async def test_nothing_is_done_for_none() -> None:
     cluster = EmbeddedCluster()
-    async with admitting(cluster, "admitting", []) as url:
+    async with serve_webhooks(cluster, "admitting", []) as url:
         assert url == ""
 
     assert cluster.requests.writes == 0

@@ -147,7 +147,7 @@ class TestGoldens:
             case.check(update=True)
         text = (Path(several.directory) / "plain" / "1.8.0.yaml").read_text(encoding="utf-8")
         assert text.count("kind: Deployment") == 2
-        assert [regime.versions for regime in several.regimes(several.fixtures[0])] == [
+        assert [regime.versions for regime in several.version_ranges(several.fixtures[0])] == [
             ("1.8.0", "1.9.0"),
             ("2.0.0", "2.1.0"),
         ]
@@ -182,7 +182,7 @@ class TestGoldens:
             return Fixed(deployment.Builder(web_base).build())
 
         fixed = replace(matrix, build=make, fixtures=[Fixture(name="only", spec=True)])
-        assert [regime.versions for regime in fixed.regimes(fixed.fixtures[0])] == [tuple(VERSIONS)]
+        assert [regime.versions for regime in fixed.version_ranges(fixed.fixtures[0])] == [tuple(VERSIONS)]
         assert run(fixed, update=True) == {}
 
 

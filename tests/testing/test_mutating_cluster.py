@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.cluster import Cluster, Subresource, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, Subresource
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.testing import RecordingCluster, RewritingCluster, assert_quiet
+from ocf.testing import MutatingCluster, RecordingCluster, assert_quiet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,7 +31,7 @@ def mark(manifest: Manifest) -> None:
 async def test_what_is_sent_is_changed_and_the_callers_manifest_is_not(
     cluster: EmbeddedCluster, settings: Callable[..., Manifest]
 ) -> None:
-    rewriting = RewritingCluster(cluster, mark)
+    rewriting = MutatingCluster(cluster, mark)
     for number, write in enumerate((rewriting.create, rewriting.apply)):
         sent = settings(f"a{number}", own="1")
         before = copy_json(sent)
@@ -42,21 +42,21 @@ async def test_what_is_sent_is_changed_and_the_callers_manifest_is_not(
 
 async def test_subresources_pass_as_they_are(cluster: EmbeddedCluster, operator: Operator) -> None:
     shop = await cluster.get(operator.shop)
-    rewriting = RewritingCluster(cluster, lambda manifest: manifest.update(status={"spoilt": True}))
+    rewriting = MutatingCluster(cluster, lambda manifest: manifest.update(status={"spoilt": True}))
     await rewriting.update({**shop, "status": {"a": 1}}, field_manager="me", subresource=Subresource.STATUS)
     assert (await cluster.get(operator.shop))["status"] == {"a": 1}
 
 
 async def test_a_component_comes_to_rest_under_it(operator: Operator, cluster: EmbeddedCluster) -> None:
-    rewriting = RewritingCluster(cluster, use_mirror)
+    rewriting = MutatingCluster(cluster, use_mirror)
     for _ in range(2):
         await operator.reconcile(rewriting)
     await assert_quiet(rewriting, operator.reconcile)
 
 
 async def test_a_lost_memory_costs_one_write(operator: Operator, cluster: EmbeddedCluster) -> None:
-    await operator.reconcile(RewritingCluster(cluster, use_mirror))
-    recorded = RecordingCluster(RewritingCluster(cluster, use_mirror, memory=WriteMemory()))
+    await operator.reconcile(MutatingCluster(cluster, use_mirror))
+    recorded = RecordingCluster(MutatingCluster(cluster, use_mirror, memory=ApplyCache()))
     for _ in range(5):
         await operator.reconcile(recorded)
     applied = [write for write in recorded.writes if write.kind == "Deployment"]
@@ -75,7 +75,7 @@ async def test_an_operator_that_compares_with_what_is_stored_fights_for_ever(
         if live.get("data") != wanted["data"]:
             await cluster.apply(wanted, field_manager="me")
 
-    rewriting = RewritingCluster(cluster, mark)
+    rewriting = MutatingCluster(cluster, mark)
     await naive(rewriting)
     with pytest.raises(AssertionError, match="10 of 10 resyncs wrote"):
         await assert_quiet(rewriting, naive)

@@ -5,25 +5,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.testing import Firing, Fixture
-from ocf.testing.mutation_coverage import accounting_problems, expectation_problems, regimes_of
+from ocf.testing.mutation_coverage import accounting_problems, expectation_problems, version_ranges
 
 FIRING = {"1.8": ["port"], "1.9": ["port", "tls"], "2.0": ["tls"]}
 
 
 class TestRegimes:
     def test_are_in_order_of_their_first_version_though_others_lie_between(self) -> None:
-        found = regimes_of({"a": ["x"], "b": [], "c": ["x"]})
+        found = version_ranges({"a": ["x"], "b": [], "c": ["x"]})
         assert [(one.representative, one.versions, one.firing) for one in found] == [
             ("a", ("a", "c"), ("x",)),
             ("b", ("b",), ()),
         ]
 
     def test_do_not_depend_on_the_order_in_which_mutations_fire(self) -> None:
-        assert len(regimes_of({"a": ["x", "y"], "b": ["y", "x"]})) == 1
+        assert len(version_ranges({"a": ["x", "y"], "b": ["y", "x"]})) == 1
 
     @given(st.dictionaries(st.text(max_size=3), st.lists(st.sampled_from("xyz"), unique=True), max_size=8))
     def test_hold_every_version_once_and_differ_from_each_other(self, firing: dict[str, list[str]]) -> None:
-        found = regimes_of(firing)
+        found = version_ranges(firing)
         assert sorted(version for regime in found for version in regime.versions) == sorted(firing)
         assert len({frozenset(regime.firing) for regime in found}) == len(found)
         for regime in found:

@@ -5,7 +5,7 @@ import sys
 
 from ocf.cluster import Cluster
 from ocf.embedded import EmbeddedCluster
-from ocf.testing import FaultyCluster, InterceptingCluster, RecordingCluster, RewritingCluster
+from ocf.testing import FaultyCluster, InterceptingCluster, MutatingCluster, RecordingCluster
 
 
 def test_importing_it_loads_neither_pytest_nor_api_models() -> None:
@@ -19,6 +19,6 @@ def test_every_wrapper_is_a_cluster_around_any_cluster() -> None:
     inner: Cluster = EmbeddedCluster()
     for wrap in (InterceptingCluster, RecordingCluster):
         inner = wrap(inner)
-    inner = RewritingCluster(inner, lambda _: None)
+    inner = MutatingCluster(inner, lambda _: None)
     inner = FaultyCluster(inner, [])
-    assert inner.memory is inner.memory
+    assert inner.apply_cache is inner.apply_cache

@@ -17,7 +17,7 @@ from ocf.errors import NotFoundError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ocf.autoscaling.algorithm import Event
+    from ocf.autoscaling.algorithm import HpaEvent
     from ocf.cluster import Cluster
     from ocf.objects import Manifest, ObjectKey
     from ocf.testing import VirtualClock
@@ -66,7 +66,7 @@ class Played:
         """How much cpu a pod that serves uses, in thousandths."""
         return min(_MOST, self.load // self.ready) if self.ready else 0
 
-    async def round(self) -> Sequence[Event]:
+    async def round(self) -> Sequence[HpaEvent]:
         """Let the Deployment's controller work, then the autoscaler's; return what that one tells."""
         await self.roll_out()
         autoscaler = await self._found(self._autoscaler)
@@ -90,7 +90,7 @@ class Played:
             return
         await self._patch(self._deployment, {"status": status}, Subresource.STATUS)
 
-    async def _scale(self, autoscaler: Manifest) -> Sequence[Event]:
+    async def _scale(self, autoscaler: Manifest) -> Sequence[HpaEvent]:
         scale = await self._cluster.get(self._deployment, subresource=Subresource.SCALE)
         deployment = await self._cluster.get(self._deployment)
         now = self._clock.now()

@@ -23,11 +23,11 @@ from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import Url
-from ocf.runtime.operator import Admission, Options, running
+from ocf.runtime.operator import ManagerOptions, WebhookOptions, running
 from ocf.testing import VirtualClock
 
 if TYPE_CHECKING:
-    from ocf.autoscaling.algorithm import Event
+    from ocf.autoscaling.algorithm import HpaEvent
     from ocf.cluster import Cluster
 
 __all__ = ["AUTOSCALER", "CACHE", "DEPLOYMENT", "SERVICE", "Stage", "staged"]
@@ -123,7 +123,7 @@ class Stage:
             for name, sentence in seen.items()
         )
 
-    async def round(self) -> tuple[Event, ...]:
+    async def round(self) -> tuple[HpaEvent, ...]:
         """Let 15 seconds pass; return what the HPA controller tells."""
         self.clock.advance(ROUND)
         told = await self.world.round()
@@ -148,10 +148,12 @@ async def staged() -> AsyncIterator[Stage]:
         write_kubeconfig(server.kubeconfig(), kubeconfig)
         cluster = await stack.enter_async_context(await ApiServerCluster.connect(kubeconfig))
         operator = memcached_operator
-        admission = Admission(address=Url(f"https://{_HOST}"), namespace="default", host=_HOST, port=0, register=True)
-        options = Options(listen=None, admission=admission, clock=clock)
+        admission = WebhookOptions(
+            address=Url(f"https://{_HOST}"), namespace="default", host=_HOST, port=0, register=True
+        )
+        options = ManagerOptions(listen=None, admission=admission, clock=clock)
         process = await stack.enter_async_context(running(cluster, operator, options=options))
-        await process.working()
+        await process.started()
         stage = Stage(cluster, Played(cluster, clock, DEPLOYMENT, AUTOSCALER), embedded, clock)
         counting = asyncio.create_task(_count(stage))
         stack.callback(counting.cancel)

@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Final
 from examples.memcached.definition import definition
 from examples.memcached.operator import NAME, memcached_operator, privileges
 from ocf.runtime.admission import Service
-from ocf.runtime.operator import Admission, Lease, Options
-from ocf.runtime.rbac import Account, roles
+from ocf.runtime.operator import Lease, ManagerOptions, WebhookOptions
+from ocf.runtime.rbac import ServiceAccount, roles
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
-    from ocf.runtime.rbac import Privilege
+    from ocf.runtime.rbac import PolicyRule
 
 __all__ = ["ACCOUNT", "SERVICE", "generated", "needed"]
 
 _NAMESPACE: Final = "memcached-operator"
-ACCOUNT: Final = Account(NAME, _NAMESPACE)
+ACCOUNT: Final = ServiceAccount(NAME, _NAMESPACE)
 SERVICE: Final = Service(NAME, _NAMESPACE)
-_ADMISSION: Final = Admission(address=SERVICE)
-_OPTIONS: Final = Options(lease=Lease(NAME, _NAMESPACE), admission=_ADMISSION)
+_ADMISSION: Final = WebhookOptions(address=SERVICE)
+_OPTIONS: Final = ManagerOptions(lease=Lease(NAME, _NAMESPACE), admission=_ADMISSION)
 
 
-def needed() -> frozenset[Privilege]:
+def needed() -> frozenset[PolicyRule]:
     """Return all that a process of the operator needs: for caches, its lease, and the certificate of its webhooks."""
-    return frozenset(privileges()) | _OPTIONS.privileges(memcached_operator)
+    return frozenset(privileges()) | _OPTIONS.policy_rules(memcached_operator)
 
 
 def generated() -> dict[str, list[Manifest]]:

@@ -6,14 +6,14 @@ for one metric, combining metrics, stabilization, policies, history.
 
 from ocf.autoscaling.algorithm.decide import decide, tolerances_of
 from ocf.autoscaling.algorithm.decision import Decision, Error
-from ocf.autoscaling.algorithm.early_exit import shortcut
+from ocf.autoscaling.algorithm.early_exit import early_exit_rule
 from ocf.autoscaling.algorithm.history import History, Recommendation, ScaleEvent
-from ocf.autoscaling.algorithm.hpa_spec import Autoscaler, Behavior, Metric, Policy, Rules, Target
-from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, Outcome, combine, evaluate
+from ocf.autoscaling.algorithm.hpa_spec import Autoscaler, Behavior, Metric, MetricTarget, ScalingPolicy, ScalingRules
+from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, MetricOutcome, choose_proposal, evaluate
 from ocf.autoscaling.algorithm.metric_values import read_external, read_object, read_pods, read_resource
-from ocf.autoscaling.algorithm.normalize import downscale_window, normalized
-from ocf.autoscaling.algorithm.pod_groups import Groups, group
-from ocf.autoscaling.algorithm.pod_requests import requested
+from ocf.autoscaling.algorithm.normalize import downscale_window, normalize
+from ocf.autoscaling.algorithm.pod_groups import PodGroups, group_pods
+from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.replica_calculator import (
     Calculation,
     Count,
@@ -24,7 +24,7 @@ from ocf.autoscaling.algorithm.replica_calculator import (
     from_utilization,
 )
 from ocf.autoscaling.algorithm.rules import Rule
-from ocf.autoscaling.algorithm.scaling_policies import Allowance, Limit, limited, limited_by_behavior
+from ocf.autoscaling.algorithm.scaling_policies import Allowance, Limit, apply_behavior_limits, apply_limits
 from ocf.autoscaling.algorithm.settings import Features, Settings
 from ocf.autoscaling.algorithm.snapshot import (
     Container,
@@ -39,7 +39,7 @@ from ocf.autoscaling.algorithm.snapshot import (
 )
 from ocf.autoscaling.algorithm.stabilization import Stabilization, hold_down, hold_in_envelope
 from ocf.autoscaling.algorithm.status import Condition, MetricStatus, Status
-from ocf.autoscaling.algorithm.status_builder import Event
+from ocf.autoscaling.algorithm.status_builder import HpaEvent
 from ocf.autoscaling.algorithm.trace import Trace
 
 __all__ = [
@@ -53,53 +53,53 @@ __all__ = [
     "Count",
     "Decision",
     "Error",
-    "Event",
     "Failure",
     "Features",
-    "Groups",
     "History",
+    "HpaEvent",
     "Limit",
     "Metric",
+    "MetricOutcome",
     "MetricStatus",
-    "Outcome",
+    "MetricTarget",
     "Pod",
-    "Policy",
+    "PodGroups",
     "Readiness",
     "Reading",
     "Recommendation",
     "Rule",
-    "Rules",
     "Sample",
     "Scale",
     "ScaleEvent",
+    "ScalingPolicy",
+    "ScalingRules",
     "Settings",
     "Snapshot",
     "Stabilization",
     "Status",
-    "Target",
     "Tolerances",
     "Trace",
     "Unavailable",
     "WholePod",
-    "combine",
+    "apply_behavior_limits",
+    "apply_limits",
+    "choose_proposal",
     "decide",
     "downscale_window",
+    "early_exit_rule",
     "evaluate",
     "from_average",
     "from_total",
     "from_total_per_pod",
     "from_utilization",
-    "group",
+    "group_pods",
     "hold_down",
     "hold_in_envelope",
-    "limited",
-    "limited_by_behavior",
-    "normalized",
+    "normalize",
+    "pod_requests",
     "read_external",
     "read_object",
     "read_pods",
     "read_resource",
-    "requested",
-    "shortcut",
     "tolerances_of",
 ]

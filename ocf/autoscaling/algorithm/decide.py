@@ -9,12 +9,12 @@ from datetime import datetime
 from typing import Final
 
 from ocf.autoscaling.algorithm.decision import Decision, Error, Resize
-from ocf.autoscaling.algorithm.early_exit import brought_to_zero, shortcut
+from ocf.autoscaling.algorithm.early_exit import early_exit_rule, was_scaled_to_zero_by_us
 from ocf.autoscaling.algorithm.history import History, stored
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
-from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, combine
-from ocf.autoscaling.algorithm.normalize import normalized
-from ocf.autoscaling.algorithm.pod_selectors import claimants, parsed
+from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, choose_proposal
+from ocf.autoscaling.algorithm.normalize import normalize
+from ocf.autoscaling.algorithm.pod_selectors import overlapping_hpas, parsed
 from ocf.autoscaling.algorithm.replica_calculator import Count, Tolerances
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.scaling_policies import Limit
@@ -22,7 +22,7 @@ from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import Scale, Snapshot, Unavailable
 from ocf.autoscaling.algorithm.stabilization import Stabilization
 from ocf.autoscaling.algorithm.status import MetricStatus, Status
-from ocf.autoscaling.algorithm.status_builder import MESSAGES, Board, Event
+from ocf.autoscaling.algorithm.status_builder import MESSAGES, HpaEvent, StatusBuilder
 from ocf.autoscaling.algorithm.trace import Trace
 
 __all__ = ["decide", "tolerances_of"]
@@ -63,18 +63,18 @@ def decide(
 
     Example:
         >>> from datetime import UTC
-        >>> from ocf.autoscaling.algorithm import Metric, Target
-        >>> queue = Metric("External", "queue", Target(value=10_000))
+        >>> from ocf.autoscaling.algorithm import Metric, ScaleTargetKey
+        >>> queue = Metric("External", "queue", ScaleTargetKey(value=10_000))
         >>> web = Autoscaler(name="web", maximum=9, metrics=(queue,))
         >>> seen = Snapshot(autoscaler=web, scale=Scale(11, 11, "app=web"))
         >>> decision = decide(seen, now=datetime(2026, 1, 31, 12, tzinfo=UTC))
         >>> decision.desired, decision.trace.decided_by.value
         (9, 'above the maximum')
     """
-    return _Round(snapshot, history, settings, now).decide()
+    return _Sync(snapshot, history, settings, now).decide()
 
 
-class _Round:
+class _Sync:
     """A round under way: what was found so far, and what was said about it."""
 
     __slots__ = ("autoscaler", "board", "history", "now", "settings", "snapshot", "tolerances")
@@ -85,7 +85,7 @@ class _Round:
         self.history = history
         self.settings = settings
         self.now = now
-        self.board = Board(snapshot.status.conditions, now)
+        self.board = StatusBuilder(snapshot.status.conditions, now)
         self.tolerances = tolerances_of(snapshot.autoscaler, settings)
 
     def decide(self) -> Decision:
@@ -99,7 +99,7 @@ class _Round:
         message = "the HPA controller was able to get the target's current scale"
         self.board.set("AbleToScale", "True", "SucceededGetScale", message)
         self.history = self.history.started(scale.replicas, self.now)
-        rule = shortcut(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
+        rule = early_exit_rule(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
         if rule is Rule.DISABLED:
             return self._disabled()
         if rule is not None:
@@ -113,18 +113,18 @@ class _Round:
         self.board.set("AbleToScale", "False", "FailedGetScale", sentence)
         before = self.snapshot.status
         status = before._replace(conditions=self.board.conditions)
-        trace = Trace(*self._frame(None, before.desired_replicas), shortcut=Rule.UNREADABLE, problem=message)
+        trace = Trace(*self._trace_header(None, before.desired_replicas), early_exit=Rule.UNREADABLE, problem=message)
         return self._decision(before.desired_replicas, status, trace, error=error)
 
     def _disabled(self) -> Decision:
         self.board.set("ScalingActive", "False", "ScalingDisabled", MESSAGES[Rule.DISABLED])
         if self.settings.features.remembered_zero and not self.settings.features.scale_to_zero:
             self.board.remove("ScaledToZero")
-        trace = Trace(*self._frame(0, 0), shortcut=Rule.DISABLED)
+        trace = Trace(*self._trace_header(0, 0), early_exit=Rule.DISABLED)
         return self._decision(0, self._status(0, 0), trace)
 
     def _into_range(self, current: int, desired: int, rule: Rule) -> Decision:
-        trace = Trace(*self._frame(current, desired), shortcut=rule)
+        trace = Trace(*self._trace_header(current, desired), early_exit=rule)
         return self._resized(current, desired, MESSAGES[rule], (), trace, None)
 
     def _by_metrics(self, scale: Scale) -> Decision:
@@ -132,8 +132,8 @@ class _Round:
         if problem:
             return self._stopped(scale.replicas, problem, None)
         count = Count(scale.replicas, scale.observed, self.snapshot.pods, self.tolerances, self.settings, self.now)
-        found = combine(self.autoscaler.metrics, self.snapshot.readings, count, self.autoscaler.namespace)
-        self._tell_of_metrics(found)
+        found = choose_proposal(self.autoscaler.metrics, self.snapshot.readings, count, self.autoscaler.namespace)
+        self._set_metric_conditions(found)
         if found.replicas is None:
             return self._stopped(scale.replicas, found.error, found)
         return self._moved(scale.replicas, found.replicas, found)
@@ -161,9 +161,9 @@ class _Round:
 
     def _other_claimants(self) -> list[str]:
         others = self.snapshot.others
-        return claimants((pod.labels for pod in self.snapshot.pods), others) if others else []
+        return overlapping_hpas((pod.labels for pod in self.snapshot.pods), others) if others else []
 
-    def _tell_of_metrics(self, found: Combination) -> None:
+    def _set_metric_conditions(self, found: Combination) -> None:
         for outcome in found.outcomes:
             if isinstance(outcome.result, Failure):
                 self.board.warn(outcome.result.reason, outcome.result.message)
@@ -181,7 +181,7 @@ class _Round:
         desired = self.snapshot.status.desired_replicas
         target = self.autoscaler.reference
         error = f"failed to compute desired number of replicas based on listed metrics for {target}: {problem}"
-        trace = Trace(*self._frame(current, current), combination=found, problem=problem)
+        trace = Trace(*self._trace_header(current, current), combination=found, problem=problem)
         status = self._status(current, desired, _statuses(found))
         return self._decision(current, status, trace, error=Error("internal", error))
 
@@ -198,7 +198,9 @@ class _Round:
         raised = current == 0 and self._is_below_minimum(desired)
         if raised:
             desired, reason = self.autoscaler.minimum, reason or MESSAGES[Rule.BELOW_MINIMUM]
-        trace = Trace(*self._frame(current, desired), combination=found, stabilization=held, limit=limit, raised=raised)
+        trace = Trace(
+            *self._trace_header(current, desired), combination=found, stabilization=held, limit=limit, raised=raised
+        )
         error = Error("internal", found.error) if found.error else None
         if desired != current:
             return self._resized(current, desired, reason, _statuses(found), trace, error)
@@ -207,11 +209,11 @@ class _Round:
 
     def _is_below_minimum(self, desired: int) -> bool:
         """Tell whether a workload on its way back from zero would stay below the minimum."""
-        ours = brought_to_zero(self.board.conditions, self.settings.features)
+        ours = was_scaled_to_zero_by_us(self.board.conditions, self.settings.features)
         return ours and self.autoscaler.minimum != 0 and desired < self.autoscaler.minimum
 
     def _normalized(self, current: int, wanted: int) -> tuple[Stabilization, Limit]:
-        held, limit = normalized(self.autoscaler, current, wanted, self.history, settings=self.settings, now=self.now)
+        held, limit = normalize(self.autoscaler, current, wanted, self.history, settings=self.settings, now=self.now)
         self.history = History(held.recommendations, self.history.scale_ups, self.history.scale_downs)
         if held.rule is None:
             self.board.set("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size")
@@ -234,9 +236,9 @@ class _Round:
         unwritten = Resize(reason, board.conditions, tuple(board.events), self.history)
         message = f"the HPA controller was able to update the target scale to {desired}"
         board.set("AbleToScale", "True", "SucceededRescale", message)
-        board.events.append(Event("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
+        board.events.append(HpaEvent("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
         self._remember_change(desired - current)
-        self._tell_of_zero(current, desired)
+        self._set_scaled_to_zero(current, desired)
         status = self._status(current, desired, metrics, scaled=True)
         return self._decision(desired, status, trace, error=error, resize=unwritten)
 
@@ -251,7 +253,7 @@ class _Round:
             events = stored(known.scale_downs, -change, longest=behavior.down.longest, now=self.now)
             self.history = History(known.recommendations, known.scale_ups, events)
 
-    def _tell_of_zero(self, current: int, desired: int) -> None:
+    def _set_scaled_to_zero(self, current: int, desired: int) -> None:
         if not self.settings.features.remembered_zero:
             return
         if not self.settings.features.scale_to_zero:
@@ -269,7 +271,9 @@ class _Round:
         last = self.now if scaled else self.snapshot.status.last_scale_time
         return Status(current, desired, last, metrics, self.board.conditions, generation)
 
-    def _frame(self, current: int | None, desired: int) -> tuple[datetime, int | None, int, int, int, Tolerances]:
+    def _trace_header(
+        self, current: int | None, desired: int
+    ) -> tuple[datetime, int | None, int, int, int, Tolerances]:
         """Return what every trace begins with."""
         autoscaler = self.autoscaler
         return self.now, current, autoscaler.minimum, autoscaler.maximum, desired, self.tolerances

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from ocf.autoscaling.algorithm.history import History
 from ocf.autoscaling.algorithm.snapshot import Snapshot
 from ocf.autoscaling.algorithm.status import Condition, Status
-from ocf.autoscaling.algorithm.status_builder import Board, Event
+from ocf.autoscaling.algorithm.status_builder import HpaEvent, StatusBuilder
 from ocf.autoscaling.algorithm.trace import Trace
 
 __all__ = ["Decision", "Error", "Resize"]
@@ -39,7 +39,7 @@ class Resize(NamedTuple):
 
     reason: str
     conditions: tuple[Condition, ...]
-    events: tuple[Event, ...]
+    events: tuple[HpaEvent, ...]
     history: History
 
 
@@ -60,7 +60,7 @@ class Decision(NamedTuple):
     snapshot: Snapshot
     desired: int
     status: Status
-    events: tuple[Event, ...]
+    events: tuple[HpaEvent, ...]
     history: History
     error: Error | None
     trace: Trace
@@ -96,7 +96,7 @@ class Decision(NamedTuple):
         if self.resize is None:
             return self
         before = self.snapshot.status
-        board = Board(self.resize.conditions, self.trace.now)
+        board = StatusBuilder(self.resize.conditions, self.trace.now)
         failed = f"the HPA controller was unable to update the target scale: {message}"
         board.set("AbleToScale", "False", "FailedUpdateScale", failed)
         board.warn("FailedRescale", f"New size: {self.desired}; reason: {self.resize.reason}; error: {message}")
@@ -120,6 +120,6 @@ class Decision(NamedTuple):
         """
         name = self.snapshot.autoscaler.name
         return self._replace(
-            events=(*self.events, Event("Warning", "FailedUpdateStatus", message)),
+            events=(*self.events, HpaEvent("Warning", "FailedUpdateStatus", message)),
             error=Error("internal", f"failed to update status for {name}: {message}"),
         )

@@ -12,10 +12,10 @@ from ocf.autoscaling.algorithm.settings import Features, Settings
 from ocf.autoscaling.algorithm.snapshot import Scale, Unavailable
 from ocf.autoscaling.algorithm.status import Condition
 
-__all__ = ["brought_to_zero", "shortcut"]
+__all__ = ["early_exit_rule", "was_scaled_to_zero_by_us"]
 
 
-def shortcut(
+def early_exit_rule(
     autoscaler: Autoscaler, scale: Scale | Unavailable, conditions: Iterable[Condition], settings: Settings
 ) -> Rule | None:
     """Tell which rule ends a round before its metrics matter.
@@ -45,7 +45,7 @@ def shortcut(
     return Rule.BELOW_MINIMUM if scale.replicas < autoscaler.minimum else None
 
 
-def brought_to_zero(conditions: Iterable[Condition], features: Features) -> bool:
+def was_scaled_to_zero_by_us(conditions: Iterable[Condition], features: Features) -> bool:
     """Tell whether the controller, and not a person, took the workload to zero; only 1.36 and newer know.
 
     Args:
@@ -59,4 +59,6 @@ def brought_to_zero(conditions: Iterable[Condition], features: Features) -> bool
 def _may_leave_zero(autoscaler: Autoscaler, conditions: Iterable[Condition], features: Features) -> bool:
     if not features.remembered_zero:
         return autoscaler.minimum == 0
-    return brought_to_zero(conditions, features) and (autoscaler.minimum != 0 or autoscaler.counts_more_than_pods)
+    return was_scaled_to_zero_by_us(conditions, features) and (
+        autoscaler.minimum != 0 or autoscaler.counts_more_than_pods
+    )

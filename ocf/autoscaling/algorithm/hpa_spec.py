@@ -13,7 +13,7 @@ from ocf.autoscaling.api.defaulting import default
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest, Quantity
 
-__all__ = ["Autoscaler", "Behavior", "Metric", "Policy", "Rules", "Target"]
+__all__ = ["Autoscaler", "Behavior", "Metric", "MetricTarget", "ScalingPolicy", "ScalingRules"]
 
 _SOURCES: Final = {
     "Resource": "resource",
@@ -29,7 +29,7 @@ _STEP: Final = 10**_DIGITS_OF_STEP
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class MetricTarget:
     """What a metric is compared with; several may be set, and the type of metric decides which counts.
 
     Args:
@@ -61,7 +61,7 @@ class Metric:
 
     type: str
     name: str
-    target: Target = Target()
+    target: MetricTarget = MetricTarget()
     container: str = ""
     described: Manifest | None = None
     selector: Manifest | None = None
@@ -74,7 +74,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class ScalingPolicy:
     """By how much a workload may grow or shrink within a period.
 
     Args:
@@ -89,7 +89,7 @@ class Policy:
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
+class ScalingRules:
     """How a workload may change in one direction.
 
     Args:
@@ -99,7 +99,7 @@ class Rules:
         tolerance: Replaces the controller's tolerance; None where it does not.
     """
 
-    policies: tuple[Policy, ...] = ()
+    policies: tuple[ScalingPolicy, ...] = ()
     select: str = "Max"
     window: timedelta | None = None
     tolerance: float | None = None
@@ -119,8 +119,8 @@ class Behavior:
         down: The rules of shrinking.
     """
 
-    up: Rules
-    down: Rules
+    up: ScalingRules
+    down: ScalingRules
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -217,9 +217,9 @@ def _metric(metric: Manifest) -> Metric:
     )
 
 
-def _target(target: Manifest) -> Target:
+def _target(target: Manifest) -> MetricTarget:
     average, value = target.get("averageValue"), target.get("value")
-    return Target(
+    return MetricTarget(
         type=target.get("type", ""),
         utilization=target.get("averageUtilization"),
         average=None if average is None else Quantity.parse(average).milli,
@@ -227,9 +227,9 @@ def _target(target: Manifest) -> Target:
     )
 
 
-def _rules(rules: Manifest) -> Rules:
+def _rules(rules: Manifest) -> ScalingRules:
     window, tolerance = rules.get("stabilizationWindowSeconds"), rules.get("tolerance")
-    return Rules(
+    return ScalingRules(
         policies=tuple(map(_policy, rules["policies"])),
         select=rules["selectPolicy"],
         window=None if window is None else timedelta(seconds=window),
@@ -237,9 +237,9 @@ def _rules(rules: Manifest) -> Rules:
     )
 
 
-def _policy(policy: Manifest) -> Policy:
+def _policy(policy: Manifest) -> ScalingPolicy:
     seconds = policy.get("periodSeconds", 0)
-    return Policy(policy.get("type", ""), policy.get("value", 0), timedelta(seconds=seconds))
+    return ScalingPolicy(policy.get("type", ""), policy.get("value", 0), timedelta(seconds=seconds))
 
 
 def _complaint(selector: Manifest | None) -> str:

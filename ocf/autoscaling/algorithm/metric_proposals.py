@@ -21,7 +21,7 @@ from ocf.autoscaling.algorithm.replica_calculator import (
 from ocf.autoscaling.algorithm.snapshot import Reading, Sample, Unavailable
 from ocf.autoscaling.algorithm.status import MetricStatus
 
-__all__ = ["Combination", "Failure", "Outcome", "combine", "evaluate"]
+__all__ = ["Combination", "Failure", "MetricOutcome", "choose_proposal", "evaluate"]
 
 _NO_READING: Final = Unavailable("no reading of it was handed over")
 
@@ -42,7 +42,7 @@ class Failure(NamedTuple):
     spec: bool = False
 
 
-class Outcome(NamedTuple):
+class MetricOutcome(NamedTuple):
     """What became of one metric.
 
     Args:
@@ -86,7 +86,7 @@ class Combination(NamedTuple):
         error: What the round returns in the end; empty if nothing failed.
     """
 
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[MetricOutcome, ...]
     chosen: int | None = None
     replicas: int | None = None
     first_failure: Failure | None = None
@@ -98,7 +98,7 @@ class Combination(NamedTuple):
         return "" if self.chosen is None else self.outcomes[self.chosen].name
 
 
-def evaluate(metric: Metric, reading: Reading, count: Count, namespace: str) -> Outcome:
+def evaluate(metric: Metric, reading: Reading, count: Count, namespace: str) -> MetricOutcome:
     """Let one metric make its proposal.
 
     Args:
@@ -113,11 +113,13 @@ def evaluate(metric: Metric, reading: Reading, count: Count, namespace: str) -> 
     compute = _BY_TYPE.get(metric.type)
     if compute is None:
         message = f'unknown metric source type "{metric.type}"'
-        return Outcome(metric, "", Failure("InvalidMetricSourceType", message, message, spec=True), MetricStatus())
+        return MetricOutcome(
+            metric, "", Failure("InvalidMetricSourceType", message, message, spec=True), MetricStatus()
+        )
     return compute(metric, reading, count, namespace)
 
 
-def combine(
+def choose_proposal(
     metrics: Sequence[Metric], readings: Sequence[Reading], count: Count, namespace: str = "default"
 ) -> Combination:
     """Let every metric make its proposal, and choose.
@@ -131,7 +133,7 @@ def combine(
         count: What all metrics of the round share.
         namespace: The namespace of the autoscaler, for messages.
     """
-    outcomes: list[Outcome] = []
+    outcomes: list[MetricOutcome] = []
     best = failed = 0
     chosen = first_failure = None
     for position, metric in enumerate(metrics):
@@ -152,7 +154,7 @@ def combine(
     return Combination(tuple(outcomes), chosen, best, first_failure, error)
 
 
-def _resource(metric: Metric, reading: Reading, count: Count, _namespace: str) -> Outcome:
+def _resource(metric: Metric, reading: Reading, count: Count, _namespace: str) -> MetricOutcome:
     resource, target = metric.name, metric.target
     whole = metric.type == "Resource"
     words = f"{resource} resource" if whole else f"{metric.container} container"
@@ -178,10 +180,10 @@ def _resource(metric: Metric, reading: Reading, count: Count, _namespace: str) -
         name = f"{resource} resource"
     else:
         name = f"{resource} {'' if whole else 'container '}resource utilization (percentage of request)"
-    return Outcome(metric, name, result, MetricStatus(metric, result.utilization, result.measured))
+    return MetricOutcome(metric, name, result, MetricStatus(metric, result.utilization, result.measured))
 
 
-def _pods(metric: Metric, reading: Reading, count: Count, _namespace: str) -> Outcome:
+def _pods(metric: Metric, reading: Reading, count: Count, _namespace: str) -> MetricOutcome:
     reason, words = "FailedGetPodsMetric", "pods"
     if metric.complaint:
         return _failed(metric, reason, metric.complaint, words)
@@ -193,10 +195,10 @@ def _pods(metric: Metric, reading: Reading, count: Count, _namespace: str) -> Ou
     result = from_average(count, samples, metric.target.average)
     if isinstance(result, Unavailable):
         return _failed(metric, reason, result.message, words)
-    return Outcome(metric, f"pods metric {metric.name}", result, MetricStatus(metric, average=result.measured))
+    return MetricOutcome(metric, f"pods metric {metric.name}", result, MetricStatus(metric, average=result.measured))
 
 
-def _object(metric: Metric, reading: Reading, count: Count, namespace: str) -> Outcome:
+def _object(metric: Metric, reading: Reading, count: Count, namespace: str) -> MetricOutcome:
     reason, words, target = "FailedGetObjectMetric", "object", metric.target
     described = metric.described or {}
     kind = described.get("kind") or ""
@@ -216,14 +218,14 @@ def _object(metric: Metric, reading: Reading, count: Count, namespace: str) -> O
     if per_pod:
         found = from_total_per_pod(count, values[0], target.average or 0, external=False)
         name = f"external metric {metric.name}({printed(metric.selector)})"
-        return Outcome(metric, name, found, MetricStatus(metric, average=found.measured))
+        return MetricOutcome(metric, name, found, MetricStatus(metric, average=found.measured))
     result = from_total(count, values[0], target.value or 0)
     if isinstance(result, Unavailable):
         return _failed(metric, reason, result.message, words)
-    return Outcome(metric, f"{kind} metric {metric.name}", result, MetricStatus(metric, value=result.measured))
+    return MetricOutcome(metric, f"{kind} metric {metric.name}", result, MetricStatus(metric, value=result.measured))
 
 
-def _external(metric: Metric, reading: Reading, count: Count, namespace: str) -> Outcome:
+def _external(metric: Metric, reading: Reading, count: Count, namespace: str) -> MetricOutcome:
     reason, words, target = "FailedGetExternalMetric", f"{metric.name} external", metric.target
     if target.average is None and target.value is None:
         message = "invalid external metric source: neither a value target nor an average value target was set"
@@ -245,7 +247,7 @@ def _external(metric: Metric, reading: Reading, count: Count, namespace: str) ->
     if isinstance(result, Unavailable):
         return _failed(metric, reason, result.message, words, wrapped)
     measured = MetricStatus(metric, average=result.measured) if per_pod else MetricStatus(metric, value=result.measured)
-    return Outcome(metric, f"external metric {metric.name}({printed(metric.selector)})", result, measured)
+    return MetricOutcome(metric, f"external metric {metric.name}({printed(metric.selector)})", result, measured)
 
 
 _BY_TYPE: Final = {
@@ -257,9 +259,9 @@ _BY_TYPE: Final = {
 }
 
 
-def _failed(metric: Metric, reason: str, message: str, words: str, wrapped: str = "") -> Outcome:
+def _failed(metric: Metric, reason: str, message: str, words: str, wrapped: str = "") -> MetricOutcome:
     error = f"failed to get {words} metric value: {wrapped}{message}"
-    return Outcome(metric, "", Failure(reason, message, error), MetricStatus())
+    return MetricOutcome(metric, "", Failure(reason, message, error), MetricStatus())
 
 
 def _samples(reading: Reading) -> Mapping[str, Sample] | Unavailable:

@@ -5,11 +5,11 @@ from typing import Final
 
 from ocf.autoscaling.algorithm.history import History
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
-from ocf.autoscaling.algorithm.scaling_policies import Limit, limited, limited_by_behavior
+from ocf.autoscaling.algorithm.scaling_policies import Limit, apply_behavior_limits, apply_limits
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.stabilization import Stabilization, hold_down, hold_in_envelope
 
-__all__ = ["downscale_window", "normalized"]
+__all__ = ["downscale_window", "normalize"]
 
 _SECOND: Final = timedelta(seconds=1)
 
@@ -30,7 +30,7 @@ def downscale_window(autoscaler: Autoscaler, settings: Settings) -> timedelta:
     return behavior.down.window
 
 
-def normalized(
+def normalize(
     autoscaler: Autoscaler, current: int, wanted: int, history: History, *, settings: Settings, now: datetime
 ) -> tuple[Stabilization, Limit]:
     """Stabilize and limit a number, by the rules of the `behavior` or without one.
@@ -59,10 +59,10 @@ def normalized(
     window = downscale_window(autoscaler, settings)
     if behavior is None:
         held = hold_down(wanted, known, window=window, now=now)
-        return held, limited(current, held.replicas, minimum=minimum, maximum=maximum, settings=settings)
+        return held, apply_limits(current, held.replicas, minimum=minimum, maximum=maximum, settings=settings)
     up_window = behavior.up.window or timedelta()
     held = hold_in_envelope(wanted, current, known, up_window=up_window, down_window=window, now=now)
-    limit = limited_by_behavior(
+    limit = apply_behavior_limits(
         current, held.replicas, minimum=minimum, maximum=maximum, behavior=behavior, history=history, now=now
     )
     return held, limit

@@ -13,10 +13,10 @@ from ocf.autoscaling.algorithm.history import EARLIEST
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import Pod, Sample
 
-__all__ = ["Groups", "group", "is_unready", "ready_and_running"]
+__all__ = ["PodGroups", "group_pods", "is_unready", "ready_and_running"]
 
 
-class Groups(NamedTuple):
+class PodGroups(NamedTuple):
     """The pods of an autoscaler, for one metric.
 
     Args:
@@ -32,9 +32,9 @@ class Groups(NamedTuple):
     ignored: tuple[str, ...] = ()
 
 
-def group(
+def group_pods(
     pods: Sequence[Pod], samples: Mapping[str, Sample], *, resource: str, settings: Settings, now: datetime
-) -> Groups:
+) -> PodGroups:
     """Sort pods into groups.
 
     Readiness is looked at for cpu only, and strictly: whoever is exactly at a limit counts as ready. Of the phases,
@@ -67,7 +67,7 @@ def group(
             unready.append(name)
         else:
             ready += 1
-    return Groups(ready, tuple(unready), tuple(missing), tuple(ignored))
+    return PodGroups(ready, tuple(unready), tuple(missing), tuple(ignored))
 
 
 def is_unready(pod: Pod, sample: Sample, settings: Settings, now: datetime) -> bool:

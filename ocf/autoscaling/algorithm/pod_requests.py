@@ -10,12 +10,12 @@ from typing import Final
 from ocf.autoscaling.algorithm.arithmetic import wrap64
 from ocf.autoscaling.algorithm.snapshot import Container, Pod, Unavailable, WholePod
 
-__all__ = ["requested"]
+__all__ = ["pod_requests"]
 
 _NOTHING: Final = WholePod({})
 
 
-def requested(
+def pod_requests(
     pods: Sequence[Pod], resource: str, container: str = "", *, pod_level: bool = True
 ) -> dict[str, int] | Unavailable:
     """Add up what each pod requests.

@@ -11,7 +11,7 @@ from functools import lru_cache
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest
 
-__all__ = ["claimants", "parsed", "printed"]
+__all__ = ["overlapping_hpas", "parsed", "printed"]
 
 
 @lru_cache(maxsize=1024)
@@ -30,7 +30,7 @@ def parsed(text: str) -> LabelSelector | str:
         return str(error)
 
 
-def claimants(labels: Iterable[Mapping[str, str]], others: Mapping[str, LabelSelector]) -> list[str]:
+def overlapping_hpas(labels: Iterable[Mapping[str, str]], others: Mapping[str, LabelSelector]) -> list[str]:
     """Return the autoscalers that select one of these pods.
 
     Args:

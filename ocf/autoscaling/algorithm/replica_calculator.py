@@ -19,8 +19,8 @@ from ocf.autoscaling.algorithm.arithmetic import (
     wrap32,
     wrap64,
 )
-from ocf.autoscaling.algorithm.pod_groups import Groups, group, ready_and_running
-from ocf.autoscaling.algorithm.pod_requests import requested
+from ocf.autoscaling.algorithm.pod_groups import PodGroups, group_pods, ready_and_running
+from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import Pod, Sample, Unavailable
@@ -108,7 +108,7 @@ class Calculation(NamedTuple):
     ratio: float
     measured: int
     utilization: int | None = None
-    groups: Groups | None = None
+    groups: PodGroups | None = None
     usage: int | None = None
     requests: int | None = None
     filled: float | None = None
@@ -135,7 +135,7 @@ def from_utilization(
         return sorted_out
     groups, kept = sorted_out
     whole = count.settings.features.pod_level_resources
-    requests = requested(count.pods, resource, container, pod_level=whole)
+    requests = pod_requests(count.pods, resource, container, pod_level=whole)
     if isinstance(requests, Unavailable):
         return requests
     usage, total, known = _compared(kept, requests)
@@ -249,15 +249,15 @@ def summed(values: Sequence[int], *, per_pod: bool) -> int:
 
 def _sorted_out(
     count: Count, samples: Mapping[str, Sample], resource: str
-) -> tuple[Groups, Mapping[str, Sample]] | Unavailable:
+) -> tuple[PodGroups, Mapping[str, Sample]] | Unavailable:
     if not count.pods:
         return _NO_PODS
-    groups = group(count.pods, samples, resource=resource, settings=count.settings, now=count.now)
+    groups = group_pods(count.pods, samples, resource=resource, settings=count.settings, now=count.now)
     kept = _without(samples, groups)
     return (groups, kept) if kept else _NO_SAMPLES
 
 
-def _without(samples: Mapping[str, Sample], groups: Groups) -> Mapping[str, Sample]:
+def _without(samples: Mapping[str, Sample], groups: PodGroups) -> Mapping[str, Sample]:
     """Leave out the samples of pods that do not count; those of pods that nobody knows stay."""
     if not groups.unready and not groups.ignored:
         return samples
@@ -277,7 +277,7 @@ def _compared(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tup
     return wrap64(usage), wrap64(total), known
 
 
-def _filled_in(groups: Groups, first: float) -> tuple[str, ...]:
+def _filled_in(groups: PodGroups, first: float) -> tuple[str, ...]:
     """Return the pods that count from now on although no sample of them does."""
     if first > 1.0:
         return (*groups.missing, *groups.unready)
@@ -288,7 +288,7 @@ def _percent(usage: int, requests: int) -> int:
     return wrap32(divided(wrap64(usage * _FULL), requests))
 
 
-def _has_gaps(groups: Groups, first: float) -> bool:
+def _has_gaps(groups: PodGroups, first: float) -> bool:
     return bool(groups.missing) or (bool(groups.unready) and first > 1.0)
 
 

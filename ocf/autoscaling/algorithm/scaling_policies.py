@@ -9,16 +9,16 @@ from typing import NamedTuple
 
 from ocf.autoscaling.algorithm.arithmetic import INT32_MAX, ceil32, to_int32, wrap32
 from ocf.autoscaling.algorithm.history import History, changed_within
-from ocf.autoscaling.algorithm.hpa_spec import Behavior, Policy, Rules
+from ocf.autoscaling.algorithm.hpa_spec import Behavior, ScalingPolicy, ScalingRules
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.settings import Settings
 
-__all__ = ["Allowance", "Limit", "limited", "limited_by_behavior"]
+__all__ = ["Allowance", "Limit", "apply_behavior_limits", "apply_limits"]
 
 _INT32_MIN = -(2**31)
 
 
-Allowance = tuple[Policy, int, int]
+Allowance = tuple[ScalingPolicy, int, int]
 """What one policy allows: the policy, the size at the start of its period, and the size that may be reached."""
 
 
@@ -42,7 +42,7 @@ class Limit(NamedTuple):
     allowances: tuple[Allowance, ...] = ()
 
 
-def limited(current: int, wanted: int, *, minimum: int, maximum: int, settings: Settings) -> Limit:
+def apply_limits(current: int, wanted: int, *, minimum: int, maximum: int, settings: Settings) -> Limit:
     """Limit a number where the HPA has no `behavior`.
 
     Args:
@@ -65,7 +65,7 @@ def limited(current: int, wanted: int, *, minimum: int, maximum: int, settings: 
     return Limit(wanted, Rule.WITHIN_RANGE, wanted, cap, rate)
 
 
-def limited_by_behavior(
+def apply_behavior_limits(
     current: int,
     wanted: int,
     *,
@@ -103,7 +103,7 @@ def limited_by_behavior(
     return Limit(wanted, Rule.WITHIN_RANGE, wanted, bound, rate, allowances)
 
 
-def _highest(current: int, rules: Rules, history: History, now: datetime) -> tuple[int, tuple[Allowance, ...]]:
+def _highest(current: int, rules: ScalingRules, history: History, now: datetime) -> tuple[int, tuple[Allowance, ...]]:
     if rules.select == "Disabled":
         return current, ()
     smallest = rules.select == "Min"
@@ -123,7 +123,7 @@ def _highest(current: int, rules: Rules, history: History, now: datetime) -> tup
     return result, tuple(allowances)
 
 
-def _lowest(current: int, rules: Rules, history: History, now: datetime) -> tuple[int, tuple[Allowance, ...]]:
+def _lowest(current: int, rules: ScalingRules, history: History, now: datetime) -> tuple[int, tuple[Allowance, ...]]:
     if rules.select == "Disabled":
         return current, ()
     smallest = rules.select == "Min"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.errors import ConfigError
 
 __all__ = ["Features", "Settings"]
@@ -57,7 +57,7 @@ class Features:
         Raises:
             ConfigError: If it is no version, or one whose rules are not known here.
         """
-        gates = Gates.of(version)
+        gates = FeatureGates.of(version)
         found = _MINOR.match(version)
         minor = int(found[1]) if found else 0
         return cls(

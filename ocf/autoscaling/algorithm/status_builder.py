@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.status import Condition
 
-__all__ = ["MESSAGES", "Board", "Event"]
+__all__ = ["MESSAGES", "HpaEvent", "StatusBuilder"]
 
 MESSAGES: Final = {
     Rule.SCALE_UP_STABILIZED: (
@@ -32,7 +32,7 @@ MESSAGES: Final = {
 """The message of a condition, or the reason of a change, by the rule that is behind it."""
 
 
-class Event(NamedTuple):
+class HpaEvent(NamedTuple):
     """An event about the HPA; its source is the component `horizontal-pod-autoscaler`.
 
     Args:
@@ -46,7 +46,7 @@ class Event(NamedTuple):
     message: str
 
 
-class Board:
+class StatusBuilder:
     """Collects conditions and events while a round is under way.
 
     Args:
@@ -54,7 +54,7 @@ class Board:
         now: The instant of the round.
 
     Example:
-        >>> board = Board((), datetime(2026, 1, 31))
+        >>> board = StatusBuilder((), datetime(2026, 1, 31))
         >>> board.set("AbleToScale", "True", "SucceededGetScale", "found")
         >>> board.set("AbleToScale", "True", "ReadyForNewScale", "ready")
         >>> [condition.reason for condition in board.conditions]
@@ -65,7 +65,7 @@ class Board:
 
     def __init__(self, conditions: tuple[Condition, ...], now: datetime) -> None:
         self._conditions = {condition.type: condition for condition in conditions}
-        self.events: list[Event] = []
+        self.events: list[HpaEvent] = []
         self.now = now
 
     @property
@@ -101,4 +101,4 @@ class Board:
             reason: One word.
             message: A sentence.
         """
-        self.events.append(Event("Warning", reason, message))
+        self.events.append(HpaEvent("Warning", reason, message))

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import NamedTuple
 
-from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, Outcome
+from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, MetricOutcome
 from ocf.autoscaling.algorithm.replica_calculator import Calculation, Tolerances
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.scaling_policies import Limit
@@ -42,7 +42,7 @@ class Trace(NamedTuple):
     maximum: int
     desired: int
     tolerances: Tolerances
-    shortcut: Rule | None = None
+    early_exit: Rule | None = None
     combination: Combination | None = None
     stabilization: Stabilization | None = None
     limit: Limit | None = None
@@ -52,8 +52,8 @@ class Trace(NamedTuple):
     @property
     def decided_by(self) -> Rule:
         """The rule that had the last word."""
-        if self.shortcut is not None:
-            return self.shortcut
+        if self.early_exit is not None:
+            return self.early_exit
         if self.raised:
             return Rule.BELOW_MINIMUM
         if self.limit is not None and self.limit.replicas != self.limit.wanted:
@@ -64,12 +64,12 @@ class Trace(NamedTuple):
         return Rule.FAILED if chosen is None or isinstance(chosen.result, Failure) else chosen.result.rule
 
     @property
-    def chosen(self) -> Outcome | None:
+    def chosen(self) -> MetricOutcome | None:
         """The metric that counted; None if none did."""
         found = self.combination
         return None if found is None or found.chosen is None else found.outcomes[found.chosen]
 
-    def lines(self) -> Iterator[str]:
+    def render(self) -> Iterator[str]:
         """Yield the way in sentences, step by step.
 
         Yields:
@@ -91,7 +91,7 @@ class Trace(NamedTuple):
         yield f"{self.desired} replicas wanted, decided by: {self.decided_by}"
 
 
-def _outcome(outcome: Outcome, tolerances: Tolerances) -> Iterator[str]:
+def _outcome(outcome: MetricOutcome, tolerances: Tolerances) -> Iterator[str]:
     result = outcome.result
     if isinstance(result, Failure):
         yield f"{outcome.metric.type} {outcome.metric.name}: {result.reason}, {result.message}"

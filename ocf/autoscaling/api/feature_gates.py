@@ -11,7 +11,7 @@ from typing import Final
 
 from ocf.errors import ConfigError
 
-__all__ = ["Gates"]
+__all__ = ["FeatureGates"]
 
 _VERSION: Final = re.compile(r"v?(\d+)\.(\d+)(?:[.+-].*)?")
 _MAJOR: Final = 1
@@ -24,7 +24,7 @@ _SCALE_TO_ZERO_ON: Final = 37
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gates:
+class FeatureGates:
     """The feature gates and rules that decide what an HPA may say; by default those of Kubernetes 1.36.
 
     Source: https://kubernetes.io/docs/reference/command-line-tools-reference/feature-gates/.
@@ -37,7 +37,7 @@ class Gates:
         references_checked: Whether the server looks at the `apiVersion` of the target and of described objects.
 
     Example:
-        >>> Gates.of("1.34").configurable_tolerance, Gates.of("v1.36.3").configurable_tolerance
+        >>> FeatureGates.of("1.34").configurable_tolerance, FeatureGates.of("v1.36.3").configurable_tolerance
         (False, True)
     """
 
@@ -47,7 +47,7 @@ class Gates:
     references_checked: bool = True
 
     @classmethod
-    def of(cls, version: str) -> "Gates":
+    def of(cls, version: str) -> "FeatureGates":
         """Return the defaults of a release.
 
         Args:

@@ -6,14 +6,14 @@ from typing import Final
 
 from ocf.autoscaling.api.decoders import METADATA, instant, integer, read_object, struct, text
 from ocf.autoscaling.api.decoding import decode
-from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["read_hpa"]
 
 _KIND: Final = "HorizontalPodAutoscaler"
-_CURRENT: Final = Gates()
+_CURRENT: Final = FeatureGates()
 _INT32: Final = integer("int32")
 _V1: Final = struct(
     apiVersion=text,
@@ -35,7 +35,7 @@ _V1: Final = struct(
 )
 
 
-def read_hpa(manifest: Manifest, *, gates: Gates = _CURRENT) -> Manifest:
+def read_hpa(manifest: Manifest, *, gates: FeatureGates = _CURRENT) -> Manifest:
     """Read an HPA of autoscaling/v2 or autoscaling/v1, with the strictness of `kubectl`.
 
     Args:

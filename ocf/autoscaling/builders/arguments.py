@@ -4,7 +4,7 @@ from typing import Any
 
 from ocf.errors import ConfigError, QuantityError
 from ocf.objects import Quantity
-from ocf.objects.name_validation import Rule
+from ocf.objects.name_validation import NameRule
 
 __all__ = ["check_integer", "check_name", "check_quantity"]
 
@@ -50,7 +50,7 @@ def check_quantity(subject: str, value: Any, *, zero_allowed: bool = False) -> s
     return str(value)
 
 
-def check_name(subject: str, value: Any, rule: Rule) -> str:
+def check_name(subject: str, value: Any, rule: NameRule) -> str:
     """Return a text that meets a rule.
 
     Args:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
 
 from ocf.autoscaling.api.defaulting import default
-from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.autoscaling.builders.arguments import check_integer
 from ocf.autoscaling.targets.missing_requests import missing_requests
 from ocf.autoscaling.targets.targets import Reference, Renderable, Scalable, cannot_scale, read_target
@@ -31,7 +31,7 @@ __all__ = ["Autoscaled", "autoscale"]
 TargetT = TypeVar("TargetT", bound="Mapping[str, Any] | BaseModel | Scalable | ObjectKey")
 
 _INT32_MAX: Final = 2**31 - 1
-_CURRENT: Final = Gates()
+_CURRENT: Final = FeatureGates()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def autoscale(
     name: str = ...,
     namespace: str = ...,
     requests_added: bool = ...,
-    gates: Gates = ...,
+    gates: FeatureGates = ...,
 ) -> Autoscaled[Manifest]: ...
 
 
@@ -73,7 +73,7 @@ def autoscale(
     name: str = ...,
     namespace: str = ...,
     requests_added: bool = ...,
-    gates: Gates = ...,
+    gates: FeatureGates = ...,
 ) -> Autoscaled[TargetT]: ...
 
 
@@ -87,7 +87,7 @@ def autoscale(  # noqa: PLR0913 (all but the target are optional or named)
     name: str = "",
     namespace: str = "",
     requests_added: bool = False,
-    gates: Gates = _CURRENT,
+    gates: FeatureGates = _CURRENT,
 ) -> Autoscaled[Any]:
     """Make the autoscaler of a target.
 
@@ -145,7 +145,7 @@ def autoscale(  # noqa: PLR0913 (all but the target are optional or named)
     return Autoscaled(cast("V2HorizontalPodAutoscaler", model), _without_replicas(target))
 
 
-def _check(manifest: Manifest, gates: Gates) -> None:
+def _check(manifest: Manifest, gates: FeatureGates) -> None:
     errors = dict.fromkeys(validate(manifest, gates=gates))
     if errors:
         named = f"HorizontalPodAutoscaler {manifest['metadata']['name']}"

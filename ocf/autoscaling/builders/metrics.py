@@ -14,7 +14,7 @@ from ocf.autoscaling.builders.arguments import check_integer, check_name, check_
 from ocf.autoscaling.targets.targets import TargetSource, read_reference
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import LabelSelector, Manifest, client_model, write_model
-from ocf.objects.name_validation import Rule, dns_label, path_segment, qualified_name
+from ocf.objects.name_validation import NameRule, dns_label, path_segment, qualified_name
 
 if TYPE_CHECKING:
     from kubernetes.client import V1LabelSelector, V2MetricSpec
@@ -244,7 +244,7 @@ def _target(factory: str, **targets: str | int | None) -> Manifest:
     return {"type": kind, field: check_quantity(subject, value)}
 
 
-def _named(subject: str, value: str, rule: Rule) -> str:
+def _named(subject: str, value: str, rule: NameRule) -> str:
     return check_name(f"metrics.{subject}", value, rule)
 
 

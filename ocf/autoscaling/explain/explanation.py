@@ -5,9 +5,16 @@ from datetime import datetime
 from typing import Final
 
 from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, decide
-from ocf.autoscaling.explain.stabilization_holds import Budget, Hold, Release, budgets, first_release, hold_of
-from ocf.autoscaling.explain.thresholds import Lever, levers
-from ocf.autoscaling.explain.uncertainty import Bounds, Known, bounds
+from ocf.autoscaling.explain.stabilization_holds import (
+    Hold,
+    PolicyAllowance,
+    Release,
+    first_release,
+    hold_of,
+    policy_allowances,
+)
+from ocf.autoscaling.explain.thresholds import MetricThresholds, metric_thresholds
+from ocf.autoscaling.explain.uncertainty import DecisionRange, KnownHistory, decision_range
 
 __all__ = ["Explanation", "explain", "explain_unknown"]
 
@@ -37,22 +44,22 @@ class Explanation:
     history: History
     settings: Settings
     hold: Hold | None
-    growing: tuple[Budget, ...]
-    shrinking: tuple[Budget, ...]
+    growing: tuple[PolicyAllowance, ...]
+    shrinking: tuple[PolicyAllowance, ...]
     release: Release | None
-    levers: tuple[Lever, ...]
-    bounds: Bounds | None = None
+    thresholds: tuple[MetricThresholds, ...]
+    range: DecisionRange | None = None
     most: "Explanation | None" = None
 
     @property
     def exact(self) -> bool:
         """Whether the result is known."""
-        return self.bounds is None or self.bounds.exact
+        return self.range is None or self.range.exact
 
     @property
     def guesses(self) -> bool:
         """Whether anything that the history says is only possible, and not known."""
-        return self.bounds is not None and bool(self.bounds.unknown)
+        return self.range is not None and bool(self.range.unknown)
 
     def assumes(self, at: datetime) -> bool:
         """Tell whether what the history says of an instant is only possible, and not known.
@@ -60,10 +67,10 @@ class Explanation:
         Args:
             at: The instant.
         """
-        if self.bounds is None:
+        if self.range is None:
             return False
         # A controller that has just started begins with a recommendation of now.
-        return at < self.bounds.since or (self.guesses and self.history.recommendations is None)
+        return at < self.range.since or (self.guesses and self.history.recommendations is None)
 
 
 def explain(
@@ -79,8 +86,8 @@ def explain(
 
     Example:
         >>> from datetime import UTC
-        >>> from ocf.autoscaling.algorithm import Autoscaler, Metric, Scale, Target
-        >>> queue = Metric("External", "queue", Target(average=10_000))
+        >>> from ocf.autoscaling.algorithm import Autoscaler, Metric, Scale, ScaleTargetKey
+        >>> queue = Metric("External", "queue", ScaleTargetKey(average=10_000))
         >>> web = Autoscaler(name="web", maximum=9, metrics=(queue,))
         >>> seen = Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web"), readings=((30_000,),))
         >>> [lever] = explain(seen, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).levers
@@ -88,12 +95,16 @@ def explain(
         (33001, 4)
     """
     decision = decide(snapshot, history, settings=settings, now=now)
-    found = levers(snapshot, (history,), settings=settings, now=now, decision=decision)
+    found = metric_thresholds(snapshot, (history,), settings=settings, now=now, decision=decision)
     return _about(decision, history, settings, tuple(found))
 
 
 def _about(
-    decision: Decision, history: History, settings: Settings, found: tuple[Lever, ...], known: Bounds | None = None
+    decision: Decision,
+    history: History,
+    settings: Settings,
+    found: tuple[MetricThresholds, ...],
+    known: DecisionRange | None = None,
 ) -> Explanation:
     autoscaler, current, now = decision.snapshot.autoscaler, decision.trace.current or 0, decision.trace.now
     return Explanation(
@@ -101,15 +112,17 @@ def _about(
         history=history,
         settings=settings,
         hold=hold_of(decision, settings),
-        growing=budgets(autoscaler, current, history, up=True, now=now),
-        shrinking=budgets(autoscaler, current, history, up=False, now=now),
+        growing=policy_allowances(autoscaler, current, history, up=True, now=now),
+        shrinking=policy_allowances(autoscaler, current, history, up=False, now=now),
         release=None if decision.rescale else first_release(decision, history, settings),
-        levers=found,
-        bounds=known,
+        thresholds=found,
+        range=known,
     )
 
 
-def explain_unknown(snapshot: Snapshot, known: Known, *, settings: Settings = _DEFAULTS, now: datetime) -> Explanation:
+def explain_unknown(
+    snapshot: Snapshot, known: KnownHistory, *, settings: Settings = _DEFAULTS, now: datetime
+) -> Explanation:
     """Explain what another controller will decide, whose memory nobody can read.
 
     Args:
@@ -121,9 +134,9 @@ def explain_unknown(snapshot: Snapshot, known: Known, *, settings: Settings = _D
     Returns:
         An explanation of the fewest replicas that may result; it holds another one of the most, if anything differs.
     """
-    found = bounds(snapshot, known, settings=settings, now=now)
+    found = decision_range(snapshot, known, settings=settings, now=now)
     low, high = (
-        tuple(levers(snapshot, found.histories, settings=settings, now=now, decision=decision, most=most))
+        tuple(metric_thresholds(snapshot, found.histories, settings=settings, now=now, decision=decision, most=most))
         for decision, most in ((found.low, False), (found.high, True))
     )
     least = _about(found.low, found.low_history, settings, low, found)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from ocf.autoscaling.algorithm import Calculation, Failure, Metric, Outcome, Rule
+from ocf.autoscaling.algorithm import Calculation, Failure, Metric, MetricOutcome, Rule
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, number
@@ -14,7 +14,7 @@ _SHOWN: Final = 5
 _FULL: Final = 100
 
 
-def metric_lines(outcome: Outcome, explanation: Explanation, *, counts: bool) -> tuple[str, Iterator[str]]:
+def metric_lines(outcome: MetricOutcome, explanation: Explanation, *, counts: bool) -> tuple[str, Iterator[str]]:
     """Tell of one metric.
 
     Args:

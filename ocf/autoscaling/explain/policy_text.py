@@ -7,14 +7,14 @@ from ocf.autoscaling.algorithm import Limit
 from ocf.autoscaling.algorithm.history import cutoff
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
-from ocf.autoscaling.explain.stabilization_holds import Budget
+from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance
 
-__all__ = ["budget_lines"]
+__all__ = ["policy_lines"]
 
 _SELECTS = {"Max": "the one that allows the largest change counts", "Min": "the one that allows the smallest counts"}
 
 
-def budget_lines(explanation: Explanation, step: Limit) -> Iterator[str]:
+def policy_lines(explanation: Explanation, step: Limit) -> Iterator[str]:
     """Tell what policies allow in the direction of a change, or in both if there is none.
 
     Args:
@@ -49,27 +49,27 @@ def _direction(explanation: Explanation, *, up: bool) -> Iterator[str]:
         yield from _returning(budget, explanation, up=up)
 
 
-def _unknown_change(budget: Budget, explanation: Explanation) -> datetime | None:
+def _unknown_change(budget: PolicyAllowance, explanation: Explanation) -> datetime | None:
     """Return when the size was changed within the period of a policy, if nobody knows by how much."""
-    changed = None if explanation.bounds is None else explanation.bounds.changed
+    changed = None if explanation.range is None else explanation.range.changed
     start = cutoff(explanation.decision.trace.now, budget.policy.period)
     return changed if changed is not None and changed > start else None
 
 
-def _policy(budget: Budget) -> str:
+def _policy(budget: PolicyAllowance) -> str:
     policy = budget.policy
     unit = "%" if policy.type == "Percent" else " pods" if policy.value != 1 else " pod"
     return f"{policy.value}{unit} in {duration(policy.period)}"
 
 
-def _state(budget: Budget, *, up: bool) -> str:
+def _state(budget: PolicyAllowance, *, up: bool) -> str:
     since = [f"{count} {word}" for count, word in ((budget.added, "added"), (budget.removed, "removed")) if count]
     start = f"{budget.start} at the start of it ({' and '.join(since)} since)" if since else f"{budget.start} all along"
     side = "up" if up else "down"
     return f"{start}, so {side} to {max(0, budget.allowed)}; {budget.left} left."
 
 
-def _returning(budget: Budget, explanation: Explanation, *, up: bool) -> Iterator[str]:
+def _returning(budget: PolicyAllowance, explanation: Explanation, *, up: bool) -> Iterator[str]:
     now, side = explanation.decision.trace.now, "up" if up else "down"
     for each in budget.returns:
         yield f"    at {clock(each.at, now)} {side} to {max(0, each.allowed)}"

@@ -8,16 +8,16 @@ from ocf.autoscaling.algorithm import (
     Autoscaler,
     Decision,
     History,
-    Policy,
     Recommendation,
     ScaleEvent,
+    ScalingPolicy,
     Settings,
+    apply_behavior_limits,
     downscale_window,
-    limited_by_behavior,
-    normalized,
+    normalize,
 )
 
-__all__ = ["Budget", "Hold", "Release", "Return", "budgets", "first_release", "hold_of"]
+__all__ = ["Hold", "PolicyAllowance", "Release", "Return", "first_release", "hold_of", "policy_allowances"]
 
 _MOST: Final = 2**31 - 1
 # Without a `behavior`, an entry exactly as old as the window still counts.
@@ -48,7 +48,7 @@ class Return(NamedTuple):
     allowed: int
 
 
-class Budget(NamedTuple):
+class PolicyAllowance(NamedTuple):
     """How far one policy lets a workload go.
 
     Args:
@@ -61,7 +61,7 @@ class Budget(NamedTuple):
         returns: What it allows later, oldest change first.
     """
 
-    policy: Policy
+    policy: ScalingPolicy
     start: int
     added: int
     removed: int
@@ -107,7 +107,9 @@ def hold_of(decision: Decision, settings: Settings) -> Hold | None:
     return Hold(holder, _leaving(holder.at, window, autoscaler))
 
 
-def budgets(autoscaler: Autoscaler, current: int, history: History, *, up: bool, now: datetime) -> tuple[Budget, ...]:
+def policy_allowances(
+    autoscaler: Autoscaler, current: int, history: History, *, up: bool, now: datetime
+) -> tuple[PolicyAllowance, ...]:
     """Tell what each policy of a direction allows.
 
     Args:
@@ -125,14 +127,14 @@ def budgets(autoscaler: Autoscaler, current: int, history: History, *, up: bool,
         return ()
     rules = behavior.up if up else behavior.down
 
-    def allowances(at: datetime) -> tuple[tuple[Policy, int, int], ...]:
+    def allowances(at: datetime) -> tuple[tuple[ScalingPolicy, int, int], ...]:
         wanted = _MOST if up else -1
-        limit = limited_by_behavior(
+        limit = apply_behavior_limits(
             current, wanted, minimum=0, maximum=_MOST, behavior=behavior, history=history, now=at
         )
         return limit.allowances
 
-    def returns(position: int, policy: Policy) -> Iterator[Return]:
+    def returns(position: int, policy: ScalingPolicy) -> Iterator[Return]:
         for at in _ends((*history.scale_ups, *history.scale_downs), policy.period, now):
             yield Return(at, allowances(at)[position][2])
 
@@ -140,7 +142,7 @@ def budgets(autoscaler: Autoscaler, current: int, history: History, *, up: bool,
     for position, (policy, start, allowed) in enumerate(allowances(now) if rules.policies else ()):
         added, removed = (_within(events, policy.period, now) for events in (history.scale_ups, history.scale_downs))
         left = max(0, allowed - current if up else current - max(0, allowed))
-        found.append(Budget(policy, start, added, removed, allowed, left, tuple(returns(position, policy))))
+        found.append(PolicyAllowance(policy, start, added, removed, allowed, left, tuple(returns(position, policy))))
     return tuple(found)
 
 
@@ -162,7 +164,7 @@ def first_release(decision: Decision, history: History, settings: Settings) -> R
     history = history.started(current, trace.now)
 
     def result(at: datetime) -> int:
-        return normalized(autoscaler, current, step.wanted, history, settings=settings, now=at)[1].replicas
+        return normalize(autoscaler, current, step.wanted, history, settings=settings, now=at)[1].replicas
 
     now = result(trace.now)
     for at in sorted({each for each in _turning_points(autoscaler, history, settings) if each > trace.now}):

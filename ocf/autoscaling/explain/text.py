@@ -12,11 +12,11 @@ from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
 from ocf.autoscaling.explain.metric_text import metric_lines
-from ocf.autoscaling.explain.policy_text import budget_lines
+from ocf.autoscaling.explain.policy_text import policy_lines
 from ocf.autoscaling.explain.stabilization_holds import Hold
-from ocf.autoscaling.explain.threshold_text import lever_lines, others_change
+from ocf.autoscaling.explain.threshold_text import others_change, threshold_lines
 
-__all__ = ["BECAUSE", "Section", "sections"]
+__all__ = ["BECAUSE", "Section", "render"]
 
 BECAUSE: Final = {
     Rule.UNREADABLE: "the scale of the target cannot be read, so nothing is decided",
@@ -55,7 +55,7 @@ class Section(NamedTuple):
     lines: tuple[str, ...]
 
 
-def sections(explanation: Explanation) -> Iterator[Section]:
+def render(explanation: Explanation) -> Iterator[Section]:
     """Tell how a decision came about, what is written, and what would have to change.
 
     Args:
@@ -65,7 +65,7 @@ def sections(explanation: Explanation) -> Iterator[Section]:
         The parts in the order of the algorithm; one that has nothing to say is left out.
     """
     yield Section(_title(explanation), tuple(_result(explanation)))
-    if explanation.bounds is not None and explanation.bounds.unknown:
+    if explanation.range is not None and explanation.range.unknown:
         yield Section("What is not known", tuple(_unknown(explanation)))
     trace = explanation.decision.trace
     found = trace.combination
@@ -79,11 +79,11 @@ def sections(explanation: Explanation) -> Iterator[Section]:
             yield Section(f"Stabilization{title}", tuple(_held(each, each.decision.trace.stabilization)))
         if each.decision.trace.limit is not None:
             yield Section(f"Limits{title}", tuple(_limited(each, each.decision.trace.limit)))
-    if explanation.bounds is None or explanation.bounds.agreed:
+    if explanation.range is None or explanation.range.is_history_independent:
         yield Section("What the controller writes", tuple(_written(explanation)))
     for each, title in _sides(explanation, apart=True):
-        told = (*_later(each), *(line for lever in each.levers for line in lever_lines(lever, each)))
-        if told or not each.levers:
+        told = (*_later(each), *(line for lever in each.thresholds for line in threshold_lines(lever, each)))
+        if told or not each.thresholds:
             yield Section(f"What would have to change to scale{title}", told or tuple(others_change(each)))
 
 
@@ -128,7 +128,7 @@ def _replicas(count: int) -> str:
 
 
 def _unknown(explanation: Explanation) -> Iterator[str]:
-    found = explanation.bounds
+    found = explanation.range
     if found is None:
         return
     yield "Another controller runs this autoscaler, and its memory cannot be read:"
@@ -185,7 +185,7 @@ def _limited(explanation: Explanation, step: Limit) -> Iterator[str]:
         if step.rate is not None:
             yield f"Without a behavior, one round may grow to {factor:g} times the size, or to {least:g}: {step.rate}."
     else:
-        yield from budget_lines(explanation, step)
+        yield from policy_lines(explanation, step)
     became = f"stays {step.replicas}" if step.replicas == step.wanted else f"becomes {step.replicas}"
     yield f"{step.wanted} {became} [{step.rule}]."
     if trace.raised:

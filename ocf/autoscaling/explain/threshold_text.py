@@ -6,9 +6,9 @@ from typing import Final
 from ocf.autoscaling.algorithm import Calculation, Decision, Metric, Rule
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, clock
-from ocf.autoscaling.explain.thresholds import Block, Lever, Span
+from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds, ValueRange
 
-__all__ = ["lever_lines", "others_change", "why"]
+__all__ = ["others_change", "threshold_lines", "why"]
 
 _FULL: Final = 100
 _HOLDS: Final = {
@@ -31,7 +31,7 @@ _OTHERS: Final = {
 }
 
 
-def lever_lines(lever: Lever, explanation: Explanation) -> Iterator[str]:
+def threshold_lines(lever: MetricThresholds, explanation: Explanation) -> Iterator[str]:
     """Tell what a metric would have to be.
 
     Args:
@@ -50,7 +50,7 @@ def lever_lines(lever: Lever, explanation: Explanation) -> Iterator[str]:
     width = max(len(values) for values, _, _ in rows)
     for values, consequence, here in rows:
         yield f"  {'>' if here else ' '} {values.ljust(width)}  {consequence}"
-    for block, direction in ((lever.no_more, "more"), (lever.no_fewer, "fewer")):
+    for block, direction in ((lever.cannot_grow, "more"), (lever.cannot_shrink, "fewer")):
         if block is not None:
             yield f"    no value gives {direction}: {_held_by(block, lever, explanation)}"
 
@@ -67,18 +67,18 @@ def others_change(explanation: Explanation) -> Iterator[str]:
         yield text.format(minimum=trace.minimum, maximum=trace.maximum)
 
 
-def _value(total: int, lever: Lever, metric: Metric) -> str:
+def _value(total: int, lever: MetricThresholds, metric: Metric) -> str:
     """Write a total, and what it is per pod and of the requests."""
     written = amount(total, metric)
     notes = []
-    if len(lever.carriers) > 1:
-        notes.append(f"{amount(total // len(lever.carriers), metric)} per pod")
+    if len(lever.pods) > 1:
+        notes.append(f"{amount(total // len(lever.pods), metric)} per pod")
     if lever.requests:
         notes.append(f"{total * _FULL // lever.requests}%")
     return f"{written} ({', '.join(notes)})" if notes else written
 
 
-def _range(span: Span, lever: Lever, metric: Metric) -> str:
+def _range(span: ValueRange, lever: MetricThresholds, metric: Metric) -> str:
     if span == lever.spans[-1]:
         return f"from {_value(span.low, lever, metric)}" if span.low else "any value"
     if not span.low:
@@ -86,18 +86,18 @@ def _range(span: Span, lever: Lever, metric: Metric) -> str:
     return f"{_value(span.low, lever, metric)} to {_value(span.high, lever, metric)}"
 
 
-def _consequence(span: Span) -> str:
+def _consequence(span: ValueRange) -> str:
     if not span.change:
         return f"no change, {span.first}"
     reach = f"{span.first}" if span.first == span.last else f"{span.first} to {span.last}"
     return f"{'more' if span.change > 0 else 'fewer'}, {reach}"
 
 
-def _is_here(span: Span, total: int) -> bool:
+def _is_here(span: ValueRange, total: int) -> bool:
     return span.low <= total <= span.high
 
 
-def _held_by(block: Block, lever: Lever, explanation: Explanation) -> str:
+def _held_by(block: Blocker, lever: MetricThresholds, explanation: Explanation) -> str:
     reason = why(block.decision, lever)
     if block.release is None:
         return reason
@@ -106,7 +106,7 @@ def _held_by(block: Block, lever: Lever, explanation: Explanation) -> str:
     return f"{reason}; at {at}{latest}, {block.release.replicas} would result"
 
 
-def why(decision: Decision, lever: Lever) -> str:
+def why(decision: Decision, lever: MetricThresholds) -> str:
     """Say what keeps a metric from changing anything.
 
     Args:

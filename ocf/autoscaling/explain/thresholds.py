@@ -21,9 +21,9 @@ from ocf.autoscaling.algorithm import (
     Unavailable,
 )
 from ocf.autoscaling.explain.stabilization_holds import Release, first_release
-from ocf.autoscaling.explain.what_if import Asked
+from ocf.autoscaling.explain.what_if import WhatIf
 
-__all__ = ["Block", "Lever", "Span", "levers", "with_total"]
+__all__ = ["Blocker", "MetricThresholds", "ValueRange", "metric_thresholds", "with_total"]
 
 _END: Final = 2**56
 """Beyond it, sums of thousandths would leave 64 bits when they become percentages."""
@@ -31,7 +31,7 @@ _END: Final = 2**56
 Change = Literal[-1, 0, 1]
 
 
-class Span(NamedTuple):
+class ValueRange(NamedTuple):
     """Values of a metric with the same consequence.
 
     Args:
@@ -49,7 +49,7 @@ class Span(NamedTuple):
     last: int
 
 
-class Block(NamedTuple):
+class Blocker(NamedTuple):
     """Why no value of a metric changes anything in one direction.
 
     Args:
@@ -61,7 +61,7 @@ class Block(NamedTuple):
     release: Release | None
 
 
-class Lever(NamedTuple):
+class MetricThresholds(NamedTuple):
     """What one metric alone could change now.
 
     Args:
@@ -76,30 +76,30 @@ class Lever(NamedTuple):
 
     position: int
     total: int
-    carriers: tuple[str, ...]
+    pods: tuple[str, ...]
     requests: int | None
-    spans: tuple[Span, ...]
-    no_more: Block | None
-    no_fewer: Block | None
+    spans: tuple[ValueRange, ...]
+    cannot_grow: Blocker | None
+    cannot_shrink: Blocker | None
 
     @property
-    def more(self) -> Span | None:
+    def more(self) -> ValueRange | None:
         """The span with more replicas that lies nearest to what is measured; None if there is none."""
         return self._nearest(1)
 
     @property
-    def fewer(self) -> Span | None:
+    def fewer(self) -> ValueRange | None:
         """The span with fewer replicas that lies nearest to what is measured; None if there is none."""
         return self._nearest(-1)
 
-    def _nearest(self, change: Change) -> Span | None:
-        def distance(span: Span) -> int:
+    def _nearest(self, change: Change) -> ValueRange | None:
+        def distance(span: ValueRange) -> int:
             return max(span.low - self.total, self.total - span.high, 0)
 
         return min((span for span in self.spans if span.change == change), key=distance, default=None)
 
 
-def levers(
+def metric_thresholds(
     snapshot: Snapshot,
     histories: Sequence[History],
     *,
@@ -107,7 +107,7 @@ def levers(
     now: datetime,
     decision: Decision,
     most: bool = False,
-) -> Iterator[Lever]:
+) -> Iterator[MetricThresholds]:
     """Find out for each metric that made a proposal what it would have to be to change something now.
 
     Args:
@@ -124,7 +124,7 @@ def levers(
     found = decision.trace.combination
     for position, outcome in enumerate(found.outcomes if found is not None else ()):
         if isinstance(outcome.result, Calculation):
-            ask = Asked(snapshot, histories, settings, now, most=most)
+            ask = WhatIf(snapshot, histories, settings, now, most=most)
             yield _Probe(ask, position, outcome.result).lever()
 
 
@@ -163,7 +163,7 @@ def _carriers(snapshot: Snapshot, position: int, calculated: Calculation) -> tup
 class _Probe:
     """Asks what results from other values of one metric."""
 
-    def __init__(self, asked: Asked, position: int, calculated: Calculation) -> None:
+    def __init__(self, asked: WhatIf, position: int, calculated: Calculation) -> None:
         self._asked, self._snapshot = asked, asked.snapshot
         self._position, self._calculated = position, calculated
         self._carriers = _carriers(asked.snapshot, position, calculated)
@@ -191,13 +191,13 @@ class _Probe:
         result = None if found is None else found.outcomes[self._position].result
         return result if isinstance(result, Calculation) else None
 
-    def lever(self) -> Lever:
+    def lever(self) -> MetricThresholds:
         """Return everything about the metric."""
         total = self._measured()
         end = self._end(max(total, 1))
         spans = tuple(self._spans(end))
         changes = {span.change for span in spans}
-        return Lever(
+        return MetricThresholds(
             self._position,
             total,
             self._carriers,
@@ -227,9 +227,9 @@ class _Probe:
             last, end = result.ratio, end * 2
         return end
 
-    def _spans(self, end: int) -> Iterator[Span]:
+    def _spans(self, end: int) -> Iterator[ValueRange]:
         edges = [0, *self._borders(end), end + 1]
-        pending: Span | None = None
+        pending: ValueRange | None = None
         for low, high in self._pieces(edges):
             change = self.change(low)
             if pending is not None and pending.change == change:
@@ -237,7 +237,7 @@ class _Probe:
                 continue
             if pending is not None:
                 yield pending
-            pending = Span(low, high, change, self.replicas(low), self.replicas(high))
+            pending = ValueRange(low, high, change, self.replicas(low), self.replicas(high))
         if pending is not None:
             yield pending
 
@@ -274,9 +274,9 @@ class _Probe:
         same = self.change(low)
         return _first(low, high, lambda total: self.change(total) != same)
 
-    def _block(self, total: int) -> Block:
+    def _block(self, total: int) -> Blocker:
         decision, history = self._about(total)
-        return Block(decision, first_release(decision, history, self._asked.settings))
+        return Blocker(decision, first_release(decision, history, self._asked.settings))
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:

@@ -9,7 +9,7 @@ from ocf.autoscaling.algorithm.history import cutoff
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
 
-__all__ = ["Timeline", "drawn", "timeline"]
+__all__ = ["Timeline", "render_text", "timeline"]
 
 _ROWS: Final = 10
 _NARROWEST: Final = 20
@@ -103,7 +103,7 @@ def timeline(explanation: Explanation) -> Timeline | None:
     )
 
 
-def drawn(picture: Timeline, *, width: int = 80, fine: bool = True) -> Iterator[str]:
+def render_text(picture: Timeline, *, width: int = 80, fine: bool = True) -> Iterator[str]:
     """Draw the window with letters.
 
     Args:

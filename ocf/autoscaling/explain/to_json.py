@@ -9,20 +9,20 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, Final
 
-from ocf.autoscaling.algorithm import Calculation, History, Limit, Outcome, ScaleEvent, Settings, Stabilization
+from ocf.autoscaling.algorithm import Calculation, History, Limit, MetricOutcome, ScaleEvent, Settings, Stabilization
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, instant
-from ocf.autoscaling.explain.stabilization_holds import Budget, Release
+from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance, Release
 from ocf.autoscaling.explain.threshold_text import why
-from ocf.autoscaling.explain.thresholds import Block, Lever
+from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds
 
-__all__ = ["plain"]
+__all__ = ["to_json"]
 
 _VERSION: Final = 1
 _CHANGES: Final = {-1: "fewer", 0: "none", 1: "more"}
 
 
-def plain(explanation: Explanation) -> dict[str, Any]:
+def to_json(explanation: Explanation) -> dict[str, Any]:
     """Return an explanation as values that JSON knows.
 
     Args:
@@ -31,7 +31,7 @@ def plain(explanation: Explanation) -> dict[str, Any]:
     decision, trace = explanation.decision, explanation.decision.trace
     autoscaler = decision.snapshot.autoscaler
     most = explanation.most or explanation
-    bounds = explanation.bounds
+    bounds = explanation.range
     return {
         "version": _VERSION,
         "autoscaler": {"namespace": autoscaler.namespace, "name": autoscaler.name},
@@ -84,7 +84,7 @@ def _metrics(explanation: Explanation) -> list[dict[str, Any]]:
     return [_metric(each, chosen=position == found.chosen) for position, each in enumerate(found.outcomes)]
 
 
-def _metric(outcome: Outcome, *, chosen: bool) -> dict[str, Any]:
+def _metric(outcome: MetricOutcome, *, chosen: bool) -> dict[str, Any]:
     metric, result = outcome.metric, outcome.result
     target = metric.target
     source = {
@@ -153,7 +153,7 @@ def _side(explanation: Explanation) -> dict[str, Any]:
         "events": [{"type": each.type, "reason": each.reason, "message": each.message} for each in decision.events],
         "error": None if decision.error is None else {"kind": decision.error.kind, "message": decision.error.message},
         "history": _history(explanation.history),
-        "levers": [_lever(each, explanation) for each in explanation.levers],
+        "levers": [_lever(each, explanation) for each in explanation.thresholds],
     }
 
 
@@ -177,7 +177,7 @@ def _limit(step: Limit) -> dict[str, Any]:
     }
 
 
-def _budgets(found: Iterable[Budget]) -> list[dict[str, Any]]:
+def _budgets(found: Iterable[PolicyAllowance]) -> list[dict[str, Any]]:
     return [
         {
             "type": each.policy.type,
@@ -213,12 +213,12 @@ def _history(history: History) -> dict[str, Any]:
     }
 
 
-def _lever(lever: Lever, explanation: Explanation) -> dict[str, Any]:
+def _lever(lever: MetricThresholds, explanation: Explanation) -> dict[str, Any]:
     metric = explanation.decision.snapshot.autoscaler.metrics[lever.position]
     return {
         "metric": lever.position,
         "measured": amount(lever.total, metric),
-        "pods": len(lever.carriers) or None,
+        "pods": len(lever.pods) or None,
         "requests": None if lever.requests is None else amount(lever.requests, metric),
         "spans": [
             {
@@ -229,12 +229,12 @@ def _lever(lever: Lever, explanation: Explanation) -> dict[str, Any]:
             }
             for span in lever.spans
         ],
-        "noMoreBecause": _block(lever.no_more, lever),
-        "noFewerBecause": _block(lever.no_fewer, lever),
+        "noMoreBecause": _block(lever.cannot_grow, lever),
+        "noFewerBecause": _block(lever.cannot_shrink, lever),
     }
 
 
-def _block(block: Block | None, lever: Lever) -> dict[str, Any] | None:
+def _block(block: Blocker | None, lever: MetricThresholds) -> dict[str, Any] | None:
     if block is None:
         return None
     rule = str(block.decision.trace.decided_by)

@@ -18,10 +18,10 @@ from ocf.autoscaling.algorithm import (
     Autoscaler,
     Decision,
     History,
-    Policy,
     Recommendation,
     Rule,
     ScaleEvent,
+    ScalingPolicy,
     Settings,
     Snapshot,
     Status,
@@ -32,7 +32,7 @@ from ocf.autoscaling.algorithm import (
 from ocf.autoscaling.algorithm.history import cutoff
 from ocf.autoscaling.explain.formatting import duration
 
-__all__ = ["Bounds", "Known", "Range", "bounds", "compatible_histories"]
+__all__ = ["DecisionRange", "KnownHistory", "ReplicaRange", "compatible_histories", "decision_range"]
 
 _MOST: Final = 2**31 - 1
 _JUST: Final = timedelta(microseconds=1)
@@ -43,7 +43,7 @@ _READY: Final = "ReadyForNewScale"
 _RESCALED: Final = "SucceededRescale"
 
 
-class Known(NamedTuple):
+class KnownHistory(NamedTuple):
     """What is known of the history of an autoscaler that another controller runs.
 
     Args:
@@ -57,7 +57,7 @@ class Known(NamedTuple):
     history: History = _NONE
 
 
-class Range(NamedTuple):
+class ReplicaRange(NamedTuple):
     """Between what a number lies; both ends are possible.
 
     Args:
@@ -69,7 +69,7 @@ class Range(NamedTuple):
     most: int
 
 
-class Bounds(NamedTuple):
+class DecisionRange(NamedTuple):
     """Between what the result lies.
 
     Args:
@@ -93,7 +93,7 @@ class Bounds(NamedTuple):
     since: datetime
     histories: tuple[History, ...]
     watch: timedelta
-    agreed: bool
+    is_history_independent: bool
     changed: datetime | None
 
     @property
@@ -111,12 +111,12 @@ class _Facts(NamedTuple):
         most: What nothing in the window of shrinking is above.
     """
 
-    wanted: Range | None = None
+    wanted: ReplicaRange | None = None
     least: int = 0
     most: int = _MOST
 
 
-def bounds(snapshot: Snapshot, known: Known, *, settings: Settings, now: datetime) -> Bounds:
+def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Settings, now: datetime) -> DecisionRange:
     """Decide for the extremes of everything that the history may have been.
 
     Args:
@@ -134,14 +134,14 @@ def bounds(snapshot: Snapshot, known: Known, *, settings: Settings, now: datetim
     unknown = tuple(_unknown(snapshot.autoscaler, known, settings, now))
     watch = max(_memory(snapshot.autoscaler, settings))
     agreed = len({(each.desired, each.status.conditions, each.events) for each, _ in found}) == 1
-    return Bounds(*low, *high, unknown, known.since, histories, watch, agreed, known.status.last_scale_time)
+    return DecisionRange(*low, *high, unknown, known.since, histories, watch, agreed, known.status.last_scale_time)
 
 
 def _desired(pair: tuple[Decision, History]) -> int:
     return pair[0].desired
 
 
-def compatible_histories(snapshot: Snapshot, known: Known, *, settings: Settings) -> Iterator[History]:
+def compatible_histories(snapshot: Snapshot, known: KnownHistory, *, settings: Settings) -> Iterator[History]:
     """Yield the extremes of all histories that what was observed permits.
 
     Args:
@@ -169,7 +169,9 @@ def compatible_histories(snapshot: Snapshot, known: Known, *, settings: Settings
             )
 
 
-def _recommendations(autoscaler: Autoscaler, known: Known, settings: Settings) -> Iterator[tuple[Recommendation, ...]]:
+def _recommendations(
+    autoscaler: Autoscaler, known: KnownHistory, settings: Settings
+) -> Iterator[tuple[Recommendation, ...]]:
     """Yield extremes of what was recommended before everything is known."""
     facts = _facts(autoscaler, known.status)
     for last in (known.since - settings.sync_period, known.since - _JUST):
@@ -188,43 +190,43 @@ def _facts(autoscaler: Autoscaler, status: Status) -> _Facts:
         return _Facts()
     if autoscaler.behavior is None:
         below = held.most - 1 if able == Rule.SCALE_DOWN_STABILIZED else held.most
-        return _Facts(held if able == _READY else Range(0, below), most=held.most)
+        return _Facts(held if able == _READY else ReplicaRange(0, below), most=held.most)
     grown, shrunk = held.least > before, held.most < before
-    wanted = _wanted(able, before, held, Range(held.least if grown else 0, held.most if shrunk else _MOST))
+    wanted = _wanted(able, before, held, ReplicaRange(held.least if grown else 0, held.most if shrunk else _MOST))
     return _Facts(wanted, held.least if grown else 0, held.most if shrunk else _MOST)
 
 
 _STABILIZED: Final = (Rule.SCALE_UP_STABILIZED.value, Rule.SCALE_DOWN_STABILIZED.value)
 
 
-def _wanted(able: str, before: int, held: Range, otherwise: Range) -> Range:
+def _wanted(able: str, before: int, held: ReplicaRange, otherwise: ReplicaRange) -> ReplicaRange:
     """Tell what a round with a `behavior` recommended, by what became of that."""
     if able == _READY:
         return held
     if able == Rule.SCALE_DOWN_STABILIZED:
-        return Range(0, max(0, min(before, held.most) - 1))
+        return ReplicaRange(0, max(0, min(before, held.most) - 1))
     if able == Rule.SCALE_UP_STABILIZED:
-        return Range(max(before, held.least + 1), _MOST)
+        return ReplicaRange(max(before, held.least + 1), _MOST)
     return otherwise
 
 
-def _held(autoscaler: Autoscaler, status: Status, limited: str) -> Range | None:
+def _held(autoscaler: Autoscaler, status: Status, limited: str) -> ReplicaRange | None:
     """Tell what the last round had after stabilization, by how it was limited."""
     desired, minimum, maximum = status.desired_replicas, autoscaler.minimum, autoscaler.maximum
     if limited == Rule.WITHIN_RANGE and minimum <= desired <= maximum:
-        return Range(desired, desired)
+        return ReplicaRange(desired, desired)
     if limited == Rule.TOO_MANY and desired == maximum:
-        return Range(maximum + 1, _MOST)
+        return ReplicaRange(maximum + 1, _MOST)
     if limited == Rule.TOO_FEW and desired == minimum:
-        return Range(0, minimum - 1)
+        return ReplicaRange(0, minimum - 1)
     if limited == Rule.SCALE_UP_LIMIT:
-        return Range(desired + 1, _MOST)
+        return ReplicaRange(desired + 1, _MOST)
     if limited == Rule.SCALE_DOWN_LIMIT and desired:
-        return Range(0, desired - 1)
+        return ReplicaRange(0, desired - 1)
     return None
 
 
-def _changes(snapshot: Snapshot, known: Known) -> Iterator[History]:
+def _changes(snapshot: Snapshot, known: KnownHistory) -> Iterator[History]:
     """Yield extremes of what was changed before everything is known: nothing, all of it, more than matters."""
     yield _NONE
     scale, behavior, last = snapshot.scale, snapshot.autoscaler.behavior, known.status.last_scale_time
@@ -244,14 +246,14 @@ def _changes(snapshot: Snapshot, known: Known) -> Iterator[History]:
         yield History((), (), (ScaleEvent(largest - size, at),))
 
 
-def _harmless(current: int, policy: Policy) -> int:
+def _harmless(current: int, policy: ScalingPolicy) -> int:
     """Return a size from which a policy of shrinking does not let the workload get below what it has now."""
     if policy.type == "Percent":
         return current * _ALL_OF_IT // (_ALL_OF_IT - policy.value) + 1 if policy.value < _ALL_OF_IT else current
     return current + policy.value
 
 
-def _unknown(autoscaler: Autoscaler, known: Known, settings: Settings, now: datetime) -> Iterator[str]:
+def _unknown(autoscaler: Autoscaler, known: KnownHistory, settings: Settings, now: datetime) -> Iterator[str]:
     if not known.status.conditions:
         return
     window, longest = _memory(autoscaler, settings)

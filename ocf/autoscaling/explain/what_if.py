@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from datetime import datetime
 
-from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, decide, normalized
+from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, decide, normalize
 
-__all__ = ["Asked"]
+__all__ = ["WhatIf"]
 
 
-class Asked:
+class WhatIf:
     """The algorithm, asked about snapshots that differ in what was measured.
 
     Args:
@@ -44,7 +44,7 @@ class Asked:
         def reached(history: History) -> int:
             started = history.started(current, self._now)
             autoscaler, settings = seen.autoscaler, self.settings
-            held = normalized(autoscaler, current, wanted, started, settings=settings, now=self._now)
+            held = normalize(autoscaler, current, wanted, started, settings=settings, now=self._now)
             return sign * held[1].replicas
 
         extreme = max(self._histories, key=reached)

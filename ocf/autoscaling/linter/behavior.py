@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ocf.autoscaling.api.defaulting import filled
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
-from ocf.autoscaling.linter.scale_down_time import SYNC_SECONDS, drain_seconds, shown_duration
+from ocf.autoscaling.linter.scale_down_time import SYNC_SECONDS, scale_down_seconds, shown_duration
 from ocf.objects import Manifest, Quantity
 
 __all__ = ["behavior_findings"]
@@ -126,7 +126,7 @@ def _drain_findings(rules: Manifest, most: int, least: int) -> Iterator[Finding]
             "Write it as a share: 0.1 is ten percent.",
         )
         return
-    seconds = drain_seconds(rules, most, least)
+    seconds = scale_down_seconds(rules, most, least)
     if seconds is None or seconds > _LONG_DRAIN:
         shown = "more than three days" if seconds is None else shown_duration(seconds)
         yield Finding(

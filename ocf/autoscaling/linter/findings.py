@@ -67,10 +67,10 @@ class Finding:
     severity: Severity
     path: str
     explanation: str
-    mend: str
+    fix: str
 
     def __str__(self) -> str:
-        return f"{self.path}: {self.severity} {self.code}: {self.explanation} {self.mend}"
+        return f"{self.path}: {self.severity} {self.code}: {self.explanation} {self.fix}"
 
     def to_json(self) -> dict[str, Any]:
         """Return it as JSON: `code`, `severity`, `path`, `explanation` and `mend`."""
@@ -79,5 +79,5 @@ class Finding:
             "severity": self.severity.value,
             "path": self.path,
             "explanation": self.explanation,
-            "mend": self.mend,
+            "mend": self.fix,
         }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import filled
-from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.autoscaling.linter.behavior import behavior_findings
 from ocf.autoscaling.linter.findings import Finding
 from ocf.autoscaling.linter.metrics import metric_findings
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lint"]
 
-_CURRENT: Final = Gates()
+_CURRENT: Final = FeatureGates()
 
 
 def lint(
@@ -29,7 +29,7 @@ def lint(
     target: TargetSource | None = None,
     others: Iterable[Manifest | BaseModel] = (),
     *,
-    gates: Gates = _CURRENT,
+    gates: FeatureGates = _CURRENT,
 ) -> tuple[Finding, ...]:
     """Find what the API server accepts and production regrets.
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.targets.missing_requests import missing_requests
-from ocf.autoscaling.targets.pod_resources import Pods
+from ocf.autoscaling.targets.pod_resources import PodResources
 from ocf.autoscaling.validation.metrics import SOURCES
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest, Quantity, get_field, selector_identity
@@ -19,7 +19,7 @@ _DEFAULT_TOLERANCE: Final = Quantity.parse("100m")
 _FIELD_OF_TYPE: Final = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
 
 
-def metric_findings(spec: Manifest, pods: Pods | None, *, given: bool) -> Iterator[Finding]:
+def metric_findings(spec: Manifest, pods: PodResources | None, *, given: bool) -> Iterator[Finding]:
     """Find metrics that cannot work, or not as meant.
 
     Args:
@@ -61,7 +61,7 @@ def metric_findings(spec: Manifest, pods: Pods | None, *, given: bool) -> Iterat
             yield from _reach_findings(source, path, pods, spec)
 
 
-def _missing_requests(spec: Manifest, pods: Pods | None, *, given: bool) -> Iterator[Finding]:
+def _missing_requests(spec: Manifest, pods: PodResources | None, *, given: bool) -> Iterator[Finding]:
     if pods is None:
         shares = [position for position, metric in enumerate(spec["metrics"]) if _is_share(metric)]
         if shares:
@@ -171,7 +171,7 @@ def _flat_memory(target: Manifest, path: str, least: int) -> Finding:
     )
 
 
-def _reach_findings(source: Manifest, path: str, pods: Pods | None, spec: Manifest) -> Iterator[Finding]:
+def _reach_findings(source: Manifest, path: str, pods: PodResources | None, spec: Manifest) -> Iterator[Finding]:
     """Find targets that can never be exceeded, or only with what nobody guarantees."""
     target, resource, container = source.get("target", {}), source.get("name", ""), source.get("container")
     if pods is None:

@@ -7,7 +7,7 @@ controller's loop on an idle target: every sync period it removes what the polic
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-__all__ = ["DEFAULT_WINDOW", "SYNC_SECONDS", "drain_seconds", "shown_duration"]
+__all__ = ["DEFAULT_WINDOW", "SYNC_SECONDS", "scale_down_seconds", "shown_duration"]
 
 SYNC_SECONDS: Final = 15
 """How often the controller looks, unless it was set up otherwise."""
@@ -20,7 +20,7 @@ _MINUTE: Final = 60
 _HOUR: Final = 3600
 
 
-def drain_seconds(rules: Mapping[str, Any], largest: int, smallest: int) -> int | None:
+def scale_down_seconds(rules: Mapping[str, Any], largest: int, smallest: int) -> int | None:
     """Return how long it takes from the largest to the smallest size.
 
     Args:
@@ -34,7 +34,7 @@ def drain_seconds(rules: Mapping[str, Any], largest: int, smallest: int) -> int 
 
     Example:
         >>> rules = {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 1, "periodSeconds": 300}]}
-        >>> drain_seconds(rules, 50, 1) // 60
+        >>> scale_down_seconds(rules, 50, 1) // 60
         245
     """
     window: int = rules.get("stabilizationWindowSeconds", DEFAULT_WINDOW)

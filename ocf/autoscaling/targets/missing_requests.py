@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ocf.autoscaling.targets.pod_resources import Pods
+from ocf.autoscaling.targets.pod_resources import PodResources
 from ocf.autoscaling.validation.metrics import SOURCES
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
@@ -13,7 +13,7 @@ from ocf.objects import Manifest
 __all__ = ["missing_requests"]
 
 
-def missing_requests(hpa: Manifest, pods: Pods, *, by_default: bool = False) -> Iterator[FieldProblem]:
+def missing_requests(hpa: Manifest, pods: PodResources, *, by_default: bool = False) -> Iterator[FieldProblem]:
     """Find metrics of containers that are not there, and utilizations of what containers do not request.
 
     The controller cannot compute these: one container without a request is enough, and nothing is scaled any more.
@@ -41,7 +41,7 @@ def missing_requests(hpa: Manifest, pods: Pods, *, by_default: bool = False) -> 
 
 
 def _unrequested(
-    source: Mapping[str, Any], container: str | None, path: str, pods: Pods, *, by_default: bool
+    source: Mapping[str, Any], container: str | None, path: str, pods: PodResources, *, by_default: bool
 ) -> Iterator[FieldProblem]:
     resource = source.get("name", "")
     if container is None:

@@ -6,11 +6,11 @@ from typing import Any
 
 from ocf.objects import Manifest, Quantity, get_field
 
-__all__ = ["Pods", "read_pods"]
+__all__ = ["PodResources", "read_pods"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pods:
+class PodResources:
     """What is known of a target's pods.
 
     Args:
@@ -101,7 +101,7 @@ def _amount(value: Any) -> int | None:
     return None if value is None else Quantity.parse(value).nano
 
 
-def read_pods(template: Mapping[str, Any]) -> Pods:
+def read_pods(template: Mapping[str, Any]) -> PodResources:
     """Read the pods of a template.
 
     Args:
@@ -114,7 +114,7 @@ def read_pods(template: Mapping[str, Any]) -> Pods:
     whole = _map(spec.get("resources"))
     sidecars = (each for each in _maps(spec.get("initContainers")) if each.get("restartPolicy") == "Always")
     containers = (*_maps(spec.get("containers")), *sidecars)
-    return Pods(containers, _map(whole.get("requests")), _map(whole.get("limits")))
+    return PodResources(containers, _map(whole.get("requests")), _map(whole.get("limits")))
 
 
 def _map(value: Any) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, cast, runtime_checkable
 
-from ocf.autoscaling.targets.pod_resources import Pods, read_pods
+from ocf.autoscaling.targets.pod_resources import PodResources, read_pods
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey, get_field, split_api_version, write_model
 
@@ -100,7 +100,7 @@ class Reference:
     kind: str
     name: str
     namespace: str = ""
-    pods: Pods | None = None
+    pods: PodResources | None = None
     replicas: int | None = None
 
     def __str__(self) -> str:
@@ -193,7 +193,7 @@ def read_target(source: TargetSource) -> Reference:
         return _with_spec(found, source.render())
     if isinstance(source, Scalable):
         containers = source.containers
-        pods = None if containers is None else Pods(tuple(map(manifest_of, containers)))
+        pods = None if containers is None else PodResources(tuple(map(manifest_of, containers)))
         return replace(found, pods=pods, replicas=source.replicas)
     return _with_spec(found, manifest_of(source))
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import filled
-from ocf.autoscaling.api.feature_gates import Gates
+from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.autoscaling.validation.behavior import behavior_errors
 from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
@@ -40,13 +40,13 @@ _NOT_STORED: Final = frozenset(
 )
 """Annotations in which autoscaling/v1 keeps what it has no fields for; autoscaling/v2 drops them."""
 
-_CURRENT: Final = Gates()
+_CURRENT: Final = FeatureGates()
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
 _DIRECTIONS: Final = (("spec", "behavior", "scaleUp"), ("spec", "behavior", "scaleDown"))
 
 
 def validate(
-    hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: Gates = _CURRENT
+    hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: FeatureGates = _CURRENT
 ) -> tuple[FieldError, ...]:
     """Say what the API server would refuse in an HPA.
 
@@ -78,7 +78,9 @@ def validate(
     return tuple(_errors(_prepared(decoded, stored, gates), stored, gates))
 
 
-def validate_spec(spec: Manifest, old: Manifest | None = None, *, gates: Gates = _CURRENT) -> tuple[FieldError, ...]:
+def validate_spec(
+    spec: Manifest, old: Manifest | None = None, *, gates: FeatureGates = _CURRENT
+) -> tuple[FieldError, ...]:
     """Say what the API server would refuse in a spec that it has read and filled in already.
 
     `validate` does all of it; this is for whoever stores objects.
@@ -130,7 +132,7 @@ def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tup
 
 
 def admitted(
-    hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: Gates = _CURRENT
+    hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: FeatureGates = _CURRENT
 ) -> Manifest:
     """Return what the API server would store of an HPA, if it takes it.
 
@@ -163,7 +165,7 @@ def _stored(old: Manifest | BaseModel) -> Manifest:
     return {"metadata": {}, **filled(decode(old, strict=False))}
 
 
-def _prepared(hpa: Manifest, old: Manifest | None, gates: Gates) -> Manifest:
+def _prepared(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Manifest:
     """Return a decoded object as the server has it when it comes to the rules."""
     hpa = filled(hpa)
     hpa.pop("status", None)
@@ -212,7 +214,7 @@ def _unique(owners: list[Manifest]) -> list[Manifest]:
     return found
 
 
-def _errors(hpa: Manifest, old: Manifest | None, gates: Gates) -> Iterator[FieldError]:
+def _errors(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Iterator[FieldError]:
     metadata = hpa.get("metadata", {})
     if old is None:
         yield from creation_errors(metadata, dns_subdomain, dns_subdomain_prefix)
@@ -224,7 +226,7 @@ def _errors(hpa: Manifest, old: Manifest | None, gates: Gates) -> Iterator[Field
     yield from _spec_errors(hpa["spec"], None if old is None else old["spec"], gates)
 
 
-def _spec_errors(spec: Manifest, old: Manifest | None, gates: Gates) -> Iterator[FieldError]:
+def _spec_errors(spec: Manifest, old: Manifest | None, gates: FeatureGates) -> Iterator[FieldError]:
     yield from _bounds_errors(spec, 0 if gates.scale_to_zero or (old or {}).get("minReplicas") == 0 else 1)
     target = spec.get("scaleTargetRef", {})
     of_target, of_described = UNCHECKED, UNCHECKED

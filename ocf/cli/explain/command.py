@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
-from ocf.cli.options import Context, FeatureGates, Kubeconfig, KubernetesVersion, Traceback
-from ocf.cli.output import as_json, failing
+from ocf.cli.options import Context, FeatureGateFlags, Kubeconfig, KubernetesVersion, Traceback
+from ocf.cli.output import as_json, exit_on_error
 
 if TYPE_CHECKING:
     from ocf.autoscaling.algorithm import Settings
@@ -56,7 +56,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         str | None, typer.Option(metavar="TIME", help="With files: when, such as 2026-01-31T12:00:00Z.")
     ] = None,
     kubernetes_version: KubernetesVersion = None,
-    feature_gate: FeatureGates = None,
+    feature_gate: FeatureGateFlags = None,
     tolerance: Annotated[str | None, typer.Option(metavar="RATIO", help="The controller's, 0.1 by default.")] = None,
     sync_period: Annotated[str | None, typer.Option(metavar="DURATION", help="15s by default.")] = None,
     downscale_stabilization: Annotated[str | None, typer.Option(metavar="DURATION", help="5m by default.")] = None,
@@ -78,7 +78,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
     With files it needs no cluster. In a cluster, nothing is written; what only the controller knows is bounded from
     what its status says, and is known after --watch for as long as the longest window.
     """
-    with failing(traceback=traceback):
+    with exit_on_error(traceback=traceback):
         numbers = {
             "tolerance": tolerance,
             "scale_up_limit_factor": scale_up_limit_factor,
@@ -176,7 +176,7 @@ def _of_files(  # noqa: PLR0917 (what the command line says)
         settings = overridden(settings, given.own_settings)
     if given.history is not None:
         return explaining.explain(given.snapshot, given.history, settings=settings, now=given.now)
-    known = explaining.Known(given.snapshot.status, given.now)
+    known = explaining.KnownHistory(given.snapshot.status, given.now)
     return explaining.explain_unknown(given.snapshot, known, settings=settings, now=given.now)
 
 
@@ -212,15 +212,15 @@ def _of_cluster(  # noqa: PLR0917 (what the command line says)
 
 
 def _plain(found: Explanation, observed: Observed | None) -> dict[str, Any]:
-    from ocf.autoscaling.explain import plain
+    from ocf.autoscaling.explain import to_json
 
-    return {**plain(found), "observed": None if observed is None else observed.plain()}
+    return {**to_json(found), "observed": None if observed is None else observed.plain()}
 
 
 def _show(found: Explanation, observed: Observed | None) -> None:
-    from ocf.autoscaling.explain import Section, sections
+    from ocf.autoscaling.explain import Section, render
 
-    first, *rest = sections(found)
+    first, *rest = render(found)
     seen = [] if observed is None else [Section("What the controller last said", tuple(observed.lines()))]
     width, fine = _terminal()
     for section in (first, *seen, *rest):
@@ -266,7 +266,7 @@ def _broken(line: str, width: int, *, indent: str = _INDENT) -> list[str]:
 
 def _pictures(found: Explanation, width: int, *, fine: bool) -> Iterator[tuple[str, list[str]]]:
     """Yield pictures of the window; of both ends of what is possible, where it is not known."""
-    from ocf.autoscaling.explain import drawn, timeline
+    from ocf.autoscaling.explain import render_text, timeline
 
     sides = [("The recommendation window", found)]
     if not found.exact and found.most is not None:
@@ -275,4 +275,4 @@ def _pictures(found: Explanation, width: int, *, fine: bool) -> Iterator[tuple[s
     for title, side in sides:
         window = timeline(side)
         if window is not None:
-            yield title, list(drawn(window, width=width - len(_INDENT), fine=fine))
+            yield title, list(render_text(window, width=width - len(_INDENT), fine=fine))

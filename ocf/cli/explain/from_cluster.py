@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
-from ocf.autoscaling.explain import Known
+from ocf.autoscaling.explain import KnownHistory
 from ocf.cli.explain.watch import Place, watched
 from ocf.concepts import SystemClock, parse_time
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.settings import overridden
-from ocf.controllers.hpa.snapshot import Observer, Selectors, SubresourceScales
-from ocf.controllers.metrics_client import Kinds, ServedMetrics
+from ocf.controllers.hpa.snapshot import SelectorIndex, SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
 
@@ -39,7 +39,7 @@ class Observed:
     """
 
     snapshot: Snapshot
-    known: Known
+    known: KnownHistory
     now: datetime
     settings: Settings
     events: tuple[Manifest, ...] = ()
@@ -110,11 +110,11 @@ async def reach(
     from ocf.cluster.client import ApiServerCluster
 
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        kinds = Kinds(cluster)
-        scales = SubresourceScales(cluster, cluster, kinds=kinds)
-        metrics = ServedMetrics(cluster, kinds=kinds)
-        selectors = Selectors()
-        async with Observer(
+        kinds = RESTMapper(cluster)
+        scales = SubresourceScaleGetter(cluster, cluster, kinds=kinds)
+        metrics = RESTMetricsClient(cluster, kinds=kinds)
+        selectors = SelectorIndex()
+        async with SnapshotReader(
             cluster, metrics, scales=scales, selectors=selectors, settings=settings, max_age=timedelta()
         ) as observer:
             yield Place(cluster, observer, scales, key, SystemClock())

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from ocf.autoscaling import Gates, validate
+from ocf.autoscaling import FeatureGates, validate
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     History,
@@ -24,7 +24,7 @@ from ocf.errors import ConfigError, ManifestError
 from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
 
 if TYPE_CHECKING:
-    from ocf.cli.explain.snapshot_file import Situation
+    from ocf.cli.explain.snapshot_file import SnapshotFile
 
 __all__ = ["Given", "read_given"]
 
@@ -63,7 +63,7 @@ class _Files:
     """The objects of all files, by kind."""
 
     by_kind: dict[str, list[_Found]] = field(default_factory=dict)
-    situation: Situation | None = None
+    situation: SnapshotFile | None = None
     notes: list[str] = field(default_factory=list)
 
     def of(self, kind: str, namespace: str | None = None) -> list[Manifest]:
@@ -74,7 +74,7 @@ class _Files:
         return [each for each in found if namespace is None or _namespace(each.manifest) in {namespace, None}]
 
 
-def read_given(paths: Sequence[str], name: str | None, *, gates: Gates, now: datetime | None) -> Given:
+def read_given(paths: Sequence[str], name: str | None, *, gates: FeatureGates, now: datetime | None) -> Given:
     """Read what a round sees from files.
 
     Args:
@@ -144,12 +144,12 @@ def _standing(place: str) -> Iterator[None]:
         raise ConfigError(f"{place}: {error}") from error
 
 
-def _situation(document: Document, before: Situation | None) -> Situation:
-    from ocf.cli.explain.snapshot_file import read_situation
+def _situation(document: Document, before: SnapshotFile | None) -> SnapshotFile:
+    from ocf.cli.explain.snapshot_file import read_snapshot
 
     if before is not None:
         raise ConfigError(f"{_place(document)}: there is another Situation; give one")
-    return read_situation(document)
+    return read_snapshot(document)
 
 
 def _chosen(files: _Files, name: str | None) -> _Found:
@@ -163,7 +163,7 @@ def _chosen(files: _Files, name: str | None) -> _Found:
     raise ConfigError(f"the files hold several autoscalers; name one of: {known}")
 
 
-def _checked(found: _Found, gates: Gates) -> Manifest:
+def _checked(found: _Found, gates: FeatureGates) -> Manifest:
     """Return the HPA as autoscaling/v2, unless the API server would refuse it."""
     hpa = _hpa(found, gates)
     problems = validate({name: part for name, part in hpa.items() if name != "status"}, gates=gates)
@@ -175,13 +175,13 @@ def _checked(found: _Found, gates: Gates) -> Manifest:
     return hpa
 
 
-def _hpa(found: _Found, gates: Gates) -> Manifest:
+def _hpa(found: _Found, gates: FeatureGates) -> Manifest:
     """Return an autoscaler as autoscaling/v2, in the namespace that it lands in where it names none."""
     manifest = found.manifest
     if manifest["kind"] == _OWN:
-        from ocf.controllers.hpa.parsed_autoscaler import as_built_in
+        from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 
-        manifest = as_built_in(manifest)
+        manifest = to_autoscaling_v2(manifest)
     with _standing(found.place):
         read = read_hpa(manifest, gates=gates)
     status = {"status": manifest["status"]} if "status" in manifest else {}
@@ -280,7 +280,7 @@ def _from_template(target: Manifest, count: int, autoscaler: Autoscaler, now: da
         yield {"metadata": metadata, "spec": template.get("spec") or {}, "status": ready_since(now)}
 
 
-def _others(files: _Files, autoscaler: Autoscaler, gates: Gates) -> Iterator[tuple[str, LabelSelector]]:
+def _others(files: _Files, autoscaler: Autoscaler, gates: FeatureGates) -> Iterator[tuple[str, LabelSelector]]:
     """Yield the selectors of the other autoscalers of the namespace, as far as their targets are in the files."""
     for each in files.found(_HPA, autoscaler.namespace):
         other = Autoscaler.of(_hpa(each, gates))

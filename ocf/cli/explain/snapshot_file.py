@@ -16,7 +16,7 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest, Quantity
 from ocf.objects.durations import parse_duration
 
-__all__ = ["KIND", "Situation", "read_situation", "ready_since"]
+__all__ = ["KIND", "SnapshotFile", "read_snapshot", "ready_since"]
 
 KIND: Final = "Situation"
 _IN_TOTAL: Final = frozenset({"Object", "External"})
@@ -133,7 +133,7 @@ class Remembered(_Part):
         return History(told, *events)
 
 
-class Situation(_Part):
+class SnapshotFile(_Part):
     """Everything that a round sees and remembers, as far as no other manifest says it."""
 
     api_version: str
@@ -195,7 +195,7 @@ def _problems(error: ValidationError) -> dict[str, str]:
     return found
 
 
-def read_situation(document: Document) -> Situation:
+def read_snapshot(document: Document) -> SnapshotFile:
     """Read a situation.
 
     Args:
@@ -205,7 +205,7 @@ def read_situation(document: Document) -> Situation:
         ConfigError: If a field is unknown, or has a value of a wrong kind; names all of them.
     """
     try:
-        found = Situation.model_validate(document.manifest)
+        found = SnapshotFile.model_validate(document.manifest)
     except ValidationError as error:
         problems = "; ".join(f"{path}: {told}" for path, told in _problems(error).items())
         raise ConfigError(f"{document.file}: document {document.number}: {KIND}: {problems}") from error

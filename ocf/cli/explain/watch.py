@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any, Final
 import typer
 
 from ocf.autoscaling.algorithm import History, Scale, ScaleEvent, Settings, Snapshot, Unavailable, decide
-from ocf.autoscaling.explain import Known
+from ocf.autoscaling.explain import KnownHistory
 from ocf.concepts import Clock
 from ocf.controllers.hpa.modes import OWN
-from ocf.controllers.hpa.parsed_autoscaler import as_built_in
-from ocf.controllers.hpa.snapshot import Observer, Scales
+from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
+from ocf.controllers.hpa.snapshot import ScaleGetter, SnapshotReader
 from ocf.errors import ApiError, ForbiddenError, NotFoundError
 from ocf.objects import ObjectKey
 
@@ -43,8 +43,8 @@ class Place:
     """
 
     cluster: Cluster
-    observer: Observer
-    scales: Scales
+    observer: SnapshotReader
+    scales: ScaleGetter
     key: ObjectKey
     clock: Clock
 
@@ -55,7 +55,7 @@ class Place:
             settings: The settings for this autoscaler; None takes those of the observer.
         """
         live = await self.cluster.get(self.key)
-        hpa = as_built_in(live) if self.key.kind == OWN[1] else live
+        hpa = to_autoscaling_v2(live) if self.key.kind == OWN[1] else live
         return _allowed((await self.observer.observe(hpa, settings=settings)).snapshot)
 
 
@@ -69,7 +69,7 @@ def _allowed(seen: Snapshot) -> Snapshot:
     return seen
 
 
-async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[Known, Snapshot]:
+async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[KnownHistory, Snapshot]:
     """Look at an autoscaler for a while, and remember what its controller remembers of that time.
 
     Args:
@@ -84,7 +84,7 @@ async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[
     snapshot = await place.look(settings)
     before, history = snapshot.status, History(())
     if not period:
-        return Known(before, since), snapshot
+        return KnownHistory(before, since), snapshot
     with _progress(period, settings.sync_period) as passed:
         while (left := since + period - place.clock.now()) > timedelta():
             history = _recommended(snapshot, history, settings, place.clock.now())
@@ -92,7 +92,7 @@ async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[
             last, snapshot = snapshot, await _looked(place, settings)
             history = _changed(last, snapshot, history)
             passed(place.clock.now() - since)
-    return Known(before, since, history), snapshot
+    return KnownHistory(before, since, history), snapshot
 
 
 async def _looked(place: Place, settings: Settings) -> Snapshot:

@@ -21,6 +21,6 @@ follow our own writes; `cluster` puts the verbs on top.
 
 from ocf.cluster.cache.cluster import CachedCluster
 from ocf.cluster.cache.informer import InformerState
-from ocf.cluster.cache.timing import Pace
+from ocf.cluster.cache.timing import CacheTiming
 
-__all__ = ["CachedCluster", "InformerState", "Pace"]
+__all__ = ["CacheTiming", "CachedCluster", "InformerState"]

@@ -7,14 +7,14 @@ from functools import partial
 from types import TracebackType
 from typing import Any, Final, Self
 
-from ocf.cluster.apply_cache import WriteMemory
+from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.cache.informer import Informer, InformerState
-from ocf.cluster.cache.keys import Place, Scope
-from ocf.cluster.cache.list_filter import Selection
+from ocf.cluster.cache.keys import NamespacedName, WatchScope
+from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.serialization import unpack
-from ocf.cluster.cache.timing import Pace
+from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import reduction
-from ocf.cluster.cache.write_tracker import Flight
+from ocf.cluster.cache.write_tracker import InFlightWrite
 from ocf.cluster.protocol import Cluster, ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent
 from ocf.errors import ConfigError, ManifestError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, split_api_version
@@ -77,15 +77,15 @@ class CachedCluster:
         keeps_manager: Callable[[str], bool] | None = None,
         left_fields: Collection[str] = (),
         max_objects: int | None = None,
-        pace: Pace | None = None,
+        pace: CacheTiming | None = None,
     ) -> None:
         self._cluster = cluster
         self._uncached = frozenset(uncached)
         self._per_namespace = per_namespace
         self._reduce = reduction(keeps_manager, left_fields) if keeps_manager is not None else None
         self._max_objects = max_objects
-        self._pace = pace or Pace()
-        self._informers: dict[Scope, Informer] = {}
+        self._pace = pace or CacheTiming()
+        self._informers: dict[WatchScope, Informer] = {}
         self._of_kind: defaultdict[tuple[str, str], list[Informer]] = defaultdict(list)
         self._closed = False
 
@@ -106,9 +106,9 @@ class CachedCluster:
         await asyncio.gather(*(informer.close() for informer in informers))
 
     @property
-    def memory(self) -> WriteMemory:
+    def apply_cache(self) -> ApplyCache:
         """The memory of the wrapped cluster."""
-        return self._cluster.memory
+        return self._cluster.apply_cache
 
     @property
     def informers(self) -> tuple[InformerState, ...]:
@@ -137,7 +137,7 @@ class CachedCluster:
             ApiError: As the cluster refused the first list; the informer goes on trying.
             ConfigError: If there are more objects than may be kept.
         """
-        informer = self._informer(Scope(api_version, kind, namespace))
+        informer = self._informer(WatchScope(api_version, kind, namespace))
         if informer is not None and not await informer.ready():
             error = informer.error
             if error is not None:
@@ -194,7 +194,7 @@ class CachedCluster:
         if informer is None or not (informer.synced or await informer.ready()):
             return await self._cluster.get(key, subresource=subresource)
         place = (key.namespace, key.name)
-        if informer.store.is_doubtful(place):
+        if informer.store.is_stale(place):
             found: Manifest | None = await informer.read(place)
         else:
             entry = informer.store.get(place)
@@ -232,7 +232,7 @@ class CachedCluster:
             ApiError: By class.
         """
         informer = self._covering(api_version, kind, namespace)
-        selection = Selection.parse(label_selector, field_selector)
+        selection = ListFilter.parse(label_selector, field_selector)
         in_pages = limit > 0 or continue_token
         if informer and selection and not in_pages and (informer.synced or await informer.ready()):
             return await _selected(informer, namespace, selection)
@@ -416,12 +416,12 @@ class CachedCluster:
             return await sent
         with self._flight(key) as flight:
             answer = await sent
-            flight.landed(answer, whole=subresource is not Subresource.SCALE)
+            flight.completed(answer, whole=subresource is not Subresource.SCALE)
             return answer
 
-    def _flight(self, key: ObjectKey) -> Flight:
-        place: Place | None = (key.namespace, key.name) if key.name else None
-        return Flight(partial(self._concerned, key.api_version, key.kind), place, key.api_version)
+    def _flight(self, key: ObjectKey) -> InFlightWrite:
+        place: NamespacedName | None = (key.namespace, key.name) if key.name else None
+        return InFlightWrite(partial(self._concerned, key.api_version, key.kind), place, key.api_version)
 
     def _concerned(self, api_version: str, kind: str, namespace: str) -> Iterator[Informer]:
         """Return the informers that hold an object, whatever the version of its kind."""
@@ -432,14 +432,14 @@ class CachedCluster:
 
     def _covering(self, api_version: str, kind: str, namespace: str) -> Informer | None:
         """Return the informer that answers for a namespace, or all (empty); None where the cluster does."""
-        found = self._informers.get(Scope(api_version, kind, namespace))
+        found = self._informers.get(WatchScope(api_version, kind, namespace))
         if found is None and namespace:
-            found = self._informers.get(Scope(api_version, kind))
+            found = self._informers.get(WatchScope(api_version, kind))
         if found is not None:
             return found
-        return self._informer(Scope(api_version, kind, namespace if self._per_namespace else ""))
+        return self._informer(WatchScope(api_version, kind, namespace if self._per_namespace else ""))
 
-    def _informer(self, scope: Scope) -> Informer | None:
+    def _informer(self, scope: WatchScope) -> Informer | None:
         if self._closed or scope[:2] in self._uncached:
             return None
         informer = self._informers.get(scope)
@@ -450,9 +450,9 @@ class CachedCluster:
         return informer
 
 
-async def _selected(informer: Informer, namespace: str, selection: Selection) -> ObjectList:
+async def _selected(informer: Informer, namespace: str, selection: ListFilter) -> ObjectList:
     """List from memory; what is in doubt is read first."""
-    read = {place: await informer.read(place) for place in informer.store.doubtful(namespace)}
+    read = {place: await informer.read(place) for place in informer.store.stale(namespace)}
     found = {
         place: manifest
         for place, manifest in read.items()

@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, field
 
-from ocf.cluster.cache.keys import Place
+from ocf.cluster.cache.keys import NamespacedName
 
-__all__ = ["Doubt", "Ticket"]
+__all__ = ["StaleMark", "WriteSnapshot"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Doubt:
+class StaleMark:
     """Memory may be older than what we did to an object, so the cluster is asked until that is cleared up.
 
     Args:
@@ -23,7 +23,7 @@ class Doubt:
 
 
 @dataclass(slots=True, eq=False)
-class Ticket:
+class WriteSnapshot:
     """What was known of an object when a request about it was sent.
 
     Args:
@@ -34,10 +34,10 @@ class Ticket:
         doubt: What was in doubt.
     """
 
-    place: Place
+    place: NamespacedName
     known: str | None
     stream: str
     epoch: int
-    doubt: Doubt | None
+    doubt: StaleMark | None
     seen: set[str] = field(default_factory=set)
     """The versions of the object that the watch has reported since."""

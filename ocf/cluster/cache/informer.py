@@ -15,12 +15,12 @@ from copy import copy
 from dataclasses import dataclass
 from typing import Final
 
-from ocf.cluster.cache.keys import Place, Scope
+from ocf.cluster.cache.keys import NamespacedName, WatchScope
 from ocf.cluster.cache.resource_versions import is_older
-from ocf.cluster.cache.serialization import Entry
+from ocf.cluster.cache.serialization import CacheEntry
 from ocf.cluster.cache.store import Store
 from ocf.cluster.cache.subscriptions import Subscription
-from ocf.cluster.cache.timing import Pace
+from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import Reduction
 from ocf.cluster.protocol import Cluster, ObjectList
 from ocf.errors import ApiError, ConfigError, ExpiredError, NotFoundError, OcfError, ServerError
@@ -81,7 +81,13 @@ class Informer:
     """
 
     def __init__(
-        self, cluster: Cluster, scope: Scope, pace: Pace, *, reduce: Reduction | None, max_objects: int | None
+        self,
+        cluster: Cluster,
+        scope: WatchScope,
+        pace: CacheTiming,
+        *,
+        reduce: Reduction | None,
+        max_objects: int | None,
     ) -> None:
         self.scope = scope
         self.store = Store(reduce, self._announce)
@@ -149,7 +155,7 @@ class Informer:
         if self.store.contradiction and self._reader is not None:
             self._reader.cancel()
 
-    async def read(self, place: Place) -> Manifest | None:
+    async def read(self, place: NamespacedName) -> Manifest | None:
         """Read an object from the cluster, and note what was found.
 
         Args:
@@ -187,7 +193,7 @@ class Informer:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _announce(self, place: Place) -> None:
+    def _announce(self, place: NamespacedName) -> None:
         for subscription in self._subscriptions:
             subscription.note(place)
 
@@ -274,7 +280,7 @@ class Informer:
     async def _list(self) -> None:
         self._must_list = True
         self.store.begin_listing()
-        listed: dict[Place, Entry] = {}
+        listed: dict[NamespacedName, CacheEntry] = {}
         token = ""
         while True:
             page = await self._list_page(limit=self._pace.page_size, continue_token=token)
@@ -347,7 +353,7 @@ class Informer:
         """Return when the watch has been silent for too long, or a list is due."""
         self._heard_at = self._pace.monotonic()
         while not self._is_due:
-            left = self._heard_at + self._pace.silence - self._pace.monotonic()
+            left = self._heard_at + self._pace.idle_timeout - self._pace.monotonic()
             if left <= 0:
                 return
             await self._pace.sleep(left)

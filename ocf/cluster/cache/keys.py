@@ -5,13 +5,13 @@ from typing import NamedTuple, TypeAlias
 
 from ocf.objects import Manifest
 
-__all__ = ["Place", "Scope", "place_of"]
+__all__ = ["NamespacedName", "WatchScope", "namespaced_name"]
 
-Place: TypeAlias = tuple[str, str]
+NamespacedName: TypeAlias = tuple[str, str]
 """Namespace (empty for a cluster-scoped object) and name."""
 
 
-class Scope(NamedTuple):
+class WatchScope(NamedTuple):
     """A kind, in one namespace or in all.
 
     Args:
@@ -32,7 +32,7 @@ class Scope(NamedTuple):
         return not self.namespace or self.namespace == namespace
 
 
-def place_of(manifest: Manifest) -> Place:
+def namespaced_name(manifest: Manifest) -> NamespacedName:
     """Return where an object is."""
     metadata = manifest["metadata"]
     # Few namespaces hold many objects.

@@ -4,17 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from ocf.cluster.cache.keys import Place
+from ocf.cluster.cache.keys import NamespacedName
 from ocf.errors import ManifestError
 from ocf.objects import FieldTerm, LabelSelector, parse_field_selector
 
-__all__ = ["Selection"]
+__all__ = ["ListFilter"]
 
 _PART_OF_PLACE: Final[Mapping[str, int]] = {"metadata.namespace": 0, "metadata.name": 1}
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ListFilter:
     """Which objects of a kind are meant.
 
     Args:
@@ -26,7 +26,7 @@ class Selection:
     terms: tuple[FieldTerm, ...]
 
     @classmethod
-    def parse(cls, label_selector: str, field_selector: str) -> "Selection | None":
+    def parse(cls, label_selector: str, field_selector: str) -> "ListFilter | None":
         """Read the selectors of a list.
 
         Args:
@@ -48,7 +48,7 @@ class Selection:
         """Whether labels matter."""
         return bool(self.labels.requirements)
 
-    def matches(self, place: Place, labels: Mapping[str, str]) -> bool:
+    def matches(self, place: NamespacedName, labels: Mapping[str, str]) -> bool:
         """Tell whether an object is meant.
 
         Args:

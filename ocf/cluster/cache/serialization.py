@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from ocf.objects import Manifest
 
-__all__ = ["Entry", "pack", "unpack"]
+__all__ = ["CacheEntry", "pack", "unpack"]
 
 # The last format without references: one dict in two places of a manifest comes back as two dicts.
 _FORMAT: Final = 2
 
 
 @dataclass(slots=True, eq=False)
-class Entry:
+class CacheEntry:
     """One object of the cache.
 
     Args:
@@ -40,7 +40,7 @@ class Entry:
         return marshal.loads(self.packed_labels) if self.packed_labels else {}  # noqa: S302 (bytes we made ourselves)
 
 
-def pack(manifest: Manifest) -> Entry:
+def pack(manifest: Manifest) -> CacheEntry:
     """Put an object into its small form.
 
     Args:
@@ -56,7 +56,7 @@ def pack(manifest: Manifest) -> Entry:
     """
     metadata = manifest["metadata"]
     labels = metadata.get("labels")
-    return Entry(
+    return CacheEntry(
         packed=_bytes_of(manifest),
         packed_labels=_bytes_of(labels) if labels else b"",
         uid=str(metadata.get("uid") or ""),
@@ -64,7 +64,7 @@ def pack(manifest: Manifest) -> Entry:
     )
 
 
-def unpack(entry: Entry) -> Manifest:
+def unpack(entry: CacheEntry) -> Manifest:
     """Return the object of an entry; it is the caller's."""
     manifest: Manifest = marshal.loads(entry.packed)  # noqa: S302 (bytes we made ourselves)
     return manifest

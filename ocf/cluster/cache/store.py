@@ -16,10 +16,10 @@ Nothing here waits, sends or knows the time.
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from ocf.cluster.cache.in_flight import Doubt, Ticket
-from ocf.cluster.cache.keys import Place, place_of
+from ocf.cluster.cache.in_flight import StaleMark, WriteSnapshot
+from ocf.cluster.cache.keys import NamespacedName, namespaced_name
 from ocf.cluster.cache.resource_versions import is_newer, is_older, number_of
-from ocf.cluster.cache.serialization import Entry, pack
+from ocf.cluster.cache.serialization import CacheEntry, pack
 from ocf.cluster.cache.transform import Reduction
 from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.objects import Manifest
@@ -38,16 +38,16 @@ class Store:
         changed: Called with the place of every object that is another one now, or gone.
     """
 
-    def __init__(self, reduce: Reduction | None, changed: Callable[[Place], None]) -> None:
+    def __init__(self, reduce: Reduction | None, changed: Callable[[NamespacedName], None]) -> None:
         self._reduce = reduce
         self._changed = changed
-        self._entries: dict[Place, Entry] = {}
-        self._absent: dict[Place, str] = {}
+        self._entries: dict[NamespacedName, CacheEntry] = {}
+        self._absent: dict[NamespacedName, str] = {}
         """Versions at which objects were not there; kept while something older may still come."""
-        self._doubts: dict[Place, Doubt] = {}
-        self._flights: dict[Place, list[Ticket]] = {}
+        self._doubts: dict[NamespacedName, StaleMark] = {}
+        self._flights: dict[NamespacedName, list[WriteSnapshot]] = {}
         self._listing = 0
-        self._fresh: set[Place] | None = None
+        self._fresh: set[NamespacedName] | None = None
         """What was told while a list is under way; None while none is."""
         self._epoch = 0
         self.version = ""
@@ -58,20 +58,20 @@ class Store:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, place: Place) -> Entry | None:
+    def get(self, place: NamespacedName) -> CacheEntry | None:
         """Return an object; None if it is not there."""
         return self._entries.get(place)
 
-    def items(self, namespace: str = "") -> list[tuple[Place, Entry]]:
+    def items(self, namespace: str = "") -> list[tuple[NamespacedName, CacheEntry]]:
         """Return the objects of a namespace, or of all, ordered by namespace and name."""
         places = [place for place in self._entries if not namespace or place[0] == namespace]
         return [(place, self._entries[place]) for place in sorted(places)]
 
-    def is_doubtful(self, place: Place) -> bool:
+    def is_stale(self, place: NamespacedName) -> bool:
         """Tell whether only the cluster can say what is there."""
         return place in self._doubts
 
-    def doubtful(self, namespace: str = "") -> list[Place]:
+    def stale(self, namespace: str = "") -> list[NamespacedName]:
         """Return the places of a namespace, or of all, where only the cluster can say what is there."""
         return [place for place in self._doubts if not namespace or place[0] == namespace]
 
@@ -89,15 +89,15 @@ class Store:
         self._fresh = set()
         self.contradiction = ""
 
-    def listed(self, manifest: Manifest) -> tuple[Place, Entry]:
+    def listed(self, manifest: Manifest) -> tuple[NamespacedName, CacheEntry]:
         """Put an object of a list into its small form, or find the one that is there already."""
-        place = place_of(manifest)
+        place = namespaced_name(manifest)
         entry, metadata = self._entries.get(place), manifest["metadata"]
         version = (metadata.get("resourceVersion") or "", metadata.get("uid") or "")
         same = entry is not None and entry.version and (entry.version, entry.uid) == version
         return place, entry if entry is not None and same else self._packed(manifest)
 
-    def replace(self, listed: Mapping[Place, Entry], version: str) -> None:
+    def replace(self, listed: Mapping[NamespacedName, CacheEntry], version: str) -> None:
         """Take over a list that `begin_listing` has announced.
 
         Args:
@@ -125,7 +125,7 @@ class Store:
         if event.type is EventType.BOOKMARK:
             self._advance(version)
             return
-        place, uid = place_of(event.object), str(metadata.get("uid") or "")
+        place, uid = namespaced_name(event.object), str(metadata.get("uid") or "")
         entry, known = self._entries.get(place), self._known(place)
         # The end of an object is final, whatever its version: some servers send the last one it had.
         ends = event.type is EventType.DELETED and entry is not None and bool(uid) and entry.uid == uid
@@ -148,7 +148,7 @@ class Store:
             return False
         return True
 
-    def _clear_up(self, place: Place, happened: EventType, version: str, uid: str) -> None:
+    def _clear_up(self, place: NamespacedName, happened: EventType, version: str, uid: str) -> None:
         doubt = self._doubts.get(place)
         if doubt is None:
             return
@@ -158,17 +158,17 @@ class Store:
 
     # Requests of ours
 
-    def begin(self, place: Place) -> Ticket:
+    def begin(self, place: NamespacedName) -> WriteSnapshot:
         """Note that a request about an object is sent; `end` has to follow."""
-        ticket = Ticket(place, self._known(place), self.version, self._epoch, self._doubts.get(place))
+        ticket = WriteSnapshot(place, self._known(place), self.version, self._epoch, self._doubts.get(place))
         self._flights.setdefault(place, []).append(ticket)
         return ticket
 
-    def late(self, place: Place) -> Ticket:
+    def late(self, place: NamespacedName) -> WriteSnapshot:
         """Return a ticket for a request that was sent before we knew that it would concern us."""
-        return Ticket(place, None, "", -1, None)
+        return WriteSnapshot(place, None, "", -1, None)
 
-    def end(self, ticket: Ticket) -> None:
+    def end(self, ticket: WriteSnapshot) -> None:
         """Note that a request is over, whatever came of it."""
         flights = self._flights[ticket.place]
         flights.remove(ticket)
@@ -176,7 +176,7 @@ class Store:
             del self._flights[ticket.place]
             self._forget_absences()
 
-    def found(self, ticket: Ticket, manifest: Manifest) -> None:
+    def found(self, ticket: WriteSnapshot, manifest: Manifest) -> None:
         """Take over an object that a request of ours was answered with.
 
         Args:
@@ -195,13 +195,13 @@ class Store:
                 self._set(place, manifest, version)
         elif ticket.epoch != self._epoch and not is_newer(version, self.version):
             # A list came in between and did not have it: it ended, or the list began before it.
-            self.doubt(ticket)
+            self.mark_stale(ticket)
             return
         else:
             self._set(place, manifest, version)
         self._cleared(ticket)
 
-    def missed(self, ticket: Ticket, version: str) -> None:
+    def missed(self, ticket: WriteSnapshot, version: str) -> None:
         """Take over that an object was not there.
 
         Args:
@@ -215,7 +215,7 @@ class Store:
             self._set(ticket.place, None, version)
         self._cleared(ticket)
 
-    def owes(self, ticket: Ticket, version: str) -> None:
+    def expect_version(self, ticket: WriteSnapshot, version: str) -> None:
         """Note that a request of ours made a version of the object that its answer did not contain.
 
         Args:
@@ -225,9 +225,9 @@ class Store:
         if version:
             self._await_version(ticket, version)
         else:
-            self.doubt(ticket)
+            self.mark_stale(ticket)
 
-    def doubt(self, ticket: Ticket, *, version: str = "", uid: str = "") -> None:
+    def mark_stale(self, ticket: WriteSnapshot, *, version: str = "", uid: str = "") -> None:
         """Note that memory may be older than what we did to an object.
 
         Args:
@@ -239,18 +239,18 @@ class Store:
         if open_doubt is not None and open_doubt is not ticket.doubt:
             # Of two requests under way at once nobody knows which came last: no event about one settles both.
             version = uid = ""
-        self._doubts[ticket.place] = Doubt(self._listing, version, uid)
+        self._doubts[ticket.place] = StaleMark(self._listing, version, uid)
         if len(self._doubts) > _MOST_DOUBTS:
             self.contradiction = f"more than {_MOST_DOUBTS} objects are in doubt"
 
-    def _await_version(self, ticket: Ticket, version: str) -> None:
+    def _await_version(self, ticket: WriteSnapshot, version: str) -> None:
         """Doubt an object until the stream has reached a version, if it has not yet."""
         known = self._known(ticket.place)
         passed = version in ticket.seen or version in (ticket.known, known) or is_newer(known or "", version)
         if not passed:
-            self.doubt(ticket, version=version)
+            self.mark_stale(ticket, version=version)
 
-    def _goes_back(self, ticket: Ticket, version: str, *, absent: bool) -> bool:
+    def _goes_back(self, ticket: WriteSnapshot, version: str, *, absent: bool) -> bool:
         """Tell whether an answer is older than what was known when it was asked for."""
         if ticket.epoch != self._epoch:
             return False
@@ -266,7 +266,7 @@ class Store:
             self.contradiction = f"the cluster answered with resourceVersion {version} after {before}"
         return back
 
-    def _cleared(self, ticket: Ticket) -> None:
+    def _cleared(self, ticket: WriteSnapshot) -> None:
         if ticket.doubt is not None and self._doubts.get(ticket.place) is ticket.doubt:
             del self._doubts[ticket.place]
 
@@ -275,11 +275,11 @@ class Store:
     def _can_order(self, version: str) -> bool:
         return number_of(version) is not None and (not self.version or number_of(self.version) is not None)
 
-    def _known(self, place: Place) -> str | None:
+    def _known(self, place: NamespacedName) -> str | None:
         entry = self._entries.get(place)
         return entry.version if entry is not None else self._absent.get(place)
 
-    def _set(self, place: Place, manifest: Manifest | None, version: str) -> None:
+    def _set(self, place: NamespacedName, manifest: Manifest | None, version: str) -> None:
         if self._fresh is not None:
             self._fresh.add(place)
         if manifest is not None:
@@ -292,7 +292,7 @@ class Store:
         if self._entries.pop(place, None) is not None:
             self._changed(place)
 
-    def _packed(self, manifest: Manifest) -> Entry:
+    def _packed(self, manifest: Manifest) -> CacheEntry:
         return pack(self._reduce(manifest) if self._reduce is not None else manifest)
 
     def _forget_absences(self) -> None:

@@ -7,8 +7,8 @@ last state.
 import asyncio
 from collections.abc import AsyncGenerator, Iterator
 
-from ocf.cluster.cache.keys import Place
-from ocf.cluster.cache.serialization import Entry, unpack
+from ocf.cluster.cache.keys import NamespacedName
+from ocf.cluster.cache.serialization import CacheEntry, unpack
 from ocf.cluster.cache.store import Store
 from ocf.cluster.protocol import EventType, WatchEvent
 
@@ -27,11 +27,11 @@ class Subscription:
         self._store = store
         self._namespace = namespace
         self._waiting = dict.fromkeys(place for place, _ in store.items(namespace))
-        self._told: dict[Place, Entry] = {}
+        self._told: dict[NamespacedName, CacheEntry] = {}
         self._wake = asyncio.Event()
         self._closed = False
 
-    def note(self, place: Place) -> None:
+    def note(self, place: NamespacedName) -> None:
         """Note that an object changed."""
         if not self._namespace or place[0] == self._namespace:
             self._waiting[place] = None
@@ -51,7 +51,7 @@ class Subscription:
                     yield event
             await self._wake.wait()
 
-    def _next(self) -> Place | None:
+    def _next(self) -> NamespacedName | None:
         """Return an object that waits; None when none does, or nobody is to be told any more."""
         if self._closed or not self._waiting:
             return None
@@ -59,7 +59,7 @@ class Subscription:
         del self._waiting[place]
         return place
 
-    def _tell(self, place: Place) -> Iterator[WatchEvent]:
+    def _tell(self, place: NamespacedName) -> Iterator[WatchEvent]:
         before, after = self._told.pop(place, None), self._store.get(place)
         if after is not None:
             self._told[place] = after

@@ -9,7 +9,7 @@ from typing import Final
 
 from ocf.errors import ConfigError
 
-__all__ = ["Pace"]
+__all__ = ["CacheTiming"]
 
 # Beyond this the doubling has passed every sensible limit, and no float overflows.
 _MOST_DOUBLINGS: Final = 30
@@ -18,7 +18,7 @@ _JITTER: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pace:
+class CacheTiming:
     """How patient a cache is with its cluster, and by which clock.
 
     A server sends a bookmark about once a minute; a watch that is silent for longer may have lost its connection
@@ -38,19 +38,19 @@ class Pace:
         ConfigError: If a number is not positive, or the first delay exceeds the longest.
 
     Example:
-        >>> pace = Pace(chance=lambda: 0.0)
+        >>> pace = CacheTiming(chance=lambda: 0.0)
         >>> [pace.delay(failures) for failures in (1, 2, 3, 1000)]
         [0.5, 1.0, 2.0, 45.0]
     """
 
     first_delay: float = 0.5
     longest_delay: float = 45.0
-    silence: float = 70.0
+    idle_timeout: float = 70.0
     relist_every: float = 3600.0
     page_size: int = 500
     sleep: Callable[[float], Awaitable[None]] = field(default=asyncio.sleep, repr=False)
     monotonic: Callable[[], float] = field(default=time.monotonic, repr=False)
-    chance: Callable[[], float] = field(default=random.random, repr=False)
+    random: Callable[[], float] = field(default=random.random, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("first_delay", "longest_delay", "silence", "relist_every", "page_size"):
@@ -71,4 +71,4 @@ class Pace:
             Seconds.
         """
         full = min(self.longest_delay, self.first_delay * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
-        return max(full * (1 - _JITTER * self.chance()), at_least or 0.0)
+        return max(full * (1 - _JITTER * self.random()), at_least or 0.0)

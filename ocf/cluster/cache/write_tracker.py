@@ -6,22 +6,22 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
-from ocf.cluster.cache.keys import place_of
+from ocf.cluster.cache.keys import namespaced_name
 from ocf.errors import AlreadyExistsError, ApiError, ConflictError, NotFoundError, ServerError
 
 if TYPE_CHECKING:
-    from ocf.cluster.cache.in_flight import Ticket
+    from ocf.cluster.cache.in_flight import WriteSnapshot
     from ocf.cluster.cache.informer import Informer
-    from ocf.cluster.cache.keys import Place
+    from ocf.cluster.cache.keys import NamespacedName
     from ocf.objects import Manifest
 
-__all__ = ["Flight"]
+__all__ = ["InFlightWrite"]
 
 # After these, nothing we know of the object is certain: the write may have happened, or somebody else was faster.
 _LEAVE_DOUBT: Final = (AlreadyExistsError, ConflictError, NotFoundError, ServerError)
 
 
-class Flight:
+class InFlightWrite:
     """One write under way, as a context: whatever ends it leaves memory right, or in doubt.
 
     Args:
@@ -30,11 +30,13 @@ class Flight:
         api_version: The version of the kind in which it is written.
     """
 
-    def __init__(self, concerned: Callable[[str], Iterable[Informer]], place: Place | None, api_version: str) -> None:
+    def __init__(
+        self, concerned: Callable[[str], Iterable[Informer]], place: NamespacedName | None, api_version: str
+    ) -> None:
         self._concerned = concerned
         self._place = place
         self._api_version = api_version
-        self._tickets: dict[Informer, Ticket] = {}
+        self._tickets: dict[Informer, WriteSnapshot] = {}
 
     def __enter__(self) -> Self:
         if self._place is not None:
@@ -52,23 +54,23 @@ class Flight:
         for informer, ticket in self._tickets.items():
             informer.store.end(ticket)
 
-    def landed(self, answer: Manifest, *, whole: bool) -> None:
+    def completed(self, answer: Manifest, *, whole: bool) -> None:
         """Take over an answer.
 
         Args:
             answer: The object as stored, or its Scale.
             whole: Whether the answer is the object.
         """
-        metadata, place = answer["metadata"], place_of(answer)
+        metadata, place = answer["metadata"], namespaced_name(answer)
         for informer in self._concerned(place[0]):
             ticket = self._ticket(informer, place)
             if whole and informer.scope.api_version == self._api_version:
                 informer.store.found(ticket, answer)
                 if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
                     # The write that took off the last finalizer is the object's end.
-                    informer.store.doubt(ticket, uid=str(metadata.get("uid") or ""))
+                    informer.store.mark_stale(ticket, uid=str(metadata.get("uid") or ""))
             else:
-                informer.store.owes(ticket, str(metadata.get("resourceVersion") or ""))
+                informer.store.expect_version(ticket, str(metadata.get("resourceVersion") or ""))
             informer.relist_if_due()
 
     def in_doubt(self, uid: str = "") -> None:
@@ -79,9 +81,9 @@ class Flight:
         """
         if self._place is not None:
             for informer in self._concerned(self._place[0]):
-                informer.store.doubt(self._ticket(informer, self._place), uid=uid)
+                informer.store.mark_stale(self._ticket(informer, self._place), uid=uid)
                 informer.relist_if_due()
 
-    def _ticket(self, informer: Informer, place: Place) -> Ticket:
+    def _ticket(self, informer: Informer, place: NamespacedName) -> WriteSnapshot:
         ticket = self._tickets.get(informer)
         return ticket if ticket is not None and ticket.place == place else informer.store.late(place)

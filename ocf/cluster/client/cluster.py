@@ -8,13 +8,13 @@ from typing import Any, Self
 
 from kubernetes.aio.client import ApiClient
 
-from ocf.cluster.apply_cache import WriteMemory
+from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.client import requests
 from ocf.cluster.client.config import open_client
 from ocf.cluster.client.connection import Connection
 from ocf.cluster.client.discovery import Discovery
-from ocf.cluster.client.paths import Resource, type_of
-from ocf.cluster.client.requests import Request
+from ocf.cluster.client.paths import DiscoveredResource, type_of
+from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import UnknownPathError, read_event, read_list
 from ocf.cluster.client.watch_stream import Lines
 from ocf.cluster.protocol import ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent
@@ -55,14 +55,14 @@ class ApiServerCluster:
         close_client: bool = False,
         request_timeout: float = 30.0,
         watch_timeout: float = 300.0,
-        memory: WriteMemory | None = None,
+        memory: ApplyCache | None = None,
     ) -> None:
         self._connection = Connection(
             client, owned=close_client, timeout=request_timeout, silence=watch_timeout + request_timeout
         )
-        self._discovery = Discovery(lambda path: self._connection.send(Request("GET", path)))
+        self._discovery = Discovery(lambda path: self._connection.send(HttpRequest("GET", path)))
         self._watch_timeout = watch_timeout
-        self._memory = memory if memory is not None else WriteMemory()
+        self._memory = memory if memory is not None else ApplyCache()
 
     @classmethod
     async def connect(
@@ -72,7 +72,7 @@ class ApiServerCluster:
         context: str | None = None,
         request_timeout: float = 30.0,
         watch_timeout: float = 300.0,
-        memory: WriteMemory | None = None,
+        memory: ApplyCache | None = None,
     ) -> Self:
         """Open a cluster by kubeconfig, or by the service account of the pod we run in.
 
@@ -111,7 +111,7 @@ class ApiServerCluster:
         await self._connection.close()
 
     @property
-    def memory(self) -> WriteMemory:
+    def apply_cache(self) -> ApplyCache:
         """What must outlive a pass; losing it costs one write per affected object."""
         return self._memory
 
@@ -152,7 +152,7 @@ class ApiServerCluster:
             ...     answer = await cluster.read_path(f"/apis/{group}")
             ...     return [version["groupVersion"] for version in answer["versions"]]
         """
-        return await self._connection.send(Request("GET", path, tuple(query)), most_bytes=most_bytes)
+        return await self._connection.send(HttpRequest("GET", path, tuple(query)), most_bytes=most_bytes)
 
     async def list(
         self,
@@ -183,7 +183,7 @@ class ApiServerCluster:
             ApiError: By class; `ExpiredError` when the continue token is too old.
         """
 
-        def build(resource: Resource) -> Request:
+        def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.listing(
                 resource,
                 namespace=namespace,
@@ -273,7 +273,7 @@ class ApiServerCluster:
             ApiError: By class; `ConflictError`, whose causes name manager and field, where `force` is off.
         """
 
-        def build(resource: Resource) -> Request:
+        def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.apply(
                 resource, manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
             )
@@ -295,7 +295,7 @@ class ApiServerCluster:
             ApiError: By class; `AlreadyExistsError` when the name is taken.
         """
 
-        def build(resource: Resource) -> Request:
+        def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.create(resource, manifest, field_manager=field_manager, dry_run=dry_run)
 
         return await self._ask(*type_of(manifest), None, build)
@@ -318,7 +318,7 @@ class ApiServerCluster:
             ApiError: By class; `ConflictError` when the manifest's `resourceVersion` is not the live one.
         """
 
-        def build(resource: Resource) -> Request:
+        def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.update(
                 resource, manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run
             )
@@ -352,7 +352,7 @@ class ApiServerCluster:
             ApiError: By class; `InvalidError` when a `test` operation of a JSON patch fails.
         """
 
-        def build(resource: Resource) -> Request:
+        def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.patch(
                 resource,
                 key,
@@ -387,18 +387,22 @@ class ApiServerCluster:
             ApiError: By class; `ConflictError` when a precondition does not hold.
         """
 
-        def build(resource: Resource) -> Request:
+        def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.delete(resource, key, preconditions=preconditions, propagation=propagation, dry_run=dry_run)
 
         await self._about(key, None, build)
 
     async def _about(
-        self, key: ObjectKey, subresource: Subresource | None, build: Callable[[Resource], Request]
+        self, key: ObjectKey, subresource: Subresource | None, build: Callable[[DiscoveredResource], HttpRequest]
     ) -> Manifest:
         return await self._ask(key.api_version, key.kind, subresource, build)
 
     async def _ask(
-        self, api_version: str, kind: str, subresource: Subresource | None, build: Callable[[Resource], Request]
+        self,
+        api_version: str,
+        kind: str,
+        subresource: Subresource | None,
+        build: Callable[[DiscoveredResource], HttpRequest],
     ) -> Manifest:
         request = build(await self._discovery.find(api_version, kind, subresource))
         with self._forgetting(api_version):

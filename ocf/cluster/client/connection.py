@@ -22,7 +22,7 @@ import aiohttp
 from kubernetes.aio.client import ApiClient
 
 from ocf.cluster.client.paths import bad_request
-from ocf.cluster.client.requests import Request
+from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import answer_error, read_object
 from ocf.errors import ConfigError, ServerError
 from ocf.objects import Manifest
@@ -64,7 +64,7 @@ class Connection:
         self._timeout = timeout
         self._silence = silence
 
-    async def send(self, request: Request, *, most_bytes: int | None = None) -> Manifest:
+    async def send(self, request: HttpRequest, *, most_bytes: int | None = None) -> Manifest:
         """Send a request and return the object in the answer.
 
         Args:
@@ -82,7 +82,7 @@ class Connection:
                 body = await _body(answer, most_bytes, asked=str(request))
         return read_object(body, code=answer.status, asked=str(request))
 
-    async def stream(self, request: Request) -> "Stream":
+    async def stream(self, request: HttpRequest) -> "Stream":
         """Send a request whose answer goes on.
 
         Args:
@@ -108,7 +108,7 @@ class Connection:
         if self._owned:
             await self._client.rest_client.close()
 
-    async def _open(self, request: Request, times: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
+    async def _open(self, request: HttpRequest, times: aiohttp.ClientTimeout) -> aiohttp.ClientResponse:
         """Send a request and return its answer, if that is a good one."""
         url, headers = await self._addressed(request)
         self._ready(request)
@@ -127,7 +127,7 @@ class Connection:
         async with answer:
             raise answer_error(answer.status, answer.headers, await answer.read(), asked=str(request))
 
-    async def _addressed(self, request: Request) -> tuple[str, dict[str, str]]:
+    async def _addressed(self, request: HttpRequest) -> tuple[str, dict[str, str]]:
         """Return address and headers of a request, with credentials."""
         headers = {"Accept": "application/json", "Content-Type": request.content_type}
         try:
@@ -143,7 +143,7 @@ class Connection:
             raise ServerError(f"{request}: not sent: credentials could not be read: {type(error).__name__}") from error
         return url, signed
 
-    def _ready(self, request: Request) -> None:
+    def _ready(self, request: HttpRequest) -> None:
         """Make the pool before the client does, so that it never resends."""
         rest = self._client.rest_client
         pool = rest.pool_manager
@@ -165,7 +165,7 @@ class Stream:
         siblings: The open streams of a connection; this one is among them until it is closed.
     """
 
-    request: Request
+    request: HttpRequest
     answer: aiohttp.ClientResponse
     siblings: set["Stream"]
 
@@ -203,7 +203,7 @@ async def _body(answer: aiohttp.ClientResponse, most: int | None, *, asked: str)
 
 
 @contextmanager
-def _no_answer(request: Request) -> Iterator[None]:
+def _no_answer(request: HttpRequest) -> Iterator[None]:
     """Turn what the HTTP library raises into our error."""
     try:
         yield

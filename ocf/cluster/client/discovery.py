@@ -14,14 +14,14 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ocf.cluster.client.paths import Resource, group_path
+from ocf.cluster.client.paths import DiscoveredResource, group_path
 from ocf.cluster.protocol import Subresource
 from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest
 
 __all__ = ["Discovery", "read_resources"]
 
-Resources: TypeAlias = Mapping[str, Resource]
+Resources: TypeAlias = Mapping[str, DiscoveredResource]
 """The resources of one group version, by kind."""
 
 _NOT_FOUND = 404
@@ -46,10 +46,10 @@ def read_resources(answer: Manifest, api_version: str) -> Resources:
         {'scale': ('autoscaling/v1', 'Scale')}
     """
     entries = [entry for entry in answer.get("resources") or () if entry.get("name") and entry.get("kind")]
-    resources: dict[str, Resource] = {}
+    resources: dict[str, DiscoveredResource] = {}
     for entry in entries:
         if "/" not in entry["name"] and entry["kind"] not in resources:
-            resources[entry["kind"]] = Resource(
+            resources[entry["kind"]] = DiscoveredResource(
                 api_version=api_version,
                 kind=entry["kind"],
                 plural=entry["name"],
@@ -82,7 +82,7 @@ class Discovery:
     _known: dict[str, Resources] = field(default_factory=dict, init=False, repr=False)
     _flights: dict[str, asyncio.Task[Resources]] = field(default_factory=dict, init=False, repr=False)
 
-    async def find(self, api_version: str, kind: str, subresource: Subresource | None = None) -> Resource:
+    async def find(self, api_version: str, kind: str, subresource: Subresource | None = None) -> DiscoveredResource:
         """Return the resource of a kind.
 
         Args:

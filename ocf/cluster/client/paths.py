@@ -14,13 +14,22 @@ from ocf.cluster.protocol import Subresource
 from ocf.errors import BadRequestError, ManifestError
 from ocf.objects import Manifest, ObjectKey, split_api_version
 
-__all__ = ["Resource", "bad_request", "collection_path", "group_path", "home_path", "key_of", "object_path", "type_of"]
+__all__ = [
+    "DiscoveredResource",
+    "bad_request",
+    "collection_path",
+    "group_path",
+    "home_path",
+    "key_of",
+    "object_path",
+    "type_of",
+]
 
 _BAD_REQUEST = 400
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class DiscoveredResource:
     """What the server calls the objects of a kind.
 
     Args:
@@ -60,7 +69,7 @@ def group_path(api_version: str) -> str:
     return "/".join(["/apis" if "/" in api_version else "/api", *segments])
 
 
-def collection_path(resource: Resource, namespace: str = "") -> str:
+def collection_path(resource: DiscoveredResource, namespace: str = "") -> str:
     """Return the path that lists the objects of a kind.
 
     Args:
@@ -81,7 +90,7 @@ def collection_path(resource: Resource, namespace: str = "") -> str:
     return "/".join([*parts, resource.plural])
 
 
-def object_path(resource: Resource, key: ObjectKey, subresource: Subresource | None = None) -> str:
+def object_path(resource: DiscoveredResource, key: ObjectKey, subresource: Subresource | None = None) -> str:
     """Return the path of an object.
 
     Args:
@@ -99,7 +108,7 @@ def object_path(resource: Resource, key: ObjectKey, subresource: Subresource | N
     return f"{path}/{subresource}" if subresource else path
 
 
-def home_path(resource: Resource, namespace: str, subject: str) -> str:
+def home_path(resource: DiscoveredResource, namespace: str, subject: str) -> str:
     """Return the path of the collection an object lives in, where it is created.
 
     Args:
@@ -141,7 +150,7 @@ def type_of(manifest: Manifest, subresource: Subresource | None = None) -> tuple
     return api_version, kind
 
 
-def key_of(resource: Resource, manifest: Manifest) -> ObjectKey:
+def key_of(resource: DiscoveredResource, manifest: Manifest) -> ObjectKey:
     """Read the key of a manifest that is about to be sent.
 
     Args:

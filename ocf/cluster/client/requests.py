@@ -8,18 +8,18 @@ not asked for: no default of ours hides one of the server's.
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ocf.cluster.client.paths import Resource, bad_request, collection_path, home_path, key_of, object_path
+from ocf.cluster.client.paths import DiscoveredResource, bad_request, collection_path, home_path, key_of, object_path
 from ocf.cluster.protocol import PatchType, Preconditions, Propagation, Subresource
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Request", "apply", "create", "delete", "get", "listing", "patch", "update", "watching"]
+__all__ = ["HttpRequest", "apply", "create", "delete", "get", "listing", "patch", "update", "watching"]
 
 _JSON: Final = "application/json"
 _APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """One request.
 
     Args:
@@ -41,22 +41,22 @@ class Request:
         return f"{self.method} {self.path}"
 
 
-def get(resource: Resource, key: ObjectKey, subresource: Subresource | None) -> Request:
+def get(resource: DiscoveredResource, key: ObjectKey, subresource: Subresource | None) -> HttpRequest:
     """Ask for an object, or a part of it."""
-    return Request("GET", object_path(resource, key, subresource))
+    return HttpRequest("GET", object_path(resource, key, subresource))
 
 
 def listing(
-    resource: Resource,
+    resource: DiscoveredResource,
     *,
     namespace: str = "",
     label_selector: str = "",
     field_selector: str = "",
     limit: int = 0,
     continue_token: str = "",
-) -> Request:
+) -> HttpRequest:
     """Ask for one page of the objects of a kind."""
-    return Request(
+    return HttpRequest(
         "GET",
         collection_path(resource, namespace),
         _query(
@@ -69,16 +69,16 @@ def listing(
 
 
 def watching(
-    resource: Resource,
+    resource: DiscoveredResource,
     *,
     resource_version: str,
     seconds: float,
     namespace: str = "",
     label_selector: str = "",
     field_selector: str = "",
-) -> Request:
+) -> HttpRequest:
     """Ask for what happens to the objects of a kind, for so many seconds."""
-    return Request(
+    return HttpRequest(
         "GET",
         collection_path(resource, namespace),
         _query(
@@ -93,16 +93,16 @@ def watching(
 
 
 def apply(
-    resource: Resource,
+    resource: DiscoveredResource,
     manifest: Manifest,
     *,
     field_manager: str,
     force: bool,
     subresource: Subresource | None,
     dry_run: bool,
-) -> Request:
+) -> HttpRequest:
     """Ask for a server-side apply."""
-    return Request(
+    return HttpRequest(
         "PATCH",
         object_path(resource, key_of(resource, manifest), subresource),
         _query(fieldManager=field_manager, force="true" if force else "", dryRun=_dry(dry_run=dry_run)),
@@ -111,11 +111,11 @@ def apply(
     )
 
 
-def create(resource: Resource, manifest: Manifest, *, field_manager: str, dry_run: bool) -> Request:
+def create(resource: DiscoveredResource, manifest: Manifest, *, field_manager: str, dry_run: bool) -> HttpRequest:
     """Ask for a new object; it may have a `generateName` in place of a name."""
     metadata = manifest.get("metadata")
     namespace = metadata.get("namespace") if resource.namespaced and isinstance(metadata, dict) else None
-    return Request(
+    return HttpRequest(
         "POST",
         home_path(resource, str(namespace or ""), f"new {resource.kind}"),
         _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
@@ -124,10 +124,15 @@ def create(resource: Resource, manifest: Manifest, *, field_manager: str, dry_ru
 
 
 def update(
-    resource: Resource, manifest: Manifest, *, field_manager: str, subresource: Subresource | None, dry_run: bool
-) -> Request:
+    resource: DiscoveredResource,
+    manifest: Manifest,
+    *,
+    field_manager: str,
+    subresource: Subresource | None,
+    dry_run: bool,
+) -> HttpRequest:
     """Ask to replace an object, or a part of it."""
-    return Request(
+    return HttpRequest(
         "PUT",
         object_path(resource, key_of(resource, manifest), subresource),
         _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
@@ -136,7 +141,7 @@ def update(
 
 
 def patch(
-    resource: Resource,
+    resource: DiscoveredResource,
     key: ObjectKey,
     body: Any,
     *,
@@ -144,7 +149,7 @@ def patch(
     field_manager: str,
     subresource: Subresource | None,
     dry_run: bool,
-) -> Request:
+) -> HttpRequest:
     """Ask to change parts of an object.
 
     Raises:
@@ -154,7 +159,7 @@ def patch(
     wanted, shape = (list, "a list of operations") if patch_type is PatchType.JSON else (dict, "an object")
     if not isinstance(body, wanted):
         raise bad_request(f"{key}: a patch of type {patch_type} must be {shape}, not {type(body).__name__}")
-    return Request(
+    return HttpRequest(
         "PATCH",
         object_path(resource, key, subresource),
         _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
@@ -164,13 +169,13 @@ def patch(
 
 
 def delete(
-    resource: Resource,
+    resource: DiscoveredResource,
     key: ObjectKey,
     *,
     preconditions: Preconditions | None,
     propagation: Propagation | None,
     dry_run: bool,
-) -> Request:
+) -> HttpRequest:
     """Ask to delete an object; the options travel in the body, which makes the server pass over the query."""
     options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if preconditions:
@@ -180,7 +185,7 @@ def delete(
         options["propagationPolicy"] = propagation.value
     if dry_run:
         options["dryRun"] = [_dry(dry_run=True)]
-    return Request("DELETE", object_path(resource, key), body=options)
+    return HttpRequest("DELETE", object_path(resource, key), body=options)
 
 
 def _query(**parameters: str) -> tuple[tuple[str, str], ...]:
@@ -191,7 +196,7 @@ def _dry(*, dry_run: bool) -> str:
     return "All" if dry_run else ""
 
 
-def _addressed(resource: Resource, manifest: Manifest, subresource: Subresource | None) -> Manifest:
+def _addressed(resource: DiscoveredResource, manifest: Manifest, subresource: Subresource | None) -> Manifest:
     """Return what is sent: the manifest, under the apiVersion and kind that the endpoint takes.
 
     A Scale does not say whose it is, so the manifest names the object; the endpoint wants `autoscaling/v1`, `Scale`.

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.cluster.protocol import EventType, ObjectList, WatchEvent
-from ocf.cluster.server_errors import as_refusal
+from ocf.cluster.server_errors import as_client_error
 from ocf.errors import ApiError, NotFoundError, ServerError, StatusCause, api_error
 from ocf.objects import Manifest
 
@@ -81,7 +81,7 @@ def status_error(
         causes=_causes(details.get("causes")),
         retry_after=retry_after,
     )
-    return as_refusal(error)
+    return as_client_error(error)
 
 
 def read_object(body: bytes, *, code: int, asked: str) -> Manifest:

@@ -11,21 +11,21 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import LastWrite
-from ocf.component.apply.drift import Difference, differences
-from ocf.component.apply.field_handover import Forms, hand_over, is_unremembered, remembering
-from ocf.component.apply.write_backoff import found_undone, is_contended, is_older, next_write, written
+from ocf.component.apply.drift import Drift, find_drift
+from ocf.component.apply.field_handover import DesiredStates, has_no_saved_value, plan_handover, with_saved_values
+from ocf.component.apply.write_backoff import is_fighting, is_older, next_write, record_revert, written
 from ocf.component.model.ownership import field_manager, sendable
 from ocf.component.model.resource_options import Conflicts
-from ocf.component.model.timeouts import call
-from ocf.concepts import Operation, Why
+from ocf.component.model.timeouts import call_with_timeout
+from ocf.concepts import ApplyOperation, Why
 from ocf.errors import ConfigError, ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, format_path, is_quantity_field
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
-    from ocf.component.model.registration import Entry
+    from ocf.component.model.registration import Registration
 
-__all__ = ["Applied", "ManagedObject"]
+__all__ = ["Applier", "ApplyResult"]
 
 # A hand-over is bound to the version that was read; the autoscaler may be faster than we are this often.
 _HAND_OVER_TRIES: Final = 5
@@ -34,7 +34,7 @@ _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class ApplyResult:
     """What bringing an object to its desired state did.
 
     Args:
@@ -48,32 +48,32 @@ class Applied:
     """
 
     live: Manifest
-    operation: Operation
+    operation: ApplyOperation
     why: Why
     writes: int = 0
     reasons: tuple[str, ...] = ()
-    contest: str = ""
+    conflicting_manager: str = ""
     retry_after: timedelta | None = None
 
 
-class ManagedObject:
+class Applier:
     """The object of one resource, in one pass.
 
     Args:
         entry: What it should be, and how it is treated.
         component: Name of the component, a part of the field manager's name.
         context: The pass.
-        leaves: Fields of it that somebody else sets.
+        ignore_fields: Fields of it that somebody else sets.
         rendered: The object as it was rendered before in this pass; None where it was not.
         limit: How long rendering may take; None for ever.
     """
 
     def __init__(
         self,
-        entry: Entry,
+        entry: Registration,
         component: str,
         context: ReconcileContext,
-        leaves: Collection[tuple[str, ...]] = (),
+        ignore_fields: Collection[tuple[str, ...]] = (),
         *,
         rendered: Manifest | None = None,
         limit: timedelta | None = None,
@@ -85,7 +85,7 @@ class ManagedObject:
         self._component = component
         self._context = context
         self._cluster = context.cluster
-        self._leaves = leaves
+        self._leaves = ignore_fields
         owner = context.owned_by
         self._manager = field_manager(owner.key.kind, component, owner.uid)
         self._left_manager = field_manager(owner.key.kind, component, owner.uid, "left")
@@ -99,7 +99,7 @@ class ManagedObject:
         except OcfError as error:
             raise self._failed("check existence of", error) from error
 
-    async def apply(self, live: Manifest | None, *, suspended: bool = False) -> Applied:
+    async def apply(self, live: Manifest | None, *, suspended: bool = False) -> ApplyResult:
         """Bring the object to the desired state, unless it is there already.
 
         Args:
@@ -113,16 +113,18 @@ class ManagedObject:
         try:
             if suspended:
                 forms = await self._forms(live)
-                return await self._settle(remembering(wanted, live, self._manager, self._leaves, forms), live)
-            live, handed = await self._let_go(live)
-            applied = await self._settle(wanted, live)
+                return await self._apply_if_drifted(
+                    with_saved_values(wanted, live, self._manager, self._leaves, forms), live
+                )
+            live, handed = await self._hand_over_fields(live)
+            applied = await self._apply_if_drifted(wanted, live)
         except OcfError as error:
             raise self._failed("apply", error) from error
         if not handed:
             return applied
         return replace(
             applied,
-            operation=Operation.UPDATED,
+            operation=ApplyOperation.UPDATED,
             why=Why.HANDED_OVER,
             writes=applied.writes + 1,
             reasons=(*handed, *applied.reasons),
@@ -138,7 +140,9 @@ class ManagedObject:
         try:
             rendered = self._rendered
             if rendered is None or suspended or self._leaves:
-                rendered = await call(self._limit, self._resource.render, suspended=suspended, leaves=self._leaves)
+                rendered = await call_with_timeout(
+                    self._limit, self._resource.render, suspended=suspended, ignore_fields=self._leaves
+                )
             key = ObjectKey.of(rendered)
             if key != self._resource.key:
                 raise ConfigError(f"rendered {key}, which is another object")
@@ -148,22 +152,22 @@ class ManagedObject:
         except OcfError as error:
             raise self._failed("mutate", error) from error
 
-    async def _forms(self, live: Manifest | None) -> Forms:
+    async def _forms(self, live: Manifest | None) -> DesiredStates:
         """Render the object with the fields left to others, where only that tells what they were."""
-        if not is_unremembered(live, self._manager, self._leaves):
-            return Forms({}, {})
+        if not has_no_saved_value(live, self._manager, self._leaves):
+            return DesiredStates({}, {})
         try:
-            awake = await call(self._limit, self._resource.render)
-            return Forms(awake, await call(self._limit, self._resource.render, suspended=True))
+            awake = await call_with_timeout(self._limit, self._resource.render)
+            return DesiredStates(awake, await call_with_timeout(self._limit, self._resource.render, suspended=True))
         except OcfError:
             # Most often for lack of data: then the live value is all that is known.
-            return Forms({}, {})
+            return DesiredStates({}, {})
 
-    async def _let_go(self, live: Manifest | None) -> tuple[Manifest | None, tuple[str, ...]]:
+    async def _hand_over_fields(self, live: Manifest | None) -> tuple[Manifest | None, tuple[str, ...]]:
         """Hand over the fields left to others, where we still own them."""
         for tries_left in reversed(range(_HAND_OVER_TRIES)):
             forms = await self._forms(live)
-            plan = hand_over(live, self._manager, self._leaves, forms) if live is not None else None
+            plan = plan_handover(live, self._manager, self._leaves, forms) if live is not None else None
             if plan is None:
                 break
             try:
@@ -176,42 +180,42 @@ class ManagedObject:
                 return live, tuple(f"{path}: handed over" for path in plan.paths)
         return live, ()
 
-    async def _settle(self, wanted: Manifest, live: Manifest | None) -> Applied:
+    async def _apply_if_drifted(self, wanted: Manifest, live: Manifest | None) -> ApplyResult:
         digest = _digest(wanted)
         why, reasons = (Why.ABSENT, (str(Why.ABSENT),)) if live is None else self._compared(wanted, live, digest)
         if live is not None and not reasons:
-            return Applied(live, Operation.NONE, why)
+            return ApplyResult(live, ApplyOperation.NONE, why)
         # An object that somebody deletes is made again at once: there is nothing of theirs to fight over.
         last = self._last_write(live, digest) if live is not None else None
         contest = ""
-        if live is not None and last is not None and is_contended(last):
+        if live is not None and last is not None and is_fighting(last):
             contest = _contest(live, self._manager)
             rest = next_write(last) - self._context.elapsed
             if rest > timedelta(0):
-                return Applied(live, Operation.NONE, Why.BACKING_OFF, 0, reasons, contest, rest)
+                return ApplyResult(live, ApplyOperation.NONE, Why.BACKING_OFF, 0, reasons, contest, rest)
         answer = await self._send(wanted)
         version = str(answer["metadata"].get("resourceVersion", ""))
         self._remember(wanted, answer, written(last, digest, self._context.elapsed, version))
-        return Applied(answer, _classified(live, answer), why, 1, reasons, contest)
+        return ApplyResult(answer, _classified(live, answer), why, 1, reasons, contest)
 
     def _compared(self, wanted: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[str, ...]]:
         """Say why the object has to be written; no reasons if it has not."""
-        memory, uid, version = self._cluster.memory, _uid(live), live["metadata"].get("resourceVersion")
+        memory, uid, version = self._cluster.apply_cache, _uid(live), live["metadata"].get("resourceVersion")
         known = bool(digest and uid and version)
-        if known and memory.is_settled(uid, self._manager, version, digest):
-            return Why.SETTLED, ()
+        if known and memory.is_in_sync(uid, self._manager, version, digest):
+            return Why.IN_SYNC, ()
         found = self._differences(wanted, live)
         if known and not found:
-            memory.settle(uid, self._manager, version, digest)
+            memory.mark_in_sync(uid, self._manager, version, digest)
         return (found[0].why if found else Why.EQUAL), tuple(_shown(difference) for difference in found)
 
     def _last_write(self, live: Manifest, digest: bytes) -> LastWrite | None:
         """Return what is known of our last write of this wish, now that the object is not as it was written."""
-        memory, key = self._cluster.memory, self._resource.key
+        memory, key = self._cluster.apply_cache, self._resource.key
         last = memory.last_write(key, self._manager)
         if last is not None and is_older(str(live["metadata"].get("resourceVersion", "")), last):
             return last
-        last = found_undone(last, digest, self._context.elapsed)
+        last = record_revert(last, digest, self._context.elapsed)
         if last is not None:
             memory.note_write(key, self._manager, last)
         return last
@@ -227,22 +231,22 @@ class ManagedObject:
         return await self._cluster.apply(wanted, field_manager=self._manager, force=True)
 
     def _is_about_leaves(self, error: ConflictError) -> bool:
-        leaves = {f".{format_path(path)}" for path in self._leaves}
-        return bool(error.causes) and all(cause.field in leaves for cause in error.causes)
+        ignore_fields = {f".{format_path(path)}" for path in self._leaves}
+        return bool(error.causes) and all(cause.field in ignore_fields for cause in error.causes)
 
-    def _differences(self, wanted: Manifest, live: Manifest, *, fresh: bool = False) -> list[Difference]:
+    def _differences(self, wanted: Manifest, live: Manifest, *, fresh: bool = False) -> list[Drift]:
         key = self._resource.key
         is_quantity = partial(is_quantity_field, key.api_version, key.kind)
-        known = {} if fresh else self._cluster.memory.rewrites(_uid(live), self._manager)
-        return differences(wanted, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
+        known = {} if fresh else self._cluster.apply_cache.rewrites(_uid(live), self._manager)
+        return find_drift(wanted, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
 
     def _remember(self, wanted: Manifest, answer: Manifest, write: LastWrite) -> None:
         """Note the write, and which values came back different from how they were sent."""
         found = self._differences(wanted, answer, fresh=True)
         rewrites = {difference.path: (difference.sent, difference.stored) for difference in found}
-        self._cluster.memory.remember(_uid(answer), self._manager, rewrites)
-        if write.wish:
-            self._cluster.memory.note_write(self._resource.key, self._manager, write)
+        self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)
+        if write.desired_hash:
+            self._cluster.apply_cache.note_write(self._resource.key, self._manager, write)
 
 
 def _uid(live: Manifest) -> str:
@@ -267,15 +271,15 @@ def _contest(live: Manifest, manager: str) -> str:
     return f"what was applied is undone again and again{by}"
 
 
-def _shown(difference: Difference) -> str:
+def _shown(difference: Drift) -> str:
     return f"{difference.path}: {difference.why}" if difference.path else difference.why
 
 
-def _classified(before: Manifest | None, after: Manifest) -> Operation:
+def _classified(before: Manifest | None, after: Manifest) -> ApplyOperation:
     """Name what an apply did; what the server counts and what controllers report does not count as a change."""
     if before is None:
-        return Operation.CREATED
-    return Operation.NONE if _content(before) == _content(after) else Operation.UPDATED
+        return ApplyOperation.CREATED
+    return ApplyOperation.NONE if _content(before) == _content(after) else ApplyOperation.UPDATED
 
 
 def _content(manifest: Manifest) -> tuple[Any, Any]:

@@ -13,13 +13,13 @@ from ocf.objects import Manifest, ObjectKey, get_field
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
 
-__all__ = ["Removal"]
+__all__ = ["OwnedObjectDeleter"]
 
 # Letting go is bound to the version that was read; a busy controller may be faster than we are this often.
 _RELEASE_TRIES: Final = 5
 
 
-class Removal:
+class OwnedObjectDeleter:
     """Removes objects of one component, in one pass.
 
     Args:
@@ -67,7 +67,7 @@ class Removal:
             ReconcileError: Naming the resource; an object that is gone already is fine.
         """
         key, metadata = ObjectKey.of(live), live["metadata"]
-        self._cluster.memory.forget_write(key, self._manager)
+        self._cluster.apply_cache.forget_write(key, self._manager)
         as_read = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
         try:
             await self._cluster.delete(key, preconditions=as_read)
@@ -78,7 +78,7 @@ class Removal:
         except OcfError as error:
             raise self._failed(f"delete resource {key}", key, error) from error
 
-    async def release(self, live: Manifest) -> bool:
+    async def orphan(self, live: Manifest) -> bool:
         """Take our owner reference off an object, and keep the object with everything else in it.
 
         An apply would not do: whatever it does not mention, the object would lose.
@@ -98,7 +98,7 @@ class Removal:
                 if not self._owner.references(live):
                     return False
                 try:
-                    await self._release(key, live)
+                    await self._orphan(key, live)
                 except ConflictError:
                     if not tries_left:
                         raise
@@ -111,7 +111,7 @@ class Removal:
             raise self._failed(f"orphan resource {key}", key, error) from error
         return False
 
-    async def _release(self, key: ObjectKey, live: Manifest) -> None:
+    async def _orphan(self, key: ObjectKey, live: Manifest) -> None:
         others = self._owner.disowned(live)["metadata"].get("ownerReferences")
         metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": others}
         patch = {"metadata": metadata}

@@ -7,7 +7,7 @@ there. So the object we are about to apply is compared with that entry and with 
 why no schema is needed here.
 
 Values are equal as JSON; quantities as quantities; and a value that the server is known to store differently from how
-it is sent equals the stored one (`ocf.cluster.WriteMemory`).
+it is sent equals the stored one (`ocf.cluster.ApplyCache`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ocf.objects import FieldPath, Manifest, Quantity, format_path, get_field
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
 
-__all__ = ["Difference", "differences", "owned_fields", "owns"]
+__all__ = ["Drift", "find_drift", "owned_fields", "owns"]
 
 # What the API server never lists in managedFields: it identifies the object.
 _IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
@@ -34,7 +34,7 @@ _ABSENT: Final = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Drift:
     """One reason to write.
 
     Args:
@@ -85,14 +85,14 @@ def owns(live: Manifest, manager: str, path: Sequence[str]) -> bool:
     return fields is not None and get_field(fields, [f"f:{key}" for key in path]) is not None
 
 
-def differences(
+def find_drift(
     wanted: Manifest,
     live: Manifest,
     *,
     manager: str,
     rewrites: Rewrites,
     is_quantity: Callable[[FieldPath], bool],
-) -> list[Difference]:
+) -> list[Drift]:
     """Find what an apply would change.
 
     Args:
@@ -109,7 +109,7 @@ def differences(
     declared = _declared(wanted)
     if fields is None:
         # The server keeps no entry for a manager that owns nothing, so it is not missed where nothing is declared.
-        return [Difference("", Why.NOT_OWNED)] if declared else []
+        return [Drift("", Why.NOT_OWNED)] if declared else []
     comparison = _Comparison(rewrites, is_quantity)
     comparison.compare(declared, live, fields, ())
     return comparison.found
@@ -127,7 +127,7 @@ class _Comparison:
     def __init__(self, rewrites: Rewrites, is_quantity: Callable[[FieldPath], bool]) -> None:
         self._rewrites = rewrites
         self._is_quantity = is_quantity
-        self.found: list[Difference] = []
+        self.found: list[Drift] = []
 
     def compare(self, wanted: Any, live: Any, fields: Manifest, path: FieldPath) -> None:
         match _structure(fields):
@@ -183,7 +183,7 @@ class _Comparison:
         """Note a difference, unless it is how the server is known to answer what we send."""
         name = format_path(path)
         if self._rewrites.get(name) != (sent, stored):
-            self.found.append(Difference(name, why, sent, stored))
+            self.found.append(Drift(name, why, sent, stored))
 
     def _equal(self, wanted: Any, live: Any, path: FieldPath) -> bool:
         if isinstance(wanted, dict) and isinstance(live, dict):

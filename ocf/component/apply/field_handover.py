@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 from ocf.component.apply.drift import owns
 from ocf.objects import PREFIX, Manifest, format_path, get_field, with_field
 
-__all__ = ["BEFORE_SUSPENSION", "Forms", "HandOver", "hand_over", "is_unremembered", "remembering"]
+__all__ = ["BEFORE_SUSPENSION", "DesiredStates", "Handover", "has_no_saved_value", "plan_handover", "with_saved_values"]
 
 BEFORE_SUSPENSION: Final = f"{PREFIX}/before-suspension"
 """The annotation that holds, while suspended, the live values of the fields left to others, as JSON by field path."""
@@ -29,7 +29,7 @@ _ABSENT: Final = object()
 _LOCKED_METADATA: Final = ("name", "namespace", "resourceVersion")
 
 
-class Forms(NamedTuple):
+class DesiredStates(NamedTuple):
     """The desired object with all its fields, those left to others included; empty where it is not known.
 
     Attributes:
@@ -37,20 +37,20 @@ class Forms(NamedTuple):
         asleep: Suspended.
     """
 
-    awake: Manifest
-    asleep: Manifest
+    running: Manifest
+    suspended: Manifest
 
     def value(self, live: Manifest, path: Sequence[str]) -> Any:
         """Return the value of a field of ours; where a suspension forced it, the one it has awake."""
         value = get_field(live, path)
-        return get_field(self.awake, path) if value == get_field(self.asleep, path, _ABSENT) else value
+        return get_field(self.running, path) if value == get_field(self.suspended, path, _ABSENT) else value
 
 
-_UNKNOWN: Final = Forms({}, {})
+_UNKNOWN: Final = DesiredStates({}, {})
 
 
 @dataclass(frozen=True, slots=True)
-class HandOver:
+class Handover:
     """What the second field manager applies before our apply drops the fields.
 
     Args:
@@ -64,36 +64,36 @@ class HandOver:
     paths: tuple[str, ...]
 
 
-def is_unremembered(live: Manifest | None, manager: str, leaves: Collection[tuple[str, ...]]) -> bool:
+def has_no_saved_value(live: Manifest | None, manager: str, ignore_fields: Collection[tuple[str, ...]]) -> bool:
     """Tell whether we own a field that is left to others, and the object does not say what it was before.
 
     Args:
         live: The live object; None while there is none.
         manager: Our field manager.
-        leaves: The fields left to others.
+        ignore_fields: The fields left to others.
     """
     if live is None:
         return False
     remembered = _remembered(live)
-    return any(format_path(path) not in remembered and owns(live, manager, path) for path in leaves)
+    return any(format_path(path) not in remembered and owns(live, manager, path) for path in ignore_fields)
 
 
-def hand_over(
-    live: Manifest, manager: str, leaves: Collection[tuple[str, ...]], forms: Forms = _UNKNOWN
-) -> HandOver | None:
+def plan_handover(
+    live: Manifest, manager: str, ignore_fields: Collection[tuple[str, ...]], forms: DesiredStates = _UNKNOWN
+) -> Handover | None:
     """Plan how to let go of the fields that we still own.
 
     Args:
         live: The live object.
         manager: Our field manager.
-        leaves: The fields left to others.
+        ignore_fields: The fields left to others.
         forms: The desired object, for what is unremembered.
 
     Returns:
         What has to be applied first; None where nothing of ours is left, or where the default is all that can be
         given back.
     """
-    ours = [path for path in leaves if owns(live, manager, path)]
+    ours = [path for path in ignore_fields if owns(live, manager, path)]
     if not ours:
         return None
     remembered = _remembered(live)
@@ -108,15 +108,15 @@ def hand_over(
             manifest = with_field(manifest, path, value)
             paths.append(name)
             force = force or value != get_field(live, path)
-    return HandOver(manifest, force=force, paths=tuple(paths)) if paths else None
+    return Handover(manifest, force=force, paths=tuple(paths)) if paths else None
 
 
-def remembering(
+def with_saved_values(
     wanted: Manifest,
     live: Manifest | None,
     manager: str,
-    leaves: Collection[tuple[str, ...]],
-    forms: Forms = _UNKNOWN,
+    ignore_fields: Collection[tuple[str, ...]],
+    forms: DesiredStates = _UNKNOWN,
 ) -> Manifest:
     """Add to a suspended object the live values of the fields that its suspension takes from others.
 
@@ -126,13 +126,13 @@ def remembering(
         wanted: The desired object, suspended; left as it is.
         live: The live object; None while there is none, and so nothing to remember.
         manager: Our field manager.
-        leaves: The fields left to others.
+        ignore_fields: The fields left to others.
         forms: The desired object, for what is unremembered.
 
     Returns:
         The object with the annotation; the same object where the suspension takes nothing.
     """
-    taken = [path for path in leaves if get_field(wanted, path, _ABSENT) is not _ABSENT]
+    taken = [path for path in ignore_fields if get_field(wanted, path, _ABSENT) is not _ABSENT]
     if not taken:
         return wanted
     values = {format_path(path): _to_remember(live, manager, path, forms) for path in taken}
@@ -140,7 +140,7 @@ def remembering(
     return with_field(wanted, ("metadata", "annotations", BEFORE_SUSPENSION), annotation)
 
 
-def _to_remember(live: Manifest | None, manager: str, path: Sequence[str], forms: Forms) -> Any:
+def _to_remember(live: Manifest | None, manager: str, path: Sequence[str], forms: DesiredStates) -> Any:
     if live is None:
         return None
     if not owns(live, manager, path):

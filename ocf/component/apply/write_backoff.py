@@ -13,7 +13,7 @@ from typing import Final
 
 from ocf.cluster import LastWrite
 
-__all__ = ["found_undone", "is_contended", "is_older", "next_write", "written"]
+__all__ = ["is_fighting", "is_older", "next_write", "record_revert", "written"]
 
 _TOLERATED: Final = 3
 _SOON: Final = timedelta(minutes=2)
@@ -21,7 +21,7 @@ _FIRST_WAIT: Final = timedelta(minutes=1)
 _LONGEST_WAIT: Final = timedelta(hours=1)
 
 
-def found_undone(last: LastWrite | None, wish: bytes, elapsed: timedelta) -> LastWrite | None:
+def record_revert(last: LastWrite | None, wish: bytes, elapsed: timedelta) -> LastWrite | None:
     """Note that an object is not as it was last written.
 
     Args:
@@ -34,25 +34,25 @@ def found_undone(last: LastWrite | None, wish: bytes, elapsed: timedelta) -> Las
 
     Example:
         >>> start = timedelta(hours=1)
-        >>> last = found_undone(LastWrite(b"wish", start, undone=2), b"wish", start + timedelta(seconds=5))
-        >>> last.undone, is_contended(last), next_write(last) - start
+        >>> last = record_revert(LastWrite(b"wish", start, reverted=2), b"wish", start + timedelta(seconds=5))
+        >>> last.undone, is_fighting(last), next_write(last) - start
         (3, True, datetime.timedelta(seconds=60))
     """
-    if last is None or last.wish != wish:
+    if last is None or last.desired_hash != wish:
         return None
     if last.noticed:
         return last
     soon = elapsed - last.at <= max(_SOON, next_write(last) - last.at)
-    return replace(last, undone=last.undone + 1 if soon else 1, noticed=True)
+    return replace(last, reverted=last.reverted + 1 if soon else 1, noticed=True)
 
 
-def is_contended(last: LastWrite) -> bool:
+def is_fighting(last: LastWrite) -> bool:
     """Tell whether somebody insists on another value.
 
     Args:
         last: What is remembered of the last write.
     """
-    return last.undone >= _TOLERATED
+    return last.reverted >= _TOLERATED
 
 
 def next_write(last: LastWrite) -> timedelta:
@@ -61,9 +61,9 @@ def next_write(last: LastWrite) -> timedelta:
     Args:
         last: What is remembered of the last write.
     """
-    if not is_contended(last):
+    if not is_fighting(last):
         return last.at
-    doublings = min(last.undone - _TOLERATED, 10)
+    doublings = min(last.reverted - _TOLERATED, 10)
     return last.at + min(_FIRST_WAIT * (1 << doublings), _LONGEST_WAIT)
 
 
@@ -89,5 +89,5 @@ def written(last: LastWrite | None, wish: bytes, elapsed: timedelta, version: st
         elapsed: What the clock of the pass tells as elapsed.
         version: The object's `resourceVersion` after the write.
     """
-    undone = last.undone if last is not None and last.wish == wish else 0
+    undone = last.reverted if last is not None and last.desired_hash == wish else 0
     return LastWrite(wish, elapsed, version, undone)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ocf.cluster import Cluster, Subresource
 from ocf.component.model.ownership import Owner, field_manager
 from ocf.component.status.conditions import Condition, aggregate, stored_condition
-from ocf.concepts import Clock, Recorder, Silence, SystemClock, format_time
+from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock, format_time
 from ocf.errors import ApiError, ConfigError, ConflictError, NotFoundError
 from ocf.objects import Manifest, copy_json, get_field, write_model
 
@@ -67,7 +67,7 @@ class ReconcileContext:
         self.status: Final[dict[str, Any]] = copy_json(owner.get("status") or {})
         self.cluster: Final = cluster
         self.owned_by: Final = Owner.of(owner)
-        self.recorder: Final[Recorder] = recorder or Silence()
+        self.recorder: Final[Recorder] = recorder or NullRecorder()
         self.now: Final = clock.now()
         self.elapsed: Final = clock.elapsed()
         self._ours: set[str] = set()

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ocf.component.model.resource_options import Fate
+from ocf.component.model.resource_options import Lifecycle
 
 if TYPE_CHECKING:
-    from ocf.component.model.registration import Entry
+    from ocf.component.model.registration import Registration
     from ocf.concepts import Data
 
 __all__ = ["DataFlow", "data_flows", "data_problems", "independence_problems"]
@@ -32,7 +32,7 @@ class DataFlow:
     optional: tuple[str, ...] = ()
 
 
-def data_flows(entries: Sequence[Entry]) -> tuple[DataFlow, ...]:
+def data_flows(entries: Sequence[Registration]) -> tuple[DataFlow, ...]:
     """Describe how data flows, in the order in which the cells are first mentioned.
 
     Args:
@@ -51,7 +51,7 @@ def data_flows(entries: Sequence[Entry]) -> tuple[DataFlow, ...]:
     )
 
 
-def data_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
+def data_problems(component: str, entries: Sequence[Registration]) -> Iterator[str]:
     """Find reads that no earlier resource can satisfy, and names that two cells share.
 
     Resources that are deleted or orphaned are not reached, so they produce and read nothing.
@@ -80,7 +80,7 @@ def data_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
                 yield f'resource "{entry.identity}" in component "{component}" declares data "{cell.name}", but {rule}'
 
 
-def independence_problems(component: str, entries: Sequence[Entry]) -> Iterator[str]:
+def independence_problems(component: str, entries: Sequence[Registration]) -> Iterator[str]:
     """Find resources that are to be independent, and are not, because data passes from or to them.
 
     Args:
@@ -104,11 +104,11 @@ def independence_problems(component: str, entries: Sequence[Entry]) -> Iterator[
             yield f'resource "{entry.identity}" in component "{component}" is independent, but {waits}'
 
 
-def _reached(entries: Sequence[Entry]) -> Iterator[Entry]:
-    return (entry for entry in entries if entry.fate in {Fate.MANAGED, Fate.READ_ONLY})
+def _reached(entries: Sequence[Registration]) -> Iterator[Registration]:
+    return (entry for entry in entries if entry.lifecycle in {Lifecycle.MANAGED, Lifecycle.READ_ONLY})
 
 
-def _reads(entry: Entry) -> dict[Data[Any], bool]:
+def _reads(entry: Registration) -> dict[Data[Any], bool]:
     """Return the cells that a resource reads, and whether it can do without."""
     reads: dict[Data[Any], bool] = {}
     for read in entry.consumer.consumed_data if entry.consumer else ():
@@ -116,5 +116,5 @@ def _reads(entry: Entry) -> dict[Data[Any], bool]:
     return reads
 
 
-def _writes(entry: Entry) -> Sequence[Data[Any]]:
+def _writes(entry: Registration) -> Sequence[Data[Any]]:
     return entry.producer.produced_data if entry.producer else ()

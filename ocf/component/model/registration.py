@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast
 
-from ocf.component.model.resource_options import Fate, Options
+from ocf.component.model.resource_options import EffectiveOptions, Lifecycle
 from ocf.concepts import (
     Alive,
     Completable,
@@ -28,11 +28,11 @@ from ocf.objects import Manifest, ObjectKey
 
 ConceptT = TypeVar("ConceptT")
 
-__all__ = ["Entry", "Scaling", "fields_left", "find_scaling", "is_resource", "scalers_first"]
+__all__ = ["Registration", "ScaleTargets", "find_scale_targets", "ignored_fields", "is_resource", "scalers_first"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Registration:
     """A resource, how the component treats it, and what it can do.
 
     What it can do is found out once, when it is registered: asking a protocol takes longer than the answer.
@@ -44,7 +44,7 @@ class Entry:
     """
 
     resource: Resource
-    options: Options = field(default_factory=Options)
+    options: EffectiveOptions = field(default_factory=EffectiveOptions)
     alive: Alive | None = None
     operational: Operational | None = None
     completable: Completable | None = None
@@ -57,7 +57,7 @@ class Entry:
     inspector: MutationInspector | None = None
 
     @classmethod
-    def of(cls, resource: Resource, options: Options) -> Entry:
+    def of(cls, resource: Resource, options: EffectiveOptions) -> Registration:
         """Register a resource.
 
         Args:
@@ -80,9 +80,9 @@ class Entry:
         )
 
     @property
-    def fate(self) -> Fate:
+    def lifecycle(self) -> Lifecycle:
         """What becomes of its object."""
-        return self.options.fate
+        return self.options.lifecycle
 
     @property
     def identity(self) -> str:
@@ -126,7 +126,7 @@ def _satisfies(kind: type, concept: object) -> bool:
     return all(hasattr(kind, member) or member in declared for member in members)
 
 
-class Scaling(NamedTuple):
+class ScaleTargets(NamedTuple):
     """What the scalers of a component scale, and what was rendered to find out.
 
     Attributes:
@@ -138,18 +138,20 @@ class Scaling(NamedTuple):
     rendered: dict[str, Manifest]
 
 
-def find_scaling(entries: Sequence[Entry], naming: Callable[[Entry], AbstractContextManager[None]]) -> Scaling:
+def find_scale_targets(
+    entries: Sequence[Registration], naming: Callable[[Registration], AbstractContextManager[None]]
+) -> ScaleTargets:
     """Find out what the scalers among the entries scale, those that are only read included.
 
     Args:
         entries: The entries of a component.
         naming: Names the entry in whatever is raised because of it.
     """
-    scaling = Scaling({}, {})
+    scaling = ScaleTargets({}, {})
     # Where data flows, an object may be rendered differently later in the pass.
     settled = not any(entry.cells_filled for entry in entries)
     for entry in entries:
-        if entry.scaler is None or entry.fate not in {Fate.MANAGED, Fate.READ_ONLY}:
+        if entry.scaler is None or entry.lifecycle not in {Lifecycle.MANAGED, Lifecycle.READ_ONLY}:
             continue
         with naming(entry):
             if settled:
@@ -160,7 +162,7 @@ def find_scaling(entries: Sequence[Entry], naming: Callable[[Entry], AbstractCon
     return scaling
 
 
-def fields_left(entry: Entry, targets: dict[str, ScaleTarget]) -> tuple[tuple[str, ...], ...]:
+def ignored_fields(entry: Registration, targets: dict[str, ScaleTarget]) -> tuple[tuple[str, ...], ...]:
     """Return the fields of a resource that are left to others: the declared ones, and those its scalers set.
 
     Args:
@@ -168,10 +170,10 @@ def fields_left(entry: Entry, targets: dict[str, ScaleTarget]) -> tuple[tuple[st
         targets: What the component's scalers scale.
     """
     scaled = [target.path for target in targets.values() if _same_object(target.key, entry.resource.key)]
-    return tuple(dict.fromkeys([*entry.options.leaves, *scaled]))
+    return tuple(dict.fromkeys([*entry.options.ignore_fields, *scaled]))
 
 
-def scalers_first(entries: Sequence[Entry], targets: dict[str, ScaleTarget]) -> list[Entry]:
+def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarget]) -> list[Registration]:
     """Put every scaler directly before its target; everything else stays in order of registration.
 
     So does a scaler that reads data of its target, or of a resource between the two.
@@ -180,7 +182,7 @@ def scalers_first(entries: Sequence[Entry], targets: dict[str, ScaleTarget]) -> 
         entries: The entries, in order of registration.
         targets: What the component's scalers scale.
     """
-    ordered: list[Entry] = []
+    ordered: list[Registration] = []
     waiting = list(entries)
     while waiting:
         entry = waiting.pop(0)

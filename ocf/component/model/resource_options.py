@@ -22,7 +22,7 @@ from ocf.objects import parse_path
 if TYPE_CHECKING:
     from ocf.feature import Gate
 
-__all__ = ["Conflicts", "Fate", "Options", "Participation", "ResourceOptions"]
+__all__ = ["Conflicts", "EffectiveOptions", "Lifecycle", "Participation", "ResourceOptions"]
 
 WordT = TypeVar("WordT", bound=StrEnum)
 
@@ -41,7 +41,7 @@ class Conflicts(StrEnum):
     FAIL = "fail"
 
 
-class Fate(StrEnum):
+class Lifecycle(StrEnum):
     """What becomes of the object of a resource."""
 
     MANAGED = "managed"
@@ -55,7 +55,7 @@ class ResourceOptions(TypedDict, total=False):
 
     Attributes:
         participation: Whether its health counts; a block counts in any case, and an error fails the pass in any case.
-        leaves: Fields of the object that somebody else sets, `spec.replicas`; we send them neither at creation nor
+        ignore_fields: Fields that another writer sets, such as `spec.replicas`; they are sent neither at creation nor
             later. The field that a scaler of this component sets is left to it without being named here.
         on_conflict: Whether fields that somebody else owns are taken, or the pass fails and names them.
         read_only: The object is only read: never written, never owned, never deleted; its health counts.
@@ -74,7 +74,7 @@ class ResourceOptions(TypedDict, total=False):
     """
 
     participation: Participation
-    leaves: Sequence[str]
+    ignore_fields: Sequence[str]
     on_conflict: Conflicts
     read_only: bool
     block_on_absence: bool
@@ -89,14 +89,14 @@ class ResourceOptions(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class EffectiveOptions:
     """How a component treats a resource, decided.
 
     Args:
         fate: What becomes of its object.
         fates: What may become of it as well, on the day on which a gate or a switch answers otherwise.
         participation: Whether its health counts.
-        leaves: Fields of the object that somebody else sets.
+        ignore_fields: Fields of the object that somebody else sets.
         on_conflict: What happens to fields that somebody else owns.
         block_on_absence: Whether a missing read-only object blocks.
         ignore_if_absent: Whether a missing read-only object is passed over.
@@ -106,10 +106,10 @@ class Options:
         suppress_grace_warning: Whether a grace handler that disagrees with the status is not worth a line in the log.
     """
 
-    fate: Fate = Fate.MANAGED
-    fates: frozenset[Fate] = frozenset({Fate.MANAGED})
+    lifecycle: Lifecycle = Lifecycle.MANAGED
+    possible_lifecycles: frozenset[Lifecycle] = frozenset({Lifecycle.MANAGED})
     participation: Participation = Participation.REQUIRED
-    leaves: tuple[tuple[str, ...], ...] = ()
+    ignore_fields: tuple[tuple[str, ...], ...] = ()
     on_conflict: Conflicts = Conflicts.TAKE
     block_on_absence: bool = False
     ignore_if_absent: bool = False
@@ -119,7 +119,7 @@ class Options:
     suppress_grace_warning: bool = False
 
     @classmethod
-    def of(cls, given: ResourceOptions) -> Options:
+    def of(cls, given: ResourceOptions) -> EffectiveOptions:
         """Decide.
 
         Args:
@@ -131,17 +131,17 @@ class Options:
         """
         said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
         problems = [*_unknown(said), *_no_switches(said), *_clashes(said)]
-        leaves = _paths(said.get("leaves", ()), problems)
+        ignore_fields = _paths(said.get("ignore_fields", ()), problems)
         participation = _word(Participation, "participation", said, problems) or Participation.REQUIRED
         on_conflict = _word(Conflicts, "on_conflict", said, problems) or Conflicts.TAKE
         fate = _fate(said, problems)
         if problems:
             raise ConfigError("; ".join(problems))
         return cls(
-            fate=fate,
-            fates=frozenset({fate, *_other_fates(said)}),
+            lifecycle=fate,
+            possible_lifecycles=frozenset({fate, *_other_fates(said)}),
             participation=participation,
-            leaves=leaves,
+            ignore_fields=ignore_fields,
             on_conflict=on_conflict,
             block_on_absence=said.get("block_on_absence", False),
             ignore_if_absent=said.get("ignore_if_absent", False),
@@ -167,12 +167,12 @@ def _no_switches(said: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} takes True or False, got {said[name]!r}"
 
 
-def _paths(leaves: object, problems: list[str]) -> tuple[tuple[str, ...], ...]:
-    if isinstance(leaves, str) or not isinstance(leaves, Sequence):
-        problems.append(f'leaves takes a list of fields, ["spec.replicas"], got {leaves!r}')
+def _paths(ignore_fields: object, problems: list[str]) -> tuple[tuple[str, ...], ...]:
+    if isinstance(ignore_fields, str) or not isinstance(ignore_fields, Sequence):
+        problems.append(f'ignore_fields takes a list of fields, ["spec.replicas"], got {ignore_fields!r}')
         return ()
     paths: list[tuple[str, ...]] = []
-    for text in leaves:
+    for text in ignore_fields:
         try:
             paths.append(parse_path(text))
         except ConfigError as error:
@@ -191,31 +191,31 @@ def _word(words: type[WordT], name: str, said: Mapping[str, Any], problems: list
         return None
 
 
-def _fate(said: Mapping[str, Any], problems: list[str]) -> Fate:
+def _fate(said: Mapping[str, Any], problems: list[str]) -> Lifecycle:
     try:
         gated_off = not is_open(said.get("gated_by"))
     except ConfigError as error:
         problems.append(str(error))
-        return Fate.MANAGED
+        return Lifecycle.MANAGED
     if said.get("read_only"):
-        return Fate.READ_ONLY
+        return Lifecycle.READ_ONLY
     if said.get("orphan_when"):
-        return Fate.ORPHANED
-    return Fate.DELETED if gated_off or said.get("delete_when") else Fate.MANAGED
+        return Lifecycle.ORPHANED
+    return Lifecycle.DELETED if gated_off or said.get("delete_when") else Lifecycle.MANAGED
 
 
-def _other_fates(said: Mapping[str, Any]) -> Iterator[Fate]:
+def _other_fates(said: Mapping[str, Any]) -> Iterator[Lifecycle]:
     """Yield what may become of an object another time.
 
     A gate may open and close. A switch that is off may be on; one that is on may be so for good, for what a product
     has got rid of is registered as deleted from then on.
     """
     if "gated_by" in said:
-        yield from (Fate.MANAGED, Fate.DELETED)
+        yield from (Lifecycle.MANAGED, Lifecycle.DELETED)
     if said.get("delete_when") is False:
-        yield Fate.DELETED
+        yield Lifecycle.DELETED
     if said.get("orphan_when") is False:
-        yield Fate.ORPHANED
+        yield Lifecycle.ORPHANED
 
 
 def _clashes(given: Mapping[str, Any]) -> Iterator[str]:

@@ -18,13 +18,13 @@ from typing import ParamSpec, TypeVar
 
 from ocf.errors import HandlerError
 
-__all__ = ["call", "wait"]
+__all__ = ["call_with_timeout", "wait"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-async def call(limit: timedelta | None, handler: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+async def call_with_timeout(limit: timedelta | None, handler: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Call a handler, and wait no longer than the limit.
 
     Args:

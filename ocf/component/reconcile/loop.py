@@ -11,24 +11,24 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ocf.component.model.resource_options import Fate, Participation
-from ocf.component.reconcile.run import Pass, outcome_of, raise_all
-from ocf.component.status.aggregate import Observation
-from ocf.component.status.results import Action, Outcome
-from ocf.concepts import GraceStatus, GuardStatus, Operation, StatusReport
+from ocf.component.model.resource_options import Lifecycle, Participation
+from ocf.component.reconcile.run import ReconcileRun, outcome_of, raise_all
+from ocf.component.status.aggregate import ResourceObservation
+from ocf.component.status.results import Action, ResourceOutcome
+from ocf.concepts import ApplyOperation, GraceStatus, GuardStatus, StatusReport
 from ocf.errors import ReconcileError
 
 if TYPE_CHECKING:
-    from ocf.component.apply.applier import Applied, ManagedObject
-    from ocf.component.model.registration import Entry
+    from ocf.component.apply.applier import Applier, ApplyResult
+    from ocf.component.model.registration import Registration
     from ocf.objects import Manifest
 
 __all__ = ["converge"]
 
 
 async def converge(
-    entries: Sequence[Entry], current: Pass, *, grading: bool = False
-) -> tuple[list[Outcome], list[Observation]]:
+    entries: Sequence[Registration], current: ReconcileRun, *, grading: bool = False
+) -> tuple[list[ResourceOutcome], list[ResourceObservation]]:
     """Work through the resources: strictly in order, up to the first that is blocked; independent ones beside them.
 
     Args:
@@ -52,7 +52,7 @@ async def converge(
         await in_order
     reached = [(entry, *loop.reached[entry.identity]) for entry in entries if entry.identity in loop.reached]
     counting = [
-        (Observation(entry.identity, outcome.report), entry, live)
+        (ResourceObservation(entry.identity, outcome.report), entry, live)
         for entry, outcome, live in reached
         if outcome.report is not None and _counts(entry, outcome.report)
     ]
@@ -67,16 +67,16 @@ async def converge(
 class _Loop:
     """The resources that were reached so far: what was done, and the live object."""
 
-    current: Pass
-    reached: dict[str, tuple[Outcome, Manifest | None]] = field(default_factory=dict)
+    current: ReconcileRun
+    reached: dict[str, tuple[ResourceOutcome, Manifest | None]] = field(default_factory=dict)
 
-    async def in_order(self, entries: Sequence[Entry]) -> None:
+    async def in_order(self, entries: Sequence[Registration]) -> None:
         for entry in entries:
             outcome = await self.step(entry)
             if outcome.action is Action.BLOCKED:
                 break
 
-    async def step(self, entry: Entry) -> Outcome:
+    async def step(self, entry: Registration) -> ResourceOutcome:
         outcome, live = await _one(entry, self.current)
         self.reached[entry.identity] = outcome, live
         return outcome
@@ -92,56 +92,62 @@ async def _all(component: str, work: Sequence[Coroutine[Any, Any, object]]) -> N
     raise_all(component, [problem for problem in problems if isinstance(problem, ReconcileError)])
 
 
-def _counts(entry: Entry, report: StatusReport[Any]) -> bool:
+def _counts(entry: Registration, report: StatusReport[Any]) -> bool:
     return report.status == GuardStatus.BLOCKED or entry.options.participation is Participation.REQUIRED
 
 
-async def _one(entry: Entry, current: Pass) -> tuple[Outcome, Manifest | None]:
+async def _one(entry: Registration, current: ReconcileRun) -> tuple[ResourceOutcome, Manifest | None]:
     if entry.guardable is not None:
         guard = await current.ask("evaluate guard for", entry, entry.guardable.guard_status)
         if guard.status is GuardStatus.BLOCKED:
             return _blocked(entry, guard.reason), None
     managed = current.object_of(entry)
-    if entry.fate is Fate.READ_ONLY:
+    if entry.lifecycle is Lifecycle.READ_ONLY:
         return await _read(entry, await managed.get(), current)
     return await _managed(entry, managed, current)
 
 
-async def _read(entry: Entry, live: Manifest | None, current: Pass) -> tuple[Outcome, Manifest | None]:
+async def _read(
+    entry: Registration, live: Manifest | None, current: ReconcileRun
+) -> tuple[ResourceOutcome, Manifest | None]:
     if live is None:
         if entry.options.ignore_if_absent:
-            return Outcome(resource=entry.identity, action=Action.ABSENT), None
+            return ResourceOutcome(resource=entry.identity, action=Action.ABSENT), None
         if entry.options.block_on_absence:
             return _blocked(entry, f"waiting for {entry.identity}"), None
         problem = f"failed to read resource {entry.identity}: it does not exist"
         raise ReconcileError(current.component, problem, resource=entry.identity)
-    report = await _status(entry, Operation.NONE, live, current)
+    report = await _status(entry, ApplyOperation.NONE, live, current)
     await current.extract(entry, live)
-    return Outcome(resource=entry.identity, action=Action.UNCHANGED, report=report), live
+    return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=report), live
 
 
-async def _managed(entry: Entry, managed: ManagedObject, current: Pass) -> tuple[Outcome, Manifest | None]:
-    with current.journal.attempt(entry) as trial:
+async def _managed(
+    entry: Registration, managed: Applier, current: ReconcileRun
+) -> tuple[ResourceOutcome, Manifest | None]:
+    with current.reporter.attempt(entry) as trial:
         live = await managed.get()
         if live is not None and entry.options.block_on_foreign_controller:
             controller = current.context.owned_by.foreign_controller(live)
             if controller:
                 return _blocked(entry, f"controlled by {controller}"), None
         applied = await managed.apply(live)
-        current.journal.applied(entry, trial, applied)
+        current.reporter.applied(entry, trial, applied)
         report = await _reported(entry, applied, current)
     await current.extract(entry, applied.live)
     return outcome_of(entry, applied, report), applied.live
 
 
-async def _reported(entry: Entry, applied: Applied, current: Pass) -> StatusReport[Any] | None:
+async def _reported(entry: Registration, applied: ApplyResult, current: ReconcileRun) -> StatusReport[Any] | None:
     """Return what the resource reports; what cannot be brought to its desired state is blocked, whatever it reports."""
-    if applied.contest:
-        return StatusReport(GuardStatus.BLOCKED, f"{entry.identity}: {applied.contest}")
+    if applied.conflicting_manager:
+        return StatusReport(GuardStatus.BLOCKED, f"{entry.identity}: {applied.conflicting_manager}")
     return await _status(entry, applied.operation, applied.live, current)
 
 
-async def _status(entry: Entry, operation: Operation, live: Manifest, current: Pass) -> StatusReport[Any] | None:
+async def _status(
+    entry: Registration, operation: ApplyOperation, live: Manifest, current: ReconcileRun
+) -> StatusReport[Any] | None:
     asked = "determine converging status of"
     if entry.alive is not None:
         return await current.ask(asked, entry, entry.alive.alive_status, operation, live)
@@ -152,19 +158,23 @@ async def _status(entry: Entry, operation: Operation, live: Manifest, current: P
     return None
 
 
-async def _graded(observation: Observation, entry: Entry, live: Manifest | None, current: Pass) -> Observation:
+async def _graded(
+    observation: ResourceObservation, entry: Registration, live: Manifest | None, current: ReconcileRun
+) -> ResourceObservation:
     """Let the resource be judged, if it can be."""
     if observation.is_blocked or entry.graceful is None or live is None:
         return observation
     try:
         grade = await current.ask("evaluate grace status for", entry, entry.graceful.grace_status, live)
     except ReconcileError as error:
-        current.journal.ungraded(entry, error.problem)
+        current.reporter.ungraded(entry, error.problem)
         raise
     if grade.status is GraceStatus.HEALTHY and not observation.is_ready:
-        current.journal.inconsistent(entry, observation.report.status, grade.status)
+        current.reporter.inconsistent(entry, observation.report.status, grade.status)
     return replace(observation, grade=grade)
 
 
-def _blocked(entry: Entry, reason: str) -> Outcome:
-    return Outcome(resource=entry.identity, action=Action.BLOCKED, report=StatusReport(GuardStatus.BLOCKED, reason))
+def _blocked(entry: Registration, reason: str) -> ResourceOutcome:
+    return ResourceOutcome(
+        resource=entry.identity, action=Action.BLOCKED, report=StatusReport(GuardStatus.BLOCKED, reason)
+    )

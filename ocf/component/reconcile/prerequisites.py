@@ -8,7 +8,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
 
-from ocf.component.model.timeouts import call, wait
+from ocf.component.model.timeouts import call_with_timeout, wait
 from ocf.concepts import StatusReport
 from ocf.errors import HandlerError
 
@@ -52,7 +52,7 @@ async def ask(
             status.
     """
     try:
-        answer: object = await call(limit, prerequisite.check, context)
+        answer: object = await call_with_timeout(limit, prerequisite.check, context)
         answer = await wait(limit, answer) if inspect.isawaitable(answer) else answer
     except HandlerError as error:
         raise HandlerError(f"prerequisite failed: {error}") from error

@@ -13,34 +13,34 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ocf.component.apply.deleter import Removal
-from ocf.component.reconcile.run import Pass, raise_all
-from ocf.component.status.results import Action, Outcome
+from ocf.component.apply.deleter import OwnedObjectDeleter
+from ocf.component.reconcile.run import ReconcileRun, raise_all
+from ocf.component.status.results import Action, ResourceOutcome
 from ocf.errors import NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field, split_api_version
 
 if TYPE_CHECKING:
-    from ocf.component.model.registration import Entry
+    from ocf.component.model.registration import Registration
 
-__all__ = ["CleanUp"]
+__all__ = ["Pruner"]
 
 _UNREGISTERED: Final = "because the component does not register it any more"
 
 
-class CleanUp:
+class Pruner:
     """What a pass takes away, and what went wrong on the way.
 
     Args:
         current: The pass.
     """
 
-    def __init__(self, current: Pass) -> None:
+    def __init__(self, current: ReconcileRun) -> None:
         self._current = current
-        self._removal = Removal(current.component, current.context)
-        self._outcomes: list[Outcome] = []
+        self._removal = OwnedObjectDeleter(current.component, current.context)
+        self._outcomes: list[ResourceOutcome] = []
         self._errors: list[ReconcileError] = []
 
-    def done(self) -> list[Outcome]:
+    def done(self) -> list[ResourceOutcome]:
         """Return what was done.
 
         Raises:
@@ -49,7 +49,7 @@ class CleanUp:
         raise_all(self._current.component, self._errors)
         return self._outcomes
 
-    async def delete(self, entries: Iterable[Entry], reason: str, told: str) -> None:
+    async def delete(self, entries: Iterable[Registration], reason: str, told: str) -> None:
         """Delete the objects of resources, scalers first, else in order of registration.
 
         Args:
@@ -60,16 +60,16 @@ class CleanUp:
         for entry in _scalers_first(entries):
             await self._try(entry, partial(self._delete, entry.identity, reason, told))
 
-    async def release(self, entries: Iterable[Entry]) -> None:
+    async def orphan(self, entries: Iterable[Registration]) -> None:
         """Take our owner reference off the objects of resources, and keep them.
 
         Args:
             entries: The resources.
         """
         for entry in entries:
-            await self._try(entry, partial(self._release, entry.identity))
+            await self._try(entry, partial(self._orphan, entry.identity))
 
-    async def prune(self, entries: Sequence[Entry]) -> None:
+    async def prune(self, entries: Sequence[Registration]) -> None:
         """Delete what this component applied for its owner in earlier passes and does not register any more.
 
         Only kinds of which it still registers a resource are looked through, each with one list, in the namespace of
@@ -94,7 +94,7 @@ class CleanUp:
                 if _object(key) not in registered:
                     await self._gather(self._delete(str(key), "no longer registered", _UNREGISTERED, live))
 
-    async def delete_applied(self, entries: Iterable[Entry]) -> tuple[ObjectKey, ...]:
+    async def delete_applied(self, entries: Iterable[Registration]) -> tuple[ObjectKey, ...]:
         """Delete all objects of some kinds that this component applied for its owner, in any namespace or none.
 
         Args:
@@ -137,39 +137,41 @@ class CleanUp:
         error.__cause__ = cause
         return error
 
-    async def _try(self, entry: Entry, work: Callable[[Manifest], Awaitable[Outcome]]) -> None:
-        async def look() -> Outcome:
+    async def _try(self, entry: Registration, work: Callable[[Manifest], Awaitable[ResourceOutcome]]) -> None:
+        async def look() -> ResourceOutcome:
             live = await self._current.object_of(entry).get()
-            return Outcome(resource=entry.identity, action=Action.ABSENT) if live is None else await work(live)
+            return ResourceOutcome(resource=entry.identity, action=Action.ABSENT) if live is None else await work(live)
 
         await self._gather(look())
 
-    async def _gather(self, work: Awaitable[Outcome]) -> None:
+    async def _gather(self, work: Awaitable[ResourceOutcome]) -> None:
         try:
             self._outcomes.append(await work)
         except ReconcileError as error:
             self._errors.append(error)
 
-    async def _delete(self, identity: str, reason: str, told: str, live: Manifest) -> Outcome:
+    async def _delete(self, identity: str, reason: str, told: str, live: Manifest) -> ResourceOutcome:
         if get_field(live, ("metadata", "deletionTimestamp")) is not None:
-            return Outcome(resource=identity, action=Action.UNCHANGED)
+            return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
         if not self._removal.is_ours(live):
             controller = self._current.context.owned_by.foreign_controller(live)
             why = f"controlled by {controller}" if controller else "not ours"
-            self._current.journal.kept(ObjectKey.of(live), why)
-            return Outcome(resource=identity, action=Action.KEPT, reasons=(why,))
+            self._current.reporter.kept(ObjectKey.of(live), why)
+            return ResourceOutcome(resource=identity, action=Action.KEPT, reasons=(why,))
         await self._removal.delete(live)
-        self._current.journal.deleted(ObjectKey.of(live), told)
-        return Outcome(resource=identity, action=Action.DELETED, writes=1, reasons=(reason,))
+        self._current.reporter.deleted(ObjectKey.of(live), told)
+        return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, reasons=(reason,))
 
-    async def _release(self, identity: str, live: Manifest) -> Outcome:
-        if not await self._removal.release(live):
-            return Outcome(resource=identity, action=Action.UNCHANGED)
-        self._current.journal.orphaned(ObjectKey.of(live))
-        return Outcome(resource=identity, action=Action.ORPHANED, writes=1, reasons=("owner reference removed",))
+    async def _orphan(self, identity: str, live: Manifest) -> ResourceOutcome:
+        if not await self._removal.orphan(live):
+            return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
+        self._current.reporter.orphaned(ObjectKey.of(live))
+        return ResourceOutcome(
+            resource=identity, action=Action.ORPHANED, writes=1, reasons=("owner reference removed",)
+        )
 
 
-def _scalers_first(entries: Iterable[Entry]) -> list[Entry]:
+def _scalers_first(entries: Iterable[Registration]) -> list[Registration]:
     return sorted(entries, key=lambda entry: entry.scaler is None)
 
 

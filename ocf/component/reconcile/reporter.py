@@ -8,21 +8,21 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, Self
 
-from ocf.concepts import Attempt, Event, Operation, Why
+from ocf.concepts import ApplyOperation, Attempt, Event, Why
 
 if TYPE_CHECKING:
-    from ocf.component.apply.applier import Applied
+    from ocf.component.apply.applier import ApplyResult
     from ocf.component.model.context import ReconcileContext
-    from ocf.component.model.registration import Entry
+    from ocf.component.model.registration import Registration
     from ocf.objects import ObjectKey
 
-__all__ = ["Journal", "Trial"]
+__all__ = ["ApplyAttempt", "Reporter"]
 
 _log: Final = logging.getLogger("ocf.component")
-_ACTIONS: Final = {Operation.CREATED: "Create", Operation.UPDATED: "Update"}
+_ACTIONS: Final = {ApplyOperation.CREATED: "Create", ApplyOperation.UPDATED: "Update"}
 
 
-class Trial:
+class ApplyAttempt:
     """An attempt that is under way; told of once, at its end, if it failed or brought the object to its desired state.
 
     Args:
@@ -32,10 +32,10 @@ class Trial:
 
     __slots__ = ("_entry", "_journal", "applied")
 
-    def __init__(self, journal: Journal, entry: Entry) -> None:
+    def __init__(self, journal: Reporter, entry: Registration) -> None:
         self._journal = journal
         self._entry = entry
-        self.applied: Applied | None = None
+        self.applied: ApplyResult | None = None
 
     def __enter__(self) -> Self:
         """Begin."""
@@ -49,7 +49,7 @@ class Trial:
             self._journal.attempted(self._entry, self.applied.operation, self.applied.why)
 
 
-class Journal:
+class Reporter:
     """Tells what one pass over one component does.
 
     Args:
@@ -63,15 +63,15 @@ class Journal:
         self._condition = condition
         self._context = context
 
-    def attempt(self, entry: Entry) -> Trial:
+    def attempt(self, entry: Registration) -> ApplyAttempt:
         """Begin an attempt.
 
         Args:
             entry: The resource.
         """
-        return Trial(self, entry)
+        return ApplyAttempt(self, entry)
 
-    def applied(self, entry: Entry, trial: Trial, applied: Applied) -> None:
+    def applied(self, entry: Registration, trial: ApplyAttempt, applied: ApplyResult) -> None:
         """Tell what an apply changed.
 
         Args:
@@ -84,7 +84,7 @@ class Journal:
         if applied.writes:
             text = "%s %s: %s"
             self._say(logging.INFO, text, operation.lower(), key, "; ".join(applied.reasons), resource=str(key))
-        if operation is Operation.NONE:
+        if operation is ApplyOperation.NONE:
             return
         self._happened(key, f"{operation}{key.kind}", _ACTIONS[operation], f"{operation} {key.kind} '{key.name}'")
         owner = self._context.owned_by.key
@@ -122,7 +122,7 @@ class Journal:
         """
         self._say(logging.INFO, "%s is not deleted: %s", key, why, resource=str(key), controller=why)
 
-    def inconsistent(self, entry: Entry, converging: str, grace: str) -> None:
+    def inconsistent(self, entry: Registration, converging: str, grace: str) -> None:
         """Tell that a resource is not ready, although its grace handler calls it healthy.
 
         Args:
@@ -137,7 +137,7 @@ class Journal:
         fields = {"resource": resource, "convergeStatus": converging, "graceStatus": grace}
         self._say(logging.INFO, text, resource, converging, grace, **fields)
 
-    def ungraded(self, entry: Entry, problem: str) -> None:
+    def ungraded(self, entry: Registration, problem: str) -> None:
         """Tell that a grace handler failed.
 
         Args:
@@ -146,7 +146,7 @@ class Journal:
         """
         self._say(logging.ERROR, "%s", problem, resource=entry.identity)
 
-    def attempted(self, entry: Entry, operation: Operation | None, why: Why) -> None:
+    def attempted(self, entry: Registration, operation: ApplyOperation | None, why: Why) -> None:
         """Tell how an attempt ended.
 
         Args:

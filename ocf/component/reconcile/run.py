@@ -8,32 +8,32 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from ocf.component.apply.applier import Applied, ManagedObject
-from ocf.component.model.registration import Entry, Scaling, fields_left
-from ocf.component.model.timeouts import call
-from ocf.component.reconcile.reporter import Journal
-from ocf.component.status.results import Action, Outcome
-from ocf.concepts import Operation, StatusReport
+from ocf.component.apply.applier import Applier, ApplyResult
+from ocf.component.model.registration import Registration, ScaleTargets, ignored_fields
+from ocf.component.model.timeouts import call_with_timeout
+from ocf.component.reconcile.reporter import Reporter
+from ocf.component.status.results import Action, ResourceOutcome
+from ocf.concepts import ApplyOperation, StatusReport
 from ocf.errors import OcfError, ReconcileError
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
     from ocf.objects import Manifest
 
-__all__ = ["Pass", "failing", "outcome_of", "raise_all"]
+__all__ = ["ReconcileRun", "failing", "outcome_of", "raise_all"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 _ACTIONS = {
-    Operation.CREATED: Action.CREATED,
-    Operation.UPDATED: Action.UPDATED,
-    Operation.NONE: Action.UNCHANGED,
+    ApplyOperation.CREATED: Action.CREATED,
+    ApplyOperation.UPDATED: Action.UPDATED,
+    ApplyOperation.NONE: Action.UNCHANGED,
 }
 
 
 @dataclass(frozen=True, slots=True)
-class Pass:
+class ReconcileRun:
     """One pass over one component.
 
     Args:
@@ -46,17 +46,19 @@ class Pass:
 
     component: str
     context: ReconcileContext
-    scaling: Scaling
+    scaling: ScaleTargets
     limit: timedelta | None
-    journal: Journal
+    reporter: Reporter
 
-    def object_of(self, entry: Entry) -> ManagedObject:
+    def object_of(self, entry: Registration) -> Applier:
         """Return the object of a resource."""
-        leaves = fields_left(entry, self.scaling.targets)
+        ignore_fields = ignored_fields(entry, self.scaling.targets)
         rendered = self.scaling.rendered.get(entry.identity)
-        return ManagedObject(entry, self.component, self.context, leaves, rendered=rendered, limit=self.limit)
+        return Applier(entry, self.component, self.context, ignore_fields, rendered=rendered, limit=self.limit)
 
-    async def ask(self, what: str, entry: Entry, handler: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    async def ask(
+        self, what: str, entry: Registration, handler: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
         """Call a handler of a resource, and name the resource and the step in whatever is raised.
 
         Args:
@@ -71,11 +73,15 @@ class Pass:
         """
         try:
             # Most handlers have no limit, and are asked many times a second.
-            return handler(*args, **kwargs) if self.limit is None else await call(self.limit, handler, *args, **kwargs)
+            return (
+                handler(*args, **kwargs)
+                if self.limit is None
+                else await call_with_timeout(self.limit, handler, *args, **kwargs)
+            )
         except OcfError as error:
             raise _named(self.component, what, entry, error) from error
 
-    async def extract(self, entry: Entry, live: Manifest) -> None:
+    async def extract(self, entry: Registration, live: Manifest) -> None:
         """Fill the data cells that a resource produces.
 
         Args:
@@ -87,7 +93,7 @@ class Pass:
 
 
 @contextmanager
-def failing(component: str, what: str, entry: Entry) -> Iterator[None]:
+def failing(component: str, what: str, entry: Registration) -> Iterator[None]:
     """Name the component, the resource and the step in whatever is raised.
 
     Args:
@@ -104,16 +110,16 @@ def failing(component: str, what: str, entry: Entry) -> Iterator[None]:
         raise _named(component, what, entry, error) from error
 
 
-def _named(component: str, what: str, entry: Entry, error: OcfError) -> ReconcileError:
+def _named(component: str, what: str, entry: Registration, error: OcfError) -> ReconcileError:
     detail = str(error).removeprefix(f"{entry.identity}: ")
     problem = f"failed to {what} resource {entry.identity}: {detail}"
     return ReconcileError(component, problem, resource=entry.identity)
 
 
-def outcome_of(entry: Entry, applied: Applied, report: StatusReport[Any] | None) -> Outcome:
+def outcome_of(entry: Registration, applied: ApplyResult, report: StatusReport[Any] | None) -> ResourceOutcome:
     """Say what applying a resource did."""
     held_back = applied.retry_after is not None
-    return Outcome(
+    return ResourceOutcome(
         resource=entry.identity,
         action=Action.HELD_BACK if held_back else _ACTIONS[applied.operation],
         report=report,

@@ -9,24 +9,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ocf.component.apply.deleter import Removal
-from ocf.component.model.resource_options import Fate
-from ocf.component.reconcile.run import Pass, outcome_of, raise_all
-from ocf.component.status.results import Action, Outcome
+from ocf.component.apply.deleter import OwnedObjectDeleter
+from ocf.component.model.resource_options import Lifecycle
+from ocf.component.reconcile.run import ReconcileRun, outcome_of, raise_all
+from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import Data, StatusReport, SuspensionStatus
 from ocf.errors import NotReadyError, ReconcileError
 from ocf.objects import get_field
 
 if TYPE_CHECKING:
-    from ocf.component.apply.applier import Applied, ManagedObject
-    from ocf.component.model.registration import Entry
+    from ocf.component.apply.applier import Applier, ApplyResult
+    from ocf.component.model.registration import Registration
     from ocf.concepts import Suspendable
     from ocf.objects import Manifest
 
 __all__ = ["suspend"]
 
 
-async def suspend(entries: Sequence[Entry], current: Pass) -> list[Outcome]:
+async def suspend(entries: Sequence[Registration], current: ReconcileRun) -> list[ResourceOutcome]:
     """Bring every resource that can be suspended into its suspended form; guards are not asked.
 
     Args:
@@ -39,12 +39,12 @@ async def suspend(entries: Sequence[Entry], current: Pass) -> list[Outcome]:
     Raises:
         ReconcileError: With every error, after all the others were suspended.
     """
-    needed = frozenset[Data[Any]]().union(*(entry.cells_read for entry in entries if _sleeps(entry)))
-    outcomes: list[Outcome] = []
+    needed = frozenset[Data[Any]]().union(*(entry.cells_read for entry in entries if _is_suspended(entry)))
+    outcomes: list[ResourceOutcome] = []
     errors: list[ReconcileError] = []
     for entry in entries:
         try:
-            if _sleeps(entry) and entry.suspendable is not None:
+            if _is_suspended(entry) and entry.suspendable is not None:
                 outcomes.append(await _one(entry, entry.suspendable, current))
             elif not needed.isdisjoint(entry.cells_filled):
                 await _read(entry, current)
@@ -54,22 +54,22 @@ async def suspend(entries: Sequence[Entry], current: Pass) -> list[Outcome]:
     return outcomes
 
 
-def _sleeps(entry: Entry) -> bool:
-    return entry.fate is Fate.MANAGED and entry.suspendable is not None
+def _is_suspended(entry: Registration) -> bool:
+    return entry.lifecycle is Lifecycle.MANAGED and entry.suspendable is not None
 
 
-async def _read(entry: Entry, current: Pass) -> None:
+async def _read(entry: Registration, current: ReconcileRun) -> None:
     """Get the data of a resource that stays as it is."""
     live = await current.object_of(entry).get()
     if live is not None:
         await current.extract(entry, live)
 
 
-async def _one(entry: Entry, suspendable: Suspendable, current: Pass) -> Outcome:
+async def _one(entry: Registration, suspendable: Suspendable, current: ReconcileRun) -> ResourceOutcome:
     """Bring one resource into its suspended form, and delete it where that is what suspending means."""
     managed = current.object_of(entry)
     deletes = await current.ask("suspend", entry, lambda: suspendable.delete_on_suspend)
-    with current.journal.attempt(entry) as trial:
+    with current.reporter.attempt(entry) as trial:
         live = await managed.get()
         already = _needs_nothing(entry, live, current, deletes=deletes)
         if already is not None:
@@ -77,17 +77,17 @@ async def _one(entry: Entry, suspendable: Suspendable, current: Pass) -> Outcome
         applied = await _applied(managed, live)
         if applied is None:
             return _absent(entry, f"Resource {entry.identity} does not exist.")
-        current.journal.applied(entry, trial, applied)
+        current.reporter.applied(entry, trial, applied)
         asked = "determine suspension status of"
         report = await current.ask(asked, entry, suspendable.suspension_status, applied.live)
     await current.extract(entry, applied.live)
     if not deletes or report.status is not SuspensionStatus.SUSPENDED:
         return outcome_of(entry, applied, report)
-    await Removal(current.component, current.context).delete(applied.live)
-    current.journal.deleted(entry.resource.key, "on suspension")
+    await OwnedObjectDeleter(current.component, current.context).delete(applied.live)
+    current.reporter.deleted(entry.resource.key, "on suspension")
     if get_field(applied.live, ("metadata", "finalizers")):
         report = _waiting_for_end(entry)
-    return Outcome(
+    return ResourceOutcome(
         resource=entry.identity,
         action=Action.DELETED,
         report=report,
@@ -96,7 +96,7 @@ async def _one(entry: Entry, suspendable: Suspendable, current: Pass) -> Outcome
     )
 
 
-async def _applied(managed: ManagedObject, live: Manifest | None) -> Applied | None:
+async def _applied(managed: Applier, live: Manifest | None) -> ApplyResult | None:
     """Apply the suspended form; None where it cannot be rendered yet, and so there is nothing to put to sleep."""
     try:
         return await managed.apply(live, suspended=True)
@@ -106,7 +106,9 @@ async def _applied(managed: ManagedObject, live: Manifest | None) -> Applied | N
         raise
 
 
-def _needs_nothing(entry: Entry, live: Manifest | None, current: Pass, *, deletes: bool) -> Outcome | None:
+def _needs_nothing(
+    entry: Registration, live: Manifest | None, current: ReconcileRun, *, deletes: bool
+) -> ResourceOutcome | None:
     """Return the outcome of a resource that is not to be touched: gone, going, or somebody else's."""
     if live is None:
         if not deletes:
@@ -117,15 +119,15 @@ def _needs_nothing(entry: Entry, live: Manifest | None, current: Pass, *, delete
         controller = current.context.owned_by.foreign_controller(live)
         if controller:
             report = StatusReport(SuspensionStatus.SUSPENDED, f"controlled by {controller}")
-            return Outcome(resource=entry.identity, action=Action.KEPT, report=report)
+            return ResourceOutcome(resource=entry.identity, action=Action.KEPT, report=report)
     if deletes and get_field(live, ("metadata", "deletionTimestamp")) is not None:
-        return Outcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_end(entry))
+        return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_end(entry))
     return None
 
 
-def _absent(entry: Entry, reason: str) -> Outcome:
+def _absent(entry: Registration, reason: str) -> ResourceOutcome:
     report = StatusReport(SuspensionStatus.SUSPENDED, reason)
-    return Outcome(resource=entry.identity, action=Action.ABSENT, report=report)
+    return ResourceOutcome(resource=entry.identity, action=Action.ABSENT, report=report)
 
 
 def _lacks_data(error: BaseException | None) -> bool:
@@ -135,5 +137,5 @@ def _lacks_data(error: BaseException | None) -> bool:
     return error is not None
 
 
-def _waiting_for_end(entry: Entry) -> StatusReport[SuspensionStatus]:
+def _waiting_for_end(entry: Registration) -> StatusReport[SuspensionStatus]:
     return StatusReport(SuspensionStatus.SUSPENDING, f"Waiting for resource {entry.identity} to be deleted.")

@@ -12,15 +12,15 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from ocf.component.status.conditions import Condition, told
+from ocf.component.status.conditions import Condition, next_condition
 from ocf.component.status.reasons import CONVERGING, OUTSIDE_CONVERGENCE, PROGRESSING, READY, STICKY, Reason
 from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus, parse_time
 
-__all__ = ["Observation", "converging", "grace_is_over", "grace_remaining", "suspending"]
+__all__ = ["ResourceObservation", "converging_condition", "grace_is_over", "grace_remaining", "suspending_condition"]
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class ResourceObservation:
     """What a resource reports in a pass.
 
     Args:
@@ -44,8 +44,8 @@ class Observation:
         return bool(self.report.status == Reason.BLOCKED)
 
 
-def converging(
-    observations: Sequence[Observation],
+def converging_condition(
+    observations: Sequence[ResourceObservation],
     *,
     previous: Condition,
     generation: int,
@@ -67,7 +67,7 @@ def converging(
     """
     reports = [observation.report for observation in observations]
     reasons = [Reason(report.status) for report in reports]
-    move = partial(told, generation=generation, now=now)
+    move = partial(next_condition, generation=generation, now=now)
     if all(observation.is_ready for observation in observations):
         return move(Reason.HEALTHY, "Component is healthy.", ready=True, previous=previous)
     winner = max(reasons, key=lambda reason: reason.priority)
@@ -128,7 +128,7 @@ def grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -
     return previous.reason not in OUTSIDE_CONVERGENCE and now > _deadline(previous, grace_period)
 
 
-def _graded(observations: Sequence[Observation]) -> tuple[Reason, str] | None:
+def _graded(observations: Sequence[ResourceObservation]) -> tuple[Reason, str] | None:
     """Judge what is not ready after the grace period; None where every judgement says healthy."""
     grades = [grade for observation in observations if (grade := _grade(observation)) is not None]
     if not grades:
@@ -140,13 +140,13 @@ def _graded(observations: Sequence[Observation]) -> tuple[Reason, str] | None:
     return Reason(worst), f"Component is {worst.lower()}: {message}"
 
 
-def _grade(observation: Observation) -> StatusReport[GraceStatus] | None:
+def _grade(observation: ResourceObservation) -> StatusReport[GraceStatus] | None:
     if observation.is_blocked:
         return StatusReport(GraceStatus.DOWN, observation.report.reason or f"{observation.resource} is blocked")
     return observation.grade
 
 
-def suspending(
+def suspending_condition(
     reports: Sequence[StatusReport[SuspensionStatus]], *, previous: Condition, generation: int, now: datetime
 ) -> Condition:
     """Judge a component that is being suspended.
@@ -160,7 +160,7 @@ def suspending(
     Returns:
         `True/Suspended` once nothing is left to do, else `False` with the state that is furthest from it.
     """
-    move = partial(told, previous=previous, generation=generation, now=now)
+    move = partial(next_condition, previous=previous, generation=generation, now=now)
     furthest = max((report.status for report in reports), key=lambda status: status.distance, default=None)
     if furthest is None or furthest is SuspensionStatus.SUSPENDED:
         return move(Reason.SUSPENDED, "All resources are suspended.", ready=True)

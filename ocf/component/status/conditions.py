@@ -13,7 +13,7 @@ from ocf.component.status.reasons import Reason
 from ocf.concepts import format_time
 from ocf.objects import Manifest
 
-__all__ = ["Condition", "aggregate", "failed", "stored_condition", "told"]
+__all__ = ["Condition", "aggregate", "failed_condition", "next_condition", "stored_condition"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ def stored_condition(conditions: Sequence[Manifest], name: str, generation: int)
     )
 
 
-def told(
+def next_condition(
     reason: Reason, message: str, *, ready: bool, previous: Condition, generation: int, now: datetime
 ) -> Condition:
     """Return the condition that follows a stored one.
@@ -101,7 +101,7 @@ def told(
     )
 
 
-def failed(
+def failed_condition(
     message: str, *, previous: Condition, generation: int, now: datetime, reason: Reason = Reason.ERROR
 ) -> Condition:
     """Say that a pass failed.
@@ -113,7 +113,7 @@ def failed(
         now: The instant of this pass.
         reason: `Error`, or the more precise word where there is one.
     """
-    return told(reason, message, ready=False, previous=previous, generation=generation, now=now)
+    return next_condition(reason, message, ready=False, previous=previous, generation=generation, now=now)
 
 
 def aggregate(
@@ -143,11 +143,11 @@ def aggregate(
     """
     previous = replace(previous, type=name)
     if not components:
-        return failed(
+        return failed_condition(
             "No components were aggregated.", previous=previous, generation=generation, now=now, reason=Reason.UNKNOWN
         )
     open_ones = [pair for pair in components if not pair[1].status]
     component, governing = max(open_ones or components, key=lambda pair: pair[1].reason.priority)
     message = f"{component}: {governing.message}" if governing.message else component
     ready = not open_ones
-    return told(governing.reason, message, ready=ready, previous=previous, generation=generation, now=now)
+    return next_condition(governing.reason, message, ready=ready, previous=previous, generation=generation, now=now)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ocf.component.status.conditions import Condition
     from ocf.concepts import StatusReport, Why
 
-__all__ = ["Action", "Outcome", "Result"]
+__all__ = ["Action", "ResourceOutcome", "Result"]
 
 
 class Action(StrEnum):
@@ -29,7 +29,7 @@ class Action(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ResourceOutcome:
     """What a pass did to one resource.
 
     Args:
@@ -62,7 +62,7 @@ class Result:
     """
 
     condition: Condition
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[ResourceOutcome, ...]
     requeue_after: timedelta | None = None
 
     @property

@@ -6,18 +6,18 @@ does not see; where that one is switched off it runs autoscaling/v2; or it only 
 `planning` says what a round does, and is pure; `claims`, `managers` and `subjects` say whether an autoscaler is run.
 """
 
-from ocf.controllers.hpa.controller import HpaController, Options
-from ocf.controllers.hpa.dry_run import Rehearsal
+from ocf.controllers.hpa.controller import ControllerOptions, HpaController
+from ocf.controllers.hpa.dry_run import DryRunResult
 from ocf.controllers.hpa.leader_runner import Election, Operator
-from ocf.controllers.hpa.manifests import NAME, TARGETS, Installation, Scalable, installation, rights
+from ocf.controllers.hpa.manifests import NAME, TARGETS, Installation, ScalableResource, cluster_role, installation
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, GROUP, OWN, Mode
-from ocf.controllers.hpa.parsed_autoscaler import Subject, as_built_in, read_subject
+from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler, to_autoscaling_v2
 from ocf.controllers.hpa.plan import Plan, State, plan, refuse
 from ocf.controllers.hpa.settings import checked, overridden
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER, write_scale, write_status
 from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write
-from ocf.controllers.hpa.target_index import Claim, Claims, Target
+from ocf.controllers.hpa.target_index import ScaleTargetKey, TargetIndex, TargetUser
 
 __all__ = [
     "BUILT_IN",
@@ -26,31 +26,31 @@ __all__ = [
     "NAME",
     "OWN",
     "TARGETS",
-    "Claim",
-    "Claims",
+    "ControllerOptions",
+    "DryRunResult",
     "Election",
     "HpaController",
     "Installation",
     "Mode",
     "Monitor",
     "Operator",
-    "Options",
+    "ParsedAutoscaler",
     "Plan",
-    "Rehearsal",
-    "Scalable",
+    "ScalableResource",
+    "ScaleTargetKey",
     "State",
     "StatusWrite",
-    "Subject",
-    "Target",
-    "as_built_in",
+    "TargetIndex",
+    "TargetUser",
     "checked",
+    "cluster_role",
     "installation",
     "last_foreign_write",
     "overridden",
+    "parse_autoscaler",
     "plan",
-    "read_subject",
     "refuse",
-    "rights",
+    "to_autoscaling_v2",
     "write_scale",
     "write_status",
 ]

@@ -13,15 +13,15 @@ from ocf.cluster.cache import CachedCluster
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
-from ocf.controllers.hpa.reconciler import Report, Rounds, Surroundings
+from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, Report
 from ocf.controllers.hpa.settings import checked
-from ocf.controllers.hpa.snapshot import DerivedScales, Observer, SubresourceScales
-from ocf.controllers.metrics_client import Kinds, MetricsApi, PathReader
+from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.metrics_client import MetricsClient, PathReader, RESTMapper
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.workqueue import Fixed, QueueMetrics, WorkQueue, work
+from ocf.runtime.workqueue import FixedDelay, QueueMetrics, WorkQueue, work
 
-__all__ = ["HpaController", "Options"]
+__all__ = ["ControllerOptions", "HpaController"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ _STUCK: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ControllerOptions:
     """How the controller is set.
 
     Args:
@@ -72,7 +72,7 @@ class HpaController:
 
     Example:
         >>> from ocf.embedded import EmbeddedCluster
-        >>> from ocf.testing.fake_metrics import FixedMetrics
+        >>> from ocf.testing.fake_metrics import FakeMetricsClient
         >>> from ocf.testing import run_in_virtual_time
         >>> async def main() -> str:
         ...     controller = HpaController(EmbeddedCluster(), FixedMetrics(), options=Options(mode=Mode.REPLACE))
@@ -88,9 +88,9 @@ class HpaController:
     def __init__(  # noqa: PLR0913 (what it works with, each with a default)
         self,
         cluster: Cluster,
-        metrics: MetricsApi,
+        metrics: MetricsClient,
         *,
-        options: Options,
+        options: ControllerOptions,
         clock: Clock | None = None,
         events: Recorder | None = None,
         monitor: Monitor | None = None,
@@ -105,15 +105,15 @@ class HpaController:
         self._monitor = monitor or Monitor()
         self._queue_metrics = queue_metrics
         self._reader = reader
-        delays = Fixed(options.settings.sync_period)
+        delays = FixedDelay(options.settings.sync_period)
         self._queue: WorkQueue[ObjectKey] = WorkQueue(_NAME, delays=delays, metrics=queue_metrics)
         self._generations: dict[ObjectKey, int] = {}
         self._caches: tuple[CachedCluster, ...] = ()
         self._working = False
-        self._rounds: Rounds | None = None
+        self._rounds: Reconciler | None = None
 
     @property
-    def rounds(self) -> Rounds | None:
+    def rounds(self) -> Reconciler | None:
         """The rounds of the term, with all that is remembered; None before and after it."""
         return self._rounds
 
@@ -122,7 +122,7 @@ class HpaController:
         """Whether everything is read, and rounds are made."""
         return self._working
 
-    def unready(self) -> str:
+    def not_ready(self) -> str:
         """Say why no rounds are made, or on what old knowledge; empty if all is well."""
         if not self._working:
             return "autoscalers and pods are not read yet"
@@ -152,15 +152,15 @@ class HpaController:
             self._working, self._rounds = False, None
             self._monitor.forget_all()
 
-    async def _prepared(self, stack: AsyncExitStack) -> tuple[Rounds, CachedCluster]:
+    async def _prepared(self, stack: AsyncExitStack) -> tuple[Reconciler, CachedCluster]:
         settings = self._options.settings
         # Who wrote the status counts for autoscalers, and for nothing else.
         autoscalers = await stack.enter_async_context(CachedCluster(self._cluster))
         others = await stack.enter_async_context(CachedCluster(self._cluster, keeps_manager=lambda _: False))
         self._caches = (autoscalers, others)
-        kinds = None if self._reader is None else Kinds(self._reader)
-        scales = DerivedScales(others, SubresourceScales(self._cluster, self._reader, kinds=kinds))
-        observer = Observer(
+        kinds = None if self._reader is None else RESTMapper(self._reader)
+        scales = DerivedScaleGetter(others, SubresourceScaleGetter(self._cluster, self._reader, kinds=kinds))
+        observer = SnapshotReader(
             others,
             self._metrics,
             scales=scales,
@@ -169,7 +169,7 @@ class HpaController:
             max_age=min(_SHARED_FOR, settings.sync_period),
         )
         await stack.enter_async_context(observer)
-        around = Surroundings(
+        around = ReconcilerDeps(
             cluster=autoscalers,
             targets=others,
             observer=observer,
@@ -182,7 +182,7 @@ class HpaController:
             take_over=self._options.take_over,
             report=self._options.report,
         )
-        rounds = Rounds(around)
+        rounds = Reconciler(around)
         await _read(others, _PODS)
         for kind in self._kinds:
             await _read(autoscalers, kind)
@@ -196,17 +196,17 @@ class HpaController:
         """The kinds of autoscalers that are watched: in the mode of our own kind those of others are rivals."""
         return (OWN, BUILT_IN) if self._options.mode is Mode.OWN_KIND else (BUILT_IN,)
 
-    async def _work(self, rounds: Rounds, cached: CachedCluster) -> None:
+    async def _work(self, rounds: Reconciler, cached: CachedCluster) -> None:
         workers = self._options.settings.workers
         _log.info("running %s in mode %s with %d workers", self._options.mode.watched[1], self._options.mode, workers)
         async with asyncio.TaskGroup() as tasks:
             followers = [tasks.create_task(self._follow(rounds, cached, kind)) for kind in self._kinds]
             self._working = True
-            await work(self._queue, rounds.make, workers=workers, metrics=self._queue_metrics)
+            await work(self._queue, rounds.reconcile, workers=workers, metrics=self._queue_metrics)
             for follower in followers:
                 follower.cancel()
 
-    async def _follow(self, rounds: Rounds, cached: CachedCluster, kind: tuple[str, str]) -> None:
+    async def _follow(self, rounds: Reconciler, cached: CachedCluster, kind: tuple[str, str]) -> None:
         run = kind == self._options.mode.watched
         async with aclosing(cached.subscribe(*kind)) as events:
             async for event in events:
@@ -217,7 +217,7 @@ class HpaController:
                 else:
                     rounds.claims.put(event.object)
 
-    def _noticed(self, rounds: Rounds, event: WatchEvent) -> None:
+    def _noticed(self, rounds: Reconciler, event: WatchEvent) -> None:
         key = ObjectKey.of(event.object)
         if event.type is EventType.DELETED:
             rounds.claims.drop(event.object)
@@ -226,7 +226,7 @@ class HpaController:
             self._queue.unschedule(key)
             self._queue.forget(key)
             return
-        period = rounds.noticed(event.object)
+        period = rounds.enqueue_delay(event.object)
         if self._at_once(key, event.object):
             self._queue.add(key)
         else:

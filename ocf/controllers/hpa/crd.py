@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from ocf.controllers.hpa.modes import GROUP, OWN
 from ocf.objects import Manifest
-from ocf.runtime.crds import AGE, Column, QuantityText, Version, crd
+from ocf.runtime.crds import AGE, CRDVersion, PrinterColumn, QuantityText, crd
 
 __all__ = ["HorizontalAutoscaler", "HorizontalAutoscalerSettings", "HorizontalAutoscalerSpec", "definition"]
 
@@ -80,11 +80,13 @@ class HorizontalAutoscaler(BaseModel):
 
 
 _COLUMNS: Final = (
-    Column("Reference", ".spec.scaleTargetRef.name", description="What is scaled."),
-    Column("MinPods", ".spec.minReplicas"),
-    Column("MaxPods", ".spec.maxReplicas"),
-    Column("Replicas", ".status.currentReplicas"),
-    Column("Active", '.status.conditions[?(@.type=="ScalingActive")].status', description="Whether it computes."),
+    PrinterColumn("Reference", ".spec.scaleTargetRef.name", description="What is scaled."),
+    PrinterColumn("MinPods", ".spec.minReplicas"),
+    PrinterColumn("MaxPods", ".spec.maxReplicas"),
+    PrinterColumn("Replicas", ".status.currentReplicas"),
+    PrinterColumn(
+        "Active", '.status.conditions[?(@.type=="ScalingActive")].status', description="Whether it computes."
+    ),
     AGE,
 )
 
@@ -96,5 +98,5 @@ def definition() -> Manifest:
         >>> definition()["metadata"]["name"]
         'horizontalautoscalers.autoscaling.ocf.dev'
     """
-    version = Version(_VERSION, HorizontalAutoscaler, columns=_COLUMNS)
+    version = CRDVersion(_VERSION, HorizontalAutoscaler, columns=_COLUMNS)
     return crd(GROUP, version, short_names=["oha"], categories=["autoscaling"])

@@ -14,7 +14,7 @@ from ocf.concepts import format_time
 from ocf.controllers.hpa.plan import Plan
 from ocf.objects import ObjectKey
 
-__all__ = ["Rehearsal", "Scene", "followed", "rehearsed"]
+__all__ = ["DryRunResult", "Scene", "dry_run", "followed"]
 
 
 class Scene(NamedTuple):
@@ -39,7 +39,7 @@ class Scene(NamedTuple):
         return cls(scale.replicas if isinstance(scale, Scale) else None, snapshot.status.last_scale_time)
 
 
-class Rehearsal(NamedTuple):
+class DryRunResult(NamedTuple):
     """What would be done with an autoscaler, next to what is done.
 
     Args:
@@ -93,7 +93,7 @@ class Rehearsal(NamedTuple):
         return f"{format_time(self.at)} {self.key.namespace}/{self.key.name}: {what} ({self.rule}); {told}{problem}"
 
 
-def rehearsed(key: ObjectKey, plan: Plan) -> Rehearsal:
+def dry_run(key: ObjectKey, plan: Plan) -> DryRunResult:
     """Say what a plan would have done.
 
     Args:
@@ -102,7 +102,7 @@ def rehearsed(key: ObjectKey, plan: Plan) -> Rehearsal:
     """
     decision, trace = plan.made, plan.made.trace
     rule, reported = str(trace.decided_by), plan.before.desired_replicas if plan.before.conditions else None
-    return Rehearsal(key, trace.now, trace.current, decision.desired, rule, reported, plan.problem)
+    return DryRunResult(key, trace.now, trace.current, decision.desired, rule, reported, plan.problem)
 
 
 def followed(history: History, autoscaler: Autoscaler, before: Scene | None, seen: Scene) -> History:

@@ -11,8 +11,8 @@ from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.controller import HpaController
 from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.errors import LeaseLostError
-from ocf.runtime.events import posting
-from ocf.runtime.leader import Timing, leading
+from ocf.runtime.events import broadcasting_events
+from ocf.runtime.leader import Timing, lead
 
 __all__ = ["Election", "Operator"]
 
@@ -66,7 +66,7 @@ class Operator:
 
     def unready(self) -> str:
         """Say why it is not ready; empty if it works, or waits to lead."""
-        return self._controller.unready() if self._controller is not None else ""
+        return self._controller.not_ready() if self._controller is not None else ""
 
     def stuck(self) -> str:
         """Say whether a round does not end; empty if all is well."""
@@ -107,7 +107,7 @@ class Operator:
             return
         while not stopped.is_set():
             with suppress(LeaseLostError):
-                async with leading(
+                async with lead(
                     self._cluster,
                     election.name,
                     namespace=election.namespace,
@@ -121,7 +121,7 @@ class Operator:
         if not self._posts:
             await self._with(self._make(cluster, None))
             return
-        async with posting(cluster, controller=COMPONENT, clock=self._clock) as events:
+        async with broadcasting_events(cluster, controller=COMPONENT, clock=self._clock) as events:
             await self._with(self._make(cluster, events))
 
     async def _with(self, controller: HpaController) -> None:

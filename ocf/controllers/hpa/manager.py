@@ -11,10 +11,10 @@ from prometheus_client import CollectorRegistry
 from ocf.cluster import Cluster
 from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock, Recorder, SystemClock
-from ocf.controllers.hpa.controller import HpaController, Options
+from ocf.controllers.hpa.controller import ControllerOptions, HpaController
 from ocf.controllers.hpa.leader_runner import Election, Operator
 from ocf.controllers.hpa.metrics import Monitor
-from ocf.controllers.metrics_client import ServedMetrics
+from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.runtime.monitoring.http_server import Endpoints, serving
 from ocf.runtime.workqueue import QueueMetrics
 
@@ -34,7 +34,7 @@ class ProcessOptions:
         port: The port; 0 takes any that is free.
     """
 
-    controller: Options
+    controller: ControllerOptions
     election: Election | None = None
     host: str = "0.0.0.0"  # noqa: S104 (the kubelet and Prometheus come from outside of the pod)
     port: int = 8080
@@ -80,7 +80,7 @@ async def run_process(
     def make(where: Cluster, events: Recorder | None) -> HpaController:
         return HpaController(
             where,
-            ServedMetrics(cluster),
+            RESTMetricsClient(cluster),
             options=options.controller,
             clock=clock,
             events=events,

@@ -8,9 +8,9 @@ from ocf.controllers.hpa.modes import GROUP, Mode
 from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
-from ocf.runtime.rbac import EVENTS, Account, Privilege, lease_privileges, roles
+from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, lease_rules, roles
 
-__all__ = ["NAME", "TARGETS", "Installation", "Scalable", "installation", "rights"]
+__all__ = ["NAME", "TARGETS", "Installation", "ScalableResource", "cluster_role", "installation"]
 
 NAME: Final = "ocf-hpa-controller"
 """What everything that is installed is called, and the lease."""
@@ -24,7 +24,7 @@ _READ: Final = ("list", "watch")
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Scalable:
+class ScalableResource:
     """A resource that may be scaled.
 
     Args:
@@ -38,7 +38,7 @@ class Scalable:
     derived: bool = False
 
     @classmethod
-    def parse(cls, text: str) -> "Scalable":
+    def parse(cls, text: str) -> "ScalableResource":
         """Read a resource as kubectl writes it.
 
         Args:
@@ -64,15 +64,17 @@ class Scalable:
 
 
 TARGETS: Final = (
-    Scalable("", "replicationcontrollers", derived=True),
-    Scalable("apps", "deployments", derived=True),
-    Scalable("apps", "replicasets", derived=True),
-    Scalable("apps", "statefulsets", derived=True),
+    ScalableResource("", "replicationcontrollers", derived=True),
+    ScalableResource("apps", "deployments", derived=True),
+    ScalableResource("apps", "replicasets", derived=True),
+    ScalableResource("apps", "statefulsets", derived=True),
 )
 """What Kubernetes itself can scale."""
 
 
-def rights(mode: Mode, *, targets: Iterable[Scalable] = TARGETS, lease_namespace: str = "") -> frozenset[Privilege]:
+def cluster_role(
+    mode: Mode, *, targets: Iterable[ScalableResource] = TARGETS, lease_namespace: str = ""
+) -> frozenset[PolicyRule]:
     """Return what the controller needs, and no more.
 
     Args:
@@ -84,34 +86,34 @@ def rights(mode: Mode, *, targets: Iterable[Scalable] = TARGETS, lease_namespace
         >>> sorted(one.resource for one in rights(Mode.DRY_RUN) if one.verb == "update")
         []
     """
-    found = {Privilege("", "pods", verb) for verb in _READ}
-    found |= {Privilege(_BUILT_IN, _AUTOSCALERS, verb) for verb in _READ}
+    found = {PolicyRule("", "pods", verb) for verb in _READ}
+    found |= {PolicyRule(_BUILT_IN, _AUTOSCALERS, verb) for verb in _READ}
     found |= set(_of_targets(targets, writes=mode.writes))
     found |= {
-        Privilege(RESOURCE_METRICS, "pods", "list"),
-        Privilege(CUSTOM_METRICS, "*", "get"),
-        Privilege(EXTERNAL_METRICS, "*", "list"),
+        PolicyRule(RESOURCE_METRICS, "pods", "list"),
+        PolicyRule(CUSTOM_METRICS, "*", "get"),
+        PolicyRule(EXTERNAL_METRICS, "*", "list"),
     }
     if mode is Mode.OWN_KIND:
-        found |= {Privilege(GROUP, _OWN, verb) for verb in _READ} | {Privilege(GROUP, f"{_OWN}/status", "update")}
+        found |= {PolicyRule(GROUP, _OWN, verb) for verb in _READ} | {PolicyRule(GROUP, f"{_OWN}/status", "update")}
     elif mode.writes:
-        found.add(Privilege(_BUILT_IN, f"{_AUTOSCALERS}/status", "update"))
+        found.add(PolicyRule(_BUILT_IN, f"{_AUTOSCALERS}/status", "update"))
     if mode.writes:
         found |= EVENTS
         if lease_namespace:
-            found |= lease_privileges(NAME, lease_namespace)
+            found |= lease_rules(NAME, lease_namespace)
     return frozenset(found)
 
 
-def _of_targets(targets: Iterable[Scalable], *, writes: bool) -> Iterator[Privilege]:
+def _of_targets(targets: Iterable[ScalableResource], *, writes: bool) -> Iterator[PolicyRule]:
     for target in targets:
         if target.derived:
             for verb in _READ:
-                yield Privilege(target.group, target.resource, verb)
+                yield PolicyRule(target.group, target.resource, verb)
         if writes or not target.derived:  # a conflict reads the Scale again
-            yield Privilege(target.group, f"{target.resource}/scale", "get")
+            yield PolicyRule(target.group, f"{target.resource}/scale", "get")
         if writes:
-            yield Privilege(target.group, f"{target.resource}/scale", "update")
+            yield PolicyRule(target.group, f"{target.resource}/scale", "update")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +135,7 @@ class Installation:
     image: str
     arguments: Sequence[str] = ()
     replicas: int = 2
-    targets: Sequence[Scalable] = TARGETS
+    targets: Sequence[ScalableResource] = TARGETS
     elected: bool = True
 
 
@@ -149,8 +151,10 @@ def installation(wanted: Installation) -> list[Manifest]:
     from ocf.controllers.hpa.crd import definition
 
     metadata = {"name": NAME, "namespace": wanted.namespace, "labels": _LABELS}
-    account = Account(NAME, wanted.namespace)
-    needed = rights(wanted.mode, targets=wanted.targets, lease_namespace=wanted.namespace if wanted.elected else "")
+    account = ServiceAccount(NAME, wanted.namespace)
+    needed = cluster_role(
+        wanted.mode, targets=wanted.targets, lease_namespace=wanted.namespace if wanted.elected else ""
+    )
     return [
         *([definition()] if wanted.mode is Mode.OWN_KIND else []),
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},

@@ -5,19 +5,19 @@ Reading and validating a spec costs more than deciding on it, and it changes rar
 
 from typing import Final, NamedTuple
 
-from ocf.autoscaling import Gates, validate
+from ocf.autoscaling import FeatureGates, validate
 from ocf.autoscaling.algorithm import Autoscaler, Settings
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.settings import overridden
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Subject", "as_built_in", "read_subject"]
+__all__ = ["ParsedAutoscaler", "parse_autoscaler", "to_autoscaling_v2"]
 
 _SETTINGS: Final = "settings"
 
 
-class Subject(NamedTuple):
+class ParsedAutoscaler(NamedTuple):
     """An autoscaler as the controller runs it.
 
     Args:
@@ -37,7 +37,7 @@ class Subject(NamedTuple):
     problem: str = ""
 
 
-def as_built_in(manifest: Manifest) -> Manifest:
+def to_autoscaling_v2(manifest: Manifest) -> Manifest:
     """Return an autoscaler of our own kind as a HorizontalPodAutoscaler would say it.
 
     Args:
@@ -51,7 +51,7 @@ def as_built_in(manifest: Manifest) -> Manifest:
     return {**manifest, "apiVersion": api_version, "kind": kind, "spec": spec}
 
 
-def read_subject(manifest: Manifest, settings: Settings) -> Subject:
+def parse_autoscaler(manifest: Manifest, settings: Settings) -> ParsedAutoscaler:
     """Read an autoscaler.
 
     What is of our own kind passed no more than a schema on its way into the cluster, so it is validated here as the API
@@ -67,22 +67,22 @@ def read_subject(manifest: Manifest, settings: Settings) -> Subject:
     Example:
         >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         >>> spec = {"scaleTargetRef": web, "minReplicas": 3, "maxReplicas": 2}
-        >>> read_subject({"apiVersion": OWN[0], "kind": OWN[1], "metadata": {"name": "web"}, "spec": spec}, Settings()).problem
+        >>> parse_autoscaler({"apiVersion": OWN[0], "kind": OWN[1], "metadata": {"name": "web"}, "spec": spec}, Settings()).problem
         'spec.maxReplicas: Invalid value: 2: must be greater than or equal to `minReplicas`'
     """  # noqa: E501 (an example on one line)
     key, uid = ObjectKey.of(manifest), str(manifest["metadata"].get("uid") or "")
     target = _target(manifest)
     own = key.kind == OWN[1]
     try:
-        plain = as_built_in(manifest) if own else manifest
+        plain = to_autoscaling_v2(manifest) if own else manifest
         if own:
             settings = overridden(settings, manifest["spec"].get(_SETTINGS))
             problems = validate(_unmanaged(plain), gates=_gates(settings))
             if problems:
-                return Subject(key, uid, target, settings, problem="; ".join(map(str, problems)))
-        return Subject(key, uid, target, settings, Autoscaler.of(plain))
+                return ParsedAutoscaler(key, uid, target, settings, problem="; ".join(map(str, problems)))
+        return ParsedAutoscaler(key, uid, target, settings, Autoscaler.of(plain))
     except ConfigError as error:
-        return Subject(key, uid, target, settings, problem=str(error))
+        return ParsedAutoscaler(key, uid, target, settings, problem=str(error))
 
 
 def _target(manifest: Manifest) -> ObjectKey:
@@ -102,6 +102,6 @@ def _unmanaged(manifest: Manifest) -> Manifest:
     }
 
 
-def _gates(settings: Settings) -> Gates:
+def _gates(settings: Settings) -> FeatureGates:
     features = settings.features
-    return Gates(scale_to_zero=features.scale_to_zero, configurable_tolerance=features.configurable_tolerance)
+    return FeatureGates(scale_to_zero=features.scale_to_zero, configurable_tolerance=features.configurable_tolerance)

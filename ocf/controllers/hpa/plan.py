@@ -8,10 +8,10 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from ocf.autoscaling.algorithm import Decision, Event, History, Snapshot, Status, decide
-from ocf.autoscaling.algorithm.status_builder import Board
-from ocf.controllers.hpa.parsed_autoscaler import Subject
-from ocf.controllers.hpa.target_index import Claim
+from ocf.autoscaling.algorithm import Decision, History, HpaEvent, Snapshot, Status, decide
+from ocf.autoscaling.algorithm.status_builder import StatusBuilder
+from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler
+from ocf.controllers.hpa.target_index import TargetUser
 
 __all__ = ["Plan", "State", "plan", "refuse"]
 
@@ -46,7 +46,7 @@ class Plan(NamedTuple):
     state: State
     before: Status
     status: Status
-    events: tuple[Event, ...]
+    events: tuple[HpaEvent, ...]
     delay: timedelta
     decision: Decision | None = None
 
@@ -98,7 +98,7 @@ class Plan(NamedTuple):
         return self._replace(status=decision.status, events=decision.events, decision=decision)
 
 
-def plan(subject: Subject, snapshot: Snapshot, history: History, *, now: datetime) -> Plan:
+def plan(subject: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now: datetime) -> Plan:
     """Plan the round of an autoscaler that is run.
 
     Args:
@@ -124,7 +124,7 @@ def plan(subject: Subject, snapshot: Snapshot, history: History, *, now: datetim
     return Plan(State.RUNNING, snapshot.status, decision.status, decision.events, delay, decision)
 
 
-def refuse(subject: Subject, status: Status, rival: Claim | None, *, now: datetime) -> Plan:
+def refuse(subject: ParsedAutoscaler, status: Status, rival: TargetUser | None, *, now: datetime) -> Plan:
     """Plan the round of an autoscaler that is not run: say why, and touch nothing else.
 
     Args:
@@ -139,7 +139,7 @@ def refuse(subject: Subject, status: Status, rival: Claim | None, *, now: dateti
         >>> from ocf.objects import ObjectKey
         >>> key = ObjectKey("autoscaling.ocf.dev/v1alpha1", "HorizontalAutoscaler", "web", "shop")
         >>> subject = Subject(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings())
-        >>> rival = Claim("2026-01-31T12:00:00Z", "old", "HorizontalPodAutoscaler")
+        >>> rival = TargetUser("2026-01-31T12:00:00Z", "old", "HorizontalPodAutoscaler")
         >>> print(refuse(subject, Status(), rival, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).events[0].message)
         Deployment shop/web is scaled by HorizontalPodAutoscaler shop/old; delete that one, or name another target here
     """
@@ -151,7 +151,7 @@ def refuse(subject: Subject, status: Status, rival: Claim | None, *, now: dateti
             f"{target.kind} {namespace}/{target.name} is scaled by {rival.kind} {namespace}/{rival.name};"
             " delete that one, or name another target here"
         )
-    board = Board(status.conditions, now)
+    board = StatusBuilder(status.conditions, now)
     for kind in _ABOUT_RUNNING:
         board.set(kind, "False", reason, message)
     board.warn(reason, message)

@@ -13,31 +13,31 @@ from typing import Final, TypeAlias
 from ocf.autoscaling.algorithm import Decision, History, Settings, Status
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder
-from ocf.controllers.hpa.dry_run import Rehearsal, Scene, followed, rehearsed
+from ocf.controllers.hpa.dry_run import DryRunResult, Scene, dry_run, followed
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import Mode
-from ocf.controllers.hpa.parsed_autoscaler import as_built_in
+from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 from ocf.controllers.hpa.plan import Plan, State, plan, refuse
-from ocf.controllers.hpa.reporter import Teller
-from ocf.controllers.hpa.snapshot import Observation, Observer
-from ocf.controllers.hpa.state import Memory, Remembered
+from ocf.controllers.hpa.reporter import Reporter
+from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader
+from ocf.controllers.hpa.state import AutoscalerState, StateStore
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER, write_scale, write_status
 from ocf.controllers.hpa.status_writers import last_foreign_write
-from ocf.controllers.hpa.target_index import Claims
-from ocf.controllers.metrics_client import Kinds
+from ocf.controllers.hpa.target_index import TargetIndex
+from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, split_api_version
 
-__all__ = ["Report", "Rounds", "Surroundings"]
+__all__ = ["Reconciler", "ReconcilerDeps", "Report"]
 
 _log: Final = logging.getLogger(__name__)
 
-Report: TypeAlias = Callable[[Rehearsal], None]
+Report: TypeAlias = Callable[[DryRunResult], None]
 """Takes what a dry run says of an autoscaler, each time that this is something new."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class ReconcilerDeps:
     """What rounds take place in.
 
     Args:
@@ -56,18 +56,18 @@ class Surroundings:
 
     cluster: Cluster
     targets: Cluster
-    observer: Observer
+    observer: SnapshotReader
     clock: Clock
     monitor: Monitor
     mode: Mode
     settings: Settings
     events: Recorder | None = None
-    kinds: Kinds | None = None
+    kinds: RESTMapper | None = None
     take_over: bool = False
     report: Report | None = None
 
 
-class Rounds:
+class Reconciler:
     """Makes rounds, and remembers from one to the next.
 
     Args:
@@ -79,14 +79,14 @@ class Rounds:
         selectors: Which pods the autoscalers count.
     """
 
-    def __init__(self, around: Surroundings) -> None:
+    def __init__(self, around: ReconcilerDeps) -> None:
         self._around = around
-        self._teller = Teller(around.monitor, around.events, rehearsing=not around.mode.writes)
-        self.claims: Final = Claims()
-        self.memory: Final = Memory(around.settings)
+        self._teller = Reporter(around.monitor, around.events, rehearsing=not around.mode.writes)
+        self.claims: Final = TargetIndex()
+        self.memory: Final = StateStore(around.settings)
         self.selectors: Final = around.observer.selectors
 
-    def noticed(self, manifest: Manifest) -> timedelta:
+    def enqueue_delay(self, manifest: Manifest) -> timedelta:
         """Take notice of an autoscaler that is there, or was changed.
 
         Args:
@@ -102,7 +102,7 @@ class Rounds:
             self._around.monitor.is_in_state(key.namespace, key.name, State.WAITING)
         return remembered.subject.settings.sync_period
 
-    async def make(self, key: ObjectKey) -> timedelta | None:
+    async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """Make a round of an autoscaler.
 
         Args:
@@ -127,7 +127,7 @@ class Rounds:
         planned, problem = await self._made(manifest, remembered)
         if self.memory.holds(key, remembered):
             took = self._around.clock.elapsed() - began
-            self._teller.told(remembered, planned, problem, seconds=took.total_seconds())
+            self._teller.report(remembered, planned, problem, seconds=took.total_seconds())
         else:  # it was deleted meanwhile, and what was learnt of it since is to be forgotten, too
             self.forget(key)
         return planned.delay
@@ -142,13 +142,13 @@ class Rounds:
         self.selectors.forget(key.namespace, key.name)
         self._around.monitor.forget(key.namespace, key.name)
 
-    def _recalled(self, key: ObjectKey, manifest: Manifest) -> tuple[Remembered, bool]:
+    def _recalled(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
         remembered, is_new = self.memory.recall(key, manifest)
         if is_new and self._around.take_over:
             remembered.written = last_foreign_write(manifest, FIELD_MANAGER)
         return remembered, is_new
 
-    def _is_left_alone(self, manifest: Manifest, remembered: Remembered) -> bool:
+    def _is_left_alone(self, manifest: Manifest, remembered: AutoscalerState) -> bool:
         """Tell whether another controller runs the autoscaler, or may; say so when that is news."""
         if self._around.mode is not Mode.REPLACE:
             return False
@@ -160,24 +160,24 @@ class Rounds:
             key = remembered.subject.key
             _log.warning("%s/%s is left alone (status of %s): %s", key.namespace, key.name, found.at, problem)
             remembered.problem = problem
-        self._unlearn(remembered)
+        self._reset(remembered)
         return True
 
-    def _unlearn(self, remembered: Remembered) -> None:
+    def _reset(self, remembered: AutoscalerState) -> None:
         """Forget what running an autoscaler taught: one that is not run counts no pods, and begins anew one day."""
         key = remembered.subject.key
         self.selectors.forget(key.namespace, key.name)
         remembered.history = History()
 
-    async def _made(self, manifest: Manifest, remembered: Remembered) -> tuple[Plan, str]:
+    async def _made(self, manifest: Manifest, remembered: AutoscalerState) -> tuple[Plan, str]:
         """Plan the round and carry it out; return what became of it, and what failed."""
         subject, mode = remembered.subject, self._around.mode
-        rival = self.claims.rival(manifest) if mode is Mode.OWN_KIND else None
+        rival = self.claims.conflicting_autoscaler(manifest) if mode is Mode.OWN_KIND else None
         if subject.problem or rival is not None:
-            self._unlearn(remembered)
+            self._reset(remembered)
             planned = refuse(subject, Status.of(manifest.get("status")), rival, now=self._around.clock.now())
             return await self._with_status(manifest, planned) if mode.writes else (planned, subject.problem)
-        hpa = as_built_in(manifest) if mode is Mode.OWN_KIND else manifest
+        hpa = to_autoscaling_v2(manifest) if mode is Mode.OWN_KIND else manifest
         seen = await self._around.observer.observe(hpa, settings=subject.settings)
         if not mode.writes:
             return self._rehearsed(remembered, seen)
@@ -186,7 +186,7 @@ class Rounds:
         remembered.history = decision.history
         return await self._with_status(manifest, planned)
 
-    async def _with_scale(self, planned: Plan, seen: Observation) -> tuple[Plan, Decision]:
+    async def _with_scale(self, planned: Plan, seen: HpaSnapshot) -> tuple[Plan, Decision]:
         decision = planned.made
         if decision.rescale:
             try:
@@ -213,7 +213,7 @@ class Rounds:
                 refused = error.message
         return planned.status_refused(refused) if refused else (planned, planned.problem)
 
-    def _rehearsed(self, remembered: Remembered, seen: Observation) -> tuple[Plan, str]:
+    def _rehearsed(self, remembered: AutoscalerState, seen: HpaSnapshot) -> tuple[Plan, str]:
         """Plan a round, but remember what happens instead of what would; report what is new."""
         snapshot, scene = seen.snapshot, Scene.of(seen.snapshot)
         history = followed(remembered.history, snapshot.autoscaler, remembered.scene, scene)
@@ -221,14 +221,14 @@ class Rounds:
         resize = planned.made.resize
         remembered.history = planned.made.history if resize is None else resize.history
         remembered.scene = scene
-        said, told = rehearsed(remembered.subject.key, planned), remembered.told
+        said, told = dry_run(remembered.subject.key, planned), remembered.told
         if self._around.report is not None and (told is None or said != told._replace(at=said.at)):
             self._around.report(said)
         remembered.told = said
         return planned, planned.problem
 
 
-def _version(seen: Observation) -> str:
+def _version(seen: HpaSnapshot) -> str:
     return "" if seen.scale is None else str((seen.scale.get("metadata") or {}).get("resourceVersion") or "")
 
 

@@ -5,11 +5,11 @@ from typing import Final
 
 from ocf.concepts import Event, Recorder
 from ocf.controllers.hpa.metrics import Monitor
-from ocf.controllers.hpa.parsed_autoscaler import Subject
+from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler
 from ocf.controllers.hpa.plan import Plan
-from ocf.controllers.hpa.state import Remembered
+from ocf.controllers.hpa.state import AutoscalerState
 
-__all__ = ["COMPONENT", "Teller"]
+__all__ = ["COMPONENT", "Reporter"]
 
 COMPONENT: Final = "horizontal-pod-autoscaler"
 """Who reports events, as of the built-in controller: what looks for its events finds these."""
@@ -18,7 +18,7 @@ _log: Final = logging.getLogger(__name__)
 _ACTION: Final = "Scale"
 
 
-class Teller:
+class Reporter:
     """Tells what came of rounds.
 
     Args:
@@ -32,7 +32,7 @@ class Teller:
         self._events = events
         self._rehearsing = rehearsing
 
-    def told(self, remembered: Remembered, planned: Plan, problem: str, *, seconds: float) -> None:
+    def report(self, remembered: AutoscalerState, planned: Plan, problem: str, *, seconds: float) -> None:
         """Tell of a round that is over.
 
         Args:
@@ -46,7 +46,7 @@ class Teller:
         self._post(subject, planned)
         self._write(remembered, planned, problem)
 
-    def _count(self, subject: Subject, planned: Plan, seconds: float) -> None:
+    def _count(self, subject: ParsedAutoscaler, planned: Plan, seconds: float) -> None:
         namespace, name = subject.key.namespace, subject.key.name
         self._monitor.is_in_state(namespace, name, planned.state)
         decision = planned.decision
@@ -62,7 +62,7 @@ class Teller:
         if not decision.trace.problem:
             self._monitor.desires(namespace, name, planned.status.desired_replicas)
 
-    def _post(self, subject: Subject, planned: Plan) -> None:
+    def _post(self, subject: ParsedAutoscaler, planned: Plan) -> None:
         if self._events is None:
             return
         for event in planned.events:
@@ -78,7 +78,7 @@ class Teller:
                 )
             )
 
-    def _write(self, remembered: Remembered, planned: Plan, problem: str) -> None:
+    def _write(self, remembered: AutoscalerState, planned: Plan, problem: str) -> None:
         key, decision = remembered.subject.key, planned.decision
         facts = {"autoscaler": f"{key.namespace}/{key.name}", "state": str(planned.state)}
         if decision is not None and decision.rescale and not self._rehearsing:

@@ -4,16 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ocf.autoscaling.algorithm import History, Settings
-from ocf.controllers.hpa.dry_run import Rehearsal, Scene
-from ocf.controllers.hpa.parsed_autoscaler import Subject, read_subject
+from ocf.controllers.hpa.dry_run import DryRunResult, Scene
+from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler
 from ocf.controllers.hpa.status_writers import StatusWrite
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Memory", "Remembered"]
+__all__ = ["AutoscalerState", "StateStore"]
 
 
 @dataclass(slots=True)
-class Remembered:
+class AutoscalerState:
     """What is remembered of one autoscaler.
 
     Args:
@@ -27,15 +27,15 @@ class Remembered:
     """
 
     spec: Manifest
-    subject: Subject
+    subject: ParsedAutoscaler
     history: History = field(default_factory=History)
     written: StatusWrite | None = None
     scene: Scene | None = None
-    told: Rehearsal | None = None
+    told: DryRunResult | None = None
     problem: str = ""
 
 
-class Memory:
+class StateStore:
     """What is remembered of all autoscalers.
 
     Args:
@@ -44,15 +44,15 @@ class Memory:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._known: dict[ObjectKey, Remembered] = {}
+        self._known: dict[ObjectKey, AutoscalerState] = {}
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def __iter__(self) -> Iterator[Remembered]:
+    def __iter__(self) -> Iterator[AutoscalerState]:
         return iter(self._known.values())
 
-    def holds(self, key: ObjectKey, remembered: Remembered) -> bool:
+    def holds(self, key: ObjectKey, remembered: AutoscalerState) -> bool:
         """Tell whether this is what is remembered of an autoscaler: it may have been deleted meanwhile.
 
         Args:
@@ -61,7 +61,7 @@ class Memory:
         """
         return self._known.get(key) is remembered
 
-    def recall(self, key: ObjectKey, manifest: Manifest) -> tuple[Remembered, bool]:
+    def recall(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
         """Return what is remembered of an autoscaler, with its spec as it is now.
 
         One that was deleted and made anew is another one.
@@ -77,9 +77,9 @@ class Memory:
         spec = manifest.get("spec") or {}
         if known is not None and known.subject.uid == manifest["metadata"].get("uid", ""):
             if known.spec != spec:
-                known.spec, known.subject = spec, read_subject(manifest, self._settings)
+                known.spec, known.subject = spec, parse_autoscaler(manifest, self._settings)
             return known, False
-        made = self._known[key] = Remembered(spec, read_subject(manifest, self._settings))
+        made = self._known[key] = AutoscalerState(spec, parse_autoscaler(manifest, self._settings))
         return made, True
 
     def forget(self, key: ObjectKey) -> None:

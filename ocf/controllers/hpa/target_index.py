@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from ocf.objects import Manifest, split_api_version
 
-__all__ = ["Claim", "Claims", "Target"]
+__all__ = ["ScaleTargetKey", "TargetIndex", "TargetUser"]
 
 
-class Target(NamedTuple):
+class ScaleTargetKey(NamedTuple):
     """What is scaled.
 
     Args:
@@ -29,7 +29,7 @@ class Target(NamedTuple):
     name: str
 
     @classmethod
-    def of(cls, autoscaler: Manifest) -> "Target":
+    def of(cls, autoscaler: Manifest) -> "ScaleTargetKey":
         """Return what an autoscaler names as its target.
 
         Args:
@@ -37,7 +37,7 @@ class Target(NamedTuple):
 
         Example:
             >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-            >>> Target.of({"metadata": {"namespace": "shop"}, "spec": {"scaleTargetRef": web}})
+            >>> ScaleTargetKey.of({"metadata": {"namespace": "shop"}, "spec": {"scaleTargetRef": web}})
             Target(namespace='shop', group='apps', kind='Deployment', name='web')
         """
         reference = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
@@ -46,7 +46,7 @@ class Target(NamedTuple):
         return cls(namespace, group, str(reference.get("kind") or ""), str(reference.get("name") or ""))
 
 
-class Claim(NamedTuple):
+class TargetUser(NamedTuple):
     """An autoscaler that names a target; the smaller one is the older one.
 
     Args:
@@ -60,7 +60,7 @@ class Claim(NamedTuple):
     kind: str
 
 
-class Claims:
+class TargetIndex:
     """Who names which target, kept up to date by watches.
 
     Example:
@@ -70,7 +70,7 @@ class Claims:
         ...     return {"kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": reference}}
         >>> first = autoscaler("HorizontalAutoscaler", "first", "2026-01-31T12:00:00Z")
         >>> second = autoscaler("HorizontalAutoscaler", "second", "2026-01-31T13:00:00Z")
-        >>> claims = Claims()
+        >>> claims = TargetIndex()
         >>> claims.put(first), claims.put(second)
         (None, None)
         >>> claims.rival(first), claims.rival(second).name
@@ -81,8 +81,8 @@ class Claims:
     """
 
     def __init__(self) -> None:
-        self._by_target: defaultdict[Target, set[Claim]] = defaultdict(set)
-        self._of: dict[tuple[str, str, str], tuple[Target, Claim]] = {}
+        self._by_target: defaultdict[ScaleTargetKey, set[TargetUser]] = defaultdict(set)
+        self._of: dict[tuple[str, str, str], tuple[ScaleTargetKey, TargetUser]] = {}
 
     def put(self, autoscaler: Manifest) -> None:
         """Note what an autoscaler names, in place of what it named before.
@@ -91,7 +91,7 @@ class Claims:
             autoscaler: Its manifest.
         """
         self.drop(autoscaler)
-        target, claim = Target.of(autoscaler), _claim(autoscaler)
+        target, claim = ScaleTargetKey.of(autoscaler), _claim(autoscaler)
         self._by_target[target].add(claim)
         self._of[_identity(autoscaler)] = (target, claim)
 
@@ -108,7 +108,7 @@ class Claims:
             if not self._by_target[target]:
                 del self._by_target[target]
 
-    def rival(self, autoscaler: Manifest) -> Claim | None:
+    def conflicting_autoscaler(self, autoscaler: Manifest) -> TargetUser | None:
         """Return who has the target in place of an autoscaler.
 
         Args:
@@ -118,14 +118,14 @@ class Claims:
             One of another kind, or else an older one of the same kind; None if the target is its own.
         """
         own = _claim(autoscaler)
-        others = self._by_target.get(Target.of(autoscaler), set()) - {own}
+        others = self._by_target.get(ScaleTargetKey.of(autoscaler), set()) - {own}
         foreign = [other for other in others if other.kind != own.kind]
         return min(foreign or (other for other in others if other < own), default=None)
 
 
-def _claim(autoscaler: Manifest) -> Claim:
+def _claim(autoscaler: Manifest) -> TargetUser:
     metadata = autoscaler["metadata"]
-    return Claim(str(metadata.get("creationTimestamp") or ""), str(metadata["name"]), str(autoscaler["kind"]))
+    return TargetUser(str(metadata.get("creationTimestamp") or ""), str(metadata["name"]), str(autoscaler["kind"]))
 
 
 def _identity(autoscaler: Manifest) -> tuple[str, str, str]:

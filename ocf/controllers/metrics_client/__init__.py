@@ -1,23 +1,23 @@
-"""What was measured: the three metrics APIs, and readings of them for the algorithm.
+"""Client of the three metrics APIs, and the metric values that the algorithm takes.
 
-`MetricsApi` is the client's interface, and `ServedMetrics` its implementation for a real API server. The tests' one is
-`ocf.testing.fake_metrics.FixedMetrics`. `read_metric` turns a response into a reading.
+`MetricsClient` is the interface, and `RESTMetricsClient` its implementation for a real API server. The fake one for
+tests is `ocf.testing.fake_metrics.FakeMetricsClient`. `read_metric` turns a response into values.
 """
 
-from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS, MetricsApi
+from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS, MetricsClient
 from ocf.controllers.metrics_client.query import read_metric
-from ocf.controllers.metrics_client.rest_client import ServedMetrics
-from ocf.controllers.metrics_client.rest_mapper import Kinds
-from ocf.controllers.metrics_client.retry import PathReader, PatientReader
+from ocf.controllers.metrics_client.rest_client import RESTMetricsClient
+from ocf.controllers.metrics_client.rest_mapper import RESTMapper
+from ocf.controllers.metrics_client.retry import PathReader, RetryingReader
 
 __all__ = [
     "CUSTOM_METRICS",
     "EXTERNAL_METRICS",
     "RESOURCE_METRICS",
-    "Kinds",
-    "MetricsApi",
+    "MetricsClient",
     "PathReader",
-    "PatientReader",
-    "ServedMetrics",
+    "RESTMapper",
+    "RESTMetricsClient",
+    "RetryingReader",
     "read_metric",
 ]

@@ -10,14 +10,14 @@ from typing import Any, Final, Protocol
 
 from ocf.objects import Manifest
 
-__all__ = ["CUSTOM_METRICS", "EXTERNAL_METRICS", "RESOURCE_METRICS", "MetricsApi"]
+__all__ = ["CUSTOM_METRICS", "EXTERNAL_METRICS", "RESOURCE_METRICS", "MetricsClient"]
 
 RESOURCE_METRICS: Final = "metrics.k8s.io"
 CUSTOM_METRICS: Final = "custom.metrics.k8s.io"
 EXTERNAL_METRICS: Final = "external.metrics.k8s.io"
 
 
-class MetricsApi(Protocol):
+class MetricsClient(Protocol):
     """Somebody who measures.
 
     Each method returns the `items` of the answer as they came, unchecked; `read_metric` judges them. Selectors are

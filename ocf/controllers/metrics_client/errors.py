@@ -10,7 +10,7 @@ from typing import Final
 from ocf.cluster.client.responses import UNTOLD
 from ocf.errors import ApiError, api_error
 
-__all__ = ["worded"]
+__all__ = ["with_client_message"]
 
 _SENTENCES: Final = {
     400: "the server rejected our request for an unknown reason",
@@ -30,7 +30,7 @@ _FIRST_SERVER_CODE: Final = 500
 _REFUSED: Final = range(300, 600)
 
 
-def worded(error: ApiError, path: str, *subject: str) -> ApiError:
+def with_client_message(error: ApiError, path: str, *subject: str) -> ApiError:
     """Return an error with the message that the controller would tell.
 
     Args:

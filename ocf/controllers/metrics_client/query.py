@@ -15,7 +15,7 @@ from ocf.autoscaling.algorithm import (
     read_pods,
     read_resource,
 )
-from ocf.controllers.metrics_client.client import MetricsApi
+from ocf.controllers.metrics_client.client import MetricsClient
 from ocf.controllers.metrics_client.decoding import decode_external_values, decode_pod_metrics, decode_values
 from ocf.errors import ApiError, ManifestError, QuantityError
 from ocf.objects import LabelSelector
@@ -26,7 +26,7 @@ __all__ = ["read_metric"]
 _UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
-async def read_metric(api: MetricsApi, metric: Metric, *, namespace: str, selector: str) -> Reading:
+async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, selector: str) -> Reading:
     """Read what was measured of a metric.
 
     Args:
@@ -41,11 +41,11 @@ async def read_metric(api: MetricsApi, metric: Metric, *, namespace: str, select
 
     Example:
         >>> import asyncio
-        >>> from ocf.autoscaling.algorithm import Target
-        >>> from ocf.testing.fake_metrics import FixedMetrics
-        >>> measured = FixedMetrics()
+        >>> from ocf.autoscaling.algorithm import ScaleTargetKey
+        >>> from ocf.testing.fake_metrics import FakeMetricsClient
+        >>> measured = FakeMetricsClient()
         >>> measured.set_external("shop", "queue_length", "30")
-        >>> queue = Metric("External", "queue_length", Target(average=10_000))
+        >>> queue = Metric("External", "queue_length", ScaleTargetKey(average=10_000))
         >>> asyncio.run(read_metric(measured, queue, namespace="shop", selector="app=web"))
         (30000,)
         >>> asyncio.run(read_metric(measured, queue, namespace="blog", selector="app=web")).message
@@ -63,17 +63,17 @@ async def read_metric(api: MetricsApi, metric: Metric, *, namespace: str, select
         return Unavailable(f"unable to fetch metrics from {name} metrics API: {error}")
 
 
-async def _resource(api: MetricsApi, metric: Metric, namespace: str, selector: str) -> Reading:
+async def _resource(api: MetricsClient, metric: Metric, namespace: str, selector: str) -> Reading:
     entries = decode_pod_metrics(await api.pod_metrics(namespace, selector))
     return read_resource(entries, metric.name, metric.container)
 
 
-async def _pods(api: MetricsApi, metric: Metric, namespace: str, selector: str) -> Reading:
+async def _pods(api: MetricsClient, metric: Metric, namespace: str, selector: str) -> Reading:
     entries = await api.pods_metric(namespace, metric.name, selector=selector, metric_selector=_text(metric))
     return read_pods(decode_values(entries))
 
 
-async def _object(api: MetricsApi, metric: Metric, namespace: str, _selector: str) -> Reading:
+async def _object(api: MetricsClient, metric: Metric, namespace: str, _selector: str) -> Reading:
     described = metric.described or {}
     entries = await api.object_metric(namespace, described, metric.name, metric_selector=_text(metric))
     if len(entries) != 1:
@@ -82,7 +82,7 @@ async def _object(api: MetricsApi, metric: Metric, namespace: str, _selector: st
     return read_object(decode_values(entries))
 
 
-async def _external(api: MetricsApi, metric: Metric, namespace: str, _selector: str) -> Reading:
+async def _external(api: MetricsClient, metric: Metric, namespace: str, _selector: str) -> Reading:
     entries = await api.external_metric(namespace, metric.name, selector=_text(metric))
     return read_external(decode_external_values(entries))
 
@@ -92,7 +92,7 @@ def _text(metric: Metric) -> str:
     return "" if metric.selector is None else str(LabelSelector.of(metric.selector))
 
 
-_Read = Callable[[MetricsApi, Metric, str, str], Awaitable[Reading]]
+_Read = Callable[[MetricsClient, Metric, str, str], Awaitable[Reading]]
 _BY_TYPE: Final[Mapping[str, tuple[_Read, str]]] = {
     "Resource": (_resource, "resource"),
     "ContainerResource": (_resource, "resource"),

@@ -4,13 +4,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
-from ocf.controllers.metrics_client.errors import worded
-from ocf.controllers.metrics_client.rest_mapper import Kinds, segment, versions_of
-from ocf.controllers.metrics_client.retry import PathReader, PatientReader
+from ocf.controllers.metrics_client.errors import with_client_message
+from ocf.controllers.metrics_client.rest_mapper import RESTMapper, segment, versions_of
+from ocf.controllers.metrics_client.retry import PathReader, RetryingReader
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, split_api_version
 
-__all__ = ["ServedMetrics"]
+__all__ = ["RESTMetricsClient"]
 
 _VERSIONS: Final = frozenset({f"{CUSTOM_METRICS}/v1beta2", f"{CUSTOM_METRICS}/v1beta1"})
 _MOST_BYTES: Final = 128 * 2**20
@@ -18,7 +18,7 @@ _OK: Final = 200
 _NOT_FOUND: Final = 404
 
 
-class ServedMetrics:
+class RESTMetricsClient:
     """Asks the metrics APIs of a cluster.
 
     Of custom metrics the version is asked that the server prefers, v1beta2 or v1beta1; any other one is passed over. It
@@ -36,9 +36,9 @@ class ServedMetrics:
         ...         print(pod["metadata"]["name"], pod["containers"][0]["usage"]["cpu"])
     """
 
-    def __init__(self, reader: PathReader, *, kinds: Kinds | None = None, most_bytes: int = _MOST_BYTES) -> None:
-        self._reader = PatientReader(reader)
-        self._kinds = kinds or Kinds(reader)
+    def __init__(self, reader: PathReader, *, kinds: RESTMapper | None = None, most_bytes: int = _MOST_BYTES) -> None:
+        self._reader = RetryingReader(reader)
+        self._kinds = kinds or RESTMapper(reader)
         self._most_bytes = most_bytes
         self._custom_version = ""
 
@@ -162,7 +162,7 @@ class ServedMetrics:
         try:
             answer = await self._reader.read_path(path, parameters, most_bytes=self._most_bytes)
         except ApiError as error:
-            raise worded(error, path, *subject) from error
+            raise with_client_message(error, path, *subject) from error
         items, metadata = answer.get("items"), answer.get("metadata") or {}
         if answer.get("kind", kind) != kind or not isinstance(items, list | None) or not isinstance(metadata, dict):
             raise ServerError(f"GET {path}: the answer is no {kind}", code=_OK)

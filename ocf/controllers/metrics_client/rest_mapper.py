@@ -8,18 +8,18 @@ from typing import Final
 from urllib.parse import quote
 
 from ocf.cluster.client.discovery import Resources, read_resources
-from ocf.cluster.client.paths import Resource, group_path
-from ocf.controllers.metrics_client.retry import PathReader, PatientReader
+from ocf.cluster.client.paths import DiscoveredResource, group_path
+from ocf.controllers.metrics_client.retry import PathReader, RetryingReader
 from ocf.errors import ApiError, BadRequestError, NotFoundError
 from ocf.objects import Manifest
 
-__all__ = ["Kinds", "segment", "versions_of"]
+__all__ = ["RESTMapper", "segment", "versions_of"]
 
 _NOT_FOUND: Final = 404
 _BAD_REQUEST: Final = 400
 
 
-class Kinds:
+class RESTMapper:
     """Finds the resource of a kind by its group, and remembers what it found.
 
     Args:
@@ -27,10 +27,10 @@ class Kinds:
     """
 
     def __init__(self, reader: PathReader) -> None:
-        self._reader = PatientReader(reader)
-        self._found: dict[tuple[str, str], Resource] = {}
+        self._reader = RetryingReader(reader)
+        self._found: dict[tuple[str, str], DiscoveredResource] = {}
 
-    async def find(self, group: str, kind: str) -> Resource:
+    async def find(self, group: str, kind: str) -> DiscoveredResource:
         """Return the resource of a kind, in the version that the server prefers.
 
         Args:

@@ -12,7 +12,7 @@ from typing import Final, Protocol
 from ocf.errors import ApiError
 from ocf.objects import Manifest
 
-__all__ = ["PathReader", "PatientReader"]
+__all__ = ["PathReader", "RetryingReader"]
 
 _RETRIES: Final = 10
 _LONGEST: Final = timedelta(seconds=10)
@@ -30,7 +30,7 @@ class PathReader(Protocol):
         ...
 
 
-class PatientReader:
+class RetryingReader:
     """Reads again where the answer is 429, or 500 and above, and says when to come back; ten times at the most.
 
     Args:

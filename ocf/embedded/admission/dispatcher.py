@@ -12,22 +12,22 @@ from typing import Any, Final, Protocol, TypeVar
 from ocf.cluster.protocol import Subresource
 from ocf.embedded.admission import review as reviews
 from ocf.embedded.admission.errors import UnansweredError
-from ocf.embedded.admission.matching import Call, calls
+from ocf.embedded.admission.matching import WebhookCall, calls
 from ocf.embedded.registry.conversion import convert
-from ocf.embedded.registry.pending_write import MovedError, Phase, Review, Write
-from ocf.embedded.registry.registry import Core
+from ocf.embedded.registry.pending_write import MovedError, PendingWrite, Phase, Review
+from ocf.embedded.registry.registry import Registry
 from ocf.embedded.registry.request_checks import held
 from ocf.errors import ApiError, api_error
 from ocf.objects import Manifest, copy_json
 
-__all__ = ["Admission", "Gate"]
+__all__ = ["AdmissionClient", "Dispatcher"]
 
 Result = TypeVar("Result")
 
 _MOST_TRIES: Final = 10
 
 
-class Admission(Protocol):
+class AdmissionClient(Protocol):
     """Asks admission webhooks."""
 
     async def ask(self, webhook: Mapping[str, Any], question: Manifest, *, seconds: float) -> Any:
@@ -47,7 +47,7 @@ class Admission(Protocol):
         ...
 
 
-class Gate:
+class Dispatcher:
     """Drives writes past the webhooks.
 
     Args:
@@ -55,11 +55,11 @@ class Gate:
         admission: Who asks; None asks over HTTPS.
     """
 
-    def __init__(self, core: Core, admission: Admission | None) -> None:
+    def __init__(self, core: Registry, admission: AdmissionClient | None) -> None:
         self._core = core
         self._admission = admission
 
-    async def admitted(self, plan: Callable[[], Write[Result]]) -> tuple[Result, bool]:
+    async def admitted(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
         """Do a write, asking every webhook that it concerns.
 
         Args:
@@ -78,7 +78,7 @@ class Gate:
                 continue
         raise api_error("the object is written too often for its webhooks to keep up", code=409, reason="Conflict")
 
-    async def _drive(self, write: Write[Result]) -> tuple[Result, bool]:
+    async def _drive(self, write: PendingWrite[Result]) -> tuple[Result, bool]:
         before = self._core.store.version
         try:
             review = next(write)
@@ -103,16 +103,16 @@ class Gate:
             return review.object
         return await self._mutate(concerned, review)
 
-    async def _validate(self, call: Call, review: Review) -> ApiError | None:
+    async def _validate(self, call: WebhookCall, review: Review) -> ApiError | None:
         try:
             await self._response(call, review)
         except ApiError as error:
             return error
         return None
 
-    async def _mutate(self, concerned: list[Call], review: Review) -> Manifest | None:
-        again: list[Call] = []
-        asked: list[Call] = []
+    async def _mutate(self, concerned: list[WebhookCall], review: Review) -> Manifest | None:
+        again: list[WebhookCall] = []
+        asked: list[WebhookCall] = []
         for call in concerned:
             changed = await self._change(call, review)
             if changed is not review.object:
@@ -124,7 +124,7 @@ class Gate:
             review = replace(review, object=await self._change(call, review))
         return review.object
 
-    async def _change(self, call: Call, review: Review) -> Manifest | None:
+    async def _change(self, call: WebhookCall, review: Review) -> Manifest | None:
         """Ask one mutating webhook; return the object as it wants it, the same one if it wants nothing."""
         response = await self._response(call, review)
         if response is None or review.object is None:
@@ -135,7 +135,7 @@ class Gate:
             raise api_error(f"Internal error occurred: {error}", code=500, reason="InternalError") from error
 
     @staticmethod
-    def _patched(call: Call, review: Review, manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
+    def _patched(call: WebhookCall, review: Review, manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
         if review.options.subresource is Subresource.SCALE:
             return reviews.patched_object(manifest, response)
         seen = convert(manifest, review.resource, call.resource)
@@ -146,7 +146,7 @@ class Gate:
             convert(reviews.of_its_kind(wanted, call.resource), call.resource, review.resource), review.resource
         )
 
-    async def _response(self, call: Call, review: Review) -> Mapping[str, Any] | None:
+    async def _response(self, call: WebhookCall, review: Review) -> Mapping[str, Any] | None:
         """Ask a webhook; None where it could not be asked and that does not matter."""
         uid = self._core.new_uid()
         try:
@@ -165,9 +165,9 @@ class Gate:
             raise refusal
         return response
 
-    async def _ask(self, call: Call, question: Manifest) -> Any:
+    async def _ask(self, call: WebhookCall, question: Manifest) -> Any:
         if self._admission is None:
-            from ocf.embedded.admission.webhook_client import HttpAdmission
+            from ocf.embedded.admission.webhook_client import HttpAdmissionClient
 
-            self._admission = HttpAdmission()
+            self._admission = HttpAdmissionClient()
         return await self._admission.ask(call.webhook, question, seconds=call.seconds)

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.embedded.registry.pending_write import Phase, Review
-from ocf.embedded.registry.registry import Core
+from ocf.embedded.registry.registry import Registry
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
-__all__ = ["Call", "calls"]
+__all__ = ["WebhookCall", "calls"]
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _KINDS: Final = {
@@ -24,7 +24,7 @@ _KINDS: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WebhookCall:
     """One webhook that is to be asked.
 
     Args:
@@ -33,7 +33,7 @@ class Call:
     """
 
     webhook: Mapping[str, Any]
-    resource: Resource
+    resource: ApiResource
 
     @property
     def name(self) -> str:
@@ -56,7 +56,7 @@ class Call:
         return self.webhook.get("reinvocationPolicy") == "IfNeeded"
 
 
-def calls(core: Core, review: Review) -> list[Call]:
+def calls(core: Registry, review: Review) -> list[WebhookCall]:
     """Return the webhooks that a review concerns, in the order in which they are asked.
 
     Args:
@@ -72,15 +72,15 @@ def calls(core: Core, review: Review) -> list[Call]:
     return list(_calls(core, review))
 
 
-def _calls(core: Core, review: Review) -> Iterator[Call]:
+def _calls(core: Registry, review: Review) -> Iterator[WebhookCall]:
     for _, configuration in core.store.objects((_ADMISSION, _KINDS[review.phase])):
         for webhook in configuration.get("webhooks") or ():
             resource = _matching(core, webhook, review)
             if resource is not None and _selected(core, webhook, review):
-                yield Call(webhook, resource)
+                yield WebhookCall(webhook, resource)
 
 
-def _matching(core: Core, webhook: Mapping[str, Any], review: Review) -> Resource | None:
+def _matching(core: Registry, webhook: Mapping[str, Any], review: Review) -> ApiResource | None:
     """Return the kind in the version that a rule names, if one does."""
     candidates = [review.resource]
     if webhook.get("matchPolicy") != "Exact":
@@ -91,7 +91,7 @@ def _matching(core: Core, webhook: Mapping[str, Any], review: Review) -> Resourc
     return None
 
 
-def _rule_matches(rule: Mapping[str, Any], resource: Resource, review: Review) -> bool:
+def _rule_matches(rule: Mapping[str, Any], resource: ApiResource, review: Review) -> bool:
     scope = rule.get("scope") or "*"
     return (
         _named(rule.get("operations"), review.operation)
@@ -106,19 +106,19 @@ def _named(names: Any, name: str) -> bool:
     return any(item in ("*", name) for item in names or ())
 
 
-def _covers(pattern: str, resource: Resource, review: Review) -> bool:
+def _covers(pattern: str, resource: ApiResource, review: Review) -> bool:
     plural, _, part = pattern.partition("/")
     wanted = review.options.subresource or ""
     return plural in ("*", resource.plural) and (part in ("*", wanted) if part else not wanted)
 
 
-def _selected(core: Core, webhook: Mapping[str, Any], review: Review) -> bool:
+def _selected(core: Registry, webhook: Mapping[str, Any], review: Review) -> bool:
     return _labels_match(webhook.get("namespaceSelector"), _namespace_labels(core, review)) and _object_matches(
         webhook.get("objectSelector"), review
     )
 
 
-def _namespace_labels(core: Core, review: Review) -> Mapping[str, str] | None:
+def _namespace_labels(core: Registry, review: Review) -> Mapping[str, str] | None:
     """Return the labels that a namespace selector looks at; None where there are none to look at."""
     if (review.resource.group, review.resource.kind) == ("", "Namespace"):
         return _labels(review.object or review.old)

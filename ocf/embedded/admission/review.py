@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from ocf.cluster.protocol import Subresource
-from ocf.embedded.admission.matching import Call
+from ocf.embedded.admission.matching import WebhookCall
 from ocf.embedded.api.status_errors import invalid
 from ocf.embedded.patch.json_patch import PatchError, json_patch
 from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.pending_write import Operation, Review
 from ocf.errors import ApiError, FieldProblem, StatusCause, api_error
 from ocf.objects import Manifest, get_field
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = [
     "denial",
@@ -41,7 +41,7 @@ _OPTIONS: Final = {
 _LEAST_REFUSAL: Final = 400
 
 
-def question(call: Call, review: Review, uid: str) -> Manifest:
+def question(call: WebhookCall, review: Review, uid: str) -> Manifest:
     """Write the AdmissionReview that a webhook is sent.
 
     Args:
@@ -74,17 +74,17 @@ def question(call: Call, review: Review, uid: str) -> Manifest:
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
 
 
-def _kind(resource: Resource, part: str) -> dict[str, str]:
+def _kind(resource: ApiResource, part: str) -> dict[str, str]:
     if part == Subresource.SCALE:
         return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
 
-def _resource(resource: Resource) -> dict[str, str]:
+def _resource(resource: ApiResource) -> dict[str, str]:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
-def _seen(manifest: Manifest | None, call: Call, review: Review) -> Manifest | None:
+def _seen(manifest: Manifest | None, call: WebhookCall, review: Review) -> Manifest | None:
     if manifest is None or review.options.subresource is Subresource.SCALE:
         return manifest
     return convert(manifest, review.resource, call.resource)
@@ -99,7 +99,7 @@ def _request_options(review: Review) -> dict[str, Any]:
     return options
 
 
-def refuses_dry_run(call: Call) -> ApiError | None:
+def refuses_dry_run(call: WebhookCall) -> ApiError | None:
     """Return the refusal of a dry run that a webhook with side effects would spoil, if it would."""
     if call.webhook.get("sideEffects") in ("None", "NoneOnDryRun"):
         return None
@@ -107,7 +107,7 @@ def refuses_dry_run(call: Call) -> ApiError | None:
     return api_error(message, code=400, reason="BadRequest")
 
 
-def failure(call: Call, problem: str) -> ApiError:
+def failure(call: WebhookCall, problem: str) -> ApiError:
     """Return the refusal of a request whose webhook could not be asked."""
     message = f'Internal error occurred: failed calling webhook "{call.name}": {problem}'
     return api_error(message, code=500, reason="InternalError", causes=[StatusCause("", message.partition(": ")[2])])
@@ -138,7 +138,7 @@ def warnings_of(response: Mapping[str, Any]) -> list[str]:
     return [str(text) for text in response.get("warnings") or () if text]
 
 
-def denial(call: Call, response: Mapping[str, Any]) -> ApiError | None:
+def denial(call: WebhookCall, response: Mapping[str, Any]) -> ApiError | None:
     """Return the refusal that a response asks for; None if it allows the request.
 
     Args:
@@ -168,7 +168,7 @@ def denial(call: Call, response: Mapping[str, Any]) -> ApiError | None:
     )
 
 
-def of_its_kind(wanted: Manifest, resource: Resource) -> Manifest:
+def of_its_kind(wanted: Manifest, resource: ApiResource) -> Manifest:
     """Demand that an object is still of its kind after a webhook has changed it.
 
     Args:

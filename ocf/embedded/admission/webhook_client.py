@@ -11,7 +11,7 @@ from typing import Any, Final
 from ocf.embedded.admission.errors import UnansweredError
 from ocf.objects import Manifest
 
-__all__ = ["HttpAdmission"]
+__all__ = ["HttpAdmissionClient"]
 
 _OK: Final = 200
 _MOST_SHOWN: Final = 200
@@ -26,7 +26,7 @@ class _UnknownServiceError(ValueError):
         self.url = f"https://{name}.{namespace}.svc:{service.get('port', 443)}{service.get('path') or ''}"
 
 
-class HttpAdmission:
+class HttpAdmissionClient:
     """Asks webhooks over HTTPS; their certificates are checked against the `caBundle` of their configuration.
 
     Each question has a connection of its own, so nothing is left open that somebody would have to close.
@@ -36,7 +36,7 @@ class HttpAdmission:
             An embedded cluster has no network that would know.
 
     Example:
-        >>> admission = HttpAdmission(services={("shop", "webhook"): "https://127.0.0.1:8443"})
+        >>> admission = HttpAdmissionClient(services={("shop", "webhook"): "https://127.0.0.1:8443"})
         >>> admission.address({"service": {"namespace": "shop", "name": "webhook", "path": "/check"}})
         'https://127.0.0.1:8443/check'
     """

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from ocf.cluster.protocol import Subresource
 
-__all__ = ["FieldValidation", "Options"]
+__all__ = ["FieldValidation", "WriteOptions"]
 
 
 class FieldValidation(StrEnum):
@@ -25,7 +25,7 @@ def _unheard(_text: str) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class WriteOptions:
     """How a write wants to be treated.
 
     Args:

@@ -10,10 +10,10 @@ from ocf.schema.builtin import (
     ANYTHING,
     DEDUCED,
     MISSING,
+    EmptyValue,
     Field,
     ListType,
     MapType,
-    Presence,
     Scalar,
     StructType,
     Type,
@@ -47,9 +47,9 @@ def schema_type(schema: Mapping[str, Any], name: str) -> StructType:
 
 def _head() -> dict[str, Field]:
     return {
-        "apiVersion": Field(Scalar.TEXT, Presence.AS_SENT),
-        "kind": Field(Scalar.TEXT, Presence.AS_SENT),
-        "metadata": Field(struct("meta.v1.ObjectMeta"), Presence.ALWAYS),
+        "apiVersion": Field(Scalar.TEXT, EmptyValue.AS_SENT),
+        "kind": Field(Scalar.TEXT, EmptyValue.AS_SENT),
+        "metadata": Field(struct("meta.v1.ObjectMeta"), EmptyValue.ALWAYS),
     }
 
 
@@ -60,7 +60,7 @@ def _struct(schema: Mapping[str, Any], name: str) -> StructType:
         extra=DEDUCED if schema.get("x-kubernetes-preserve-unknown-fields") else None,
     )
     properties = schema.get("properties") or {}
-    body.fields = {key: Field(_type(below), Presence.AS_SENT) for key, below in properties.items()}
+    body.fields = {key: Field(_type(below), EmptyValue.AS_SENT) for key, below in properties.items()}
     if schema.get("x-kubernetes-embedded-resource"):
         body.fields |= _head()
     return body

@@ -15,7 +15,7 @@ from ocf.embedded.apiextensions.formats import is_known, is_of_format
 from ocf.errors import FieldProblem
 from ocf.objects.json_equality import equal_json
 
-__all__ = ["Fault", "custom_update_problems", "schema_faults"]
+__all__ = ["SchemaViolation", "custom_update_problems", "schema_faults"]
 
 _Schema = Mapping[str, Any]
 
@@ -27,7 +27,7 @@ _FORMS: Final = {"integer": "int64", "number": "float64"}
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class SchemaViolation:
     """Something that a schema refuses.
 
     Args:
@@ -55,18 +55,18 @@ class _Spot:
     def item(self, index: int) -> "_Spot":
         return _Spot(f"{self.path}[{index}]", f"{self.name}[{index}]", (*self.place, index), self.whole)
 
-    def refuse(self, detail: str) -> Fault:
-        return Fault(FieldProblem(self.path, detail), self.place)
+    def refuse(self, detail: str) -> SchemaViolation:
+        return SchemaViolation(FieldProblem(self.path, detail), self.place)
 
-    def body(self, shown: Any, what: str) -> Fault:
+    def body(self, shown: Any, what: str) -> SchemaViolation:
         return self.refuse(f"Invalid value: {go_json(shown)}: {self.name} in body {what}")
 
-    def aside(self, what: str) -> Fault:
+    def aside(self, what: str) -> SchemaViolation:
         """Refuse something that a server does not know the field of, but that of the whole."""
-        return Fault(FieldProblem(self.whole, f'Invalid value: "": {what}'), self.place)
+        return SchemaViolation(FieldProblem(self.whole, f'Invalid value: "": {what}'), self.place)
 
 
-def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | None = None) -> list[Fault]:
+def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | None = None) -> list[SchemaViolation]:
     """Check a value.
 
     Args:
@@ -86,7 +86,7 @@ def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | No
     return [*_check(value, schema, spot), *_lists(value, schema, spot)]
 
 
-def _check(value: Any, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _check(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     if value is None and schema.get("nullable"):
         return
     yield from _type(value, schema, spot)
@@ -113,7 +113,7 @@ def _type_name(value: Any) -> str:
     return {str: "string", int: "integer", list: "array", dict: "object"}.get(type(value), "null")
 
 
-def _type(value: Any, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _type(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     either = schema.get("x-kubernetes-int-or-string")
     wanted = "integer,string" if either else schema.get("type")
     if not wanted:
@@ -132,7 +132,7 @@ def _type(value: Any, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
         yield spot.refuse(f"Invalid value: {shown}: {spot.name} in body must be of type {wanted}: {shown}")
 
 
-def _text(value: str, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _text(value: str, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     longest, shortest, pattern = (schema.get(key) for key in ("maxLength", "minLength", "pattern"))
     if longest is not None and len(value) > longest:
         yield spot.refuse(f"Too long: may not be more than {longest} bytes")
@@ -151,7 +151,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _number(value: float, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _number(value: float, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     if schema.get("type") == "integer":
         form = schema.get("format") or ""
         low, high = _LIMITS.get(form, _LIMITS["int64"])
@@ -168,7 +168,7 @@ def _number(value: float, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
         yield spot.body(value, f"should be {than} {least}")
 
 
-def _list(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _list(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     most, least, items = schema.get("maxItems"), schema.get("minItems"), schema.get("items")
     if isinstance(items, dict):
         for index, item in enumerate(value):
@@ -179,7 +179,7 @@ def _list(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[Fault]:
         yield spot.body(len(value), f"should have at least {least} items")
 
 
-def _map(value: dict[str, Any], schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _map(value: dict[str, Any], schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     if least is not None and len(value) < least:
         yield spot.body(len(value), f"should have at least {least} properties")
@@ -187,7 +187,7 @@ def _map(value: dict[str, Any], schema: _Schema, spot: _Spot) -> Iterator[Fault]
         yield spot.refuse(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
     for name in schema.get("required") or ():
         if name not in value:
-            yield Fault(FieldProblem(spot.child(name).path, "Required value"), spot.place)
+            yield SchemaViolation(FieldProblem(spot.child(name).path, "Required value"), spot.place)
     known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
     for name, item in value.items():
         below = known.get(name, extra if isinstance(extra, dict) else None)
@@ -196,10 +196,10 @@ def _map(value: dict[str, Any], schema: _Schema, spot: _Spot) -> Iterator[Fault]
     if schema.get("x-kubernetes-embedded-resource"):
         for name in ("apiVersion", "kind"):
             if not value.get(name):
-                yield Fault(FieldProblem(spot.child(name).path, "Required value"), spot.place)
+                yield SchemaViolation(FieldProblem(spot.child(name).path, "Required value"), spot.place)
 
 
-def _combined(value: Any, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _combined(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     if schema.get("anyOf") and not (schema.get("x-kubernetes-int-or-string") and _is_int_or_string(schema["anyOf"])):
         outcomes = [list(_check(value, option, spot)) for option in schema["anyOf"]]
         if all(outcomes):
@@ -225,7 +225,7 @@ def _is_int_or_string(options: Any) -> bool:
     return bool(options == [{"type": "integer"}, {"type": "string"}])
 
 
-def _lists(value: Any, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _lists(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     """Find items that are twice in a set, or in a list with keys."""
     if isinstance(value, dict):
         known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
@@ -241,7 +241,7 @@ def _lists(value: Any, schema: _Schema, spot: _Spot) -> Iterator[Fault]:
                 yield from _lists(item, items, spot.item(index))
 
 
-def _twice(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[Fault]:
+def _twice(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
     kind = schema.get("x-kubernetes-list-type")
     if kind not in ("set", "map"):
         return

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.embedded.api.cel_usage import has_rules
 from ocf.embedded.apiextensions.merge_types import schema_type
 from ocf.objects import Manifest
-from ocf.schema.builtin import CUSTOM_VERBS, CustomKind, Resource, ScalePaths
+from ocf.schema.builtin import CUSTOM_VERBS, ApiResource, CustomKind, ScalePaths
 
 if TYPE_CHECKING:
     from ocf.embedded.cel import Rules
@@ -42,12 +42,12 @@ def definition_of(kind: CustomKind) -> Manifest:
     }
 
 
-def custom_resource(kind: CustomKind) -> Resource:
+def custom_resource(kind: CustomKind) -> ApiResource:
     """Describe a kind without a schema as the server serves it."""
     return next(served(definition_of(kind)))
 
 
-def established(definition: Manifest) -> list[Resource]:
+def established(definition: Manifest) -> list[ApiResource]:
     """Return what a stored definition serves: nothing before its names are accepted.
 
     Args:
@@ -62,7 +62,7 @@ def established(definition: Manifest) -> list[Resource]:
     return list(served(definition))
 
 
-def served(definition: Manifest) -> Iterator[Resource]:
+def served(definition: Manifest) -> Iterator[ApiResource]:
     """Describe what a definition serves.
 
     Args:
@@ -79,12 +79,12 @@ def served(definition: Manifest) -> Iterator[Resource]:
             yield _resource(spec, version, storage)
 
 
-def _resource(spec: Mapping[str, Any], version: Mapping[str, Any], storage: str) -> Resource:
+def _resource(spec: Mapping[str, Any], version: Mapping[str, Any], storage: str) -> ApiResource:
     names = spec["names"]
     subresources = version.get("subresources") or {}
     scale = subresources.get("scale")
     schema = (version.get("schema") or {}).get("openAPIV3Schema") or _FREE
-    return Resource(
+    return ApiResource(
         group=spec["group"],
         version=version["name"],
         kind=names["kind"],

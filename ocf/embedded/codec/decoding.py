@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from ocf.objects import copy_json
-from ocf.schema.builtin import Anything, Field, ListType, MapType, Presence, Scalar, StructType, Type
+from ocf.schema.builtin import Anything, EmptyValue, Field, ListType, MapType, Scalar, StructType, Type
 
 __all__ = ["DecodeError", "decode", "format_time", "unknown_fields"]
 
@@ -178,13 +178,13 @@ def _always(kind: StructType) -> tuple[tuple[str, Field], ...]:
     return tuple((name, field) for name, field in kind.fields.items() if field.presence in _THERE)
 
 
-_THERE: Final = frozenset({Presence.ALWAYS, Presence.NULL})
-_KEEPING: Final = frozenset({Presence.AS_SENT, Presence.NULL})
+_THERE: Final = frozenset({EmptyValue.ALWAYS, EmptyValue.NULL})
+_KEEPING: Final = frozenset({EmptyValue.AS_SENT, EmptyValue.NULL})
 
 
 def _absent(field: Field) -> Any:
     """Return what stands for a field that is always there and was not sent."""
-    return None if field.presence is Presence.NULL else _zero(field.type)
+    return None if field.presence is EmptyValue.NULL else _zero(field.type)
 
 
 def _zero(kind: Type) -> Any:

@@ -3,26 +3,26 @@
 from dataclasses import dataclass, field
 
 from ocf.cluster.protocol import Subresource
-from ocf.embedded.api.write_options import Options
+from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.apiextensions.crd_status import accepted_status
 from ocf.embedded.registry import verbs
-from ocf.embedded.registry.pending_write import unreviewed
-from ocf.embedded.registry.registry import DEFINITION, Core
+from ocf.embedded.registry.pending_write import run_without_admission
+from ocf.embedded.registry.registry import DEFINITION, Registry
 from ocf.embedded.registry.storage import Place
 from ocf.objects import Manifest
 
-__all__ = ["Acceptance"]
+__all__ = ["NamesAcceptedController"]
 
 
 @dataclass(slots=True)
-class Acceptance:
+class NamesAcceptedController:
     """Accepts the names of definitions.
 
     Args:
         core: The server.
     """
 
-    core: Core
+    core: Registry
     _seen: int = field(default=0, init=False, repr=False)
 
     def run(self) -> None:
@@ -43,8 +43,8 @@ class Acceptance:
         ]
         status = accepted_status(definition, others, self.core.timestamp())
         if status is not None:
-            options = Options(field_manager="kube-apiserver", subresource=Subresource.STATUS)
-            unreviewed(verbs.update(self.core, {**definition, "status": status}, options))
+            options = WriteOptions(field_manager="kube-apiserver", subresource=Subresource.STATUS)
+            run_without_admission(verbs.update(self.core, {**definition, "status": status}, options))
 
 
 def _is_accepted(definition: Manifest) -> bool:

@@ -17,16 +17,16 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ocf.cluster.protocol import Propagation
-from ocf.embedded.api.write_options import Options
+from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.apiextensions.crd_status import CLEANUP
 from ocf.embedded.registry import generic_store
-from ocf.embedded.registry.pending_write import unreviewed
-from ocf.embedded.registry.registry import DEFINITION, Core
+from ocf.embedded.registry.pending_write import run_without_admission
+from ocf.embedded.registry.registry import DEFINITION, Registry
 from ocf.embedded.registry.storage import Kind, Place
 from ocf.objects import Manifest, split_api_version
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
-__all__ = ["Collector"]
+__all__ = ["GarbageCollector"]
 
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
@@ -34,14 +34,14 @@ _NAMESPACE: Final[Kind] = ("", "Namespace")
 
 
 @dataclass(slots=True)
-class Collector:
+class GarbageCollector:
     """Removes what nobody owns any more.
 
     Args:
         core: The server it works on.
     """
 
-    core: Core
+    core: Registry
     _gone: set[str] = field(default_factory=set, init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
 
@@ -158,9 +158,11 @@ class Collector:
         if not self.core.store.objects(kind):
             self._drop_finalizer(DEFINITION, place, manifest, CLEANUP)
 
-    def _delete(self, resource: Resource, manifest: Manifest, propagation: Propagation) -> None:
+    def _delete(self, resource: ApiResource, manifest: Manifest, propagation: Propagation) -> None:
         # What the collector does is not asked for by anybody, so no webhook is asked about it.
-        unreviewed(generic_store.delete(self.core, resource, manifest, Options(), propagation=propagation))
+        run_without_admission(
+            generic_store.delete(self.core, resource, manifest, WriteOptions(), propagation=propagation)
+        )
 
     def _drop_finalizer(self, kind: Kind, place: Place, manifest: Manifest, name: str) -> None:
         left = [finalizer for finalizer in manifest["metadata"]["finalizers"] if finalizer != name]
@@ -174,5 +176,5 @@ class Collector:
         kept = {key: value for key, value in metadata.items() if key not in values or value}
         self.core.store.put(kind, place, {**manifest, "metadata": kept})
 
-    def _resource(self, kind: Kind, manifest: Manifest) -> Resource:
+    def _resource(self, kind: Kind, manifest: Manifest) -> ApiResource:
         return self.core.stored_as(manifest["apiVersion"], kind[1])

@@ -5,6 +5,6 @@ OpenAPI are pure; handlers turn a request into one call of a `Cluster`; the appl
 """
 
 from ocf.embedded.http.preload import load_manifests
-from ocf.embedded.http.server import Control, Server, serving, write_kubeconfig
+from ocf.embedded.http.server import Control, HttpServer, serving, write_kubeconfig
 
-__all__ = ["Control", "Server", "load_manifests", "serving", "write_kubeconfig"]
+__all__ = ["Control", "HttpServer", "load_manifests", "serving", "write_kubeconfig"]

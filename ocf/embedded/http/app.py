@@ -19,7 +19,7 @@ from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import negotiate
 from ocf.embedded.http.control import CONTROL, Control
 from ocf.embedded.http.documents import document_answer, not_served
-from ocf.embedded.http.handlers import Call, handle
+from ocf.embedded.http.handlers import RequestContext, handle
 from ocf.embedded.http.paths import ResourcePath, parse_path
 from ocf.embedded.http.request_body import MAX_BYTES
 from ocf.embedded.http.responses import Answer, error_answer, write_body
@@ -121,7 +121,7 @@ class _Door:
             raise no_such_resource()
         query = request.query
         watch = request.method == "GET" and query.get("watch", "") in ("true", "1") and not path.name
-        call = Call(
+        call = RequestContext(
             method=request.method,
             path=path,
             kind=kind,
@@ -139,7 +139,7 @@ class _Door:
             return await self._stream(request, call)
         return _response(await handle(self._backend, call), warnings)
 
-    async def _stream(self, request: web.Request, call: Call) -> web.StreamResponse:
+    async def _stream(self, request: web.Request, call: RequestContext) -> web.StreamResponse:
         found = await open_stream(self._backend, call, self._stopping)
         response = web.StreamResponse(headers={"Content-Type": "application/json", **_EVERY_ANSWER})
         async with aclosing(found) as lines:

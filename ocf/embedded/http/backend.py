@@ -18,10 +18,10 @@ from ocf.cluster.protocol import Cluster
 from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.cluster import EmbeddedCluster
 from ocf.embedded.http.resource_catalog import Catalog, Served, builtin_kinds, custom_kind
-from ocf.embedded.registry.registry import Core
+from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = ["Backend", "Wrap"]
 
@@ -54,7 +54,7 @@ class Backend:
 
     cluster: EmbeddedCluster
     front: Cluster = field(init=False)
-    _custom: list[Resource] = field(default_factory=list, init=False, repr=False)
+    _custom: list[ApiResource] = field(default_factory=list, init=False, repr=False)
     _catalog: Catalog | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -86,7 +86,7 @@ class Backend:
             _CHECKED.reset(token)
 
     @property
-    def core(self) -> Core:
+    def core(self) -> Registry:
         """The state of the cluster."""
         return self.cluster._core  # noqa: SLF001 (this room is a part of the embedded cluster)
 

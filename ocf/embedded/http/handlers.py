@@ -16,7 +16,7 @@ from ocf.embedded.http.access_reviews import review
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form, Media
 from ocf.embedded.http.paths import ResourcePath
-from ocf.embedded.http.query_options import DeleteOptions, ListOptions, WriteOptions, manager_of
+from ocf.embedded.http.query_options import DeleteQuery, ListQuery, WriteQuery, manager_of
 from ocf.embedded.http.request_body import duplicates, read_object, read_options, read_patch
 from ocf.embedded.http.resource_catalog import Served
 from ocf.embedded.http.responses import Answer, metadata_of, without_kind
@@ -24,7 +24,7 @@ from ocf.embedded.http.tables import TableOptions, table
 from ocf.errors import FieldProblem, NotFoundError, StatusCause, api_error
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Call", "handle", "presented"]
+__all__ = ["RequestContext", "handle", "presented"]
 
 _SCALE: Final = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
 _RETURNED: Final = frozenset(
@@ -51,7 +51,7 @@ _RETURNED: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class RequestContext:
     """A request for a resource.
 
     Args:
@@ -92,12 +92,12 @@ class Call:
         """Return how a table is wanted."""
         return TableOptions(self.now, self.query.get("includeObject", "Metadata"), heading)
 
-    def manager(self, options: WriteOptions) -> str:
+    def manager(self, options: WriteQuery) -> str:
         """Return who writes."""
         return options.field_manager or manager_of(self.user_agent)
 
 
-async def handle(backend: Backend, call: Call) -> Answer:
+async def handle(backend: Backend, call: RequestContext) -> Answer:
     """Do what a request asks for; a watch is not among it.
 
     Args:
@@ -119,7 +119,7 @@ async def handle(backend: Backend, call: Call) -> Answer:
     return await _HANDLERS[verb](backend, call)
 
 
-def _demand_place(call: Call) -> None:
+def _demand_place(call: RequestContext) -> None:
     path, kind = call.path, call.kind
     if path.subresource and kind.part(path.subresource) is None:
         raise no_such_resource()
@@ -129,26 +129,26 @@ def _demand_place(call: Call) -> None:
         raise no_such_resource()
 
 
-def _part_verbs(call: Call) -> tuple[str, ...]:
+def _part_verbs(call: RequestContext) -> tuple[str, ...]:
     part = call.kind.part(call.path.subresource)
     return part.verbs if part else ()
 
 
-def _verb(call: Call) -> str:
+def _verb(call: RequestContext) -> str:
     found = _VERBS.get((call.method, bool(call.path.name)))
     if found is None or (found == "create" and call.kind.namespaced and not call.path.namespace):
         raise method_not_allowed()
     return found
 
 
-def _reviewed(call: Call) -> Answer:
+def _reviewed(call: RequestContext) -> Answer:
     if call.method != "POST" or call.path.name:
         raise method_not_allowed()
     question = _object(call)
     return Answer(review(call.kind.kind, question), code=201, media=call.media)
 
 
-def presented(call: Call, manifest: Manifest, code: int = 200) -> Answer:
+def presented(call: RequestContext, manifest: Manifest, code: int = 200) -> Answer:
     """Write one object in the form that is wanted.
 
     Args:
@@ -165,13 +165,13 @@ def presented(call: Call, manifest: Manifest, code: int = 200) -> Answer:
     return Answer(body, code=code, media=call.media)
 
 
-async def _get(backend: Backend, call: Call) -> Answer:
+async def _get(backend: Backend, call: RequestContext) -> Answer:
     part = None if call.subresource is Subresource.STATUS else call.subresource
     return presented(call, await backend.front.get(call.key, subresource=part))
 
 
-async def _list(backend: Backend, call: Call) -> Answer:
-    options = ListOptions.read(call.query)
+async def _list(backend: Backend, call: RequestContext) -> Answer:
+    options = ListQuery.read(call.query)
     _demand_version(backend, options)
     found = await _listed(backend, call, options)
     metadata: dict[str, Any] = {"resourceVersion": found.resource_version}
@@ -180,7 +180,7 @@ async def _list(backend: Backend, call: Call) -> Answer:
     return Answer(_list_body(call, found, metadata), media=call.media)
 
 
-async def _listed(backend: Backend, call: Call, options: ListOptions) -> ObjectList:
+async def _listed(backend: Backend, call: RequestContext, options: ListQuery) -> ObjectList:
     return await backend.front.list(
         call.kind.api_version,
         call.kind.kind,
@@ -192,7 +192,7 @@ async def _listed(backend: Backend, call: Call, options: ListOptions) -> ObjectL
     )
 
 
-def _demand_version(backend: Backend, options: ListOptions) -> None:
+def _demand_version(backend: Backend, options: ListQuery) -> None:
     text = options.resource_version
     if text and not text.isdecimal():
         problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
@@ -203,7 +203,7 @@ def _demand_version(backend: Backend, options: ListOptions) -> None:
         raise api_error(message, code=504, reason="Timeout", causes=[cause], retry_after=1)
 
 
-def _list_body(call: Call, found: ObjectList, metadata: Manifest) -> Manifest:
+def _list_body(call: RequestContext, found: ObjectList, metadata: Manifest) -> Manifest:
     if call.media.form is Form.TABLE:
         return table(call.kind, found.items, metadata, call.table_options())
     if call.media.form is Form.METADATA:
@@ -213,7 +213,7 @@ def _list_body(call: Call, found: ObjectList, metadata: Manifest) -> Manifest:
     return {"kind": call.kind.list_kind, "apiVersion": call.kind.api_version, "metadata": metadata, "items": items}
 
 
-def _object(call: Call) -> Manifest:
+def _object(call: RequestContext) -> Manifest:
     """Read the object of a body; what the path says, it may leave out."""
     kind = call.kind
     sent = read_object(call.body, call.content_type, kind.kind)
@@ -231,7 +231,7 @@ def _object(call: Call) -> Manifest:
     return sent
 
 
-def _foreign(sent: Manifest, call: Call) -> Exception:
+def _foreign(sent: Manifest, call: RequestContext) -> Exception:
     kind, wanted, version = sent.get("kind"), call.kind, str(sent.get("apiVersion"))
     seen = version.rpartition("/")[2]
     if wanted.custom and kind == wanted.kind:
@@ -244,21 +244,21 @@ def _foreign(sent: Manifest, call: Call) -> Exception:
     return bad_request(f'{kind} in version "{seen}" cannot be handled as a {name}: {problem}')
 
 
-async def _create(backend: Backend, call: Call) -> Answer:
-    options = WriteOptions.read(call.query, "CreateOptions")
+async def _create(backend: Backend, call: RequestContext) -> Answer:
+    options = WriteQuery.read(call.query, "CreateOptions")
     sent = _object(call)
     with _checking(backend, call, options):
         stored = await backend.front.create(sent, field_manager=call.manager(options), dry_run=options.dry_run)
     return presented(call, stored, 201)
 
 
-def _checking(backend: Backend, call: Call, options: WriteOptions) -> AbstractContextManager[None]:
+def _checking(backend: Backend, call: RequestContext, options: WriteQuery) -> AbstractContextManager[None]:
     """Treat a write as the request wants it."""
     found = () if options.validation is FieldValidation.IGNORE else duplicates(call.body)
     return backend.checking(options.validation, call.warn, found)
 
 
-def _named(call: Call, sent: Manifest) -> Manifest:
+def _named(call: RequestContext, sent: Manifest) -> Manifest:
     name = sent["metadata"].get("name") or ""
     if not name:
         raise bad_request(
@@ -269,8 +269,8 @@ def _named(call: Call, sent: Manifest) -> Manifest:
     return sent
 
 
-async def _update(backend: Backend, call: Call) -> Answer:
-    options = WriteOptions.read(call.query, "UpdateOptions")
+async def _update(backend: Backend, call: RequestContext) -> Answer:
+    options = WriteQuery.read(call.query, "UpdateOptions")
     sent = _named(call, _object(call))
     if call.subresource is Subresource.SCALE:
         sent = {**sent, "apiVersion": call.kind.api_version, "kind": call.kind.kind}
@@ -281,9 +281,9 @@ async def _update(backend: Backend, call: Call) -> Answer:
     return presented(call, stored, 200 if known else 201)
 
 
-async def _patch(backend: Backend, call: Call) -> Answer:
+async def _patch(backend: Backend, call: RequestContext) -> Answer:
     patch_type, patch = read_patch(call.body, call.content_type)
-    options = WriteOptions.read(call.query, "PatchOptions")
+    options = WriteQuery.read(call.query, "PatchOptions")
     if patch_type is None:
         return await _apply(backend, call, options, patch)
     if options.force is not None:
@@ -301,7 +301,7 @@ async def _patch(backend: Backend, call: Call) -> Answer:
     return presented(call, stored)
 
 
-async def _apply(backend: Backend, call: Call, options: WriteOptions, sent: Any) -> Answer:
+async def _apply(backend: Backend, call: RequestContext, options: WriteQuery, sent: Any) -> Answer:
     if not isinstance(sent, dict):
         raise bad_request("error decoding YAML: an object is expected")
     if not options.field_manager:
@@ -319,7 +319,7 @@ async def _apply(backend: Backend, call: Call, options: WriteOptions, sent: Any)
     return presented(call, applied, 201 if stored is None else 200)
 
 
-def _applied(call: Call, sent: Manifest) -> Manifest:
+def _applied(call: RequestContext, sent: Manifest) -> Manifest:
     is_scale = call.subresource is Subresource.SCALE
     expected = _SCALE if is_scale else {"apiVersion": call.kind.api_version, "kind": call.kind.kind}
     found = {name: str(sent.get(name) or "") for name in expected}
@@ -339,8 +339,8 @@ def _applied(call: Call, sent: Manifest) -> Manifest:
     return {**named, "apiVersion": call.kind.api_version, "kind": call.kind.kind} if is_scale else named
 
 
-async def _delete(backend: Backend, call: Call) -> Answer:
-    options = DeleteOptions.read(call.query, read_options(call.body, call.content_type))
+async def _delete(backend: Backend, call: RequestContext) -> Answer:
+    options = DeleteQuery.read(call.query, read_options(call.body, call.content_type))
     before = backend.stored(call.kind, call.path.namespace, call.path.name)
     await backend.front.delete(
         call.key, preconditions=options.preconditions, propagation=options.propagation, dry_run=options.dry_run
@@ -358,9 +358,9 @@ async def _delete(backend: Backend, call: Call) -> Answer:
     )
 
 
-async def _delete_collection(backend: Backend, call: Call) -> Answer:
-    options = DeleteOptions.read(call.query, read_options(call.body, call.content_type))
-    found = await _listed(backend, call, ListOptions.read(call.query))
+async def _delete_collection(backend: Backend, call: RequestContext) -> Answer:
+    options = DeleteQuery.read(call.query, read_options(call.body, call.content_type))
+    found = await _listed(backend, call, ListQuery.read(call.query))
     for item in found.items:
         try:
             await backend.front.delete(

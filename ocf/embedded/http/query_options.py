@@ -13,7 +13,7 @@ from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.http.status import bad_option
 from ocf.errors import FieldProblem, InvalidError, StatusCause
 
-__all__ = ["DeleteOptions", "ListOptions", "WriteOptions", "manager_of"]
+__all__ = ["DeleteQuery", "ListQuery", "WriteQuery", "manager_of"]
 
 _TRUE: Final = frozenset({"true", "1", "t", "T", "TRUE", "True", ""})
 _PROPAGATIONS: Final = ("Foreground", "Background", "Orphan", "nil")
@@ -48,7 +48,7 @@ def manager_of(user_agent: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ListOptions:
+class ListQuery:
     """The options of a list or a watch.
 
     Args:
@@ -77,7 +77,7 @@ class ListOptions:
     timeout: int = 0
 
     @classmethod
-    def read(cls, query: Mapping[str, str]) -> "ListOptions":
+    def read(cls, query: Mapping[str, str]) -> "ListQuery":
         """Read them from a query.
 
         Raises:
@@ -137,7 +137,7 @@ def _refused(kind: str, problems: list[FieldProblem]) -> InvalidError:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteOptions:
+class WriteQuery:
     """The options of a create, an update or a patch.
 
     Args:
@@ -153,7 +153,7 @@ class WriteOptions:
     validation: FieldValidation = FieldValidation.WARN
 
     @classmethod
-    def read(cls, query: Mapping[str, str], kind: str) -> "WriteOptions":
+    def read(cls, query: Mapping[str, str], kind: str) -> "WriteQuery":
         """Read them from a query.
 
         Args:
@@ -186,7 +186,7 @@ def _dry_run(query: Mapping[str, str], kind: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteOptions:
+class DeleteQuery:
     """The options of a delete, which stand in its body or in its query.
 
     Args:
@@ -200,7 +200,7 @@ class DeleteOptions:
     dry_run: bool = False
 
     @classmethod
-    def read(cls, query: Mapping[str, str], body: Mapping[str, Any]) -> "DeleteOptions":
+    def read(cls, query: Mapping[str, str], body: Mapping[str, Any]) -> "DeleteQuery":
         """Read them from a query and a body; the body wins.
 
         Raises:

@@ -13,15 +13,15 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
-__all__ = ["Catalog", "Column", "Part", "Served", "builtin_kinds", "custom_kind", "server_version"]
+__all__ = ["Catalog", "Served", "SubresourceInfo", "TableColumn", "builtin_kinds", "custom_kind", "server_version"]
 
 _PART_VERBS: Final = ("get", "patch", "update")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class TableColumn:
     """A column of a table.
 
     Args:
@@ -42,7 +42,7 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class SubresourceInfo:
     """A subresource.
 
     Args:
@@ -91,8 +91,8 @@ class Served:
     verbs: tuple[str, ...]
     short_names: tuple[str, ...] = ()
     categories: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
-    columns: tuple[Column, ...] = ()
+    parts: tuple[SubresourceInfo, ...] = ()
+    columns: tuple[TableColumn, ...] = ()
     custom: bool = False
     schema: Mapping[str, Any] | None = None
     lists: str = ""
@@ -113,7 +113,7 @@ class Served:
         """Whether its objects are kept; what is only answered cannot be read."""
         return "get" in self.verbs
 
-    def part(self, name: str) -> Part | None:
+    def part(self, name: str) -> SubresourceInfo | None:
         """Return a subresource by name."""
         return next((part for part in self.parts if part.name == name), None)
 
@@ -184,19 +184,19 @@ def _read(entry: Mapping[str, Any]) -> Served:
         short_names=tuple(entry["short_names"]),
         categories=tuple(entry["categories"]),
         parts=tuple(_read_parts(entry["subresources"])),
-        columns=tuple(Column(**column) for column in entry.get("columns", ())),
+        columns=tuple(TableColumn(**column) for column in entry.get("columns", ())),
     )
 
 
-def _read_parts(entries: Iterable[Mapping[str, Any]]) -> Iterator[Part]:
+def _read_parts(entries: Iterable[Mapping[str, Any]]) -> Iterator[SubresourceInfo]:
     for entry in entries:
-        yield Part(entry["name"], tuple(entry["verbs"]), **entry["kind"])
+        yield SubresourceInfo(entry["name"], tuple(entry["verbs"]), **entry["kind"])
 
 
 _SCALE: Final = {"group": "autoscaling", "version": "v1", "kind": "Scale"}
 
 
-def custom_kind(resource: Resource) -> Served:
+def custom_kind(resource: ApiResource) -> Served:
     """Describe a user's kind as clients find it.
 
     Args:
@@ -207,9 +207,9 @@ def custom_kind(resource: Resource) -> Served:
     """
     parts = []
     if "scale" in resource.subresources:
-        parts.append(Part("scale", _PART_VERBS, **_SCALE))
+        parts.append(SubresourceInfo("scale", _PART_VERBS, **_SCALE))
     if "status" in resource.subresources:
-        parts.append(Part("status", _PART_VERBS, kind=resource.kind))
+        parts.append(SubresourceInfo("status", _PART_VERBS, kind=resource.kind))
     return Served(
         group=resource.group,
         version=resource.version,
@@ -229,13 +229,13 @@ def custom_kind(resource: Resource) -> Served:
     )
 
 
-_NAME: Final = Column("Name", "string", "name", "Name must be unique within a namespace.")
-_AGE: Final = Column("Age", "date", "", "When the object was created.", path=".metadata.creationTimestamp")
+_NAME: Final = TableColumn("Name", "string", "name", "Name must be unique within a namespace.")
+_AGE: Final = TableColumn("Age", "date", "", "When the object was created.", path=".metadata.creationTimestamp")
 
 
-def _printed(entry: Mapping[str, Any]) -> Column:
+def _printed(entry: Mapping[str, Any]) -> TableColumn:
     """Read a column of a definition."""
-    return Column(
+    return TableColumn(
         entry["name"],
         entry["type"],
         entry.get("format", ""),

@@ -19,13 +19,13 @@ from ocf.errors import ConfigError
 if TYPE_CHECKING:
     from ocf.embedded.http.backend import Backend, Wrap
 
-__all__ = ["Control", "Server", "serving", "write_kubeconfig"]
+__all__ = ["Control", "HttpServer", "serving", "write_kubeconfig"]
 
 _NAME = "ocf"
 
 
 @dataclass(slots=True)
-class Server:
+class HttpServer:
     """A running server.
 
     Args:
@@ -70,7 +70,7 @@ async def serving(
     host: str = "127.0.0.1",
     port: int = 0,
     control: Control | None = None,
-) -> AsyncGenerator[Server, None]:
+) -> AsyncGenerator[HttpServer, None]:
     """Serve a cluster over HTTP while the block runs.
 
     Args:
@@ -116,7 +116,7 @@ async def serving(
             raise ConfigError(f"{host}:{port} cannot be served: {reason}") from error
         bound = runner.addresses[0][1]
         name = f"[{host}]" if ":" in host else host
-        yield Server(f"http://{name}:{bound}", cluster, backend)
+        yield HttpServer(f"http://{name}:{bound}", cluster, backend)
     finally:
         stopping.set()
         await runner.cleanup()
@@ -135,7 +135,7 @@ def write_kubeconfig(kubeconfig: dict[str, Any], path: Path) -> None:
     """Write a kubeconfig, readable by its owner only, and whole or not at all.
 
     Args:
-        kubeconfig: What `Server.kubeconfig` returns.
+        kubeconfig: What `WebhookServer.kubeconfig` returns.
         path: The file; one that is there is replaced.
 
     Raises:

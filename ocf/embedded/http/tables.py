@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ocf.embedded.http.jsonpath import find
 from ocf.embedded.http.printers import PRINTERS, Clock
-from ocf.embedded.http.resource_catalog import Column, Served
+from ocf.embedded.http.resource_catalog import Served, TableColumn
 from ocf.embedded.http.responses import metadata_of
 from ocf.objects import Manifest
 
@@ -53,7 +53,7 @@ def table(kind: Served, items: Iterable[Manifest], metadata: Manifest, options: 
     return {**head, "columnDefinitions": columns, "rows": rows}
 
 
-def _heading(column: Column) -> Manifest:
+def _heading(column: TableColumn) -> Manifest:
     found = asdict(column)
     del found["path"]
     return found
@@ -85,7 +85,7 @@ def cells(kind: Served, item: Manifest, now: datetime) -> list[Any]:
     return [item["metadata"]["name"], *(_cell(column, item, clock) for column in kind.columns[1:])]
 
 
-def _cell(column: Column, item: Manifest, clock: Clock) -> Any:
+def _cell(column: TableColumn, item: Manifest, clock: Clock) -> Any:
     if not column.path:
         created = item["metadata"].get("creationTimestamp")
         return created if column.name == "Created At" else clock.since(created)
@@ -94,7 +94,7 @@ def _cell(column: Column, item: Manifest, clock: Clock) -> Any:
     return _typed(column, value, clock)
 
 
-def _typed(column: Column, value: Any, clock: Clock) -> Any:
+def _typed(column: TableColumn, value: Any, clock: Clock) -> Any:
     """Return a value as a cell of a type; one that does not fit is left empty."""
     if value is None:
         return _UNSET

@@ -15,8 +15,8 @@ from typing import Any, Final, cast
 from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form
-from ocf.embedded.http.handlers import Call
-from ocf.embedded.http.query_options import ListOptions
+from ocf.embedded.http.handlers import RequestContext
+from ocf.embedded.http.query_options import ListQuery
 from ocf.embedded.http.responses import metadata_of
 from ocf.embedded.http.status import status_of
 from ocf.embedded.http.tables import table
@@ -29,7 +29,7 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 _ERROR: Final = "ERROR"
 
 
-async def open_stream(backend: Backend, call: Call, stopping: asyncio.Event) -> AsyncGenerator[bytes, None]:
+async def open_stream(backend: Backend, call: RequestContext, stopping: asyncio.Event) -> AsyncGenerator[bytes, None]:
     """Begin a watch.
 
     Args:
@@ -43,7 +43,7 @@ async def open_stream(backend: Backend, call: Call, stopping: asyncio.Event) -> 
     Raises:
         ApiError: If it is refused.
     """
-    options = ListOptions.read(call.query)
+    options = ListQuery.read(call.query)
     events = _events(backend, call, options)
     first = asyncio.ensure_future(anext(events))
     # A refusal comes without waiting for anything; an event may never come.
@@ -63,7 +63,7 @@ _TURNS: Final = 3
 _EXPIRED: Final = 410
 
 
-async def _events(backend: Backend, call: Call, options: ListOptions) -> AsyncGenerator[WatchEvent, None]:
+async def _events(backend: Backend, call: RequestContext, options: ListQuery) -> AsyncGenerator[WatchEvent, None]:
     version = options.resource_version
     if options.initial:
         async for event in _initial(backend, call, options):
@@ -84,7 +84,7 @@ async def _events(backend: Backend, call: Call, options: ListOptions) -> AsyncGe
             yield event
 
 
-async def _initial(backend: Backend, call: Call, options: ListOptions) -> AsyncIterator[WatchEvent]:
+async def _initial(backend: Backend, call: RequestContext, options: ListQuery) -> AsyncIterator[WatchEvent]:
     """Report the present objects, and where they end."""
     found = await backend.front.list(
         call.kind.api_version,
@@ -104,8 +104,8 @@ async def _initial(backend: Backend, call: Call, options: ListOptions) -> AsyncI
 class _Writer:
     """Writes the events of one watch."""
 
-    call: Call
-    options: ListOptions
+    call: RequestContext
+    options: ListQuery
     now: Callable[[], datetime]
     headed: bool = False
 

@@ -33,10 +33,10 @@ from ocf.schema.builtin import StructType
 __all__ = [
     "APPLY",
     "UPDATE",
-    "Entry",
+    "FieldManager",
     "InVersion",
     "Managed",
-    "Manager",
+    "ManagerEntry",
     "applied",
     "read_entries",
     "updated",
@@ -68,7 +68,7 @@ _NEVER_OWNED: Final[FieldSet] = {
 }
 
 
-class Manager(NamedTuple):
+class FieldManager(NamedTuple):
     """Whom an entry belongs to.
 
     Args:
@@ -84,7 +84,7 @@ class Manager(NamedTuple):
     subresource: str = ""
 
     @classmethod
-    def of(cls, name: str, operation: str, api_version: str, subresource: str) -> "Manager":
+    def of(cls, name: str, operation: str, api_version: str, subresource: str) -> "FieldManager":
         """Identify whoever sends a request."""
         # A plain text: an answer is JSON, and holds no enumeration.
         return cls(name or "unknown", operation, "" if operation == APPLY else api_version, str(subresource))
@@ -107,7 +107,7 @@ class Manager(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class ManagerEntry:
     """What a manager owns.
 
     Args:
@@ -121,7 +121,7 @@ class Entry:
     time: str = ""
 
 
-Managed: TypeAlias = dict[Manager, Entry]
+Managed: TypeAlias = dict[FieldManager, ManagerEntry]
 """Every manager of an object."""
 
 InVersion: TypeAlias = Callable[[Manifest, str], tuple[Manifest, StructType] | None]
@@ -151,12 +151,12 @@ def read_entries(entries: list[Any] | None) -> Managed:
         operation, api_version = entry.get("operation", ""), entry.get("apiVersion", "")
         if operation not in (APPLY, UPDATE) or not api_version or entry.get("fieldsType") != "FieldsV1":
             raise ValueError(f"a managedFields entry is not well formed: {entry!r}")
-        who = Manager.of(entry.get("manager", ""), operation, api_version, entry.get("subresource", ""))
-        managed[who] = Entry(entry.get("fieldsV1") or {}, api_version, entry.get("time") or "")
+        who = FieldManager.of(entry.get("manager", ""), operation, api_version, entry.get("subresource", ""))
+        managed[who] = ManagerEntry(entry.get("fieldsV1") or {}, api_version, entry.get("time") or "")
     return managed
 
 
-def write_entries(managed: Iterable[tuple[Manager, Entry]]) -> list[dict[str, Any]]:
+def write_entries(managed: Iterable[tuple[FieldManager, ManagerEntry]]) -> list[dict[str, Any]]:
     """Write `metadata.managedFields`.
 
     Args:
@@ -172,7 +172,7 @@ def write_entries(managed: Iterable[tuple[Manager, Entry]]) -> list[dict[str, An
     return [_write_entry(who, entry) for who, entry in order]
 
 
-def _write_entry(who: Manager, entry: Entry) -> dict[str, Any]:
+def _write_entry(who: FieldManager, entry: ManagerEntry) -> dict[str, Any]:
     out: dict[str, Any] = {"manager": who.name, "operation": who.operation, "apiVersion": entry.api_version}
     if entry.time:
         out["time"] = entry.time
@@ -189,7 +189,7 @@ def updated(  # noqa: PLR0913 (the facts of one request)
     kind: StructType,
     managed: Managed,
     *,
-    who: Manager,
+    who: FieldManager,
     api_version: str,
     ignored: FieldSet,
     now: str,
@@ -217,7 +217,7 @@ def updated(  # noqa: PLR0913 (the facts of one request)
     if not mine:
         return others
     known = others.get(who)
-    others[who] = Entry(union(mine, known.fields) if known else mine, api_version, now)
+    others[who] = ManagerEntry(union(mine, known.fields) if known else mine, api_version, now)
     return _without_ancients(others)
 
 
@@ -227,7 +227,7 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     kind: StructType,
     managed: Managed,
     *,
-    who: Manager,
+    who: FieldManager,
     api_version: str,
     force: bool,
     ignored: FieldSet,
@@ -257,11 +257,11 @@ def applied(  # noqa: PLR0913 (the facts of one request)
         ConflictError: If others own fields that would change.
     """
     if not managed:
-        before = Manager.of(_BEFORE_FIRST_APPLY, UPDATE, api_version, who.subresource)
+        before = FieldManager.of(_BEFORE_FIRST_APPLY, UPDATE, api_version, who.subresource)
         managed = updated(empty, live, kind, {}, who=before, api_version=api_version, ignored=ignored, now=now)
     last = managed.get(who)
     fields = recursive_difference(field_set(config, kind), ignored)
-    managed = {**managed, who: Entry(fields, api_version, last.time if last else "")}
+    managed = {**managed, who: ManagerEntry(fields, api_version, last.time if last else "")}
     new = merge(live, config, kind)
     # What nobody owns is in the applied set, and not in the stored one.
     if last and (last.api_version != api_version or last.fields != difference(fields, _NEVER_OWNED)):
@@ -270,13 +270,13 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     own = after.get(who)
     if own:
         kept = difference(own.fields, _NEVER_OWNED)
-        after[who] = Entry(kept, own.api_version, own.time)
+        after[who] = ManagerEntry(kept, own.api_version, own.time)
         if not kept:
             del after[who]
     if new is live or equal_json(new, live):
         return None, after
     if who in after:
-        after[who] = Entry(after[who].fields, after[who].api_version, now)
+        after[who] = ManagerEntry(after[who].fields, after[who].api_version, now)
     return new, after
 
 
@@ -301,11 +301,11 @@ class _Step:
         return compare(before[0], after[0], after[1]).without(self.ignored)
 
 
-def _losses(step: _Step, managed: Managed, who: Manager | None, *, force: bool) -> tuple[Managed, Changes]:
+def _losses(step: _Step, managed: Managed, who: FieldManager | None, *, force: bool) -> tuple[Managed, Changes]:
     """Take changed fields from everybody but `who`, or refuse to."""
     own = step.changes()
     by_version: dict[str, tuple[Changes, FieldSet] | None] = {step.api_version: (own, own.touched)}
-    conflicts: dict[Manager, FieldSet] = {}
+    conflicts: dict[FieldManager, FieldSet] = {}
     after: Managed = {}
     for manager, entry in managed.items():
         if manager == who:
@@ -330,8 +330,8 @@ def _losses(step: _Step, managed: Managed, who: Manager | None, *, force: bool) 
     return {manager: entry for manager, entry in after.items() if entry.fields}, own
 
 
-def _conflict(conflicts: Mapping[Manager, FieldSet]) -> ConflictError:
-    order = sorted(conflicts, key=Manager.identity)
+def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> ConflictError:
+    order = sorted(conflicts, key=FieldManager.identity)
     found = [(who, path_text(path)) for who in order for path in paths(conflicts[who])]
     causes = [StatusCause("FieldManagerConflict", f"conflict with {who}", field) for who, field in found]
     if len(found) == 1:
@@ -346,7 +346,7 @@ def _conflict(conflicts: Mapping[Manager, FieldSet]) -> ConflictError:
 
 
 def _pruned_in_version(  # noqa: PLR0917 (the facts of one request)
-    new: Manifest, kind: StructType, managed: Managed, last: Entry, api_version: str, in_version: InVersion
+    new: Manifest, kind: StructType, managed: Managed, last: ManagerEntry, api_version: str, in_version: InVersion
 ) -> Manifest:
     """Prune in the version of the last apply: its fields are of that version."""
     if last.api_version == api_version:
@@ -358,7 +358,7 @@ def _pruned_in_version(  # noqa: PLR0917 (the facts of one request)
     return new if now is None else now[0]
 
 
-def _pruned(new: Manifest, kind: StructType, managed: Managed, last: Entry, in_version: InVersion) -> Manifest:
+def _pruned(new: Manifest, kind: StructType, managed: Managed, last: ManagerEntry, in_version: InVersion) -> Manifest:
     """Remove what the manager applied last time, does not apply now, and nobody owns in any version."""
     owned: dict[str, FieldSet] = {}
     for entry in managed.values():
@@ -403,7 +403,7 @@ def _without_ancients(managed: Managed) -> Managed:
         (who for who in managed if who.operation == UPDATE), key=lambda who: (managed[who].time, who.name, who)
     )
     surplus = len(updaters) - _MOST_UPDATERS
-    first: dict[str, Manager] = {}
+    first: dict[str, FieldManager] = {}
     for who in updaters:
         if surplus <= 0:
             break
@@ -411,7 +411,7 @@ def _without_ancients(managed: Managed) -> Managed:
         if version not in first:
             first[version] = who
             continue
-        bucket = Manager.of(_ANCIENT, UPDATE, version, "")
+        bucket = FieldManager.of(_ANCIENT, UPDATE, version, "")
         if bucket not in managed:
             managed[bucket] = managed.pop(first[version])
         entry = managed.pop(who)

@@ -11,7 +11,7 @@ from typing import Any, Final
 from ocf.embedded.apiextensions import prune
 from ocf.embedded.codec.decoding import decode
 from ocf.objects import Manifest
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = ["convert"]
 
@@ -66,7 +66,7 @@ _CONVERTERS: Final[Mapping[tuple[str, str, str], Callable[[Manifest], Manifest]]
 }
 
 
-def convert(manifest: Manifest, source: Resource, target: Resource, *, filled: bool = True) -> Manifest:
+def convert(manifest: Manifest, source: ApiResource, target: ApiResource, *, filled: bool = True) -> Manifest:
     """Return an object in another version.
 
     Args:

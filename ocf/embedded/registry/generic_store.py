@@ -9,10 +9,10 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import Preconditions, Propagation
 from ocf.embedded.api.status_errors import already_exists, forbidden, invalid, stale
-from ocf.embedded.api.write_options import Options
+from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.apiextensions.crd_status import CLEANUP
-from ocf.embedded.registry.pending_write import MovedError, Operation, Phase, Review, Write
-from ocf.embedded.registry.registry import DEFINITION, Core, bare, kind_of, place_of
+from ocf.embedded.registry.pending_write import MovedError, Operation, PendingWrite, Phase, Review
+from ocf.embedded.registry.registry import DEFINITION, Registry, bare, kind_of, place_of
 from ocf.embedded.registry.service_allocator import allocate
 from ocf.embedded.registry.strategy import (
     allows_unconditional_update,
@@ -24,7 +24,7 @@ from ocf.embedded.registry.validation import create_problems, update_problems
 from ocf.errors import FieldProblem, api_error
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = ["create", "delete", "demand_unmoved", "update"]
 
@@ -36,7 +36,7 @@ _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 
 
-def create(core: Core, resource: Resource, new: Manifest, options: Options) -> Write[Manifest]:
+def create(core: Registry, resource: ApiResource, new: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Store a new object.
 
     Args:
@@ -80,7 +80,7 @@ def _demanded(manifest: Manifest | None) -> Manifest:
     return manifest
 
 
-def _started(core: Core, resource: Resource, new: Manifest) -> dict[str, Any]:
+def _started(core: Registry, resource: ApiResource, new: Manifest) -> dict[str, Any]:
     """Write into a new object what only the server writes; return its metadata."""
     metadata: dict[str, Any] = new["metadata"]
     for name in (*_SERVER_METADATA, *_DELETION, "selfLink"):
@@ -96,14 +96,14 @@ def _started(core: Core, resource: Resource, new: Manifest) -> dict[str, Any]:
 
 
 def update(
-    core: Core,
-    resource: Resource,
+    core: Registry,
+    resource: ApiResource,
     live: Manifest,
     new: Manifest,
-    options: Options,
+    options: WriteOptions,
     *,
     reviewed: bool = False,
-) -> Write[Manifest]:
+) -> PendingWrite[Manifest]:
     """Replace a stored object.
 
     Args:
@@ -163,7 +163,7 @@ def _keep_deletion(new: dict[str, Any], live: dict[str, Any]) -> None:
         new.setdefault("deletionGracePeriodSeconds", live["deletionGracePeriodSeconds"])
 
 
-def demand_unmoved(core: Core, resource: Resource, live: Manifest) -> None:
+def demand_unmoved(core: Registry, resource: ApiResource, live: Manifest) -> None:
     """Refuse to go on with an object that somebody else wrote in the meantime.
 
     Raises:
@@ -174,7 +174,7 @@ def demand_unmoved(core: Core, resource: Resource, live: Manifest) -> None:
         raise MovedError
 
 
-def _demand_uid(resource: Resource, live: Manifest, new: Manifest) -> None:
+def _demand_uid(resource: ApiResource, live: Manifest, new: Manifest) -> None:
     uid = new["metadata"].get("uid")
     if uid and uid != live["metadata"]["uid"]:
         problem = FieldProblem("metadata.uid", f'Invalid value: "{uid}": field is immutable')
@@ -188,7 +188,7 @@ def _is_held(manifest: Manifest) -> bool:
     return manifest["kind"] == "Namespace" and bool(manifest.get("spec", {}).get("finalizers"))
 
 
-def _demand_version(resource: Resource, live: Manifest, new: Manifest) -> None:
+def _demand_version(resource: ApiResource, live: Manifest, new: Manifest) -> None:
     wanted = new["metadata"].get("resourceVersion", "")
     name = live["metadata"]["name"]
     if wanted in ("", "0"):
@@ -212,14 +212,14 @@ def _without_times(entries: list[dict[str, Any]] | None) -> list[dict[str, Any]]
 
 
 def delete(
-    core: Core,
-    resource: Resource,
+    core: Registry,
+    resource: ApiResource,
     live: Manifest,
-    options: Options,
+    options: WriteOptions,
     *,
     preconditions: Preconditions | None = None,
     propagation: Propagation | None = None,
-) -> Write[Manifest | None]:
+) -> PendingWrite[Manifest | None]:
     """Delete a stored object, or mark it as being deleted while finalizers hold it.
 
     Args:
@@ -260,12 +260,12 @@ def delete(
     return marked if options.dry_run else core.write(resource, place, marked)
 
 
-def _has_objects(core: Core, definition: Manifest) -> bool:
+def _has_objects(core: Registry, definition: Manifest) -> bool:
     spec = definition["spec"]
     return bool(core.store.objects((spec["group"], spec["names"]["kind"])))
 
 
-def _demand_preconditions(resource: Resource, metadata: dict[str, Any], wanted: Preconditions) -> None:
+def _demand_preconditions(resource: ApiResource, metadata: dict[str, Any], wanted: Preconditions) -> None:
     checks = (
         ("UID", wanted.uid, metadata["uid"], "The object might have been deleted and then recreated"),
         (
@@ -281,7 +281,7 @@ def _demand_preconditions(resource: Resource, metadata: dict[str, Any], wanted: 
             raise stale(resource.group_kind, metadata["name"], problem)
 
 
-def _finalizers(resource: Resource, known: list[str], propagation: Propagation | None) -> list[str]:
+def _finalizers(resource: ApiResource, known: list[str], propagation: Propagation | None) -> list[str]:
     """Return the finalizers with those of the garbage collector as a delete sets them."""
     orphan, foreground = _ORPHAN in known, _FOREGROUND in known
     if propagation is not None:
@@ -297,7 +297,7 @@ def _finalizers(resource: Resource, known: list[str], propagation: Propagation |
     return known if set(out) == set(known) else out
 
 
-def _marked(core: Core, live: Manifest, finalizers: list[str]) -> Manifest:
+def _marked(core: Registry, live: Manifest, finalizers: list[str]) -> Manifest:
     metadata = dict(live["metadata"])
     marked = {**live, "metadata": metadata}
     metadata.pop("finalizers", None)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
-from ocf.embedded.api.write_options import Options
+from ocf.embedded.api.write_options import WriteOptions
 from ocf.objects import Manifest
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
-__all__ = ["MovedError", "Operation", "Phase", "Review", "Write", "unreviewed"]
+__all__ = ["MovedError", "Operation", "PendingWrite", "Phase", "Review", "run_without_admission"]
 
 Result = TypeVar("Result")
 
@@ -51,15 +51,15 @@ class Review:
 
     phase: Phase
     operation: Operation
-    resource: Resource
+    resource: ApiResource
     namespace: str
     name: str
     object: Manifest | None
     old: Manifest | None
-    options: Options
+    options: WriteOptions
 
 
-Write: TypeAlias = Generator[Review, Manifest | None, Result]
+PendingWrite: TypeAlias = Generator[Review, Manifest | None, Result]
 """A write in progress: it yields reviews, is sent the object to go on with, and returns what is stored."""
 
 
@@ -67,7 +67,7 @@ class MovedError(Exception):
     """While the write waited to be admitted, somebody else wrote the object: plan it anew."""
 
 
-def unreviewed(write: Write[Result]) -> Result:
+def run_without_admission(write: PendingWrite[Result]) -> Result:
     """Do a write without asking anybody.
 
     Args:

@@ -14,9 +14,9 @@ from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.storage import Kind, Place, Store
 from ocf.errors import NotFoundError, StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
-from ocf.schema.builtin import Resource, StructType, builtin_resource, builtin_versions, struct
+from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
 
-__all__ = ["DEFINITION", "Core", "bare", "decoded", "kind_of", "place_of"]
+__all__ = ["DEFINITION", "Registry", "bare", "decoded", "kind_of", "place_of"]
 
 Served: TypeAlias = tuple[str, str, str]
 """Group, version and kind."""
@@ -38,7 +38,7 @@ _REFUSED: Final = {
 }
 
 
-def kind_of(resource: Resource) -> Kind:
+def kind_of(resource: ApiResource) -> Kind:
     """Return how the store calls a kind."""
     home = resource.home
     return (resource.group, resource.kind) if home is None else (home[0], home[2])
@@ -57,7 +57,7 @@ def bare(manifest: Manifest) -> Manifest:
 
 
 @dataclass(slots=True)
-class Core:
+class Registry:
     """The state of an embedded server.
 
     Args:
@@ -68,15 +68,15 @@ class Core:
     """
 
     store: Store
-    custom: dict[Served, Resource]
+    custom: dict[Served, ApiResource]
     now: Callable[[], datetime]
     random: random.Random
     _empty: dict[Served, Manifest] = field(default_factory=dict, init=False, repr=False)
-    _known: dict[tuple[str, str], Resource] = field(default_factory=dict, init=False, repr=False)
-    _defined: dict[Served, Resource] = field(default_factory=dict, init=False, repr=False)
+    _known: dict[tuple[str, str], ApiResource] = field(default_factory=dict, init=False, repr=False)
+    _defined: dict[Served, ApiResource] = field(default_factory=dict, init=False, repr=False)
     _defined_at: int = field(default=0, init=False, repr=False)
 
-    def resource(self, api_version: str, kind: str) -> Resource:
+    def resource(self, api_version: str, kind: str) -> ApiResource:
         """Look a kind up.
 
         Args:
@@ -95,7 +95,7 @@ class Core:
             raise no_such_resource()
         return found
 
-    def stored_as(self, api_version: str, kind: str) -> Resource:
+    def stored_as(self, api_version: str, kind: str) -> ApiResource:
         """Look a kind up in a version that may not be served any more, but in which objects may be stored.
 
         Raises:
@@ -109,7 +109,7 @@ class Core:
             known = self._known[api_version, kind] = self._look_up(api_version, kind)
         return known
 
-    def _look_up(self, api_version: str, kind: str) -> Resource:
+    def _look_up(self, api_version: str, kind: str) -> ApiResource:
         group, version = split_api_version(api_version)
         key = (group, version, kind)
         if key in _REFUSED and key not in self.custom:
@@ -131,7 +131,7 @@ class Core:
             for resource in established(definition)
         }
 
-    def custom_kinds(self) -> list[Resource]:
+    def custom_kinds(self) -> list[ApiResource]:
         """Return the user's kinds as they are served now, one for each version."""
         if self.store.changed_at(DEFINITION) != self._defined_at:
             self._define()
@@ -153,7 +153,7 @@ class Core:
         """Append a random suffix to a prefix, which is cut if need be."""
         return prefix[:_LONGEST_PREFIX] + "".join(self.random.choices(_SUFFIX_LETTERS, k=5))
 
-    def empty(self, resource: Resource) -> Manifest:
+    def empty(self, resource: ApiResource) -> Manifest:
         """Return an object of a kind before anything is written; it must not be changed."""
         key = (resource.group, resource.version, resource.kind)
         if key not in self._empty:
@@ -161,18 +161,18 @@ class Core:
             self._empty[key] = head if resource.custom else decode(head, resource.type)
         return self._empty[key]
 
-    def read(self, resource: Resource, place: Place) -> Manifest | None:
+    def read(self, resource: ApiResource, place: Place) -> Manifest | None:
         """Return an object in the version of a resource, or None; it must not be changed."""
         found = self.store.get(kind_of(resource), place)
         return None if found is None else self.shown(found, resource)
 
-    def shown(self, stored: Manifest, resource: Resource) -> Manifest:
+    def shown(self, stored: Manifest, resource: ApiResource) -> Manifest:
         """Return a stored object in the version of a resource; it must not be changed."""
         if stored["apiVersion"] == resource.api_version:
             return self._coerced(stored, resource)
         return convert(stored, self.stored_as(stored["apiVersion"], stored["kind"]), resource)
 
-    def _coerced(self, stored: Manifest, resource: Resource) -> Manifest:
+    def _coerced(self, stored: Manifest, resource: ApiResource) -> Manifest:
         """Show a user's object as its schema is now: that may have changed since the object was stored."""
         schema = resource.schema
         if schema is None or int(stored["metadata"]["resourceVersion"]) > self._defined_at:
@@ -180,7 +180,7 @@ class Core:
         shown: Manifest = set_schema_defaults(prune(stored, schema), schema)
         return shown
 
-    def write(self, resource: Resource, place: Place, manifest: Manifest) -> Manifest:
+    def write(self, resource: ApiResource, place: Place, manifest: Manifest) -> Manifest:
         """Store an object in the version in which its kind is stored; return it in the version of the resource.
 
         Args:
@@ -196,26 +196,26 @@ class Core:
         stored = copy_json(convert(manifest, resource, self._home(resource)))
         return self.shown(self.store.put(kind_of(resource), place, stored), resource)
 
-    def rounded(self, manifest: Manifest, resource: Resource) -> Manifest:
+    def rounded(self, manifest: Manifest, resource: ApiResource) -> Manifest:
         """Return an object as it comes back from the version in which its kind is stored."""
         home = self._home(resource)
         back: Manifest = copy_json(convert(convert(manifest, resource, home), home, resource))
         return back
 
-    def _home(self, resource: Resource) -> Resource:
+    def _home(self, resource: ApiResource) -> ApiResource:
         """Return a kind in the version in which it is stored."""
         if resource.home is None:
             return resource
         group, version, kind = resource.home
         return self.stored_as(f"{group}/{version}" if group else version, kind)
 
-    def versions(self, resource: Resource) -> list[Resource]:
+    def versions(self, resource: ApiResource) -> list[ApiResource]:
         """Return a kind in all versions in which it is served."""
         home = kind_of(resource)
         found = [other for other in self.custom_kinds() if kind_of(other) == home]
         return found or [other for other in builtin_versions(resource) if kind_of(other) == home]
 
-    def in_version(self, resource: Resource) -> Callable[[Manifest, str], tuple[Manifest, StructType] | None]:
+    def in_version(self, resource: ApiResource) -> Callable[[Manifest, str], tuple[Manifest, StructType] | None]:
         """Return what shows objects of a kind in other versions, for who owns fields there."""
 
         def shown(manifest: Manifest, api_version: str) -> tuple[Manifest, StructType] | None:
@@ -234,7 +234,7 @@ class Core:
 
         return shown
 
-    def find(self, resource: Resource, key: ObjectKey) -> Manifest:
+    def find(self, resource: ApiResource, key: ObjectKey) -> Manifest:
         """Return the stored object of a key, in the version of the resource.
 
         Raises:
@@ -257,7 +257,7 @@ class Core:
         copied: Manifest = copy_json(manifest)
         return copied
 
-    def demand_namespace(self, resource: Resource, namespace: str, name: str) -> None:
+    def demand_namespace(self, resource: ApiResource, namespace: str, name: str) -> None:
         """Refuse to create something where there is no namespace, or one that is going away.
 
         Raises:
@@ -279,14 +279,14 @@ class Core:
             raise forbidden(resource.group_resource, name, problem, [cause])
 
 
-def _scope_problem(resource: Resource, namespace: str) -> str:
+def _scope_problem(resource: ApiResource, namespace: str) -> str:
     if namespace:
         return f'{resource.kind} is cluster-scoped: no namespace may be given, got "{namespace}"'
     return f"{resource.kind} is namespaced: an empty namespace may not be set when a resource name is provided"
 
 
 def decoded(
-    manifest: Manifest, resource: Resource, *, drop_nulls: bool = True, live: Manifest | None = None
+    manifest: Manifest, resource: ApiResource, *, drop_nulls: bool = True, live: Manifest | None = None
 ) -> Manifest:
     """Return an object as the server would hold it; it shares nothing with the given one, but parts of the live one.
 

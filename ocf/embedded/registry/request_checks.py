@@ -5,7 +5,7 @@ from typing import Any
 
 from ocf.cluster.protocol import Subresource
 from ocf.embedded.api.status_errors import bad_request, invalid, method_not_allowed, no_such_resource, not_found
-from ocf.embedded.api.write_options import FieldValidation, Options
+from ocf.embedded.api.write_options import FieldValidation, WriteOptions
 from ocf.embedded.apiextensions import undeclared
 from ocf.embedded.codec.decoding import unknown_fields
 from ocf.embedded.codec.defaulting import set_defaults
@@ -14,7 +14,7 @@ from ocf.embedded.managedfields.typed import type_problems
 from ocf.embedded.registry.registry import decoded
 from ocf.errors import ApiError, FieldProblem, InvalidError
 from ocf.objects import Manifest, ObjectKey
-from ocf.schema.builtin import Resource, StructType
+from ocf.schema.builtin import ApiResource, StructType
 
 __all__ = [
     "apply_error",
@@ -48,13 +48,15 @@ def demand_manager(field_manager: str, *, operation: str) -> None:
         raise invalid(kind, "", [FieldProblem("fieldManager", "Too long: may not be more than 128 bytes")])
 
 
-def demand_subresource(resource: Resource, name: str, subresource: Subresource | None) -> None:
+def demand_subresource(resource: ApiResource, name: str, subresource: Subresource | None) -> None:
     """Refuse a subresource that the kind does not have."""
     if subresource is not None and subresource not in resource.subresources:
         raise not_found(resource.group_resource, name) if resource.custom else no_such_resource()
 
 
-def held(manifest: Manifest, resource: Resource, *, drop_nulls: bool = True, live: Manifest | None = None) -> Manifest:
+def held(
+    manifest: Manifest, resource: ApiResource, *, drop_nulls: bool = True, live: Manifest | None = None
+) -> Manifest:
     """Return a manifest as the server's structs hold it, with defaults.
 
     Raises:
@@ -63,7 +65,7 @@ def held(manifest: Manifest, resource: Resource, *, drop_nulls: bool = True, liv
     return set_defaults(decoded(manifest, resource, drop_nulls=drop_nulls, live=live), resource.group)
 
 
-def demand_verb(resource: Resource, verb: str) -> None:
+def demand_verb(resource: ApiResource, verb: str) -> None:
     """Refuse what the kind cannot do."""
     if verb not in resource.verbs:
         raise method_not_allowed()
@@ -71,8 +73,8 @@ def demand_verb(resource: Resource, verb: str) -> None:
 
 def demand_known(
     manifest: Manifest,
-    resource: Resource,
-    options: Options,
+    resource: ApiResource,
+    options: WriteOptions,
     *,
     refused: Callable[[str], ApiError],
     by_name: bool = False,
@@ -100,7 +102,7 @@ def demand_known(
         options.warn(text)
 
 
-def _unknown_fields(manifest: Manifest, resource: Resource) -> list[str]:
+def _unknown_fields(manifest: Manifest, resource: ApiResource) -> list[str]:
     if resource.schema is None:
         return unknown_fields(manifest, resource.type)
     metadata = {"metadata": manifest.get("metadata")}
@@ -127,7 +129,7 @@ def demand_same(sent: Manifest, key: ObjectKey) -> None:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def demand_typed(config: Manifest, resource: Resource) -> None:
+def demand_typed(config: Manifest, resource: ApiResource) -> None:
     """Refuse an applied manifest that does not fit the kind's type."""
     metadata = metadata_of(config)
     if metadata.get("managedFields") is not None:
@@ -138,7 +140,9 @@ def demand_typed(config: Manifest, resource: Resource) -> None:
         raise apply_error("failed to create typed patch object", metadata, resource, text)
 
 
-def apply_error(what: str, metadata: dict[str, Any], resource: Resource, problem: str, *, after: str = "") -> ApiError:
+def apply_error(
+    what: str, metadata: dict[str, Any], resource: ApiResource, problem: str, *, after: str = ""
+) -> ApiError:
     """Return the refusal of an apply that does not fit."""
     place = f"{metadata.get('namespace') or ''}/{metadata.get('name')}"
     # A server answers with an internal error, although the fault is the caller's.

@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import PatchType, Subresource
 from ocf.embedded.api.status_errors import bad_request, invalid, no_such_resource, unsupported_patch
-from ocf.embedded.api.write_options import Options
+from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.codec.decoding import DecodeError, decode
 from ocf.embedded.managedfields.field_manager import (
     APPLY,
     UPDATE,
-    Entry,
+    FieldManager,
     Managed,
-    Manager,
+    ManagerEntry,
     applied,
     read_entries,
     updated,
@@ -26,13 +26,13 @@ from ocf.embedded.managedfields.field_manager import (
 from ocf.embedded.managedfields.fieldset import FieldSet, contains, difference, insert
 from ocf.embedded.patch.dispatch import patched
 from ocf.embedded.registry import generic_store
-from ocf.embedded.registry.pending_write import Operation, Phase, Review, Write
-from ocf.embedded.registry.registry import Core, place_of
+from ocf.embedded.registry.pending_write import Operation, PendingWrite, Phase, Review
+from ocf.embedded.registry.registry import Registry, place_of
 from ocf.embedded.registry.request_checks import apply_error, demand_known, demand_same, demand_typed, metadata_of
 from ocf.embedded.registry.selectors import selector_text
 from ocf.errors import ApiError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.schema.builtin import Resource, ScalePaths, StructType, struct
+from ocf.schema.builtin import ApiResource, ScalePaths, StructType, struct
 
 __all__ = ["addressed", "apply_scale", "patch_scale", "scale_of", "update_scale"]
 
@@ -47,8 +47,8 @@ def _scale_type() -> StructType:
     return struct("autoscaling.v1.Scale")
 
 
-def _scale_resource() -> Resource:
-    return Resource(
+def _scale_resource() -> ApiResource:
+    return ApiResource(
         group="autoscaling",
         version="v1",
         kind="Scale",
@@ -72,11 +72,11 @@ def _at(manifest: Manifest, path: str) -> Any:
     return value
 
 
-def _paths(resource: Resource) -> ScalePaths:
+def _paths(resource: ApiResource) -> ScalePaths:
     return resource.scale or _BUILTIN
 
 
-def _owned(resource: Resource) -> tuple[tuple[str, ...], FieldSet]:
+def _owned(resource: ApiResource) -> tuple[tuple[str, ...], FieldSet]:
     """Return the field that holds the wanted count, as a path and as a set."""
     way = tuple(f"f:{name}" for name in _way(_paths(resource).spec))
     fields: FieldSet = {}
@@ -84,7 +84,7 @@ def _owned(resource: Resource) -> tuple[tuple[str, ...], FieldSet]:
     return way, fields
 
 
-def scale_of(parent: Manifest, resource: Resource) -> Manifest:
+def scale_of(parent: Manifest, resource: ApiResource) -> Manifest:
     """Return the Scale of a workload.
 
     Args:
@@ -119,24 +119,26 @@ def scale_of(parent: Manifest, resource: Resource) -> Manifest:
     }
 
 
-def _to_scale(managed: Managed, resource: Resource) -> Managed:
+def _to_scale(managed: Managed, resource: ApiResource) -> Managed:
     """Return the managers of the parent's replicas as managers of a Scale's."""
     way, _ = _owned(resource)
     return {
-        who if who.operation == APPLY else who._replace(api_version=_SCALE_VERSION): Entry(_OWNED, _SCALE_VERSION)
+        who if who.operation == APPLY else who._replace(api_version=_SCALE_VERSION): ManagerEntry(
+            _OWNED, _SCALE_VERSION
+        )
         for who, entry in managed.items()
         if entry.api_version == resource.api_version and contains(entry.fields, way)
     }
 
 
-def _to_parent(parents: Managed, scales: Managed, resource: Resource) -> list[tuple[Manager, Entry]]:
+def _to_parent(parents: Managed, scales: Managed, resource: ApiResource) -> list[tuple[FieldManager, ManagerEntry]]:
     """Return the parent's managers after a write to the Scale.
 
     An apply is the same manager in every version, so its entry stays as it is. An update is not: what it owns of the
     replicas becomes an entry of its own, beside the one with the rest. A real server does that, and so the list may
     hold a manager twice; whoever reads it takes the last.
     """
-    out: list[tuple[Manager, Entry]] = []
+    out: list[tuple[FieldManager, ManagerEntry]] = []
     way, owned = _owned(resource)
     left = {who: entry for who, entry in scales.items() if contains(entry.fields, _REPLICAS)}
     for who, entry in parents.items():
@@ -144,16 +146,16 @@ def _to_parent(parents: Managed, scales: Managed, resource: Resource) -> list[tu
         if silent or left.pop(who, None) is not None:
             out.append((who, entry))
         elif rest := difference(entry.fields, owned):
-            out.append((who, Entry(rest, entry.api_version, entry.time)))
+            out.append((who, ManagerEntry(rest, entry.api_version, entry.time)))
     for who in left:
         manager = who if who.operation == APPLY else who._replace(api_version=resource.api_version)
-        out.append((manager, Entry(owned, resource.api_version)))
+        out.append((manager, ManagerEntry(owned, resource.api_version)))
     return out
 
 
 def _write(  # noqa: PLR0917 (the facts of one request)
-    core: Core, resource: Resource, live: Manifest, scale: Manifest, managed: Managed, options: Options
-) -> Write[Manifest]:
+    core: Registry, resource: ApiResource, live: Manifest, scale: Manifest, managed: Managed, options: WriteOptions
+) -> PendingWrite[Manifest]:
     old = scale_of(live, resource)
     about = Review(Phase.MUTATING, Operation.UPDATE, resource, *place_of(live), scale, old, options)
     admitted = (yield about) or scale
@@ -170,7 +172,7 @@ def _write(  # noqa: PLR0917 (the facts of one request)
     return scale_of(stored, resource)
 
 
-def _replicas(scale: Manifest, live: Manifest, resource: Resource) -> int:
+def _replicas(scale: Manifest, live: Manifest, resource: ApiResource) -> int:
     replicas: int = scale["spec"].get("replicas", 0)
     if replicas < 0 and not resource.custom:  # that of a custom resource is judged with the whole object
         detail = f"Invalid value: {replicas}: must be greater than or equal to 0"
@@ -219,7 +221,7 @@ def _unreadable(problem: str) -> ApiError:
     return bad_request(f'Scale in version "v1" cannot be handled as a Scale: {problem}')
 
 
-def update_scale(core: Core, key: ObjectKey, sent: Manifest, options: Options) -> Write[Manifest]:
+def update_scale(core: Registry, key: ObjectKey, sent: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Replace the Scale of a workload.
 
     Args:
@@ -247,7 +249,7 @@ def update_scale(core: Core, key: ObjectKey, sent: Manifest, options: Options) -
             {**new, "metadata": old["metadata"], "status": old["status"]},
             _scale_type(),
             managed,
-            who=Manager.of(options.field_manager, UPDATE, _SCALE_VERSION, Subresource.SCALE),
+            who=FieldManager.of(options.field_manager, UPDATE, _SCALE_VERSION, Subresource.SCALE),
             api_version=_SCALE_VERSION,
             ignored={"f:status": {}},
             now="",
@@ -255,7 +257,9 @@ def update_scale(core: Core, key: ObjectKey, sent: Manifest, options: Options) -
     return (yield from _write(core, resource, live, new, managed, options))
 
 
-def patch_scale(core: Core, key: ObjectKey, change: Any, patch_type: PatchType, options: Options) -> Write[Manifest]:
+def patch_scale(
+    core: Registry, key: ObjectKey, change: Any, patch_type: PatchType, options: WriteOptions
+) -> PendingWrite[Manifest]:
     """Change parts of the Scale of a workload; arguments and answer as of `update_scale`."""
     resource = core.resource(key.api_version, key.kind)
     if patch_type is PatchType.STRATEGIC_MERGE and resource.custom:
@@ -264,7 +268,7 @@ def patch_scale(core: Core, key: ObjectKey, change: Any, patch_type: PatchType, 
     return (yield from update_scale(core, key, sent, options))
 
 
-def apply_scale(core: Core, key: ObjectKey, config: Manifest, options: Options) -> Write[Manifest]:
+def apply_scale(core: Registry, key: ObjectKey, config: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Apply the Scale of a workload; arguments and answer as of `update_scale`, conflicts as of an apply.
 
     No server can do that with a custom resource, unless it changes nothing.
@@ -279,7 +283,7 @@ def apply_scale(core: Core, key: ObjectKey, config: Manifest, options: Options) 
         config,
         _scale_type(),
         _to_scale(read_entries(live["metadata"].get("managedFields")), resource),
-        who=Manager.of(options.field_manager, APPLY, _SCALE_VERSION, Subresource.SCALE),
+        who=FieldManager.of(options.field_manager, APPLY, _SCALE_VERSION, Subresource.SCALE),
         api_version=_SCALE_VERSION,
         force=options.force,
         ignored={"f:status": {}},

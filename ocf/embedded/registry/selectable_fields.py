@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 from ocf.embedded.api.status_errors import bad_request
 from ocf.errors import ApiError
 from ocf.objects import Manifest
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = ["selectable"]
 
@@ -63,7 +63,7 @@ _FLAGS: Final = frozenset({"spec.hostNetwork", "spec.unschedulable"})
 _ELSEWHERE: Final[Mapping[str, str]] = {"spec.host": "spec.nodeName", "status.successful": "status.succeeded"}
 
 
-def selectable(resource: Resource, path: str) -> _Read:
+def selectable(resource: ApiResource, path: str) -> _Read:
     """Return what reads a field for a selector.
 
     Args:
@@ -90,7 +90,7 @@ def selectable(resource: Resource, path: str) -> _Read:
     return lambda manifest: _text(manifest, way, missing)
 
 
-def _refusal(resource: Resource, path: str, allowed: tuple[str, ...]) -> ApiError:
+def _refusal(resource: ApiResource, path: str, allowed: tuple[str, ...]) -> ApiError:
     key = (resource.group, resource.kind)
     if key in _FIELDS:
         return bad_request(_REFUSALS.get(key, _UNSUPPORTED).format(path))

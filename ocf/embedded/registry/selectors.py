@@ -10,7 +10,7 @@ from ocf.embedded.api.status_errors import bad_request
 from ocf.embedded.registry.selectable_fields import selectable
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest, parse_field_selector
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = ["Predicate", "selection", "selector_text"]
 
@@ -18,7 +18,7 @@ Predicate: TypeAlias = Callable[[Manifest], bool]
 """Says whether an object is selected."""
 
 
-def selection(resource: Resource, label_selector: str, field_selector: str) -> Predicate | None:
+def selection(resource: ApiResource, label_selector: str, field_selector: str) -> Predicate | None:
     """Read the selectors of a request.
 
     Args:
@@ -49,7 +49,7 @@ def _by_labels(text: str) -> Predicate | None:
     return lambda manifest: selector.matches(manifest["metadata"].get("labels") or {})
 
 
-def _by_fields(resource: Resource, text: str) -> Predicate | None:
+def _by_fields(resource: ApiResource, text: str) -> Predicate | None:
     try:
         terms = parse_field_selector(text)
     except ManifestError as error:

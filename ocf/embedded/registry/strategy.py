@@ -11,7 +11,7 @@ from ocf.embedded.apiextensions.crd_status import remember_stored, start_status
 from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = [
     "allows_create_on_update",
@@ -119,26 +119,26 @@ _FIRST_STATUS: Final[Mapping[tuple[str, str], Mapping[str, Any]]] = {
 }
 
 
-def _key(resource: Resource) -> tuple[str, str]:
+def _key(resource: ApiResource) -> tuple[str, str]:
     return resource.group, resource.kind
 
 
-def allows_unconditional_update(resource: Resource) -> bool:
+def allows_unconditional_update(resource: ApiResource) -> bool:
     """Say whether an update may leave out the resourceVersion."""
     return not resource.custom and _key(resource) not in _CONDITIONAL
 
 
-def allows_create_on_update(resource: Resource) -> bool:
+def allows_create_on_update(resource: ApiResource) -> bool:
     """Say whether an update creates what is not there."""
     return _key(resource) in _CREATED_BY_UPDATE
 
 
-def default_propagation(resource: Resource) -> Propagation:
+def default_propagation(resource: ApiResource) -> Propagation:
     """Return what a delete does to dependents if nothing is said."""
     return Propagation.ORPHAN if _key(resource) in _ORPHANS else Propagation.BACKGROUND
 
 
-def ignored_fields(resource: Resource, subresource: Subresource | None) -> FieldSet:
+def ignored_fields(resource: ApiResource, subresource: Subresource | None) -> FieldSet:
     """Return the fields a request cannot write, and therefore never owns.
 
     Args:
@@ -156,14 +156,14 @@ def ignored_fields(resource: Resource, subresource: Subresource | None) -> Field
     return {"f:spec": {}, **({"f:metadata": {f"f:{name}": {} for name in kept}} if kept else {})}
 
 
-def _empty_status(resource: Resource, new: Manifest, empty: Manifest) -> None:
+def _empty_status(resource: ApiResource, new: Manifest, empty: Manifest) -> None:
     if "status" in empty:
         new["status"] = {**empty["status"], **_FIRST_STATUS.get(_key(resource), {})}
     else:
         new.pop("status", None)
 
 
-def prepare_create(new: Manifest, resource: Resource, empty: Manifest) -> None:
+def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> None:
     """Make a new object what the kind starts as.
 
     Args:
@@ -185,7 +185,7 @@ def prepare_create(new: Manifest, resource: Resource, empty: Manifest) -> None:
             finalizers.append("kubernetes")
 
 
-def prepare_update(new: Manifest, live: Manifest, resource: Resource, subresource: Subresource | None) -> Manifest:
+def prepare_update(new: Manifest, live: Manifest, resource: ApiResource, subresource: Subresource | None) -> Manifest:
     """Undo what an update may not change, and count the generation.
 
     Args:
@@ -209,7 +209,7 @@ def prepare_update(new: Manifest, live: Manifest, resource: Resource, subresourc
     return new
 
 
-def _status_update(new: Manifest, live: Manifest, resource: Resource) -> Manifest:
+def _status_update(new: Manifest, live: Manifest, resource: ApiResource) -> Manifest:
     kept = {key: value for key, value in live.items() if key != "status"}
     if resource.custom:
         kept["metadata"] = dict(live["metadata"])
@@ -231,7 +231,7 @@ def _copy(into: Manifest, source: Manifest, name: str) -> None:
         into.pop(name, None)
 
 
-def _without(manifest: Manifest, resource: Resource) -> dict[str, Any]:
+def _without(manifest: Manifest, resource: ApiResource) -> dict[str, Any]:
     """Return the parts whose change is a new generation."""
     passive = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
     parts = {key: value for key, value in manifest.items() if key not in passive}

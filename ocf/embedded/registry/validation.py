@@ -16,7 +16,7 @@ from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors
 from ocf.objects.name_validation import (
-    Rule,
+    NameRule,
     dns_label,
     dns_label_prefix,
     dns_subdomain,
@@ -24,7 +24,7 @@ from ocf.objects.name_validation import (
     path_segment,
     path_segment_prefix,
 )
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = ["create_problems", "update_problems"]
 
@@ -33,7 +33,7 @@ _DEFINITION: Final = "CustomResourceDefinition.apiextensions.k8s.io"
 _PATH_NAMES: Final = frozenset({"rbac.authorization.k8s.io"})
 
 
-def _name_rules(resource: Resource) -> tuple[Rule, Rule]:
+def _name_rules(resource: ApiResource) -> tuple[NameRule, NameRule]:
     """Return what a kind demands of names, and of what names are generated from."""
     if resource.group in _PATH_NAMES:
         return path_segment, path_segment_prefix
@@ -46,7 +46,7 @@ def _invalid(path: str, value: Any, problem: str) -> FieldProblem:
     return FieldProblem(path, f"Invalid value: {go_json(value)}: {problem}")
 
 
-def _metadata_problems(metadata: Manifest, resource: Resource) -> Iterator[FieldProblem]:
+def _metadata_problems(metadata: Manifest, resource: ApiResource) -> Iterator[FieldProblem]:
     errors = [*creation_errors(metadata, *_name_rules(resource))]
     if resource.schema is None:
         # Of custom resources any qualified name will do.
@@ -54,7 +54,7 @@ def _metadata_problems(metadata: Manifest, resource: Resource) -> Iterator[Field
     return (FieldProblem(error.path, error.message) for error in errors)
 
 
-def create_problems(manifest: Manifest, resource: Resource) -> list[FieldProblem]:
+def create_problems(manifest: Manifest, resource: ApiResource) -> list[FieldProblem]:
     """Check an object that is about to be created.
 
     Args:
@@ -69,7 +69,7 @@ def create_problems(manifest: Manifest, resource: Resource) -> list[FieldProblem
 
 
 def update_problems(
-    manifest: Manifest, live: Manifest, resource: Resource, subresource: Subresource | None
+    manifest: Manifest, live: Manifest, resource: ApiResource, subresource: Subresource | None
 ) -> list[FieldProblem]:
     """Check an object that is about to replace another.
 
@@ -130,7 +130,7 @@ _SELECTED: Final = frozenset(
 )
 
 
-def _body_problems(manifest: Manifest, resource: Resource) -> Iterator[FieldProblem]:
+def _body_problems(manifest: Manifest, resource: ApiResource) -> Iterator[FieldProblem]:
     if resource.schema is not None:
         yield from (fault.problem for fault in schema_faults(manifest, resource.schema))
         yield from _count_problems(manifest, resource)
@@ -148,7 +148,7 @@ def _body_problems(manifest: Manifest, resource: Resource) -> Iterator[FieldProb
 
 
 def _rule_problems(
-    manifest: Manifest, live: Manifest | None, resource: Resource, problems: list[FieldProblem]
+    manifest: Manifest, live: Manifest | None, resource: ApiResource, problems: list[FieldProblem]
 ) -> list[FieldProblem]:
     if resource.rules is None:
         return []
@@ -157,7 +157,7 @@ def _rule_problems(
     return broken_rules(cast("Rules", resource.rules), manifest, live, problems)
 
 
-def _count_problems(manifest: Manifest, resource: Resource, *, spec: bool = True) -> Iterator[FieldProblem]:
+def _count_problems(manifest: Manifest, resource: ApiResource, *, spec: bool = True) -> Iterator[FieldProblem]:
     if resource.scale is not None:
         yield from count_problems(manifest, resource.scale, spec=spec)
 
@@ -207,7 +207,7 @@ def _container_problems(containers: list[dict[str, Any]]) -> Iterator[FieldProbl
                 yield FieldProblem(f"{path}[{index}].{name}", "Required value")
 
 
-def _immutable_problems(manifest: Manifest, live: Manifest, resource: Resource) -> Iterator[FieldProblem]:
+def _immutable_problems(manifest: Manifest, live: Manifest, resource: ApiResource) -> Iterator[FieldProblem]:
     if (resource.group, resource.kind) in _SELECTED and resource.kind != "StatefulSet":
         selector = manifest["spec"].get("selector")
         if selector != live["spec"].get("selector"):

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 from ocf.cluster.protocol import PatchType
 from ocf.embedded.api.status_errors import bad_request, go_json, go_text, invalid, not_found, stale, unsupported_patch
-from ocf.embedded.api.write_options import Options
+from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.codec.decoding import DecodeError
 from ocf.embedded.managedfields.field_manager import (
     APPLY,
     UPDATE,
+    FieldManager,
     Managed,
-    Manager,
     applied,
     read_entries,
     updated,
@@ -24,8 +24,8 @@ from ocf.embedded.managedfields.typed import ElementError
 from ocf.embedded.patch.dispatch import patched
 from ocf.embedded.registry import generic_store
 from ocf.embedded.registry.conversion import convert
-from ocf.embedded.registry.pending_write import Write
-from ocf.embedded.registry.registry import Core, bare
+from ocf.embedded.registry.pending_write import PendingWrite
+from ocf.embedded.registry.registry import Registry, bare
 from ocf.embedded.registry.request_checks import (
     apply_error,
     demand_known,
@@ -40,7 +40,7 @@ from ocf.embedded.registry.strategy import allows_create_on_update, ignored_fiel
 from ocf.errors import ApiError, FieldProblem
 from ocf.objects import Manifest, ObjectKey, split_api_version
 from ocf.objects.json_equality import equal_json
-from ocf.schema.builtin import Resource
+from ocf.schema.builtin import ApiResource
 
 __all__ = ["apply", "create", "patch", "update"]
 
@@ -50,7 +50,7 @@ _TWICE: Final = (
 )
 
 
-def _body(manifest: Manifest, resource: Resource, options: Options) -> Manifest:
+def _body(manifest: Manifest, resource: ApiResource, options: WriteOptions) -> Manifest:
     def unreadable(problem: str) -> ApiError:
         kind = resource.kind
         return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {problem}')
@@ -64,7 +64,7 @@ def _body(manifest: Manifest, resource: Resource, options: Options) -> Manifest:
     return new
 
 
-def _name_owners_once(manifest: Manifest, options: Options) -> None:
+def _name_owners_once(manifest: Manifest, options: WriteOptions) -> None:
     """Drop references to owners that stand there twice, and warn of them."""
     owners = manifest["metadata"].get("ownerReferences") or []
     kept: list[Any] = []
@@ -79,7 +79,7 @@ def _name_owners_once(manifest: Manifest, options: Options) -> None:
         options.warn(f"{_TWICE}{go_text(twice)}")
 
 
-def _round(core: Core, manifest: Manifest, resource: Resource) -> Manifest:
+def _round(core: Registry, manifest: Manifest, resource: ApiResource) -> Manifest:
     """Return a manifest of a second version as it comes back from where it is stored."""
     return manifest if resource.home is None or resource.custom else core.rounded(manifest, resource)
 
@@ -104,7 +104,7 @@ def _managed_of_request(live: Manifest | None, sent: Manifest) -> Managed:
 
 
 def _tracked(  # noqa: PLR0917 (the facts of one request)
-    core: Core, resource: Resource, before: Manifest, new: Manifest, managed: Managed, options: Options
+    core: Registry, resource: ApiResource, before: Manifest, new: Manifest, managed: Managed, options: WriteOptions
 ) -> Managed:
     """Return the managers after a create, an update or a patch."""
     try:
@@ -113,7 +113,7 @@ def _tracked(  # noqa: PLR0917 (the facts of one request)
             bare(new),
             resource.type,
             managed,
-            who=Manager.of(options.field_manager, UPDATE, resource.api_version, options.subresource or ""),
+            who=FieldManager.of(options.field_manager, UPDATE, resource.api_version, options.subresource or ""),
             api_version=resource.api_version,
             ignored=ignored_fields(resource, options.subresource),
             now=core.timestamp(),
@@ -124,7 +124,7 @@ def _tracked(  # noqa: PLR0917 (the facts of one request)
         return {}
 
 
-def create(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
+def create(core: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Create an object.
 
     Args:
@@ -148,7 +148,7 @@ def create(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
     return stored
 
 
-def update(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
+def update(core: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Replace an object, or its status.
 
     Args:
@@ -179,7 +179,7 @@ def update(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
     return (yield from _replace(core, resource, live, new, manifest, options))
 
 
-def _key(manifest: Manifest, resource: Resource) -> ObjectKey:
+def _key(manifest: Manifest, resource: ApiResource) -> ObjectKey:
     metadata = metadata_of(manifest)
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
@@ -191,8 +191,8 @@ def _key(manifest: Manifest, resource: Resource) -> ObjectKey:
 
 
 def _replace(  # noqa: PLR0917 (the facts of one request)
-    core: Core, resource: Resource, live: Manifest, new: Manifest, sent: Manifest, options: Options
-) -> Write[Manifest]:
+    core: Registry, resource: ApiResource, live: Manifest, new: Manifest, sent: Manifest, options: WriteOptions
+) -> PendingWrite[Manifest]:
     """Put a new state in the place of the live one, for an update or a patch."""
     new = _round(core, new, resource)
     managed = _managed_of_request(live, {} if options.subresource else sent)
@@ -204,7 +204,9 @@ def _replace(  # noqa: PLR0917 (the facts of one request)
     return stored
 
 
-def patch(core: Core, key: ObjectKey, change: Any, patch_type: PatchType, options: Options) -> Write[Manifest]:
+def patch(
+    core: Registry, key: ObjectKey, change: Any, patch_type: PatchType, options: WriteOptions
+) -> PendingWrite[Manifest]:
     """Change parts of an object, or of its status.
 
     Args:
@@ -244,7 +246,7 @@ def patch(core: Core, key: ObjectKey, change: Any, patch_type: PatchType, option
     return (yield from _replace(core, resource, live, new, sent, options))
 
 
-def _of_kind(core: Core, sent: Manifest, resource: Resource, change: Any, patch_type: PatchType) -> Manifest:
+def _of_kind(core: Registry, sent: Manifest, resource: ApiResource, change: Any, patch_type: PatchType) -> Manifest:
     """Return an outcome in the version of the object; one that is of another kind is refused.
 
     A strategic patch is not read for kind and version, so it changes neither.
@@ -272,7 +274,7 @@ def _of_kind(core: Core, sent: Manifest, resource: Resource, change: Any, patch_
     raise _refused_patch(change, sent, patch_type, _kind_problem(core, api_version, kind, resource))
 
 
-def _kind_problem(core: Core, api_version: str, kind: str, resource: Resource) -> str:
+def _kind_problem(core: Registry, api_version: str, kind: str, resource: ApiResource) -> str:
     try:
         known = not core.stored_as(api_version, kind).custom
     except ApiError:
@@ -298,7 +300,7 @@ def _unfitting(change: Any, patch_type: PatchType, error: DecodeError) -> ApiErr
     return invalid("", "", [FieldProblem("patch", detail)])
 
 
-def apply(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
+def apply(core: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Apply an object, or its status.
 
     Args:
@@ -335,7 +337,7 @@ def apply(core: Core, manifest: Manifest, options: Options) -> Write[Manifest]:
 
 
 def _applied(
-    core: Core, resource: Resource, live: Manifest | None, manifest: Manifest, options: Options
+    core: Registry, resource: ApiResource, live: Manifest | None, manifest: Manifest, options: WriteOptions
 ) -> tuple[Manifest | None, Managed, bool]:
     """Return the merged object (None where it is the live one), its managers, and whether nothing changes at all."""
     base = live or core.empty(resource)
@@ -346,7 +348,7 @@ def _applied(
             manifest,
             resource.type,
             before,
-            who=Manager.of(options.field_manager, APPLY, resource.api_version, options.subresource or ""),
+            who=FieldManager.of(options.field_manager, APPLY, resource.api_version, options.subresource or ""),
             api_version=resource.api_version,
             force=options.force,
             ignored=ignored_fields(resource, options.subresource),
@@ -359,7 +361,7 @@ def _applied(
     return new, managed, new is None and managed == before
 
 
-def _converted(manifest: Manifest, resource: Resource, live: Manifest | None) -> Manifest:
+def _converted(manifest: Manifest, resource: ApiResource, live: Manifest | None) -> Manifest:
     try:
         return held(manifest, resource, drop_nulls=False, live=live)
     except DecodeError as error:

@@ -11,7 +11,7 @@ from ocf import feature
 from ocf.concepts import AliveStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, DaemonSetSpecEditor, ObjectMetaEditor, PodSpecEditor
 from ocf.primitives.builder import WorkloadBuilder
-from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
+from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.daemonset.status import (
     default_converging_status_handler,
     default_grace_status_handler,
@@ -44,9 +44,9 @@ class Mutator(PodTemplateMutator):
     edit_daemonset_spec = Edits(DaemonSetSpecEditor, "spec")
     edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
     edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
-    container_presence = ContainerPresence(CONTAINERS)
+    container_presence = ContainerListEdits(CONTAINERS)
     edit_containers = ContainerEdits("containers")
-    init_container_presence = ContainerPresence(INIT_CONTAINERS)
+    init_container_presence = ContainerListEdits(INIT_CONTAINERS)
     edit_init_containers = ContainerEdits("init_containers")
 
 

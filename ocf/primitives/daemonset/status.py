@@ -13,7 +13,7 @@ from ocf.primitives.rollout_status import Rollout
 if TYPE_CHECKING:
     from kubernetes.client import V1DaemonSet
 
-    from ocf.concepts import AliveStatus, GraceStatus, Operation
+    from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus
 
 __all__ = [
     "default_converging_status_handler",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def default_converging_status_handler(operation: Operation, live: V1DaemonSet) -> StatusReport[AliveStatus]:
+def default_converging_status_handler(operation: ApplyOperation, live: V1DaemonSet) -> StatusReport[AliveStatus]:
     """Judge a DaemonSet on its way to the latest spec.
 
     Args:

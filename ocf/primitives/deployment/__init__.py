@@ -12,7 +12,7 @@ from ocf import feature
 from ocf.concepts import AliveStatus
 from ocf.editors import CONTAINERS, INIT_CONTAINERS, DeploymentSpecEditor, ObjectMetaEditor, PodSpecEditor
 from ocf.primitives.builder import WorkloadBuilder
-from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
+from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.deployment.status import (
     default_converging_status_handler,
     default_grace_status_handler,
@@ -45,9 +45,9 @@ class Mutator(PodTemplateMutator):
     edit_deployment_spec = Edits(DeploymentSpecEditor, "spec")
     edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
     edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
-    container_presence = ContainerPresence(CONTAINERS)
+    container_presence = ContainerListEdits(CONTAINERS)
     edit_containers = ContainerEdits("containers")
-    init_container_presence = ContainerPresence(INIT_CONTAINERS)
+    init_container_presence = ContainerListEdits(INIT_CONTAINERS)
     edit_init_containers = ContainerEdits("init_containers")
 
     def ensure_replicas(self, replicas: int) -> None:

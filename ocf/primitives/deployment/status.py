@@ -9,7 +9,7 @@ from ocf.primitives.rollout_status import Rollout, scaled_to_zero_report
 if TYPE_CHECKING:
     from kubernetes.client import V1Deployment
 
-    from ocf.concepts import AliveStatus, GraceStatus, Operation, StatusReport, SuspensionStatus
+    from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 
 __all__ = [
     "default_converging_status_handler",
@@ -18,7 +18,7 @@ __all__ = [
 ]
 
 
-def default_converging_status_handler(operation: Operation, live: V1Deployment) -> StatusReport[AliveStatus]:
+def default_converging_status_handler(operation: ApplyOperation, live: V1Deployment) -> StatusReport[AliveStatus]:
     """Judge a Deployment on its way to the latest spec.
 
     Args:

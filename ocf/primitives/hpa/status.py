@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.concepts import GraceStatus, Operation, OperationalStatus, StatusReport, SuspensionStatus
+from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
 
 if TYPE_CHECKING:
     from kubernetes.client import V2HorizontalPodAutoscaler, V2HorizontalPodAutoscalerCondition
@@ -27,7 +27,7 @@ _NO_SCALING_ACTIVE: Final = "Waiting for ScalingActive condition on HPA"
 
 
 def default_operational_status_handler(
-    operation: Operation,  # noqa: ARG001 (the signature of every status handler)
+    operation: ApplyOperation,  # noqa: ARG001 (the signature of every status handler)
     live: V2HorizontalPodAutoscaler,
 ) -> StatusReport[OperationalStatus]:
     """Judge an autoscaler by its conditions.
@@ -98,7 +98,7 @@ def default_suspension_status_handler(live: V2HorizontalPodAutoscaler) -> Status
 
 
 def scaled_to_zero_operational_status_handler(
-    operation: Operation, live: V2HorizontalPodAutoscaler
+    operation: ApplyOperation, live: V2HorizontalPodAutoscaler
 ) -> StatusReport[OperationalStatus]:
     """Judge like the default, but read a target that was scaled to zero on purpose as operational.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.concepts import GraceStatus, Operation, OperationalStatus, StatusReport, SuspensionStatus
+from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport, SuspensionStatus
 
 if TYPE_CHECKING:
     from kubernetes.client import V1Service
@@ -23,7 +23,7 @@ _AWAITING: Final = "Awaiting load balancer IP/hostname assignment"
 
 
 def default_operational_status_handler(
-    operation: Operation,  # noqa: ARG001 (the signature of every status handler)
+    operation: ApplyOperation,  # noqa: ARG001 (the signature of every status handler)
     live: V1Service,
 ) -> StatusReport[OperationalStatus]:
     """Judge a Service.

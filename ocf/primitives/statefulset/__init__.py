@@ -18,9 +18,9 @@ from ocf.editors import (
     StatefulSetSpecEditor,
 )
 from ocf.primitives.builder import WorkloadBuilder
-from ocf.primitives.containers import ContainerEdits, ContainerPresence, PodTemplateMutator
+from ocf.primitives.containers import ContainerEdits, ContainerListEdits, PodTemplateMutator
 from ocf.primitives.kind import Handlers, Kind
-from ocf.primitives.list_edits import Presence
+from ocf.primitives.list_edits import ListEdits
 from ocf.primitives.mutator import Edits
 from ocf.primitives.resource import WorkloadResource
 from ocf.primitives.statefulset.status import (
@@ -56,11 +56,11 @@ class Mutator(PodTemplateMutator):
     edit_statefulset_spec = Edits(StatefulSetSpecEditor, "spec")
     edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
     edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
-    container_presence = ContainerPresence(CONTAINERS)
+    container_presence = ContainerListEdits(CONTAINERS)
     edit_containers = ContainerEdits("containers")
-    init_container_presence = ContainerPresence(INIT_CONTAINERS)
+    init_container_presence = ContainerListEdits(INIT_CONTAINERS)
     edit_init_containers = ContainerEdits("init_containers")
-    volume_claim_template_presence = Presence(VOLUME_CLAIM_TEMPLATES, "spec")
+    volume_claim_template_presence = ListEdits(VOLUME_CLAIM_TEMPLATES, "spec")
 
     def ensure_replicas(self, replicas: int) -> None:
         """Record the wanted number of replicas, as a spec edit."""

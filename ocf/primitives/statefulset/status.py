@@ -13,7 +13,7 @@ from ocf.primitives.rollout_status import Rollout, scaled_to_zero_report
 if TYPE_CHECKING:
     from kubernetes.client import V1StatefulSet, V1StatefulSetStatus
 
-    from ocf.concepts import AliveStatus, GraceStatus, Operation, StatusReport, SuspensionStatus
+    from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 
 __all__ = [
     "default_converging_status_handler",
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 
-def default_converging_status_handler(operation: Operation, live: V1StatefulSet) -> StatusReport[AliveStatus]:
+def default_converging_status_handler(operation: ApplyOperation, live: V1StatefulSet) -> StatusReport[AliveStatus]:
     """Judge a StatefulSet on its way to the latest spec.
 
     Args:

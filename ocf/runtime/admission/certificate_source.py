@@ -1,4 +1,4 @@
-"""`Certificates`: where a server's certificate comes from."""
+"""`CertificateSource`: where a server's certificate comes from."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
-from ocf.runtime.admission.key_pairs import Pair
+from ocf.runtime.admission.key_pairs import KeyPair
 
-__all__ = ["Certificates", "Offer"]
+__all__ = ["CertificateSource", "ServingCertificate"]
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class ServingCertificate:
     """What a server is to show.
 
     Args:
@@ -20,11 +20,11 @@ class Offer:
         problem: Why API servers may not take it yet; empty if nothing is known against it.
     """
 
-    pair: Pair
+    pair: KeyPair
     problem: str = ""
 
 
-class Certificates(Protocol):
+class CertificateSource(Protocol):
     """Keeps a certificate for a server."""
 
     @property
@@ -32,7 +32,7 @@ class Certificates(Protocol):
         """How often it wants to be asked."""
         ...
 
-    async def refresh(self) -> Offer:
+    async def refresh(self) -> ServingCertificate:
         """Return what to show from now on.
 
         Raises:

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Final
 
 from ocf.errors import ConfigError
-from ocf.runtime.admission.certificate_source import Offer
-from ocf.runtime.admission.key_pairs import Pair
+from ocf.runtime.admission.certificate_source import ServingCertificate
+from ocf.runtime.admission.key_pairs import KeyPair
 
 __all__ = ["FileCertificates"]
 
@@ -31,17 +31,17 @@ class FileCertificates:
     key: Path
     interval: timedelta = _INTERVAL
 
-    async def refresh(self) -> Offer:
+    async def refresh(self) -> ServingCertificate:
         """Read the files.
 
         Raises:
             ConfigError: If they cannot be read, or do not belong together.
         """
-        return Offer(await asyncio.to_thread(self._read))
+        return ServingCertificate(await asyncio.to_thread(self._read))
 
-    def _read(self) -> Pair:
+    def _read(self) -> KeyPair:
         try:
-            return Pair.read(self.certificate.read_bytes(), self.key.read_bytes())
+            return KeyPair.read(self.certificate.read_bytes(), self.key.read_bytes())
         except (OSError, ConfigError) as error:
             problem = error.strerror if isinstance(error, OSError) else error
             raise ConfigError(f"{self.certificate} and {self.key}: {problem}") from error

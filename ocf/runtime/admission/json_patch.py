@@ -13,10 +13,10 @@ from typing import Any
 
 from ocf.objects import aligned
 
-__all__ = ["carried", "json_patch"]
+__all__ = ["json_patch", "merge_changes"]
 
 
-def carried(given: Any, before: Any, after: Any) -> Any:
+def merge_changes(given: Any, before: Any, after: Any) -> Any:
     """Do to a value what was done to another view of it.
 
     Args:
@@ -34,23 +34,23 @@ def carried(given: Any, before: Any, after: Any) -> Any:
     if _same(before, after):
         return given
     if isinstance(before, dict) and isinstance(after, dict) and isinstance(given, dict | None):
-        return _carried_map(given or {}, before, after)
+        return _merge_map(given or {}, before, after)
     if isinstance(before, list) and isinstance(after, list) and isinstance(given, list) and len(given) == len(before):
         places = aligned(before, after)
         return [
-            item if place is None else carried(given[place], before[place], item)
+            item if place is None else merge_changes(given[place], before[place], item)
             for item, place in zip(after, places, strict=True)
         ]
     return after
 
 
-def _carried_map(given: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
+def _merge_map(given: dict[str, Any], before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     out = {key: value for key, value in given.items() if key in after or key not in before}
     for key, value in after.items():
         if key not in before:
             out[key] = value
         elif not _same(before[key], value):
-            out[key] = carried(given.get(key), before[key], value)
+            out[key] = merge_changes(given.get(key), before[key], value)
     return out
 
 

@@ -1,4 +1,4 @@
-"""`Pair`: a serving certificate with its key, read from PEM or made anew.
+"""`KeyPair`: a serving certificate with its key, read from PEM or made anew.
 
 Every pair that is made here comes from an authority of its own, whose key signs that one certificate and is thrown
 away. So there is no key to be stolen that could sign another one, and a renewal is always a change of authority: one
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
 
-__all__ = ["Pair", "authorities", "expires", "issue"]
+__all__ = ["KeyPair", "authorities", "expires", "issue"]
 
 _MISSING: Final = "certificates need the package cryptography: pip install 'ocf[admission]'"
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class KeyPair:
     """A serving certificate and its key.
 
     Args:
@@ -47,7 +47,7 @@ class Pair:
     authority: bytes
 
     @classmethod
-    def read(cls, chain: bytes, key: bytes) -> Pair:
+    def read(cls, chain: bytes, key: bytes) -> KeyPair:
         """Read a pair.
 
         Args:
@@ -95,7 +95,7 @@ class Pair:
         return True
 
 
-def issue(hosts: Sequence[str], now: datetime, lifetime: timedelta) -> Pair:
+def issue(hosts: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
     """Make a pair, with an authority of its own that cannot sign anything else.
 
     Args:
@@ -137,7 +137,7 @@ def issue(hosts: Sequence[str], now: datetime, lifetime: timedelta) -> Pair:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    return Pair.read(_pem(leaf) + _pem(authority), private)
+    return KeyPair.read(_pem(leaf) + _pem(authority), private)
 
 
 def authorities(bundle: bytes) -> tuple[bytes, ...]:

@@ -19,7 +19,7 @@ from ocf.errors import ManifestError
 from ocf.objects import Manifest, copy_json, read_live, write_model
 from ocf.objects.field_errors import FieldError, invalid_message
 from ocf.objects.model_errors import field_errors_of
-from ocf.runtime.admission.json_patch import carried, json_patch
+from ocf.runtime.admission.json_patch import json_patch, merge_changes
 from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _defaulted(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, A
         return {"allowed": True}
     before = _written(webhook, model)
     after = _written(webhook, reduce(_run_defaulter, webhook.defaulters, model))
-    operations = list(json_patch(given, carried(given, before, after)))
+    operations = list(json_patch(given, merge_changes(given, before, after)))
     if not operations:
         return {"allowed": True}
     patch = base64.b64encode(json.dumps(operations, separators=(",", ":")).encode()).decode()

@@ -18,9 +18,9 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ocf.errors import ConfigError
-from ocf.runtime.admission.key_pairs import Pair, authorities, expires, issue
+from ocf.runtime.admission.key_pairs import KeyPair, authorities, expires, issue
 
-__all__ = ["Kept", "Policy", "Renewal", "Trust", "offered", "plan"]
+__all__ = ["Renewal", "RotationPolicy", "StoredCertificates", "Trust", "offered", "plan"]
 
 _LEFT: Final = 1 / 6  # of its time; pairs of ours are valid from long before they were made, so of theirs a third
 _MOST_RETIRED: Final = 8
@@ -45,7 +45,7 @@ class Renewal:
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class RotationPolicy:
     """How certificates are made.
 
     Args:
@@ -69,17 +69,17 @@ class Trust:
     bundles: Sequence[frozenset[bytes]] = ()
     settled: frozenset[bytes] = frozenset()
 
-    def holds(self, pair: Pair) -> bool:
+    def holds(self, pair: KeyPair) -> bool:
         """Tell whether a pair is trusted by every configuration."""
         return all(pair.authority in bundle for bundle in self.bundles)
 
-    def has_held(self, pair: Pair) -> bool:
+    def has_held(self, pair: KeyPair) -> bool:
         """Tell whether a pair has been trusted for a while."""
         return self.holds(pair) and (not self.bundles or pair.authority in self.settled)
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredCertificates:
     """What replicas share.
 
     Args:
@@ -88,12 +88,12 @@ class Kept:
         retired: Authorities of earlier pairs that some replica may still show.
     """
 
-    current: Pair
-    next: Pair | None = None
+    current: KeyPair
+    next: KeyPair | None = None
     retired: tuple[bytes, ...] = ()
 
     @classmethod
-    def read(cls, data: Mapping[str, Any]) -> Kept | None:
+    def read(cls, data: Mapping[str, Any]) -> StoredCertificates | None:
         """Read the data of a Secret.
 
         Args:
@@ -130,7 +130,9 @@ class Kept:
         return b"".join(dict.fromkeys([self.current.authority, *following, *self.retired]))
 
 
-def plan(kept: Kept | None, shown: Pair | None, trust: Trust, now: datetime, policy: Policy) -> Kept:
+def plan(
+    kept: StoredCertificates | None, shown: KeyPair | None, trust: Trust, now: datetime, policy: RotationPolicy
+) -> StoredCertificates:
     """Decide what is to be kept.
 
     Args:
@@ -146,13 +148,13 @@ def plan(kept: Kept | None, shown: Pair | None, trust: Trust, now: datetime, pol
     if kept is None:
         kept = _anew(shown, trust, now, policy)
     if kept.next is not None and kept.next.is_usable(now) and _takes_over(kept, kept.next, trust, now):
-        kept = Kept(kept.next, None, (kept.current.authority, *kept.retired))
+        kept = StoredCertificates(kept.next, None, (kept.current.authority, *kept.retired))
     if _is_due(kept.current, now, policy) and (kept.next is None or _is_due(kept.next, now, policy)):
         kept = replace(kept, next=issue(policy.hosts, now, policy.lifetime))
     return replace(kept, retired=_retired(kept, shown, now))
 
 
-def offered(kept: Kept, shown: Pair | None, trust: Trust, now: datetime) -> Pair:
+def offered(kept: StoredCertificates, shown: KeyPair | None, trust: Trust, now: datetime) -> KeyPair:
     """Choose the pair that a replica shows: what is kept, unless what it shows is trusted and that is not yet.
 
     Args:
@@ -169,35 +171,35 @@ def offered(kept: Kept, shown: Pair | None, trust: Trust, now: datetime) -> Pair
     return kept.current
 
 
-def _pair(data: Mapping[str, Any], names: tuple[str, str]) -> Pair:
-    pair = Pair.read(*(base64.b64decode(data[name], validate=True) for name in names))
+def _pair(data: Mapping[str, Any], names: tuple[str, str]) -> KeyPair:
+    pair = KeyPair.read(*(base64.b64decode(data[name], validate=True) for name in names))
     if not pair.is_signed_by_its_authority():
         raise ConfigError(f"{names[0]} does not end in the authority that it comes from")
     return pair
 
 
-def _anew(shown: Pair | None, trust: Trust, now: datetime, policy: Policy) -> Kept:
+def _anew(shown: KeyPair | None, trust: Trust, now: datetime, policy: RotationPolicy) -> StoredCertificates:
     """Begin again: with what is shown while that works, and a new pair to follow it."""
     fresh = issue(policy.hosts, now, policy.lifetime)
     # Other replicas may show pairs of which nothing is left but the authority in the bundle.
     known = tuple(sorted(frozenset().union(*trust.bundles)))
     if shown is not None and not shown.has_expired(now) and trust.holds(shown):
-        return Kept(shown, fresh, known)
-    return Kept(fresh, None, known)
+        return StoredCertificates(shown, fresh, known)
+    return StoredCertificates(fresh, None, known)
 
 
-def _takes_over(kept: Kept, upcoming: Pair, trust: Trust, now: datetime) -> bool:
+def _takes_over(kept: StoredCertificates, upcoming: KeyPair, trust: Trust, now: datetime) -> bool:
     # Where the current one has expired, nothing is to be lost; not so where it is not valid yet, for a clock set back.
     return trust.has_held(upcoming) or (kept.current.has_expired(now) and trust.holds(upcoming))
 
 
-def _is_due(pair: Pair, now: datetime, policy: Policy) -> bool:
+def _is_due(pair: KeyPair, now: datetime, policy: RotationPolicy) -> bool:
     """Tell whether a pair must be followed by another one."""
     renewed = pair.not_after - (pair.not_after - pair.not_before) * _LEFT
     return not pair.not_before <= now < renewed or pair.hosts != tuple(sorted(policy.hosts))
 
 
-def _retired(kept: Kept, shown: Pair | None, now: datetime) -> tuple[bytes, ...]:
+def _retired(kept: StoredCertificates, shown: KeyPair | None, now: datetime) -> tuple[bytes, ...]:
     """Return the authorities of earlier pairs that may still be shown somewhere, and of the one that is shown here."""
     named = {kept.current.authority, *([kept.next.authority] if kept.next else [])}
     ours = [shown.authority] if shown is not None and not shown.has_expired(now) else []

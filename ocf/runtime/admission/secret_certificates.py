@@ -19,15 +19,15 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
 from ocf.errors import AlreadyExistsError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.admission.certificate_source import Offer
-from ocf.runtime.admission.key_pairs import Pair, authorities
-from ocf.runtime.admission.rotation import Kept, Policy, Renewal, Trust, offered, plan
+from ocf.runtime.admission.certificate_source import ServingCertificate
+from ocf.runtime.admission.key_pairs import KeyPair, authorities
+from ocf.runtime.admission.rotation import Renewal, RotationPolicy, StoredCertificates, Trust, offered, plan
 from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
 from ocf.runtime.admission.webhooks import Webhooks
-from ocf.runtime.rbac import Privilege
-from ocf.schema.rest_mapping import named
+from ocf.runtime.rbac import PolicyRule
+from ocf.schema.rest_mapping import rest_mapping
 
-__all__ = ["SecretCertificates", "certificate_privileges"]
+__all__ = ["SecretCertificates", "certificate_rules"]
 
 _MOST_TRIES: Final = 5
 
@@ -74,9 +74,9 @@ class SecretCertificates:
         self._entries = _entries(webhooks, address)
         self._clock = clock or SystemClock()
         self._renewal = renewal or Renewal()
-        self._policy = Policy((address.host,), self._renewal.lifetime)
+        self._policy = RotationPolicy((address.host,), self._renewal.lifetime)
         self._manager = f"{webhooks.name}-webhook-certificates"[:128]
-        self._shown: Pair | None = None
+        self._shown: KeyPair | None = None
         self._trusted_since: dict[bytes, timedelta] = {}
 
     @property
@@ -85,11 +85,11 @@ class SecretCertificates:
         return self._renewal.interval
 
     @property
-    def privileges(self) -> frozenset[Privilege]:
+    def policy_rules(self) -> frozenset[PolicyRule]:
         """What it takes to keep them, for `ocf.runtime.rbac.roles`."""
         return _privileges(self._key, self._entries)
 
-    async def refresh(self) -> Offer:
+    async def refresh(self) -> ServingCertificate:
         """Renew what is due, have it trusted, and return what to show.
 
         Raises:
@@ -100,18 +100,18 @@ class SecretCertificates:
                 return await self._refreshed()
         return await self._refreshed()
 
-    async def _refreshed(self) -> Offer:
+    async def _refreshed(self) -> ServingCertificate:
         # In this order: whoever changes the Secret after it was read here also changes what was read before it.
         live = [found for key in self._entries if (found := await self._found(key))]
         secret = await self._found(self._key)
-        stored = Kept.read(secret.get("data") or {}) if secret else None
+        stored = StoredCertificates.read(secret.get("data") or {}) if secret else None
         now = self._clock.now()
         kept = plan(stored, self._shown, self._trust(live), now, self._policy)
         if kept != stored:
             await self._store(secret, kept)
         trust = self._trust([await self._published(found, kept.bundle) for found in live])
         self._shown = offered(kept, self._shown, trust, now)
-        return Offer(self._shown, self._problem(self._shown, trust))
+        return ServingCertificate(self._shown, self._problem(self._shown, trust))
 
     async def _found(self, key: ObjectKey) -> Manifest | None:
         try:
@@ -119,7 +119,7 @@ class SecretCertificates:
         except NotFoundError:
             return None
 
-    async def _store(self, secret: Manifest | None, kept: Kept) -> None:
+    async def _store(self, secret: Manifest | None, kept: StoredCertificates) -> None:
         if secret is None:
             metadata = {"name": self._key.name, "namespace": self._key.namespace}
             manifest = {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": kept.data()}
@@ -155,16 +155,16 @@ class SecretCertificates:
         settled = (one for one, since in self._trusted_since.items() if elapsed - since >= self._renewal.settling)
         return Trust(bundles, frozenset(settled))
 
-    def _problem(self, pair: Pair, trust: Trust) -> str:
+    def _problem(self, pair: KeyPair, trust: Trust) -> str:
         if trust.holds(pair):
             return ""
         names = " and ".join(f"{key.kind} {key.name}" for key in self._entries)
         return f"the caBundle of {names} does not hold the certificate's authority"
 
 
-def certificate_privileges(
+def certificate_rules(
     webhooks: Webhooks, address: Service | Url, *, namespace: str, secret: str = ""
-) -> frozenset[Privilege]:
+) -> frozenset[PolicyRule]:
     """Return what it takes to keep certificates in a Secret.
 
     Args:
@@ -186,12 +186,12 @@ def _entries(webhooks: Webhooks, address: Service | Url) -> dict[ObjectKey, list
     return {_configuration_key(manifest): [entry["name"] for entry in manifest["webhooks"]] for manifest in found}
 
 
-def _privileges(key: ObjectKey, configured: Iterable[ObjectKey]) -> frozenset[Privilege]:
-    ours = partial(Privilege, "", "secrets", namespace=key.namespace)
+def _privileges(key: ObjectKey, configured: Iterable[ObjectKey]) -> frozenset[PolicyRule]:
+    ours = partial(PolicyRule, "", "secrets", namespace=key.namespace)
     secret = {ours("create"), ours("get", name=key.name), ours("update", name=key.name)}
-    resources = ((named(found.api_version, found.kind, ()), found.name) for found in configured)
+    resources = ((rest_mapping(found.api_version, found.kind, ()), found.name) for found in configured)
     return frozenset(secret).union(
-        Privilege(one.group, one.plural, verb, name, one.namespaced)
+        PolicyRule(one.group, one.plural, verb, name, one.namespaced)
         for one, name in resources
         for verb in ("get", "patch")
     )

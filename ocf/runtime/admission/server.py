@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.concepts import Clock, SystemClock, format_time
 from ocf.errors import ConfigError, OcfError
 from ocf.objects import Manifest
-from ocf.runtime.admission.certificate_source import Certificates, Offer
-from ocf.runtime.admission.key_pairs import Pair
+from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
+from ocf.runtime.admission.key_pairs import KeyPair
 from ocf.runtime.admission.review import refusal, review
-from ocf.runtime.admission.tls_context import Front
+from ocf.runtime.admission.tls_context import ReloadableTLSContext
 from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
-from ocf.runtime.admission.worker_threads import Threads
+from ocf.runtime.admission.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ["Server", "serving"]
+__all__ = ["WebhookServer", "serving"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _WORKERS: Final = 4
 _SHARE: Final = 0.9  # of the time an API server waits, so that the answer still arrives
 
 
-class Server:
+class WebhookServer:
     """A running server of webhooks.
 
     Args:
@@ -51,17 +51,19 @@ class Server:
         offer: What it shows.
     """
 
-    def __init__(self, webhooks: Webhooks, certificates: Certificates, clock: Clock, offer: Offer) -> None:
-        self.front: Final = Front(offer.pair)
+    def __init__(
+        self, webhooks: Webhooks, certificates: CertificateSource, clock: Clock, offer: ServingCertificate
+    ) -> None:
+        self.front: Final = ReloadableTLSContext(offer.pair)
         self.url = ""
         self._webhooks = webhooks
         self._certificates = certificates
         self._clock = clock
         self._offer = offer
-        self._threads = Threads(_WORKERS, "admission")
+        self._threads = WorkerThreads(_WORKERS, "admission")
 
     @property
-    def pair(self) -> Pair:
+    def pair(self) -> KeyPair:
         """The certificate that new connections are shown, and its key."""
         return self._offer.pair
 
@@ -126,11 +128,11 @@ class Server:
 async def serving(
     webhooks: Webhooks,
     *,
-    certificates: Certificates,
+    certificates: CertificateSource,
     host: str = "0.0.0.0",  # noqa: S104 (API servers come from outside of the pod)
     port: int = _PORT,
     clock: Clock | None = None,
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[WebhookServer]:
     """Serve webhooks for as long as the block runs, and keep the server's certificate.
 
     `/readyz` says whether API servers can get answers: the certificate is valid, and in self-managed mode trusted.
@@ -151,7 +153,7 @@ async def serving(
     """
     from aiohttp import web
 
-    server = Server(webhooks, certificates, clock or SystemClock(), await certificates.refresh())
+    server = WebhookServer(webhooks, certificates, clock or SystemClock(), await certificates.refresh())
     app = web.Application(client_max_size=_LONGEST_BODY)
     app.router.add_get("/readyz", server.readiness)
     app.router.add_post("/{path:.*}", server.answer)
@@ -174,7 +176,7 @@ async def serving(
         await _close(runner)
 
 
-async def _listen(runner: web.AppRunner, front: Front, host: str, port: int) -> str:
+async def _listen(runner: web.AppRunner, front: ReloadableTLSContext, host: str, port: int) -> str:
     from aiohttp import web
 
     try:

@@ -1,4 +1,4 @@
-"""`Front`: a TLS context that shows whatever pair it was told last.
+"""`ReloadableTLSContext`: a TLS context that shows whatever pair it was told last.
 
 Loading a new pair into a context that is in use would not do: OpenSSL keeps one certificate for each kind of key, so an
 old one may be shown on, and a key that does not fit leaves the context without any. So every pair has a context of its
@@ -14,12 +14,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ocf.errors import ConfigError
-from ocf.runtime.admission.key_pairs import Pair
+from ocf.runtime.admission.key_pairs import KeyPair
 
-__all__ = ["Front"]
+__all__ = ["ReloadableTLSContext"]
 
 
-class Front:
+class ReloadableTLSContext:
     """What a server listens with.
 
     Args:
@@ -29,14 +29,14 @@ class Front:
         ConfigError: If OpenSSL does not take it.
     """
 
-    def __init__(self, pair: Pair) -> None:
+    def __init__(self, pair: KeyPair) -> None:
         self._shown = pair
         self._latest = _loaded(pair)
         self.context = _loaded(pair)
         """The context to listen with."""
         self.context.sni_callback = self._hand_over
 
-    def show(self, pair: Pair) -> None:
+    def show(self, pair: KeyPair) -> None:
         """Show another pair to whoever connects from now on.
 
         Args:
@@ -54,7 +54,7 @@ class Front:
         connection.context = self._latest
 
 
-def _loaded(pair: Pair) -> ssl.SSLContext:
+def _loaded(pair: KeyPair) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])

@@ -113,10 +113,10 @@ class Webhook(Generic[T]):
 
         Example:
             >>> from pydantic import BaseModel
-            >>> from ocf.runtime.crds import Version, crd
+            >>> from ocf.runtime.crds import CRDVersion, crd
             >>> class Quota(BaseModel):
             ...     limit: int = 1
-            >>> Webhook.of(crd("example.com", Version("v1", Quota)), Quota).path(Step.VALIDATE)
+            >>> Webhook.of(crd("example.com", CRDVersion("v1", Quota)), Quota).path(Step.VALIDATE)
             '/validate/example.com/quotas'
         """
         spec = definition["spec"]

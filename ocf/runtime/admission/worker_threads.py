@@ -1,4 +1,4 @@
-"""`Threads`: where functions are called that may take their time, or never return.
+"""`WorkerThreads`: where functions are called that may take their time, or never return.
 
 Those of `concurrent.futures` are joined when the interpreter ends, so one function that does not return would keep a
 process from ending. Nobody waits for these.
@@ -13,12 +13,12 @@ from concurrent.futures import Future
 from contextlib import suppress
 from typing import Final, TypeVar
 
-__all__ = ["Threads"]
+__all__ = ["WorkerThreads"]
 
 T = TypeVar("T")
 
 
-class Threads:
+class WorkerThreads:
     """A number of threads, each for one call.
 
     Args:

@@ -1,20 +1,20 @@
 """CustomResourceDefinitions from pydantic models: one declaration says what Python reads and what the server holds."""
 
-from ocf.runtime.crds.crd import AGE, Column, Scale, Scope, Version, crd
-from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, Rule, RuleReason, rules
+from ocf.runtime.crds.crd import AGE, CRDVersion, PrinterColumn, ScaleSubresource, Scope, crd
+from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, RuleReason, ValidationRule, rules
 
 __all__ = [
     "AGE",
-    "Column",
+    "CRDVersion",
     "ListMap",
     "ListSet",
     "Preserve",
+    "PrinterColumn",
     "QuantityText",
-    "Rule",
     "RuleReason",
-    "Scale",
+    "ScaleSubresource",
     "Scope",
-    "Version",
+    "ValidationRule",
     "crd",
     "rules",
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ocf.objects import Manifest
 
-__all__ = ["AGE", "Column", "Scale", "Scope", "Version", "crd"]
+__all__ = ["AGE", "CRDVersion", "PrinterColumn", "ScaleSubresource", "Scope", "crd"]
 
 # What the server knows of every object.
 _OF_EVERY_OBJECT: Final = ("apiVersion", "kind", "metadata")
@@ -41,7 +41,7 @@ class Scope(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class PrinterColumn:
     """A column of `kubectl get`.
 
     Args:
@@ -59,12 +59,12 @@ class Column:
     priority: int = 0
 
 
-AGE: Final = Column("Age", ".metadata.creationTimestamp", "date")
+AGE: Final = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
 """The column that a kind loses once it has columns of its own."""
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ScaleSubresource:
     """The scale subresource: what an autoscaler reads and writes.
 
     Args:
@@ -79,7 +79,7 @@ class Scale:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class CRDVersion:
     """A version of a kind.
 
     A model with a field `status` has the status subresource.
@@ -98,8 +98,8 @@ class Version:
 
     name: str
     model: type[BaseModel]
-    columns: Sequence[Column] = ()
-    scale: Scale | None = None
+    columns: Sequence[PrinterColumn] = ()
+    scale: ScaleSubresource | None = None
     selectable: Sequence[str] = ()
     served: bool = True
     stored: bool = False
@@ -108,7 +108,7 @@ class Version:
 
 def crd(
     group: str,
-    *versions: Version,
+    *versions: CRDVersion,
     plural: str = "",
     short_names: Sequence[str] = (),
     categories: Sequence[str] = (),
@@ -139,7 +139,7 @@ def crd(
         >>> from pydantic import BaseModel, Field
         >>> class Quota(BaseModel):
         ...     limit: int = Field(default=1, ge=0, le=64)
-        >>> definition = crd("example.com", Version("v1", Quota))
+        >>> definition = crd("example.com", CRDVersion("v1", Quota))
         >>> definition["metadata"]["name"]
         'quotas.example.com'
         >>> schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
@@ -175,7 +175,7 @@ def _plural(kind: str) -> str:
     return f"{name[:-1]}ies" if name.endswith("y") else f"{name}s"
 
 
-def _problems(versions: Sequence[Version]) -> Iterator[FieldProblem]:
+def _problems(versions: Sequence[CRDVersion]) -> Iterator[FieldProblem]:
     kinds = {version.model.__name__ for version in versions}
     stored = [version.name for version in versions if version.stored]
     if not versions:
@@ -186,7 +186,7 @@ def _problems(versions: Sequence[Version]) -> Iterator[FieldProblem]:
         yield FieldProblem("versions", f"objects are stored in one version, got {', '.join(stored) or 'none'}")
 
 
-def _version(version: Version, problems: list[FieldProblem], *, alone: bool) -> Manifest:
+def _version(version: CRDVersion, problems: list[FieldProblem], *, alone: bool) -> Manifest:
     schema = _schema(version.model, problems)
     properties = schema.get("properties", {})
     subresources: dict[str, Any] = {"status": {}} if "status" in properties else {}
@@ -221,7 +221,7 @@ def _schema(model: type[BaseModel], problems: list[FieldProblem]) -> dict[str, A
     return schema
 
 
-def _scale(scale: Scale, schema: dict[str, Any], problems: list[FieldProblem]) -> dict[str, str]:
+def _scale(scale: ScaleSubresource, schema: dict[str, Any], problems: list[FieldProblem]) -> dict[str, str]:
     said = {
         "specReplicasPath": scale.spec,
         "statusReplicasPath": scale.status,
@@ -234,7 +234,7 @@ def _scale(scale: Scale, schema: dict[str, Any], problems: list[FieldProblem]) -
     return {name: path for name, path in said.items() if path}
 
 
-def _column(column: Column, schema: dict[str, Any], problems: list[FieldProblem]) -> dict[str, Any]:
+def _column(column: PrinterColumn, schema: dict[str, Any], problems: list[FieldProblem]) -> dict[str, Any]:
     kind = column.type
     if not kind and _PATH.fullmatch(column.path):
         kind = _type_at(schema, column.path, f'column "{column.name}"', problems)

@@ -28,8 +28,8 @@ __all__ = [
     "ListSet",
     "Preserve",
     "QuantityText",
-    "Rule",
     "RuleReason",
+    "ValidationRule",
     "rules",
     "rules_of",
 ]
@@ -59,7 +59,7 @@ class RuleReason(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class ValidationRule:
     """A rule in CEL that the server holds a value to (`x-kubernetes-validations`).
 
     It stands in `Annotated` for one field; `rules` gives it to a model. The server reads the rule when the definition
@@ -106,7 +106,7 @@ class Rule:
         return found | {"x-kubernetes-validations": [*found.get("x-kubernetes-validations", ()), self.manifest()]}
 
 
-def rules(*given: Rule) -> Callable[[ModelT], ModelT]:
+def rules(*given: ValidationRule) -> Callable[[ModelT], ModelT]:
     """Give rules to a model: they hold wherever the model is a field.
 
     Args:
@@ -129,13 +129,13 @@ def rules(*given: Rule) -> Callable[[ModelT], ModelT]:
     return decorate
 
 
-def rules_of(model: type[BaseModel]) -> tuple[Rule, ...]:
+def rules_of(model: type[BaseModel]) -> tuple[ValidationRule, ...]:
     """Return the rules of a model.
 
     Args:
         model: The model.
     """
-    found: tuple[Rule, ...] = getattr(model, _RULES, ())
+    found: tuple[ValidationRule, ...] = getattr(model, _RULES, ())
     return found
 
 

@@ -32,10 +32,10 @@ from ocf.errors import (
     TooManyRequestsError,
 )
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.events.rate_limit import Allowance
-from ocf.runtime.events.series import Instant, Occurrences, Write, format_micro_time
+from ocf.runtime.events.rate_limit import TokenBucket
+from ocf.runtime.events.series import EventSeries, Instant, Write, format_micro_time
 
-__all__ = ["Drop", "EventPoster", "posting"]
+__all__ = ["Drop", "EventBroadcaster", "broadcasting_events"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -72,8 +72,8 @@ class Drop(StrEnum):
     """The cluster could not be reached, or failed, again and again."""
 
 
-class EventPoster:
-    """A recorder that posts events; `posting` makes one with a task that posts by itself.
+class EventBroadcaster:
+    """A recorder that posts events; `broadcasting_events` makes one with a task that posts by itself.
 
     It belongs to the event loop that it is used in.
 
@@ -114,8 +114,8 @@ class EventPoster:
         self._chance = chance
         self._queue: deque[tuple[Event, Instant]] = deque()
         self._writes: deque[Write] = deque()
-        self._going_on = Occurrences()
-        self._allowance = Allowance()
+        self._going_on = EventSeries()
+        self._allowance = TokenBucket()
         self._tries = 0
         self._retry_at = timedelta.min
         self._sweep_at = timedelta.min
@@ -300,9 +300,9 @@ class EventPoster:
 
 
 @asynccontextmanager
-async def posting(
+async def broadcasting_events(
     cluster: Cluster, *, controller: str, clock: Clock | None = None, instance: str = ""
-) -> AsyncIterator[EventPoster]:
+) -> AsyncIterator[EventBroadcaster]:
     """Post events for as long as the block runs, and what is left of them on the way out.
 
     Args:
@@ -331,7 +331,7 @@ async def posting(
         >>> asyncio.run(operate())
         "Created Deployment 'backend'"
     """
-    poster = EventPoster(cluster, controller=controller, clock=clock or SystemClock(), instance=instance)
+    poster = EventBroadcaster(cluster, controller=controller, clock=clock or SystemClock(), instance=instance)
     task = asyncio.create_task(poster.run(), name=f"events of {controller}")
     try:
         yield poster

@@ -10,14 +10,14 @@ from collections.abc import Hashable
 from datetime import timedelta
 from typing import Final
 
-__all__ = ["Allowance"]
+__all__ = ["TokenBucket"]
 
 _BURST: Final = 25
 _REFILL: Final = timedelta(minutes=5)
 _REMEMBERED: Final = 4096
 
 
-class Allowance:
+class TokenBucket:
     """A token bucket for each source of events.
 
     Args:
@@ -27,7 +27,7 @@ class Allowance:
             longest time starts anew.
 
     Example:
-        >>> allowance = Allowance(burst=1, refill=timedelta(minutes=5))
+        >>> allowance = TokenBucket(burst=1, refill=timedelta(minutes=5))
         >>> [allowance.take("corner", timedelta(minutes=minute)) for minute in (0, 4, 6, 7)]
         [True, False, True, False]
     """

@@ -7,15 +7,15 @@ from typing import Final, TypeAlias
 from ocf.concepts import Attempt, Event, Recorder
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Words", "combined", "worded"]
+__all__ = ["EventFormatter", "multi_recorder", "rewrite_events"]
 
 _log: Final = logging.getLogger(__name__)
 
-Words: TypeAlias = Callable[[Event], Event | None]
+EventFormatter: TypeAlias = Callable[[Event], Event | None]
 """Puts an event into an operator's own words; None keeps it to itself."""
 
 
-class _Combined:
+class _MultiRecorder:
     """Hands everything on to several recorders."""
 
     def __init__(self, recorders: tuple[Recorder, ...]) -> None:
@@ -38,7 +38,7 @@ class _Combined:
                 _log.exception("%s failed; the pass goes on", type(recorder).__name__)
 
 
-def combined(*recorders: Recorder) -> Recorder:
+def multi_recorder(*recorders: Recorder) -> Recorder:
     """Put several recorders behind one.
 
     Each is told everything, in the given order. What one of them raises is logged, and reaches neither the others nor
@@ -51,16 +51,16 @@ def combined(*recorders: Recorder) -> Recorder:
         The one to hand to `reconciling`.
 
     Example:
-        >>> from ocf.concepts import Silence
-        >>> combined(Silence(), Silence()).observed(ObjectKey("example.com/v1", "Shop", "corner", "town"), [])
+        >>> from ocf.concepts import NullRecorder
+        >>> combined(NullRecorder(), NullRecorder()).observed(ObjectKey("example.com/v1", "Shop", "corner", "town"), [])
     """
-    return _Combined(recorders)
+    return _MultiRecorder(recorders)
 
 
-class _Worded:
+class _RewritingRecorder:
     """Hands everything on, events in other words."""
 
-    def __init__(self, recorder: Recorder, words: Words) -> None:
+    def __init__(self, recorder: Recorder, words: EventFormatter) -> None:
         self._recorder = recorder
         self._words = words
 
@@ -76,7 +76,7 @@ class _Worded:
         self._recorder.observed(owner, conditions)
 
 
-def worded(recorder: Recorder, words: Words) -> Recorder:
+def rewrite_events(recorder: Recorder, words: EventFormatter) -> Recorder:
     """Tell a recorder events in other words: users of an operator may know it by its reasons and notes.
 
     Args:
@@ -88,7 +88,7 @@ def worded(recorder: Recorder, words: Words) -> Recorder:
 
     Example:
         >>> from dataclasses import replace
-        >>> from ocf.concepts import Silence
-        >>> brief = worded(Silence(), lambda event: replace(event, note=event.resource.name))
+        >>> from ocf.concepts import NullRecorder
+        >>> brief = worded(NullRecorder(), lambda event: replace(event, note=event.resource.name))
     """
-    return _Worded(recorder, words)
+    return _RewritingRecorder(recorder, words)

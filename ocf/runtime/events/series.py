@@ -14,7 +14,7 @@ from typing import Final
 
 from ocf.objects import Manifest
 
-__all__ = ["Instant", "Occurrences", "Write", "format_micro_time"]
+__all__ = ["EventSeries", "Instant", "Write", "format_micro_time"]
 
 _QUIET: Final = timedelta(minutes=6)
 _HEARTBEAT: Final = timedelta(minutes=30)
@@ -48,7 +48,7 @@ class Write:
 
 
 @dataclass(slots=True)
-class _Told:
+class _SeriesState:
     manifest: Manifest
     seen: Instant
     sent: timedelta
@@ -60,7 +60,7 @@ class _Told:
         return Write(self.manifest, {"count": self.count, "lastObservedTime": format_micro_time(self.seen.now)})
 
 
-class Occurrences:
+class EventSeries:
     """Which events are going on.
 
     Args:
@@ -68,7 +68,7 @@ class Occurrences:
             written of its count is lost.
 
     Example:
-        >>> going_on = Occurrences()
+        >>> going_on = EventSeries()
         >>> at = [Instant(datetime(2026, 1, 1, 12, minute, tzinfo=UTC), timedelta(minutes=minute)) for minute in (0, 1)]
         >>> going_on.first("scaled", {"reason": "Scaled"}, at[0])
         Write(manifest={'reason': 'Scaled'}, series=None)
@@ -79,7 +79,7 @@ class Occurrences:
     def __init__(self, *, remembered: int = _REMEMBERED) -> None:
         self._remembered = remembered
         # In order of the last occurrence, so that what has ended comes first.
-        self._told: OrderedDict[Hashable, _Told] = OrderedDict()
+        self._told: OrderedDict[Hashable, _SeriesState] = OrderedDict()
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._told
@@ -98,7 +98,7 @@ class Occurrences:
         Returns:
             What creates it.
         """
-        self._told[key] = _Told(manifest, at, at.elapsed)
+        self._told[key] = _SeriesState(manifest, at, at.elapsed)
         if len(self._told) > self._remembered:
             self._told.popitem(last=False)
         return Write(manifest)

@@ -21,7 +21,7 @@ except ImportError as error:  # pragma: no cover (the development environment ha
 
 from ocf.cluster import EventType, WatchEvent
 from ocf.objects import split_api_version
-from ocf.runtime.operator import Options, Process
+from ocf.runtime.operator import Manager, ManagerOptions
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -35,7 +35,7 @@ _log: Final = logging.getLogger(__name__)
 
 def attach(
     *operators: Operator[Any],
-    options: Options | None = None,
+    options: ManagerOptions | None = None,
     registry: kopf.OperatorRegistry | None = None,
     connect: Callable[[], Awaitable[ApiServerCluster]] | None = None,
 ) -> None:
@@ -57,7 +57,7 @@ def attach(
         >>> attach(shops, registry=registry)
     """
     into = registry if registry is not None else kopf.get_default_registry()
-    inside = _Inside(operators, options or Options(), connect or _connect)
+    inside = _Inside(operators, options or ManagerOptions(), connect or _connect)
     kopf.on.startup(registry=into, id="ocf")(inside.begin)
     kopf.on.cleanup(registry=into, id="ocf", errors=kopf.ErrorsMode.PERMANENT)(inside.end)
     kopf.on.probe(registry=into, id="ocf")(inside.probe)
@@ -79,13 +79,13 @@ class _Inside:
     def __init__(
         self,
         operators: tuple[Operator[Any], ...],
-        options: Options,
+        options: ManagerOptions,
         connect: Callable[[], Awaitable[ApiServerCluster]],
     ) -> None:
         self._operators = operators
         self._options = options
         self._connect = connect
-        self._process: Process | None = None
+        self._process: Manager | None = None
         self._running: asyncio.Task[None] | None = None
 
     async def begin(self, *, settings: kopf.OperatorSettings, **_: object) -> None:
@@ -93,7 +93,7 @@ class _Inside:
         settings.peering.standalone = True
         settings.posting.enabled = False
         cluster = await self._connect()
-        self._process = Process(cluster, self._operators, self._options)
+        self._process = Manager(cluster, self._operators, self._options)
         self._running = asyncio.create_task(_run(self._process, cluster), name="ocf")
         self._running.add_done_callback(self._ended)
 
@@ -124,7 +124,7 @@ class _Inside:
         return "ok"
 
 
-async def _run(process: Process, cluster: ApiServerCluster | Cluster) -> None:
+async def _run(process: Manager, cluster: ApiServerCluster | Cluster) -> None:
     async with AsyncExitStack() as stack:
         close = getattr(cluster, "close", None)
         if close is not None:

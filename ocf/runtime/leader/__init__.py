@@ -1,6 +1,6 @@
 """Leader election: of several processes of an operator one works, and the others wait."""
 
-from ocf.runtime.leader.election import Leadership, leading
+from ocf.runtime.leader.election import Leadership, lead
 from ocf.runtime.leader.timing import Timing
 
-__all__ = ["Leadership", "Timing", "leading"]
+__all__ = ["Leadership", "Timing", "lead"]

@@ -1,4 +1,4 @@
-"""`leading`: work as long as a lease is held.
+"""`lead`: work as long as a lease is held.
 
 The work is the body of a block, and the lease is its deadline: every renewal moves the deadline on. So nothing has to
 happen for the work to end in time. Whatever keeps the lease from being renewed, an error, a silent server, a task that
@@ -25,7 +25,7 @@ from ocf.runtime.leader.elector import Elector
 from ocf.runtime.leader.timing import Timing
 from ocf.runtime.leader.write_fence import Fence
 
-__all__ = ["Leadership", "leading"]
+__all__ = ["Leadership", "lead"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Leadership:
 
 
 @asynccontextmanager
-async def leading(
+async def lead(
     cluster: Cluster,
     name: str,
     *,

@@ -32,7 +32,7 @@ class Fence(InterceptingCluster):
         self._allowed = allowed
         self._lease = lease
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a read, and a write while it is allowed."""
         if not (request.verb.is_read or self._allowed()):
             raise ForbiddenError(

@@ -4,26 +4,26 @@ The parts: `declaring` says what an operator is; `sights` know what is news; `co
 passes of keys; `passing` is one pass; `process` runs operators with all that a process needs besides.
 """
 
-from ocf.runtime.operator.manager import Process
-from ocf.runtime.operator.operator import Kind, Operator, Outcome, OwnerType, Watch
-from ocf.runtime.operator.options import Lease, Listen, Options
-from ocf.runtime.operator.reconciler import pass_over
+from ocf.runtime.operator.manager import Manager
+from ocf.runtime.operator.operator import Kind, Operator, OwnerType, ReconcileOutcome, Watch
+from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
+from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.run import main, run, running
-from ocf.runtime.operator.webhook_options import Admission
+from ocf.runtime.operator.webhook_options import WebhookOptions
 
 __all__ = [
-    "Admission",
     "Kind",
     "Lease",
     "Listen",
+    "Manager",
+    "ManagerOptions",
     "Operator",
-    "Options",
-    "Outcome",
     "OwnerType",
-    "Process",
+    "ReconcileOutcome",
     "Watch",
+    "WebhookOptions",
     "main",
-    "pass_over",
+    "reconcile_owner",
     "run",
     "running",
 ]

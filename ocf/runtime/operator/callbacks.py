@@ -12,16 +12,16 @@ from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocf.component import ReconcileContext
-    from ocf.runtime.operator.operator import Components, Outcome, Report
+    from ocf.runtime.operator.operator import Components, ReconcileOutcome, Report
 
-__all__ = ["Taking"]
+__all__ = ["Callbacks"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 
 _BOTH = 2
 
 
-class Taking(Generic[O]):
+class Callbacks(Generic[O]):
     """The functions of an operator.
 
     Args:
@@ -58,7 +58,7 @@ class Taking(Generic[O]):
                 raise ConfigError(f"{name} must return components, got an object of type {type(one).__name__}")
         return components
 
-    async def report(self, context: ReconcileContext, owner: O, outcome: Outcome) -> timedelta | None:
+    async def report(self, context: ReconcileContext, owner: O, outcome: ReconcileOutcome) -> timedelta | None:
         """Report a pass; return when to look again.
 
         Args:

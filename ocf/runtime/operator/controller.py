@@ -14,9 +14,9 @@ from ocf.cluster import EventType
 from ocf.concepts import parse_time
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import ObjectKey, get_field, split_api_version
-from ocf.runtime.operator.observed_versions import Observed, Sight, Sights
-from ocf.runtime.operator.reconciler import pass_over
-from ocf.runtime.operator.supervised_tasks import Start, steady
+from ocf.runtime.operator.observed_versions import ObservationIndex, ObservedVersions, RecordingReads
+from ocf.runtime.operator.reconciler import reconcile_owner
+from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks
 from ocf.runtime.workqueue import WorkQueue, work
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ocf.runtime.operator.operator import Kind, Operator
     from ocf.runtime.workqueue import QueueMetrics
 
-__all__ = ["Controller", "Means"]
+__all__ = ["Controller", "ControllerDeps"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ _NOT_FOLLOWED: Final = frozenset({("events.k8s.io/v1", "Event"), ("v1", "Event")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Means:
+class ControllerDeps:
     """What a controller works with.
 
     Args:
@@ -58,11 +58,11 @@ class Means:
     forget: Callable[[ObjectKey], object]
     namespaces: tuple[str, ...] = ()
     metrics: QueueMetrics | None = None
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
 
 @dataclass(frozen=True, slots=True)
-class _Flight:
+class _RunningReconcile:
     """A pass that is under way.
 
     Args:
@@ -70,7 +70,7 @@ class _Flight:
         told: What was told of its owner meanwhile: objects and their versions.
     """
 
-    sight: Sight
+    sight: ObservedVersions
     told: dict[ObjectKey, str] = field(default_factory=dict)
 
 
@@ -87,19 +87,19 @@ class Controller:
         queue: The owners that are to be worked on.
     """
 
-    def __init__(self, operator: Operator[Any], cache: CachedCluster, means: Means) -> None:
+    def __init__(self, operator: Operator[Any], cache: CachedCluster, means: ControllerDeps) -> None:
         self.operator: Final = operator
         self.queue: Final[WorkQueue[ObjectKey]] = WorkQueue(
-            operator.name, delays=operator.delays, metrics=means.metrics
+            operator.name, delays=operator.rate_limiter, metrics=means.metrics
         )
         self._cache = cache
         self._means = means
         self._group_of_owner, _ = split_api_version(operator.owner.api_version)
-        self._sights = Sights()
-        self._flights: dict[ObjectKey, _Flight] = {}
+        self._sights = ObservationIndex()
+        self._flights: dict[ObjectKey, _RunningReconcile] = {}
         """The passes that are under way."""
         self._following: set[tuple[str, str, str]] = set()
-        self._start: Start | None = None
+        self._start: StartTask | None = None
 
     @property
     def owners(self) -> int:
@@ -114,7 +114,7 @@ class Controller:
     @property
     def overdue(self) -> tuple[ObjectKey, ...]:
         """Owners whose pass goes on although it should have ended, and was cancelled."""
-        longest = (self.operator.limit + _OVERTIME).total_seconds()
+        longest = (self.operator.reconcile_timeout + _OVERTIME).total_seconds()
         late = sum(seconds > longest for seconds in self.queue.durations)
         return self.queue.running[:late]
 
@@ -124,7 +124,7 @@ class Controller:
         Args:
             farewell: How long passes that are under way may go on then.
         """
-        async with steady() as start:
+        async with supervised_tasks() as start:
             self._start = start
             watched = [(watch.api_version, watch.kind) for watch in self.operator.watches]
             for kind in (self.operator.owner_kind, *self.operator.owns, *watched):
@@ -137,7 +137,7 @@ class Controller:
                     self.queue,
                     self._handle,
                     workers=self.operator.workers,
-                    limit=self.operator.limit + _OVERTIME / 2,
+                    limit=self.operator.reconcile_timeout + _OVERTIME / 2,
                     farewell=farewell,
                     metrics=self._means.metrics,
                 )
@@ -164,7 +164,7 @@ class Controller:
 
     async def _handle(self, owner: ObjectKey) -> timedelta | None:
         """Make a pass over an owner."""
-        flight = self._flights[owner] = _Flight(Sight(owner))
+        flight = self._flights[owner] = _RunningReconcile(ObservedVersions(owner))
         try:
             return await self._pass(owner, flight.sight)
         finally:
@@ -173,8 +173,8 @@ class Controller:
                 self.queue.add(owner)
             flight.sight.end()
 
-    async def _pass(self, owner: ObjectKey, sight: Sight) -> timedelta | None:
-        cluster = Observed(self._cache, sight, self._touch)
+    async def _pass(self, owner: ObjectKey, sight: ObservedVersions) -> timedelta | None:
+        cluster = RecordingReads(self._cache, sight, self._touch)
         try:
             manifest = await cluster.get(owner)
         except NotFoundError:
@@ -182,7 +182,7 @@ class Controller:
             self._means.forget(owner)
             return None
         try:
-            return await pass_over(
+            return await reconcile_owner(
                 self.operator, manifest, cluster, clock=self._means.clock, recorder=self._means.recorder
             )
         finally:
@@ -242,7 +242,7 @@ class Controller:
     async def _resync(self, period: timedelta) -> None:
         """Look at all owners now and then, behind everything that is news."""
         while True:
-            spread = 1 + _JITTER * (2 * self._means.chance() - 1)
+            spread = 1 + _JITTER * (2 * self._means.random() - 1)
             await asyncio.sleep(period.total_seconds() * spread)
             for namespace in self._means.namespaces or ("",):
                 try:

@@ -1,4 +1,4 @@
-"""`Process`: operators of one process, from the first request to the last.
+"""`Manager`: operators of one process, from the first request to the last.
 
 Everything that runs is in task groups, so nothing can end unnoticed: what must not end ends the process with it.
 Probes are served from the beginning to the end; cache, event poster and workers live for one term as a leader, or once
@@ -17,26 +17,26 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.cluster.cache import CachedCluster
 from ocf.errors import ApiError, BuildError, LeaseLostError
 from ocf.objects import ObjectKey
-from ocf.runtime.events.poster import posting
-from ocf.runtime.events.recorders import combined, worded
-from ocf.runtime.leader import leading
+from ocf.runtime.events.poster import broadcasting_events
+from ocf.runtime.events.recorders import multi_recorder, rewrite_events
+from ocf.runtime.leader import lead
 from ocf.runtime.monitoring.http_server import Endpoints, serving
 from ocf.runtime.monitoring.metrics import PrometheusRecorder
-from ocf.runtime.operator.controller import Controller, Means
+from ocf.runtime.operator.controller import Controller, ControllerDeps
 from ocf.runtime.operator.health import Health
-from ocf.runtime.operator.options import Options
+from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.state_metrics import StateMetrics
-from ocf.runtime.operator.supervised_tasks import steady
+from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.runtime.workqueue import QueueMetrics
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
     from ocf.cluster import Cluster, WatchEvent
-    from ocf.runtime.admission import Server
+    from ocf.runtime.admission import WebhookServer
     from ocf.runtime.operator.operator import Operator
 
-__all__ = ["Process"]
+__all__ = ["Manager"]
 
 _log: Final = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ _log: Final = logging.getLogger(__name__)
 _ROUND: Final = 10.0
 
 
-class Process:
+class Manager:
     """Operators of one process; `run` runs them, `stop` ends that gently.
 
     Args:
@@ -61,7 +61,7 @@ class Process:
         endpoints: Where probes and metrics are; None before they are served, and where they are not.
     """
 
-    def __init__(self, cluster: Cluster, operators: Sequence[Operator[Any]], options: Options) -> None:
+    def __init__(self, cluster: Cluster, operators: Sequence[Operator[Any]], options: ManagerOptions) -> None:
         names = [operator.name for operator in operators]
         if not names or len(set(names)) < len(names):
             raise BuildError([f"operators of a process need names of their own, got {', '.join(names) or 'none'}"])
@@ -73,9 +73,9 @@ class Process:
         self._controllers: tuple[Controller, ...] = ()
         self._stop = asyncio.Event()
         self._working = asyncio.Event()
-        self.health: Final = Health(options.clock, options.patience)
+        self.health: Final = Health(options.clock, options.watch_failure_timeout)
         self.endpoints: Endpoints | None = None
-        self.webhooks: Server | None = None
+        self.webhooks: WebhookServer | None = None
 
     @property
     def controllers(self) -> tuple[Controller, ...]:
@@ -92,7 +92,7 @@ class Process:
         """Whether `stop` was called."""
         return self._stop.is_set()
 
-    async def working(self) -> None:
+    async def started(self) -> None:
         """Wait until the operators are at work."""
         await self._working.wait()
 
@@ -169,14 +169,14 @@ class Process:
         if lease is None:
             yield self._cluster
             return
-        async with leading(
+        async with lead(
             self._cluster,
             lease.name,
             namespace=lease.namespace,
             identity=lease.identity,
             clock=self._options.clock,
             timing=lease.timing,
-            chance=self._options.chance,
+            chance=self._options.random,
         ) as leadership:
             yield leadership.cluster
 
@@ -189,10 +189,10 @@ class Process:
             self._look_at(cache)
             if self._stop.is_set():
                 return
-            async with steady() as start, asyncio.TaskGroup() as tasks:
+            async with supervised_tasks() as start, asyncio.TaskGroup() as tasks:
                 start(self._look_after(cache), "watches")
                 runs = [
-                    tasks.create_task(each.run(farewell=self._options.farewell), name=each.operator.name)
+                    tasks.create_task(each.run(farewell=self._options.shutdown_timeout), name=each.operator.name)
                     for each in self._controllers
                 ]
                 self._working.set()
@@ -234,29 +234,31 @@ class Process:
             uncached={kind for operator in self._operators for kind in operator.uncached},
             per_namespace=bool(self._options.namespaces),
             max_objects=self._options.max_objects,
-            pace=self._options.pace,
+            pace=self._options.cache_timing,
         )
 
     async def _controller(
         self, operator: Operator[Any], cache: CachedCluster, cluster: Cluster, stack: AsyncExitStack
     ) -> Controller:
         recorders = [*operator.recorders]
-        forgetting = [operator.gone] if operator.gone is not None else []
+        forgetting = [operator.on_deleted] if operator.on_deleted is not None else []
         if self._counts is not None:
             counting = self._counts.recorder(operator.name)
             recorders.append(counting)
             forgetting.append(counting.remove_conditions_for)
         if self._options.events:
-            poster = posting(cluster, controller=operator.controller, clock=self._options.clock)
+            poster = broadcasting_events(cluster, controller=operator.controller, clock=self._options.clock)
             posted = await stack.enter_async_context(poster)
-            recorders.append(worded(posted, operator.words) if operator.words is not None else posted)
-        means = Means(
+            recorders.append(
+                rewrite_events(posted, operator.event_formatter) if operator.event_formatter is not None else posted
+            )
+        means = ControllerDeps(
             clock=self._options.clock,
-            recorder=combined(*recorders),
+            recorder=multi_recorder(*recorders),
             forget=partial(_forget, forgetting),
             namespaces=tuple(self._options.namespaces),
             metrics=self._counts.queues if self._counts is not None else None,
-            chance=self._options.chance,
+            random=self._options.random,
         )
         return Controller(operator, cache, means)
 
@@ -268,7 +270,7 @@ class _Counts:
         options: Names and registers them.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: ManagerOptions) -> None:
         self._first = PrometheusRecorder(options.metrics_prefix, controller="", registry=options.registry)
         self.registry: Final = self._first.registry
         self.queues: Final = QueueMetrics(self.registry)

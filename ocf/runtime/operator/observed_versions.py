@@ -16,14 +16,14 @@ from ocf.cluster import Cluster, InterceptingCluster, Request, Subresource, Verb
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, get_field
 
-__all__ = ["Observed", "Sight", "Sights", "controller_of"]
+__all__ = ["ObservationIndex", "ObservedVersions", "RecordingReads", "controller_of"]
 
 _ABSENT: Final = ""
 # No version is equal to it.
-_BLIND: Final = "?"
+_UNKNOWN: Final = "?"
 
 
-class Sight:
+class ObservedVersions:
     """What one pass has seen.
 
     Args:
@@ -54,7 +54,7 @@ class Sight:
         """
         version = _ABSENT if live is None else str(live["metadata"].get("resourceVersion") or "")
         known = self.versions.get(key)
-        if known is None or (written and known != _BLIND):
+        if known is None or (written and known != _UNKNOWN):
             self.versions[key] = version
             self.overwritten.add((key, known or _ABSENT))
         if key != self.owner and (live is None or controller_of(live) != (self.owner.kind, self.owner.name)):
@@ -62,12 +62,12 @@ class Sight:
         else:
             self.loose.discard(key)
 
-    def lose_sight(self, key: ObjectKey) -> None:
+    def invalidate(self, key: ObjectKey) -> None:
         """Note that somebody else was faster, so that whatever is told of an object is news.
 
         What is written after that is written over something that the pass has not seen.
         """
-        self.versions[key] = _BLIND
+        self.versions[key] = _UNKNOWN
 
     def has_seen(self, key: ObjectKey, version: str) -> bool:
         """Tell whether a version of an object is no news.
@@ -82,17 +82,17 @@ class Sight:
         self.overwritten = set()
 
 
-class Sights:
+class ObservationIndex:
     """What the last pass over each owner has seen."""
 
     def __init__(self) -> None:
-        self._of: dict[ObjectKey, Sight] = {}
+        self._of: dict[ObjectKey, ObservedVersions] = {}
         self._dependents: dict[ObjectKey, set[ObjectKey]] = {}
 
     def __len__(self) -> int:
         return len(self._of)
 
-    def replace(self, sight: Sight) -> None:
+    def replace(self, sight: ObservedVersions) -> None:
         """Put what a pass has seen in place of what the one before saw."""
         self.forget(sight.owner)
         self._of[sight.owner] = sight
@@ -118,7 +118,7 @@ class Sights:
         yield from self._dependents.get(key, ())
 
 
-class Observed(InterceptingCluster):
+class RecordingReads(InterceptingCluster):
     """The cluster of one pass, which notes what the pass sees.
 
     Args:
@@ -127,12 +127,12 @@ class Observed(InterceptingCluster):
         follow: Is told the kind and the namespace of every request before it is sent.
     """
 
-    def __init__(self, cluster: Cluster, sight: Sight, follow: Callable[[str, str, str], None]) -> None:
+    def __init__(self, cluster: Cluster, sight: ObservedVersions, follow: Callable[[str, str, str], None]) -> None:
         super().__init__(cluster)
         self._sight = sight
         self._follow = follow
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         """Send a request, and note what it is answered with."""
         self._follow(request.api_version, request.kind, request.namespace)
         key = ObjectKey(request.api_version, request.kind, request.name, request.namespace)
@@ -144,7 +144,7 @@ class Observed(InterceptingCluster):
                 self._sight.note(key, None)
             raise
         except ConflictError:
-            self._sight.lose_sight(key)
+            self._sight.invalidate(key)
             raise
         whole = request.subresource is not Subresource.SCALE
         if isinstance(answer, dict) and request.name and whole and not request.dry_run:

@@ -15,20 +15,20 @@ from ocf.errors import BuildError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, describe_invalid, split_api_version
 from ocf.objects.models import quantities_as_text
 from ocf.runtime.crds.versions import version_of
-from ocf.runtime.operator.callbacks import Taking
-from ocf.runtime.rbac.rules import EVENTS, Privilege, privileges
-from ocf.runtime.workqueue import Delays, Exponential
-from ocf.schema.rest_mapping import named
+from ocf.runtime.operator.callbacks import Callbacks
+from ocf.runtime.rbac.rules import EVENTS, PolicyRule, policy_rules
+from ocf.runtime.workqueue import ExponentialBackoff, RateLimiter
+from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from ocf.component import Component, Departure, ReconcileContext, Result
+    from ocf.component import Component, FinalizationResult, ReconcileContext, Result
     from ocf.concepts import Recorder
     from ocf.runtime.admission import Webhook
-    from ocf.runtime.events.recorders import Words
+    from ocf.runtime.events.recorders import EventFormatter
 
-__all__ = ["Components", "Kind", "Operator", "Outcome", "OwnerType", "Report", "Watch"]
+__all__ = ["Components", "Kind", "Operator", "OwnerType", "ReconcileOutcome", "Report", "Watch"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 M = TypeVar("M", bound="BaseModel")
@@ -36,7 +36,7 @@ M = TypeVar("M", bound="BaseModel")
 Kind: TypeAlias = tuple[str, str]
 """A kind, `("apps/v1", "Deployment")`."""
 
-_DELAYS: Final = Exponential()
+_DELAYS: Final = ExponentialBackoff()
 _LIMIT: Final = timedelta(minutes=5)
 _RESYNC: Final = timedelta(hours=10)
 
@@ -77,10 +77,10 @@ class OwnerType(Generic[O]):
 
         Example:
             >>> from pydantic import BaseModel
-            >>> from ocf.runtime.crds import Version, crd
+            >>> from ocf.runtime.crds import CRDVersion, crd
             >>> class Quota(BaseModel):
             ...     limit: int = 1
-            >>> OwnerType.of(crd("example.com", Version("v1", Quota)), Quota).api_version
+            >>> OwnerType.of(crd("example.com", CRDVersion("v1", Quota)), Quota).api_version
             'example.com/v1'
         """
         spec = definition["spec"]
@@ -129,7 +129,7 @@ class Watch:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ReconcileOutcome:
     """What became of a pass over an owner, for the hook that reports it.
 
     Args:
@@ -144,13 +144,13 @@ class Outcome:
     results: Mapping[str, Result] = field(default_factory=dict)
     errors: Mapping[str, Exception] = field(default_factory=dict)
     error: Exception | None = None
-    departure: Departure | None = None
+    finalization: FinalizationResult | None = None
 
     @property
     def requeue_after(self) -> timedelta | None:
         """When to look again even if nothing happens; None when only an event can change anything."""
         asked = [result.requeue_after for result in self.results.values()]
-        asked += [self.departure.requeue_after] if self.departure is not None else []
+        asked += [self.finalization.requeue_after] if self.finalization is not None else []
         return min((delay for delay in asked if delay is not None), default=None)
 
 
@@ -159,7 +159,7 @@ Components: TypeAlias = (
     "Callable[[O], _Found | Awaitable[_Found]] | Callable[[O, ReconcileContext], _Found | Awaitable[_Found]]"
 )
 """Returns the components of an owner, one or several; it may be a coroutine, and may take the pass besides."""
-Report: TypeAlias = "Callable[[ReconcileContext, O, Outcome], timedelta | Awaitable[timedelta | None] | None]"
+Report: TypeAlias = "Callable[[ReconcileContext, O, ReconcileOutcome], timedelta | Awaitable[timedelta | None] | None]"
 """Sets fields and conditions of the status; returns when to look again, None when that is settled already."""
 
 
@@ -183,7 +183,7 @@ class Operator(Generic[O]):
         reads: Kinds that `components` reads by itself, for its privileges.
         watches: Objects that concern owners in other ways.
         uncached: Kinds that are never held in memory: each read of one is a request, and no change of one is seen.
-        webhooks: How objects are admitted: owners, for the most part. They are served where `Options.admission` says.
+        webhooks: Admission webhooks, mostly of owners. `ManagerOptions.admission` says where they are served.
         definitions: The CustomResourceDefinitions of the kinds of its components that are not built in.
         workers: How many owners are worked on at once.
         delays: How long an owner waits after a pass that failed.
@@ -208,12 +208,12 @@ class Operator(Generic[O]):
     webhooks: Sequence[Webhook[Any]] = ()
     definitions: Sequence[Manifest] = ()
     workers: int = 4
-    delays: Delays = _DELAYS
-    limit: timedelta = _LIMIT
+    rate_limiter: RateLimiter = _DELAYS
+    reconcile_timeout: timedelta = _LIMIT
     resync: timedelta | None = _RESYNC
-    words: Words | None = None
+    event_formatter: EventFormatter | None = None
     recorders: Sequence[Recorder] = ()
-    gone: Callable[[ObjectKey], object] | None = None
+    on_deleted: Callable[[ObjectKey], object] | None = None
 
     def __post_init__(self) -> None:
         problems = []
@@ -221,8 +221,8 @@ class Operator(Generic[O]):
             problems.append("an operator needs a name")
         if self.workers < 1:
             problems.append(f"workers must be at least 1, got {self.workers}")
-        if self.limit <= timedelta(0):
-            problems.append(f"limit must be positive, got {self.limit}")
+        if self.reconcile_timeout <= timedelta(0):
+            problems.append(f"limit must be positive, got {self.reconcile_timeout}")
         if self.resync is not None and self.resync <= timedelta(0):
             problems.append(f"resync must be positive, or None for never, got {self.resync}")
         problems += [
@@ -244,11 +244,11 @@ class Operator(Generic[O]):
         return f"{group}/{self.name}" if group else self.name
 
     @cached_property
-    def taking(self) -> Taking[O]:
+    def callbacks(self) -> Callbacks[O]:
         """The functions, each called with what it takes."""
-        return Taking(self.components, self.report)
+        return Callbacks(self.components, self.report)
 
-    def privileges(self, components: Iterable[Component], *, enforced: bool = False) -> frozenset[Privilege]:
+    def policy_rules(self, components: Iterable[Component], *, enforced: bool = False) -> frozenset[PolicyRule]:
         """Return what the operator needs of the cluster, posting of events included.
 
         Args:
@@ -256,15 +256,15 @@ class Operator(Generic[O]):
             enforced: As of `ocf.runtime.rbac.rules`.
 
         Returns:
-            The privileges; `Options.privileges` adds those of the process, for its lease and its webhooks.
+            The privileges; `ManagerOptions.policy_rules` adds those of the process, for its lease and its webhooks.
 
         Raises:
             ConfigError: If a kind is neither built in nor defined.
         """
         definitions = [*self.definitions, *([self.owner.definition] if self.owner.definition else [])]
-        owners = named(self.owner.api_version, self.owner.kind, definitions)
+        owners = rest_mapping(self.owner.api_version, self.owner.kind, definitions)
         watched = {*self.owns, *self.reads, *self._watched} - {*self.uncached}
-        found = privileges(
+        found = policy_rules(
             components,
             owner=ObjectKey(self.owner.api_version, self.owner.kind, "any", "any" if owners.namespaced else ""),
             watches=sorted(watched),
@@ -272,10 +272,10 @@ class Operator(Generic[O]):
             cached=True,
             enforced=enforced,
         )
-        direct = {(one.group, one.plural) for one in (named(*kind, definitions) for kind in self.uncached)}
+        direct = {(one.group, one.plural) for one in (rest_mapping(*kind, definitions) for kind in self.uncached)}
         kept = {one for one in found if (one.group, one.resource) not in direct or one.verb not in {"list", "watch"}}
-        read = (named(*kind, definitions) for kind in self.reads)
-        got = {Privilege(one.group, one.plural, "get", namespaced=one.namespaced) for one in read}
+        read = (rest_mapping(*kind, definitions) for kind in self.reads)
+        got = {PolicyRule(one.group, one.plural, "get", namespaced=one.namespaced) for one in read}
         return frozenset(kept | got | EVENTS)
 
     @property

@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Clock, SystemClock
 from ocf.runtime.leader import Timing
-from ocf.runtime.rbac.rules import lease_privileges
+from ocf.runtime.rbac.rules import lease_rules
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
-    from ocf.cluster.cache import Pace
+    from ocf.cluster.cache import CacheTiming
     from ocf.runtime.operator.operator import Operator
-    from ocf.runtime.operator.webhook_options import Admission
-    from ocf.runtime.rbac import Privilege
+    from ocf.runtime.operator.webhook_options import WebhookOptions
+    from ocf.runtime.rbac import PolicyRule
 
-__all__ = ["Lease", "Listen", "Options"]
+__all__ = ["Lease", "Listen", "ManagerOptions"]
 
 _TIMING: Final = Timing()
 # Kubernetes kills a process 30 seconds after it has asked it to end; the lease is to be given back within them.
@@ -59,7 +59,7 @@ class Listen:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class ManagerOptions:
     """How a process runs its operators.
 
     Args:
@@ -82,27 +82,27 @@ class Options:
     namespaces: Sequence[str] = ()
     lease: Lease | None = None
     listen: Listen | None = Listen()
-    admission: Admission | None = None
+    admission: WebhookOptions | None = None
     metrics: bool = True
     metrics_prefix: str = "ocf"
     registry: CollectorRegistry | None = None
     events: bool = True
-    farewell: timedelta = _FAREWELL
-    patience: timedelta = _PATIENCE
+    shutdown_timeout: timedelta = _FAREWELL
+    watch_failure_timeout: timedelta = _PATIENCE
     max_objects: int | None = None
-    pace: Pace | None = None
+    cache_timing: CacheTiming | None = None
     clock: Clock = field(default_factory=SystemClock)
-    chance: Callable[[], float] = random.random
+    random: Callable[[], float] = random.random
 
-    def privileges(self, *operators: Operator[Any]) -> frozenset[Privilege]:
+    def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
         """Return what a process needs of the cluster besides what its operators need: a lease, and certificates.
 
         Args:
             operators: The operators of the process.
         """
-        needed: frozenset[Privilege] = frozenset()
+        needed: frozenset[PolicyRule] = frozenset()
         if self.lease is not None:
-            needed |= lease_privileges(self.lease.name, self.lease.namespace)
+            needed |= lease_rules(self.lease.name, self.lease.namespace)
         if self.admission is not None:
-            needed |= self.admission.privileges(*operators)
+            needed |= self.admission.policy_rules(*operators)
         return needed

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ocf.component import FINALIZER, finalize, reconcile_each, reconciling
 from ocf.errors import ReconcileError
 from ocf.objects import get_field
-from ocf.runtime.operator.operator import Operator, Outcome
+from ocf.runtime.operator.operator import Operator, ReconcileOutcome
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ocf.concepts import Clock, Recorder
     from ocf.objects import Manifest
 
-__all__ = ["pass_over"]
+__all__ = ["reconcile_owner"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 
 
-async def pass_over(
+async def reconcile_owner(
     operator: Operator[O], manifest: Manifest, cluster: Cluster, *, clock: Clock, recorder: Recorder
 ) -> timedelta | None:
     """Bring the components of an owner to their desired state, and write its status once, whatever happens.
@@ -46,35 +46,35 @@ async def pass_over(
             return None
         owner = operator.owner.read(manifest)
         outcome = await _attempted(operator, owner, context)
-        gone = outcome.departure is not None and not outcome.departure.remaining
+        gone = outcome.finalization is not None and not outcome.finalization.remaining
         asked = None if gone else await _reported(operator, owner, context, outcome)
         if outcome.error is not None:
             raise outcome.error
         return min((delay for delay in (outcome.requeue_after, asked) if delay is not None), default=None)
 
 
-async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext) -> Outcome:
+async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext) -> ReconcileOutcome:
     """Do the work within its limit, and return what it failed with, too."""
     components: tuple[Component, ...] = ()
-    term = asyncio.timeout(operator.limit.total_seconds())
+    term = asyncio.timeout(operator.reconcile_timeout.total_seconds())
     try:
         async with term:
-            components = await operator.taking.components(owner, context)
+            components = await operator.callbacks.components(owner, context)
             departure = await finalize(context, *components)
             if departure is not None:
-                return Outcome(components=components, departure=departure)
+                return ReconcileOutcome(components=components, finalization=departure)
             answers = await reconcile_each(context, *components)
     except TimeoutError as error:
         if not term.expired():
-            return Outcome(components=components, error=error)
-        late = ReconcileError(operator.name, f"the pass was ended at its limit of {operator.limit}")
-        return Outcome(components=components, error=late)
+            return ReconcileOutcome(components=components, error=error)
+        late = ReconcileError(operator.name, f"the pass was ended at its limit of {operator.reconcile_timeout}")
+        return ReconcileOutcome(components=components, error=late)
     except Exception as error:  # noqa: BLE001 (it is reported, and raised then)
-        return Outcome(components=components, error=error)
+        return ReconcileOutcome(components=components, error=error)
     return _outcome(components, answers)
 
 
-def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Exception]) -> Outcome:
+def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Exception]) -> ReconcileOutcome:
     results, errors = {}, {}
     for component, answer in zip(components, answers, strict=True):
         if isinstance(answer, Exception):
@@ -84,12 +84,14 @@ def _outcome(components: tuple[Component, ...], answers: Sequence[Result | Excep
     error = next(iter(errors.values()), None)
     if len(errors) > 1:
         error = ExceptionGroup(f"{len(errors)} of {len(components)} components failed", list(errors.values()))
-    return Outcome(components=components, results=results, errors=errors, error=error)
+    return ReconcileOutcome(components=components, results=results, errors=errors, error=error)
 
 
-async def _reported(operator: Operator[O], owner: O, context: ReconcileContext, outcome: Outcome) -> timedelta | None:
+async def _reported(
+    operator: Operator[O], owner: O, context: ReconcileContext, outcome: ReconcileOutcome
+) -> timedelta | None:
     try:
-        return await operator.taking.report(context, owner, outcome)
+        return await operator.callbacks.report(context, owner, outcome)
     except Exception as error:
         if outcome.error is None:
             raise

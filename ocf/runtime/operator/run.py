@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import ApiError, ConfigError
 from ocf.runtime.monitoring.json_logs import JsonFormatter
-from ocf.runtime.operator.manager import Process
-from ocf.runtime.operator.options import Options
-from ocf.runtime.operator.supervised_tasks import steady
+from ocf.runtime.operator.manager import Manager
+from ocf.runtime.operator.options import ManagerOptions
+from ocf.runtime.operator.supervised_tasks import supervised_tasks
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -28,8 +28,8 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 @asynccontextmanager
 async def running(
-    cluster: Cluster, *operators: Operator[Any], options: Options | None = None
-) -> AsyncIterator[Process]:
+    cluster: Cluster, *operators: Operator[Any], options: ManagerOptions | None = None
+) -> AsyncIterator[Manager]:
     """Run operators for as long as the block runs; leaving it stops them gently, an error at once.
 
     Args:
@@ -67,10 +67,10 @@ async def running(
         >>> run_in_virtual_time(operate())
         6
     """
-    process = Process(cluster, operators, options or Options())
+    process = Manager(cluster, operators, options or ManagerOptions())
     ended = asyncio.Event()
     with _one_alone():
-        async with steady() as start:
+        async with supervised_tasks() as start:
             start(_until_left(process, ended), "operators")
             yield process
             process.stop()
@@ -78,7 +78,10 @@ async def running(
 
 
 async def run(
-    cluster: Cluster, *operators: Operator[Any], options: Options | None = None, stop: asyncio.Event | None = None
+    cluster: Cluster,
+    *operators: Operator[Any],
+    options: ManagerOptions | None = None,
+    stop: asyncio.Event | None = None,
 ) -> None:
     """Run operators until told to stop.
 
@@ -92,7 +95,7 @@ async def run(
         BuildError: If there is no operator, or two have the same name.
         Exception: What ended although it must not, several as a group.
     """
-    process = Process(cluster, operators, options or Options())
+    process = Manager(cluster, operators, options or ManagerOptions())
     loop = asyncio.get_running_loop()
     if stop is None:
         for number in _SIGNALS:
@@ -110,7 +113,7 @@ async def run(
                 loop.remove_signal_handler(number)
 
 
-def main(*operators: Operator[Any], options: Options | None = None, level: int = logging.INFO) -> None:
+def main(*operators: Operator[Any], options: ManagerOptions | None = None, level: int = logging.INFO) -> None:
     """Run operators as the main program of a process: on the cluster of the kubeconfig or of the pod, until stopped.
 
     Log lines are written to the standard error as JSON, unless the program has set up logging itself.
@@ -148,7 +151,7 @@ def _demand_a_process_of_its_own() -> None:
     )
 
 
-async def _main(operators: tuple[Operator[Any], ...], options: Options | None) -> None:
+async def _main(operators: tuple[Operator[Any], ...], options: ManagerOptions | None) -> None:
     from ocf.cluster.client import ApiServerCluster
 
     async with await ApiServerCluster.connect() as cluster:
@@ -169,13 +172,13 @@ def _one_alone() -> Iterator[None]:
         raise error from error.__cause__
 
 
-async def _until_left(process: Process, ended: asyncio.Event) -> None:
+async def _until_left(process: Manager, ended: asyncio.Event) -> None:
     """Run a process; the block in which it runs goes on when it was told to stop."""
     await process.run()
     ended.set()
     await asyncio.get_running_loop().create_future()
 
 
-async def _stop_at(event: asyncio.Event, process: Process) -> None:
+async def _stop_at(event: asyncio.Event, process: Manager) -> None:
     await event.wait()
     process.stop()

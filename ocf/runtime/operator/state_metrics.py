@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
     from ocf.cluster.cache import InformerState
 
-__all__ = ["StateMetrics", "Watching"]
+__all__ = ["CacheView", "StateMetrics"]
 
 _OF_WATCH: Final = ("api_version", "kind", "namespace")
 
 
-class Watching(Protocol):
+class CacheView(Protocol):
     """A cache, as far as its watches go."""
 
     @property
@@ -36,10 +36,10 @@ class StateMetrics:
 
     def __init__(self, registry: CollectorRegistry, lease: str) -> None:
         self._lease = lease
-        self._cache: Watching | None = None
+        self._cache: CacheView | None = None
         registry.register(self)
 
-    def look_at(self, cache: Watching | None) -> None:
+    def look_at(self, cache: CacheView | None) -> None:
         """Look at the cache of a term; at nothing while there is none."""
         self._cache = cache
 

@@ -13,14 +13,14 @@ from typing import Any, TypeAlias
 
 from ocf.errors import OcfError
 
-__all__ = ["Start", "steady"]
+__all__ = ["StartTask", "supervised_tasks"]
 
-Start: TypeAlias = Callable[[Coroutine[Any, Any, None], str], None]
+StartTask: TypeAlias = Callable[[Coroutine[Any, Any, None], str], None]
 """Starts a task of a name."""
 
 
 @asynccontextmanager
-async def steady() -> AsyncIterator[Start]:
+async def supervised_tasks() -> AsyncIterator[StartTask]:
     """Run tasks for as long as the block runs.
 
     Yields:

@@ -1,4 +1,4 @@
-"""`Admission`: how a process serves the webhooks of its operators."""
+"""`WebhookOptions`: how a process serves the webhooks of its operators."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ from urllib.parse import urlsplit
 
 from ocf.errors import ApiError, BuildError
 from ocf.objects import ObjectKey
-from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_privileges
-from ocf.runtime.admission.server import Server, serving
+from ocf.runtime.admission.secret_certificates import SecretCertificates, certificate_rules
+from ocf.runtime.admission.server import WebhookServer, serving
 from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
-from ocf.runtime.rbac.rules import Privilege
-from ocf.schema.rest_mapping import named
+from ocf.runtime.rbac.rules import PolicyRule
+from ocf.schema.rest_mapping import rest_mapping
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
     from ocf.objects import Manifest
-    from ocf.runtime.admission import Certificates, Webhooks
+    from ocf.runtime.admission import CertificateSource, Webhooks
     from ocf.runtime.operator.operator import Operator
 
-__all__ = ["Admission"]
+__all__ = ["WebhookOptions"]
 
 _PORT: Final = 9443
 _TIMEOUT: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Admission:
+class WebhookOptions:
     """How the webhooks of operators are served, and how API servers know them.
 
     Args:
@@ -51,13 +51,13 @@ class Admission:
         BuildError: If there is no namespace for the Secret.
 
     Example:
-        >>> Admission(address=Url("https://127.0.0.1:9443"))
+        >>> WebhookOptions(address=Url("https://127.0.0.1:9443"))
         Traceback (most recent call last):
         ocf.errors.BuildError: webhooks at a URL need a namespace for the Secret with their certificate, or certificates
     """
 
     address: Service | Url
-    certificates: Certificates | None = None
+    certificates: CertificateSource | None = None
     namespace: str = ""
     secret: str = ""
     name: str = ""
@@ -101,7 +101,7 @@ class Admission:
         found = self.webhooks(operators)
         return configurations(found, self.address, ca_bundle=ca_bundle) if found is not None else []
 
-    def privileges(self, *operators: Operator[Any]) -> frozenset[Privilege]:
+    def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
         """Return what serving the webhooks needs of the cluster, for `ocf.runtime.rbac.roles`.
 
         Args:
@@ -110,15 +110,15 @@ class Admission:
         found = self.webhooks(operators)
         if found is None:
             return frozenset()
-        needed: set[Privilege] = set()
+        needed: set[PolicyRule] = set()
         if self.certificates is None:
-            needed |= certificate_privileges(found, self.address, namespace=self._namespace, secret=self.secret)
+            needed |= certificate_rules(found, self.address, namespace=self._namespace, secret=self.secret)
         if self.register:
             needed |= _registering(configurations(found, self.address))
         return frozenset(needed)
 
     @asynccontextmanager
-    async def serving(self, cluster: Cluster, webhooks: Webhooks) -> AsyncIterator[Server]:
+    async def serving(self, cluster: Cluster, webhooks: Webhooks) -> AsyncIterator[WebhookServer]:
         """Serve webhooks for as long as the block runs; whatever clock a process has, certificates have the machine's.
 
         Args:
@@ -141,7 +141,7 @@ class Admission:
                 await server.refresh()  # sees that it is trusted
                 yield server
 
-    def _reached(self, server: Server) -> Service | Url:
+    def _reached(self, server: WebhookServer) -> Service | Url:
         """Return where API servers find a server, whatever port it took."""
         if self.port or isinstance(self.address, Service):
             return self.address
@@ -163,11 +163,11 @@ async def _registered(cluster: Cluster, manifests: Sequence[Manifest], name: str
                 await cluster.delete(ObjectKey.of(manifest))
 
 
-def _registering(manifests: Sequence[Manifest]) -> set[Privilege]:
+def _registering(manifests: Sequence[Manifest]) -> set[PolicyRule]:
     found = set()
     for manifest in manifests:
-        kind = named(manifest["apiVersion"], manifest["kind"], ())
-        one = partial(Privilege, kind.group, kind.plural, namespaced=False)
+        kind = rest_mapping(manifest["apiVersion"], manifest["kind"], ())
+        one = partial(PolicyRule, kind.group, kind.plural, namespaced=False)
         name = manifest["metadata"]["name"]
         found |= {one("create"), one("patch", name), one("delete", name)}
     return found

@@ -1,7 +1,7 @@
 """RBAC from components: the least that an operator needs, as roles to be applied."""
 
 from ocf.runtime.rbac.definitions import custom_definitions
-from ocf.runtime.rbac.manifests import Account, roles
-from ocf.runtime.rbac.rules import EVENTS, Privilege, lease_privileges, privileges
+from ocf.runtime.rbac.manifests import ServiceAccount, roles
+from ocf.runtime.rbac.rules import EVENTS, PolicyRule, lease_rules, policy_rules
 
-__all__ = ["EVENTS", "Account", "Privilege", "custom_definitions", "lease_privileges", "privileges", "roles"]
+__all__ = ["EVENTS", "PolicyRule", "ServiceAccount", "custom_definitions", "lease_rules", "policy_rules", "roles"]

@@ -9,7 +9,7 @@ __all__ = ["custom_definitions"]
 
 
 async def custom_definitions(cluster: Cluster) -> tuple[Manifest, ...]:
-    """Read the definitions of a cluster, for `privileges`.
+    """Read the definitions of a cluster, for `policy_rules`.
 
     Args:
         cluster: The cluster.

@@ -8,16 +8,16 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ocf.objects import Manifest
-from ocf.runtime.rbac.rules import Privilege
+from ocf.runtime.rbac.rules import PolicyRule
 
-__all__ = ["Account", "roles"]
+__all__ = ["ServiceAccount", "roles"]
 
 _API: Final = "rbac.authorization.k8s.io"
 _VERBS: Final = ("get", "list", "watch", "create", "update", "patch", "delete")
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
+class ServiceAccount:
     """The service account that the operator runs as.
 
     Args:
@@ -30,7 +30,7 @@ class Account:
 
 
 def roles(
-    privileges: Iterable[Privilege], *, name: str, account: Account, namespaces: Sequence[str] = ()
+    privileges: Iterable[PolicyRule], *, name: str, account: ServiceAccount, namespaces: Sequence[str] = ()
 ) -> list[Manifest]:
     """Write roles that grant privileges, and bindings that give them to an account.
 
@@ -44,12 +44,12 @@ def roles(
         The objects: at most one ClusterRole, and one Role per namespace, each followed by its binding.
 
     Example:
-        >>> secrets = {Privilege("", "secrets", "get", "ca"), Privilege("", "secrets", "patch", "ca")}
-        >>> role, binding = roles(secrets, name="op", account=Account("op", "ops"), namespaces=["shop"])
+        >>> secrets = {PolicyRule("", "secrets", "get", "ca"), PolicyRule("", "secrets", "patch", "ca")}
+        >>> role, binding = roles(secrets, name="op", account=ResourceSummary("op", "ops"), namespaces=["shop"])
         >>> role["rules"]
         [{'apiGroups': [''], 'resources': ['secrets'], 'resourceNames': ['ca'], 'verbs': ['get', 'patch']}]
     """
-    placed: dict[str, set[Privilege]] = defaultdict(set)
+    placed: dict[str, set[PolicyRule]] = defaultdict(set)
     for one in _without_granted(frozenset(privileges), everywhere=not namespaces):
         where = [one.namespace] if one.namespace else namespaces if one.namespaced else ()
         for namespace in where or [""]:
@@ -57,7 +57,7 @@ def roles(
     return [manifest for namespace in sorted(placed) for manifest in _role(name, namespace, placed[namespace], account)]
 
 
-def _without_granted(privileges: frozenset[Privilege], *, everywhere: bool) -> Iterator[Privilege]:
+def _without_granted(privileges: frozenset[PolicyRule], *, everywhere: bool) -> Iterator[PolicyRule]:
     """Leave out what a privilege for all objects of all namespaces grants already."""
     for one in privileges:
         whole = replace(one, name="", namespace="")
@@ -65,7 +65,7 @@ def _without_granted(privileges: frozenset[Privilege], *, everywhere: bool) -> I
             yield one
 
 
-def _role(name: str, namespace: str, privileges: set[Privilege], account: Account) -> list[Manifest]:
+def _role(name: str, namespace: str, privileges: set[PolicyRule], account: ServiceAccount) -> list[Manifest]:
     metadata = {"name": name, "namespace": namespace} if namespace else {"name": name}
     kind = "Role" if namespace else "ClusterRole"
     subject = {"kind": "ServiceAccount", "name": account.name, "namespace": account.namespace}
@@ -81,7 +81,7 @@ def _role(name: str, namespace: str, privileges: set[Privilege], account: Accoun
     ]
 
 
-def _rules(privileges: Iterable[Privilege]) -> list[dict[str, Any]]:
+def _rules(privileges: Iterable[PolicyRule]) -> list[dict[str, Any]]:
     """Put together what differs in one respect only: first names, then verbs, then resources."""
     names: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for one in privileges:

@@ -1,4 +1,4 @@
-"""`privileges`: what components do to a cluster, one privilege per verb.
+"""`policy_rules`: what components do to a cluster, one privilege per verb.
 
 What is counted is what the framework sends. A managed object is read, and applied, which is a patch; an apply that
 makes the object needs `create` besides. Deleting is a privilege only where something may be deleted: of a component
@@ -16,29 +16,29 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from ocf.component.model.resource_options import Fate
+from ocf.component.model.resource_options import Lifecycle
 from ocf.objects import Manifest, ObjectKey
-from ocf.schema.rest_mapping import Named, named
+from ocf.schema.rest_mapping import RESTMapping, rest_mapping
 
 if TYPE_CHECKING:
     from ocf.component import Component
-    from ocf.component.model.registration import Entry
+    from ocf.component.model.registration import Registration
 
-__all__ = ["EVENTS", "Privilege", "lease_privileges", "privileges"]
+__all__ = ["EVENTS", "PolicyRule", "lease_rules", "policy_rules"]
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
 _OF_FATE: Final = {
-    Fate.MANAGED: ("get", "create", "patch"),
-    Fate.READ_ONLY: ("get",),
-    Fate.DELETED: ("get", "delete"),
-    Fate.ORPHANED: ("get", "patch"),
+    Lifecycle.MANAGED: ("get", "create", "patch"),
+    Lifecycle.READ_ONLY: ("get",),
+    Lifecycle.DELETED: ("get", "delete"),
+    Lifecycle.ORPHANED: ("get", "patch"),
 }
-_MADE: Final = frozenset({Fate.MANAGED, Fate.DELETED})
-_REFERRING: Final = frozenset({Fate.MANAGED, Fate.ORPHANED})
+_MADE: Final = frozenset({Lifecycle.MANAGED, Lifecycle.DELETED})
+_REFERRING: Final = frozenset({Lifecycle.MANAGED, Lifecycle.ORPHANED})
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Privilege:
+class PolicyRule:
     """One verb on one resource.
 
     Args:
@@ -58,22 +58,22 @@ class Privilege:
     namespace: str = ""
 
 
-EVENTS: Final = frozenset({Privilege("events.k8s.io", "events", verb) for verb in ("create", "patch")})
-"""What posting events (`ocf.runtime.posting`) needs."""
+EVENTS: Final = frozenset({PolicyRule("events.k8s.io", "events", verb) for verb in ("create", "patch")})
+"""What posting events (`ocf.runtime.broadcasting_events`) needs."""
 
 
-def lease_privileges(name: str, namespace: str) -> frozenset[Privilege]:
+def lease_rules(name: str, namespace: str) -> frozenset[PolicyRule]:
     """Return what leader election needs.
 
     Args:
         name: Name of the lease.
         namespace: Where it is.
     """
-    one = partial(Privilege, "coordination.k8s.io", "leases", namespace=namespace)
+    one = partial(PolicyRule, "coordination.k8s.io", "leases", namespace=namespace)
     return frozenset({one("create"), one("get", name=name), one("update", name=name)})
 
 
-def privileges(
+def policy_rules(
     components: Iterable[Component],
     *,
     owner: ObjectKey,
@@ -82,7 +82,7 @@ def privileges(
     cached: bool = False,
     fixed: bool = False,
     enforced: bool = False,
-) -> frozenset[Privilege]:
+) -> frozenset[PolicyRule]:
     """Return what an operator of some components needs.
 
     Args:
@@ -97,19 +97,19 @@ def privileges(
             does. It asks for more: for `delete` too, where an owner reference is set or taken off.
 
     Returns:
-        The privileges; add `EVENTS` and `lease_privileges` with `|`.
+        The privileges; add `EVENTS` and `lease_rules` with `|`.
 
     Raises:
         ConfigError: If a kind is neither built in nor defined.
     """
     definitions = tuple(definitions)
-    find = partial(named, definitions=definitions)
-    found: set[Privilege] = set()
+    find = partial(rest_mapping, definitions=definitions)
+    found: set[PolicyRule] = set()
     holds = False
     for component in components:
         for entry in component.entries:
             resource = find(entry.resource.key.api_version, entry.resource.key.kind)
-            fates = entry.options.fates
+            fates = entry.options.possible_lifecycles
             uncollected = bool(owner.namespace) and not resource.namespaced and not entry.options.unowned
             uncollected = uncollected and bool(fates & _MADE)
             holds |= uncollected
@@ -126,12 +126,14 @@ def privileges(
     return frozenset(_without_covered(found))
 
 
-def _on(resource: Named, verb: str, name: str = "", part: str = "") -> Privilege:
-    return Privilege(resource.group, resource.plural + part, verb, name, resource.namespaced)
+def _on(resource: RESTMapping, verb: str, name: str = "", part: str = "") -> PolicyRule:
+    return PolicyRule(resource.group, resource.plural + part, verb, name, resource.namespaced)
 
 
-def _verbs(component: Component, entry: Entry, resource: Named, *, cached: bool, uncollected: bool) -> Iterator[str]:
-    for fate in entry.options.fates:
+def _verbs(
+    component: Component, entry: Registration, resource: RESTMapping, *, cached: bool, uncollected: bool
+) -> Iterator[str]:
+    for fate in entry.options.possible_lifecycles:
         yield from _OF_FATE[fate]
     prunes = component.prunes and resource.namespaced
     if cached:
@@ -139,11 +141,15 @@ def _verbs(component: Component, entry: Entry, resource: Named, *, cached: bool,
     if prunes or uncollected:
         yield "list"
     asleep = entry.suspendable is not None and entry.suspendable.delete_on_suspend
-    if prunes or uncollected or (Fate.MANAGED in entry.options.fates and (component.gate is not None or asleep)):
+    if (
+        prunes
+        or uncollected
+        or (Lifecycle.MANAGED in entry.options.possible_lifecycles and (component.gate is not None or asleep))
+    ):
         yield "delete"
 
 
-def _of_owner(resource: Named, *, holds: bool, enforced: bool) -> Iterator[Privilege]:
+def _of_owner(resource: RESTMapping, *, holds: bool, enforced: bool) -> Iterator[PolicyRule]:
     for verb in ("get", "list", "watch"):
         yield _on(resource, verb)
     yield _on(resource, "update", part="/status")
@@ -153,9 +159,9 @@ def _of_owner(resource: Named, *, holds: bool, enforced: bool) -> Iterator[Privi
         yield _on(resource, "update", part="/finalizers")
 
 
-def _without_covered(found: set[Privilege]) -> Iterator[Privilege]:
+def _without_covered(found: set[PolicyRule]) -> Iterator[PolicyRule]:
     """Leave out privileges for one name where there is one for all."""
     for one in found:
-        whole = Privilege(one.group, one.resource, one.verb, "", one.namespaced, one.namespace)
+        whole = PolicyRule(one.group, one.resource, one.verb, "", one.namespaced, one.namespace)
         if one == whole or whole not in found:
             yield one

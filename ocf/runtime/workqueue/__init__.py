@@ -6,7 +6,7 @@ virtual time (`ocf.testing.run_in_virtual_time`) tests hours of it at once.
 
 from ocf.runtime.workqueue.metrics import QueueMetrics
 from ocf.runtime.workqueue.queue import WorkQueue
-from ocf.runtime.workqueue.rate_limiters import Delays, Exponential, Fixed
+from ocf.runtime.workqueue.rate_limiters import ExponentialBackoff, FixedDelay, RateLimiter
 from ocf.runtime.workqueue.workers import asked_delay, work
 
-__all__ = ["Delays", "Exponential", "Fixed", "QueueMetrics", "WorkQueue", "asked_delay", "work"]
+__all__ = ["ExponentialBackoff", "FixedDelay", "QueueMetrics", "RateLimiter", "WorkQueue", "asked_delay", "work"]

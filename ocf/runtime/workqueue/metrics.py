@@ -15,7 +15,7 @@ from prometheus_client.core import GaugeMetricFamily
 
 from ocf.errors import ConfigError
 
-__all__ = ["Measured", "QueueMetrics", "QueueSeries"]
+__all__ = ["QueueMetrics", "QueueSeries", "QueueView"]
 
 _LABELS: Final = ("name", "controller")
 _SECONDS: Final = tuple(10.0**power for power in range(-8, 4))
@@ -25,7 +25,7 @@ _PASS_SECONDS: Final = (
 )
 
 
-class Measured(Protocol):
+class QueueView(Protocol):
     """A queue, as far as it is looked at when metrics are collected."""
 
     @property
@@ -93,7 +93,7 @@ class QueueMetrics:
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._queues: WeakSet[Measured] = WeakSet()
+        self._queues: WeakSet[QueueView] = WeakSet()
         try:
             self.adds: Final = Counter(
                 "workqueue_adds", "Total number of adds handled by workqueue", _LABELS, registry=registry
@@ -134,7 +134,7 @@ class QueueMetrics:
                 "metrics of queues: the registry has them already; give the one QueueMetrics to all queues"
             ) from error
 
-    def follow(self, queue: Measured) -> QueueSeries:
+    def follow(self, queue: QueueView) -> QueueSeries:
         """Look at a queue whenever metrics are collected, for as long as it lives.
 
         Args:

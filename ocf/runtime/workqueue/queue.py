@@ -14,7 +14,7 @@ from typing import Final, Generic, TypeVar
 
 from ocf.errors import QueueClosedError
 from ocf.runtime.workqueue.metrics import QueueMetrics
-from ocf.runtime.workqueue.rate_limiters import Delays, Exponential
+from ocf.runtime.workqueue.rate_limiters import ExponentialBackoff, RateLimiter
 
 __all__ = ["WorkQueue"]
 
@@ -22,7 +22,7 @@ K = TypeVar("K", bound=Hashable)
 
 # How many keys may overtake what waits in the background before one of those has its turn.
 _OVERTAKING: Final = 10
-_DEFAULT: Final = Exponential()
+_DEFAULT: Final = ExponentialBackoff()
 
 
 class WorkQueue(Generic[K]):
@@ -53,7 +53,7 @@ class WorkQueue(Generic[K]):
         1
     """
 
-    def __init__(self, name: str, *, delays: Delays = _DEFAULT, metrics: QueueMetrics | None = None) -> None:
+    def __init__(self, name: str, *, delays: RateLimiter = _DEFAULT, metrics: QueueMetrics | None = None) -> None:
         self.name: Final = name
         self._delays = delays
         # Since when each key waits; a dictionary is an ordered set.

@@ -10,13 +10,13 @@ from typing import Final, Protocol
 
 from ocf.errors import ConfigError
 
-__all__ = ["Delays", "Exponential", "Fixed"]
+__all__ = ["ExponentialBackoff", "FixedDelay", "RateLimiter"]
 
 # Beyond this the doubling has passed every sensible cap, and no number overflows.
 _MOST_DOUBLINGS: Final = 40
 
 
-class Delays(Protocol):
+class RateLimiter(Protocol):
     """Says how long a key waits after it failed."""
 
     def after(self, failures: int) -> timedelta:
@@ -29,7 +29,7 @@ class Delays(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Exponential:
+class ExponentialBackoff:
     """Waits twice as long after each failure.
 
     Source: `ItemExponentialFailureRateLimiter` of client-go, whose numbers are 5 ms and 1000 s. Ours spare a cluster
@@ -45,7 +45,7 @@ class Exponential:
         ConfigError: If base and cap are not 0 < base <= cap, or the jitter is not from 0 up to 1.
 
     Example:
-        >>> delays = Exponential(timedelta(seconds=1), timedelta(seconds=5), jitter=0)
+        >>> delays = ExponentialBackoff(timedelta(seconds=1), timedelta(seconds=5), jitter=0)
         >>> [delays.after(failures).total_seconds() for failures in (1, 2, 3, 4, 1000)]
         [1.0, 2.0, 4.0, 5.0, 5.0]
     """
@@ -53,7 +53,7 @@ class Exponential:
     base: timedelta = timedelta(seconds=1)
     cap: timedelta = timedelta(minutes=5)
     jitter: float = 0.1
-    chance: Callable[[], float] = field(default=random.random, repr=False)
+    random: Callable[[], float] = field(default=random.random, repr=False)
 
     def __post_init__(self) -> None:
         if not timedelta(0) < self.base <= self.cap:
@@ -69,11 +69,11 @@ class Exponential:
         """
         doublings = min(failures - 1, _MOST_DOUBLINGS)
         full = min(self.base.total_seconds() * 2**doublings, self.cap.total_seconds())
-        return timedelta(seconds=full * (1 - self.jitter * self.chance()))
+        return timedelta(seconds=full * (1 - self.jitter * self.random()))
 
 
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class FixedDelay:
     """Waits equally long each time; what a controller uses that looks at everything once per period.
 
     Source: `FixedItemIntervalRateLimiter` of the HorizontalPodAutoscaler's controller.

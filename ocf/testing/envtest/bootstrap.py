@@ -15,11 +15,11 @@ from typing import Final
 from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import Program, Programs
 from ocf.testing.envtest.certificates import Authority, KeyPair
-from ocf.testing.envtest.http_probe import Door
+from ocf.testing.envtest.http_probe import HttpProbe
 from ocf.testing.envtest.kubeconfigs import write_kubeconfig
-from ocf.testing.envtest.startup import Launch, Ports, Server, start
+from ocf.testing.envtest.startup import Launch, Ports, RunningServer, start
 
-__all__ = ["MASTERS", "Base", "Plane", "boot"]
+__all__ = ["MASTERS", "Base", "ControlPlaneProcess", "boot"]
 
 MASTERS: Final = "system:masters"
 """The group to which RBAC refuses nothing."""
@@ -49,7 +49,7 @@ class Base:
 
     def launch(
         self, stack: ExitStack, program: Program, arguments: Callable[[int], Sequence[str]], *, ready: str
-    ) -> Server:
+    ) -> RunningServer:
         """Start a server, and have the stack stop it.
 
         Args:
@@ -61,7 +61,7 @@ class Base:
         how = Launch(
             program=self.programs.path(program),
             arguments=arguments,
-            door=lambda port: Door(port, self.authority.certificate, self.administrator),
+            door=lambda port: HttpProbe(port, self.authority.certificate, self.administrator),
             ready=ready,
             folder=self.folder,
             seconds=self.seconds,
@@ -72,7 +72,7 @@ class Base:
 
 
 @dataclass(frozen=True, slots=True)
-class Plane:
+class ControlPlaneProcess:
     """A control plane that is ready.
 
     Args:
@@ -82,7 +82,7 @@ class Plane:
     """
 
     base: Base
-    server: Server
+    server: RunningServer
     kubeconfig: Path
 
     @property
@@ -115,7 +115,7 @@ def boot(
     ports: Ports,
     seconds: float,
     given_up: threading.Event,
-) -> Plane:
+) -> ControlPlaneProcess:
     """Start etcd and the API server.
 
     Args:
@@ -152,7 +152,7 @@ def boot(
         return flags.arguments(ours, changes)
 
     server = base.launch(stack, Program.API_SERVER, chosen, ready="/readyz")
-    plane = Plane(base, server, folder / "admin.kubeconfig")
+    plane = ControlPlaneProcess(base, server, folder / "admin.kubeconfig")
     plane.write_kubeconfig("admin", administrator)
     return plane
 

@@ -1,4 +1,4 @@
-"""`KeptProgram`: a program that runs in the background and ends with us, however we end."""
+"""`ChildProcess`: a program that runs in the background and ends with us, however we end."""
 
 import os
 import subprocess
@@ -9,13 +9,13 @@ from typing import Final
 
 from ocf.testing.envtest import supervisor
 
-__all__ = ["KeptProgram"]
+__all__ = ["ChildProcess"]
 
 _PATIENCE: Final = 10.0  # seconds the supervisor has to kill its program before it is killed itself
 _TAIL: Final = 64 * 1024  # bytes of a log that are looked at
 
 
-class KeptProgram:
+class ChildProcess:
     """A program under a supervisor, see `ocf.testing.envtest.supervisor`.
 
     Args:

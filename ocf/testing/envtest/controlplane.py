@@ -14,8 +14,8 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import ASSETS, REMEDY, Program, Programs, find_programs
-from ocf.testing.envtest.bootstrap import MASTERS, Plane, boot
-from ocf.testing.envtest.crds import define
+from ocf.testing.envtest.bootstrap import MASTERS, ControlPlaneProcess, boot
+from ocf.testing.envtest.crds import install_crds
 from ocf.testing.envtest.kubectl import kubectl
 from ocf.testing.envtest.startup import Ports, free_port
 
@@ -74,7 +74,7 @@ class ControlPlane:
         self._ports = ports
         self._stack = ExitStack()
         self._given_up = threading.Event()
-        self._now: Plane | None = None
+        self._now: ControlPlaneProcess | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -220,7 +220,7 @@ class ControlPlane:
             if self._now is not None:
                 door.ask("DELETE", f"/api/v1/namespaces/{name}")
 
-    def define(self, *definitions: Manifest) -> None:
+    def install_crds(self, *definitions: Manifest) -> None:
         """Define kinds, or replace their definitions, and wait until they are served.
 
         A definition that is `Established` is not served yet, and whoever asks too early is told 404 or 429.
@@ -231,7 +231,7 @@ class ControlPlane:
         Raises:
             ConfigError: If the API server refuses one, or does not serve it in time.
         """
-        define(self._plane.server.door, *definitions, seconds=self._seconds)
+        install_crds(self._plane.server.door, *definitions, seconds=self._seconds)
 
     def kubectl(self, *arguments: str, stdin: str = "", kubeconfig: Path | None = None) -> str:
         """Run kubectl, and wait for it.
@@ -294,7 +294,7 @@ class ControlPlane:
             yield
 
     @property
-    def _plane(self) -> Plane:
+    def _plane(self) -> ControlPlaneProcess:
         if self._now is None:
             raise ConfigError("this control plane is not running; use it inside of its `with` block")
         return self._now

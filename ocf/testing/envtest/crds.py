@@ -13,17 +13,17 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest.http_probe import Door
+from ocf.testing.envtest.http_probe import HttpProbe
 
-__all__ = ["define"]
+__all__ = ["install_crds"]
 
 _PATH: Final = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 _PAUSE: Final = 0.02  # seconds between two questions whether a kind is served
 _OK, _CREATED, _CONFLICT = 200, 201, 409
 
 
-def define(
-    door: Door,
+def install_crds(
+    door: HttpProbe,
     *definitions: Mapping[str, Any],
     seconds: float = 30.0,
     clock: Callable[[], float] = time.monotonic,
@@ -51,7 +51,7 @@ def define(
             pause(_PAUSE)
 
 
-def _store(door: Door, definition: Mapping[str, Any]) -> None:
+def _store(door: HttpProbe, definition: Mapping[str, Any]) -> None:
     name = definition["metadata"]["name"]
     code, answer = door.ask("POST", _PATH, definition)
     while code == _CONFLICT:  # it is there, or somebody wrote it while we did

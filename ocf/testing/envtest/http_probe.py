@@ -1,4 +1,4 @@
-"""`Door`: a few blocking requests to a server of ours, with its own authority and our certificate.
+"""`HttpProbe`: a few blocking requests to a server of ours, with its own authority and our certificate.
 
 For what happens outside of any event loop: asking whether a server is ready, and making a namespace.
 """
@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from ocf.testing.envtest.certificates import KeyPair
 
-__all__ = ["Door"]
+__all__ = ["HttpProbe"]
 
 _GLANCE: Final = 1.0  # seconds; whoever needs longer is not ready, or is somebody else who has the port
 _PATIENCE: Final = 30.0  # seconds for a request that shall be answered
 _OK: Final = 200
 
 
-class Door:
+class HttpProbe:
     """Where a server listens on loopback, and how to get in.
 
     Args:

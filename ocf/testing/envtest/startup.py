@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Final
 
 from ocf.errors import ConfigError
-from ocf.testing.envtest.child_process import KeptProgram
-from ocf.testing.envtest.http_probe import Door
+from ocf.testing.envtest.child_process import ChildProcess
+from ocf.testing.envtest.http_probe import HttpProbe
 
-__all__ = ["Launch", "Ports", "Server", "free_port", "start"]
+__all__ = ["Launch", "Ports", "RunningServer", "free_port", "start"]
 
 _ATTEMPTS: Final = 5
 _PAUSE: Final = 0.05  # seconds between two questions whether it is ready
@@ -41,7 +41,7 @@ class Launch:
 
     program: Path
     arguments: Callable[[int], Sequence[str]]
-    door: Callable[[int], Door]
+    door: Callable[[int], HttpProbe]
     ready: str
     folder: Path
     seconds: float
@@ -53,11 +53,11 @@ class Launch:
 
 
 @dataclass(frozen=True, slots=True)
-class Server:
+class RunningServer:
     """A server that is ready."""
 
-    program: KeptProgram
-    door: Door
+    program: ChildProcess
+    door: HttpProbe
 
 
 def free_port() -> int:
@@ -74,7 +74,7 @@ def start(
     ports: Ports = free_port,
     given_up: threading.Event | None = None,
     clock: Callable[[], float] = time.monotonic,
-) -> Server:
+) -> RunningServer:
     """Start a server and wait until it is ready.
 
     Args:
@@ -93,10 +93,10 @@ def start(
     for _ in range(_ATTEMPTS):
         door = launch.door(ports())
         command = [str(launch.program), *launch.arguments(door.port)]
-        program = KeptProgram(command, folder=launch.folder, log=launch.folder / f"{launch.name}.log")
+        program = ChildProcess(command, folder=launch.folder, log=launch.folder / f"{launch.name}.log")
         try:
             if _wait(program, door, launch, given_up, clock):
-                return Server(program, door)
+                return RunningServer(program, door)
         except BaseException:
             program.stop()
             raise
@@ -107,8 +107,8 @@ def start(
 
 
 def _wait(
-    program: KeptProgram,
-    door: Door,
+    program: ChildProcess,
+    door: HttpProbe,
     launch: Launch,
     given_up: threading.Event,
     clock: Callable[[], float],
@@ -125,6 +125,6 @@ def _wait(
     return False
 
 
-def _ended(name: str, what: str, program: KeptProgram) -> str:
+def _ended(name: str, what: str, program: ChildProcess) -> str:
     tail = program.tail()
     return f"{name} {what}; the end of its log:\n{tail}" if tail else f"{name} {what}, and printed nothing"

@@ -1,8 +1,8 @@
 """The metrics APIs of a real control plane, answered by a test.
 
 A `MetricsStub` registers itself at the API server for `metrics.k8s.io`, `custom.metrics.k8s.io` and
-`external.metrics.k8s.io`, and answers what the test told its `FixedMetrics`: to the real HPA controller, to kubectl,
-and to anything else that asks.
+`external.metrics.k8s.io`, and responds with what the test set on its `FakeMetricsClient`: to the real HPA controller, to
+to kubectl, and to any other client.
 """
 
 from ocf.testing.metrics_stub.handlers import Asked

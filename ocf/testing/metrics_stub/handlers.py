@@ -11,12 +11,12 @@ from ocf.concepts import Clock
 from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ApiError
 from ocf.objects import Manifest
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 
 if TYPE_CHECKING:
     from aiohttp import web
 
-__all__ = ["VERSIONS", "Asked", "Desk", "make_app"]
+__all__ = ["VERSIONS", "Asked", "MetricsHandlers", "make_app"]
 
 VERSIONS: Final = {RESOURCE_METRICS: "v1beta1", CUSTOM_METRICS: "v1beta2", EXTERNAL_METRICS: "v1beta1"}
 """The version of each API that is served."""
@@ -41,7 +41,7 @@ class Asked:
     user: str = ""
 
 
-class Desk:
+class MetricsHandlers:
     """Answers questions, and remembers them.
 
     Args:
@@ -50,7 +50,9 @@ class Desk:
         clock: Tells when a question came.
     """
 
-    def __init__(self, metrics: FixedMetrics, plural_of: Callable[[str, str], Awaitable[str]], clock: Clock) -> None:
+    def __init__(
+        self, metrics: FakeMetricsClient, plural_of: Callable[[str, str], Awaitable[str]], clock: Clock
+    ) -> None:
         self.metrics = metrics
         self.asked: list[Asked] = []
         self.overrides: dict[str, tuple[int, bytes]] = {}
@@ -110,7 +112,7 @@ class Desk:
         return {"kind": resource, "name": name}
 
 
-def make_app(desk: Desk) -> "web.Application":
+def make_app(desk: MetricsHandlers) -> "web.Application":
     """Return the application that serves the APIs.
 
     Args:

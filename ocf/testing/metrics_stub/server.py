@@ -8,12 +8,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Final, Self
 
 from ocf.concepts import Clock, SystemClock
-from ocf.controllers.metrics_client import Kinds
+from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, get_field
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub.api_service import HOST, api_services, service
-from ocf.testing.metrics_stub.handlers import Asked, Desk, make_app
+from ocf.testing.metrics_stub.handlers import Asked, MetricsHandlers, make_app
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -54,30 +54,30 @@ class MetricsStub:
     def __init__(
         self,
         plane: "ControlPlane",
-        metrics: FixedMetrics | None = None,
+        metrics: FakeMetricsClient | None = None,
         *,
         clock: Clock | None = None,
         seconds: float = 30.0,
     ) -> None:
-        self.metrics = metrics or FixedMetrics()
+        self.metrics = metrics or FakeMetricsClient()
         """What is answered; a test may change it at any time."""
         self._plane = plane
         self._clock = clock or SystemClock()
         self._seconds = seconds
         self._stack = AsyncExitStack()
-        self._desk: Desk | None = None
+        self._desk: MetricsHandlers | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
             cluster = await stack.enter_async_context(await self._plane.cluster())
-            kinds = Kinds(cluster)
+            kinds = RESTMapper(cluster)
 
             async def plural_of(group: str, kind: str) -> str:
                 with suppress(NotFoundError):
                     return (await kinds.find(group, kind)).plural
                 return ""
 
-            self._desk = Desk(self.metrics, plural_of, self._clock)
+            self._desk = MetricsHandlers(self.metrics, plural_of, self._clock)
             port = await self._serve(stack, self._desk)
             await self._register(stack, cluster, port)
             self._desk.asked.clear()
@@ -107,12 +107,12 @@ class MetricsStub:
             self._open.overrides[path] = (status, body)
 
     @property
-    def _open(self) -> Desk:
+    def _open(self) -> MetricsHandlers:
         if self._desk is None:
             raise ConfigError("this stub is not running; use it inside of its `async with` block")
         return self._desk
 
-    async def _serve(self, stack: AsyncExitStack, desk: Desk) -> int:
+    async def _serve(self, stack: AsyncExitStack, desk: MetricsHandlers) -> int:
         from aiohttp import web
 
         pair = self._plane.certificate_for(_MANAGER, HOST)

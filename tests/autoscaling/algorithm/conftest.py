@@ -6,7 +6,17 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.autoscaling.algorithm import Autoscaler, Container, Metric, Pod, Readiness, Sample, Scale, Snapshot, Target
+from ocf.autoscaling.algorithm import (
+    Autoscaler,
+    Container,
+    Metric,
+    MetricTarget,
+    Pod,
+    Readiness,
+    Sample,
+    Scale,
+    Snapshot,
+)
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -36,7 +46,7 @@ def seen(pods: tuple[Pod, ...]) -> Callable[..., Snapshot]:
     """Return a maker of snapshots: three replicas, a target of 50 percent cpu, and how much cpu each pod burns."""
 
     def make(milli: int, *, replicas: int = 3, **autoscaler: Any) -> Snapshot:
-        cpu = Metric("Resource", "cpu", Target("Utilization", 50))
+        cpu = Metric("Resource", "cpu", MetricTarget("Utilization", 50))
         fields: dict[str, Any] = {
             "name": "web",
             "namespace": "shop",

@@ -13,23 +13,23 @@ from ocf.autoscaling.algorithm import (
     Features,
     History,
     Metric,
-    Policy,
+    MetricTarget,
     Recommendation,
     Rule,
-    Rules,
     Scale,
+    ScalingPolicy,
+    ScalingRules,
     Settings,
     Snapshot,
     Status,
-    Target,
     Unavailable,
     decide,
 )
 from ocf.objects import LabelSelector
 
 Maker = Callable[..., Snapshot]
-QUEUE = Metric("External", "queue", Target("Value", value=1000))
-FAILED = Metric("Pods", "qps", Target("AverageValue", average=1000))
+QUEUE = Metric("External", "queue", MetricTarget("Value", value=1000))
+FAILED = Metric("Pods", "qps", MetricTarget("AverageValue", average=1000))
 MINUTE = timedelta(minutes=1)
 
 
@@ -63,7 +63,9 @@ def test_a_restart_does_not_shrink_at_once(seen: Maker, now: datetime) -> None:
 
 
 def test_a_refused_write_is_not_remembered(seen: Maker, now: datetime) -> None:
-    behavior = Behavior(Rules((Policy("Pods", 4, MINUTE),)), Rules((Policy("Pods", 4, MINUTE),)))
+    behavior = Behavior(
+        ScalingRules((ScalingPolicy("Pods", 4, MINUTE),)), ScalingRules((ScalingPolicy("Pods", 4, MINUTE),))
+    )
     snapshot = replace(seen(1000, behavior=behavior), status=Status(3, 3))
     decision = decide(snapshot, now=now)
     refused = decision.scale_refused("no")
@@ -203,8 +205,8 @@ def test_without_a_metric_nothing_is_decided(seen: Maker, now: datetime) -> None
 
 
 def test_the_trace_tells_the_way(seen: Maker, now: datetime) -> None:
-    behavior = Behavior(Rules((Policy("Pods", 1, MINUTE),)), Rules())
-    lines = list(decide(seen(1000, behavior=behavior), now=now).trace.lines())
+    behavior = Behavior(ScalingRules((ScalingPolicy("Pods", 1, MINUTE),)), ScalingRules())
+    lines = list(decide(seen(1000, behavior=behavior), now=now).trace.render())
 
     assert lines == [
         "3 replicas now, allowed are 1 to 10",

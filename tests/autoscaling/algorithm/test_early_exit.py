@@ -7,16 +7,16 @@ from ocf.autoscaling.algorithm import (
     Condition,
     Features,
     Metric,
+    MetricTarget,
     Scale,
     Settings,
-    Target,
     Unavailable,
-    shortcut,
+    early_exit_rule,
 )
 from ocf.autoscaling.algorithm.rules import Rule
 
-QUEUE = Metric("External", "queue", Target(value=10_000))
-CPU = Metric("Resource", "cpu", Target(utilization=50))
+QUEUE = Metric("External", "queue", MetricTarget(value=10_000))
+CPU = Metric("Resource", "cpu", MetricTarget(utilization=50))
 TAKEN = Condition("ScaledToZero", "True", "ScaledToZero", "")
 PAUSED = Condition("ScaledToZero", "False", "NotScaledToZero", "")
 ON = Settings(features=Features(scale_to_zero=True))
@@ -50,7 +50,7 @@ def test_metrics_matter_in_range_and_on_the_way_back_from_zero(  # noqa: PLR0917
     web = Autoscaler(name="web", minimum=minimum, maximum=9, metrics=(metric,))
     conditions = () if condition is None else (condition,)
 
-    assert shortcut(web, Scale(replicas, replicas, "app=web"), conditions, settings) is expected
+    assert early_exit_rule(web, Scale(replicas, replicas, "app=web"), conditions, settings) is expected
 
 
 @pytest.mark.parametrize("scale", [Scale(3, 3, "app=web"), Unavailable("gone")])
@@ -58,4 +58,4 @@ def test_what_cannot_be_read_is_not_measured(scale: Scale | Unavailable) -> None
     version = "apps/v1" if isinstance(scale, Unavailable) else "apps/v1/beta"
     web = Autoscaler(name="web", api_version=version, maximum=9)
 
-    assert shortcut(web, scale, (), Settings()) is Rule.UNREADABLE
+    assert early_exit_rule(web, scale, (), Settings()) is Rule.UNREADABLE

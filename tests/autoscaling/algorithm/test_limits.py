@@ -12,15 +12,15 @@ import pytest
 from ocf.autoscaling.algorithm import (
     Behavior,
     History,
-    Policy,
     Recommendation,
-    Rules,
     ScaleEvent,
+    ScalingPolicy,
+    ScalingRules,
     Settings,
+    apply_behavior_limits,
+    apply_limits,
     hold_down,
     hold_in_envelope,
-    limited,
-    limited_by_behavior,
 )
 from ocf.autoscaling.algorithm.history import EARLIEST, changed_within, cutoff, stored
 from ocf.autoscaling.algorithm.status_builder import MESSAGES
@@ -54,21 +54,21 @@ def recommendations(rows: list[list[int]] | None) -> tuple[Recommendation, ...]:
     return tuple(Recommendation(replicas, instant(at)) for replicas, at in rows or ())
 
 
-def rules(written: Mapping[str, Any] | None) -> Rules:
+def rules(written: Mapping[str, Any] | None) -> ScalingRules:
     written = written or {}
     policies = [
-        Policy(each["type"], each["value"], timedelta(seconds=each["periodSeconds"]))
+        ScalingPolicy(each["type"], each["value"], timedelta(seconds=each["periodSeconds"]))
         for each in written.get("policies") or ()
     ]
     window = timedelta(seconds=written.get("stabilizationWindowSeconds") or 0)
-    return Rules(tuple(policies), written.get("selectPolicy") or "Max", window)
+    return ScalingRules(tuple(policies), written.get("selectPolicy") or "Max", window)
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream("limited")))
 def test_the_controllers_own_limits(case: list[Any], answer: list[Any]) -> None:
     current, wanted, minimum, maximum, factor, least = case
     settings = Settings(scale_up_limit_factor=factor, scale_up_limit_minimum=least)
-    limit = limited(current, wanted, minimum=minimum, maximum=maximum, settings=settings)
+    limit = apply_limits(current, wanted, minimum=minimum, maximum=maximum, settings=settings)
 
     assert [limit.replicas, limit.rule, MESSAGES[limit.rule]] == answer
 
@@ -76,7 +76,7 @@ def test_the_controllers_own_limits(case: list[Any], answer: list[Any]) -> None:
 @pytest.mark.parametrize(("case", "answer"), list(upstream("limitedByBehavior")))
 def test_the_controllers_own_limits_of_behavior(case: Case, answer: list[Any]) -> None:
     args = case["args"]
-    limit = limited_by_behavior(
+    limit = apply_behavior_limits(
         args["CurrentReplicas"],
         args["DesiredReplicas"],
         minimum=args["MinReplicas"],
@@ -155,17 +155,23 @@ def test_a_window_may_reach_back_before_the_beginning_of_time() -> None:
 @pytest.mark.parametrize(
     ("rules_up", "expected"),
     [
-        pytest.param(Rules((Policy("Percent", 10, MINUTE),)), 111, id="10 percent of 100 are 11, in doubles"),
-        pytest.param(Rules((), "Max"), 100, id="no policy, the largest: nothing is allowed"),
-        pytest.param(Rules((), "Min"), 500, id="no policy, the smallest: all is allowed"),
-        pytest.param(Rules((Policy("Pods", 5, MINUTE),), "Disabled"), 100, id="disabled"),
-        pytest.param(Rules((Policy("Pods", 5, MINUTE), Policy("Cows", 9, MINUTE)), "Min"), 105, id="unknown type"),
-        pytest.param(Rules((Policy("Pods", 2**31 - 1, MINUTE),)), 100, id="an overflow allows nothing"),
+        pytest.param(
+            ScalingRules((ScalingPolicy("Percent", 10, MINUTE),)), 111, id="10 percent of 100 are 11, in doubles"
+        ),
+        pytest.param(ScalingRules((), "Max"), 100, id="no policy, the largest: nothing is allowed"),
+        pytest.param(ScalingRules((), "Min"), 500, id="no policy, the smallest: all is allowed"),
+        pytest.param(ScalingRules((ScalingPolicy("Pods", 5, MINUTE),), "Disabled"), 100, id="disabled"),
+        pytest.param(
+            ScalingRules((ScalingPolicy("Pods", 5, MINUTE), ScalingPolicy("Cows", 9, MINUTE)), "Min"),
+            105,
+            id="unknown type",
+        ),
+        pytest.param(ScalingRules((ScalingPolicy("Pods", 2**31 - 1, MINUTE),)), 100, id="an overflow allows nothing"),
     ],
 )
-def test_growth_is_limited(rules_up: Rules, expected: int) -> None:
-    behavior = Behavior(rules_up, Rules())
-    limit = limited_by_behavior(100, 500, minimum=1, maximum=1000, behavior=behavior, history=History(), now=NOON)
+def test_growth_is_limited(rules_up: ScalingRules, expected: int) -> None:
+    behavior = Behavior(rules_up, ScalingRules())
+    limit = apply_behavior_limits(100, 500, minimum=1, maximum=1000, behavior=behavior, history=History(), now=NOON)
 
     assert limit.replicas == expected
 
@@ -173,15 +179,19 @@ def test_growth_is_limited(rules_up: Rules, expected: int) -> None:
 @pytest.mark.parametrize(
     ("rules_down", "expected"),
     [
-        pytest.param(Rules((Policy("Percent", 90, MINUTE),)), 1, id="90 percent of 20 leave 1, in doubles"),
-        pytest.param(Rules((), "Max"), 20, id="no policy, the largest: nothing is allowed"),
-        pytest.param(Rules((), "Min"), 1, id="no policy, the smallest: all is allowed"),
-        pytest.param(Rules((Policy("Pods", 5, MINUTE),), "Disabled"), 20, id="disabled"),
-        pytest.param(Rules((Policy("Pods", 5, MINUTE), Policy("Cows", 9, MINUTE))), 15, id="unknown type"),
+        pytest.param(
+            ScalingRules((ScalingPolicy("Percent", 90, MINUTE),)), 1, id="90 percent of 20 leave 1, in doubles"
+        ),
+        pytest.param(ScalingRules((), "Max"), 20, id="no policy, the largest: nothing is allowed"),
+        pytest.param(ScalingRules((), "Min"), 1, id="no policy, the smallest: all is allowed"),
+        pytest.param(ScalingRules((ScalingPolicy("Pods", 5, MINUTE),), "Disabled"), 20, id="disabled"),
+        pytest.param(
+            ScalingRules((ScalingPolicy("Pods", 5, MINUTE), ScalingPolicy("Cows", 9, MINUTE))), 15, id="unknown type"
+        ),
     ],
 )
-def test_shrinking_is_limited(rules_down: Rules, expected: int) -> None:
-    behavior = Behavior(Rules(), rules_down)
-    limit = limited_by_behavior(20, 0, minimum=1, maximum=1000, behavior=behavior, history=History(), now=NOON)
+def test_shrinking_is_limited(rules_down: ScalingRules, expected: int) -> None:
+    behavior = Behavior(ScalingRules(), rules_down)
+    limit = apply_behavior_limits(20, 0, minimum=1, maximum=1000, behavior=behavior, history=History(), now=NOON)
 
     assert limit.replicas == expected

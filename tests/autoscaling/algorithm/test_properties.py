@@ -14,18 +14,18 @@ from ocf.autoscaling.algorithm import (
     Features,
     History,
     Metric,
+    MetricTarget,
     Pod,
-    Policy,
     Readiness,
     Recommendation,
-    Rules,
     Sample,
     Scale,
     ScaleEvent,
+    ScalingPolicy,
+    ScalingRules,
     Settings,
     Snapshot,
     Status,
-    Target,
     Unavailable,
     WholePod,
     decide,
@@ -68,7 +68,7 @@ METRICS: Final = st.lists(
         st.sampled_from(["Resource", "ContainerResource", "Pods", "Object", "External", "Cheese"]),
         st.sampled_from(["cpu", "memory"]),
         st.builds(
-            Target,
+            MetricTarget,
             st.sampled_from(["Utilization", "Value", "AverageValue"]),
             st.none() | INT32,
             st.none() | INT64,
@@ -80,8 +80,10 @@ METRICS: Final = st.lists(
     max_size=4,
 ).map(tuple)
 RULES: Final = st.builds(
-    Rules,
-    st.lists(st.builds(Policy, st.sampled_from(["Pods", "Percent", "Cows"]), INT32, PERIODS), max_size=3).map(tuple),
+    ScalingRules,
+    st.lists(st.builds(ScalingPolicy, st.sampled_from(["Pods", "Percent", "Cows"]), INT32, PERIODS), max_size=3).map(
+        tuple
+    ),
     st.sampled_from(["Max", "Min", "Disabled"]),
     st.none() | PERIODS,
     st.none() | st.floats(0, 2),
@@ -128,14 +130,14 @@ def test_whatever_is_seen_there_is_one_answer(snapshot: Snapshot, history: Histo
     decision = decide(snapshot, history, settings=settings, now=NOON)
     again = decide(snapshot, history, settings=settings, now=NOON)
 
-    assert list(decision.trace.lines()) == list(again.trace.lines())
+    assert list(decision.trace.render()) == list(again.trace.render())
     assert decision.status.to_manifest() == again.status.to_manifest()
     assert (decision.events, decision.history, decision.error) == (again.events, again.history, again.error)
     assert decision.scale_refused("no").desired == decision.desired
 
 
 def by_queue(behavior: Behavior | None, minimum: int, spread: int, current: int, value: int) -> Snapshot:
-    queue = Metric("External", "queue", Target("Value", value=1000))
+    queue = Metric("External", "queue", MetricTarget("Value", value=1000))
     autoscaler = Autoscaler(name="web", minimum=minimum, maximum=minimum + spread, metrics=(queue,), behavior=behavior)
     pods = [
         Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(min(current, 20))
@@ -145,10 +147,10 @@ def by_queue(behavior: Behavior | None, minimum: int, spread: int, current: int,
 
 SMALL: Final = st.integers(0, 40)
 SANE_RULES: Final = st.builds(
-    Rules,
+    ScalingRules,
     st.lists(
         st.builds(
-            Policy,
+            ScalingPolicy,
             st.sampled_from(["Pods", "Percent"]),
             st.integers(1, 200),
             st.sampled_from([15, 60, 600]).map(lambda seconds: timedelta(seconds=seconds)),

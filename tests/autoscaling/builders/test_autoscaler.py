@@ -25,7 +25,7 @@ from kubernetes.client import (
 )
 from pydantic import BaseModel
 
-from ocf.autoscaling import Gates, Renderable, Scalable, autoscale, default, lint, metrics, scaling, validate
+from ocf.autoscaling import FeatureGates, Renderable, Scalable, autoscale, default, lint, metrics, scaling, validate
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment as deployment_kind
@@ -464,7 +464,7 @@ class TestBetterThanCdk8s:
             call(**arguments)
 
     def test_from_zero_with_a_metric_that_exists_without_pods(self) -> None:
-        spec = spec_of(deployment({}), min_replicas=0, metrics=[QUEUE], gates=Gates.of("1.37"))
+        spec = spec_of(deployment({}), min_replicas=0, metrics=[QUEUE], gates=FeatureGates.of("1.37"))
 
         assert spec["minReplicas"] == 0
 

@@ -9,7 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.autoscaling.algorithm import Condition, History, Settings, Snapshot, Status
-from ocf.autoscaling.explain import Explanation, Known, drawn, explain, explain_unknown, plain, sections, timeline
+from ocf.autoscaling.explain import (
+    Explanation,
+    KnownHistory,
+    explain,
+    explain_unknown,
+    render,
+    render_text,
+    timeline,
+    to_json,
+)
 from ocf.autoscaling.explain.advice import advice
 from ocf.autoscaling.explain.formatting import duration
 from tests.autoscaling.algorithm.test_properties import HISTORIES, NOON, SETTINGS, SNAPSHOTS
@@ -33,13 +42,13 @@ STATUSES = st.builds(
 
 def tell(explanation: Explanation) -> list[str]:
     """Tell everything in every way, and return the words."""
-    json.dumps(plain(explanation), allow_nan=False)
+    json.dumps(to_json(explanation), allow_nan=False)
     for side in (explanation, explanation.most):
         window = None if side is None else timeline(side)
         if window is not None:
-            assert all(line.isascii() for line in drawn(window, fine=False))
-            assert all(len(line) <= 80 for line in drawn(window)) or window.wanted > 10**6
-    told = list(sections(explanation))
+            assert all(line.isascii() for line in render_text(window, fine=False))
+            assert all(len(line) <= 80 for line in render_text(window)) or window.wanted > 10**6
+    told = list(render(explanation))
     assert all(section.title and all(section.lines) for section in told)
     return [line for section in told for line in section.lines]
 
@@ -56,7 +65,7 @@ def test_everything_that_is_known(snapshot: Snapshot, history: History, flags: S
 @settings(max_examples=40)
 @given(snapshot=SNAPSHOTS, status=STATUSES, flags=SETTINGS)
 def test_everything_that_is_not(snapshot: Snapshot, status: Status, flags: Settings) -> None:
-    explanation = explain_unknown(snapshot, Known(status, NOON), settings=flags, now=NOON)
+    explanation = explain_unknown(snapshot, KnownHistory(status, NOON), settings=flags, now=NOON)
     most = explanation.most or explanation
 
     assert explanation.decision.desired <= most.decision.desired

@@ -13,22 +13,22 @@ from ocf.autoscaling.algorithm import (
     Decision,
     History,
     Metric,
-    Policy,
+    MetricTarget,
     Recommendation,
-    Rules,
     Scale,
     ScaleEvent,
+    ScalingPolicy,
+    ScalingRules,
     Settings,
     Snapshot,
-    Target,
     decide,
 )
-from ocf.autoscaling.explain import budgets, first_release, hold_of
+from ocf.autoscaling.explain import first_release, hold_of, policy_allowances
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 JUST: Final = timedelta(microseconds=1)
 MINUTE: Final = timedelta(minutes=1)
-QUEUE: Final = Metric("External", "queue", Target("AverageValue", average=1000))
+QUEUE: Final = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
 
 
 def ago(seconds: float) -> datetime:
@@ -45,9 +45,9 @@ def decided(autoscaler: Autoscaler, wanted: int, current: int, history: History,
     return decide(seen, history, now=now)
 
 
-def rules(*policies: tuple[str, int, int], window: int | None = None, select: str = "Max") -> Rules:
-    made = tuple(Policy(kind, value, timedelta(seconds=period)) for kind, value, period in policies)
-    return Rules(made, select, None if window is None else timedelta(seconds=window))
+def rules(*policies: tuple[str, int, int], window: int | None = None, select: str = "Max") -> ScalingRules:
+    made = tuple(ScalingPolicy(kind, value, timedelta(seconds=period)) for kind, value, period in policies)
+    return ScalingRules(made, select, None if window is None else timedelta(seconds=window))
 
 
 class TestHold:
@@ -74,20 +74,22 @@ class TestBudget:
     def test_what_was_added_is_missing_until_it_falls_out_of_the_period(self) -> None:
         both = Behavior(rules(("Pods", 4, 60), ("Percent", 100, 30)), rules(("Pods", 1, 60)))
         history = History((), (ScaleEvent(1, ago(50)), ScaleEvent(2, ago(20))))
-        pods, percent = budgets(web(behavior=both), 8, history, up=True, now=NOON)
+        pods, percent = policy_allowances(web(behavior=both), 8, history, up=True, now=NOON)
         assert (pods.start, pods.added, pods.allowed, pods.left) == (5, 3, 9, 1)
         assert pods.returns == ((NOON + timedelta(seconds=10), 10), (NOON + timedelta(seconds=40), 12))
         assert (percent.start, percent.added, percent.allowed, percent.left) == (6, 2, 12, 4)
 
     def test_shrinking_has_its_own(self) -> None:
         both = Behavior(rules(("Pods", 4, 60)), rules(("Pods", 3, 60)))
-        [budget] = budgets(web(behavior=both), 8, History((), (), (ScaleEvent(3, ago(59)),)), up=False, now=NOON)
+        [budget] = policy_allowances(
+            web(behavior=both), 8, History((), (), (ScaleEvent(3, ago(59)),)), up=False, now=NOON
+        )
         assert (budget.start, budget.removed, budget.allowed, budget.left) == (11, 3, 8, 0)
         assert budget.returns == ((NOON + timedelta(seconds=1), 5),)
 
     @pytest.mark.parametrize("behavior", [None, Behavior(rules(select="Disabled"), rules())], ids=["none", "disabled"])
     def test_without_policies_there_is_none(self, behavior: Behavior | None) -> None:
-        assert budgets(web(behavior=behavior), 8, History(()), up=True, now=NOON) == ()
+        assert policy_allowances(web(behavior=behavior), 8, History(()), up=True, now=NOON) == ()
 
 
 AGO: Final = st.integers(0, 200).map(ago)

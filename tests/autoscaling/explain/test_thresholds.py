@@ -15,23 +15,23 @@ from ocf.autoscaling.algorithm import (
     Container,
     History,
     Metric,
+    MetricTarget,
     Pod,
-    Policy,
     Readiness,
     Reading,
     Recommendation,
     Rule,
-    Rules,
     Sample,
     Scale,
     ScaleEvent,
+    ScalingPolicy,
+    ScalingRules,
     Settings,
     Snapshot,
-    Target,
     Unavailable,
     decide,
 )
-from ocf.autoscaling.explain import Lever, levers, with_total
+from ocf.autoscaling.explain import MetricThresholds, metric_thresholds, with_total
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 AGO: Final = st.integers(0, 400).map(lambda seconds: NOON - timedelta(seconds=seconds))
@@ -49,14 +49,14 @@ PODS: Final = st.lists(
     max_size=4,
 )
 TARGETS: Final = {
-    "Resource": st.integers(1, 150).map(lambda percent: Target("Utilization", utilization=percent)),
-    "Pods": st.integers(1, 40).map(lambda value: Target("AverageValue", average=value)),
-    "Object": st.integers(1, 40).map(lambda value: Target("Value", value=value)),
-    "External": st.integers(1, 40).map(lambda value: Target("AverageValue", average=value)),
+    "Resource": st.integers(1, 150).map(lambda percent: MetricTarget("Utilization", utilization=percent)),
+    "Pods": st.integers(1, 40).map(lambda value: MetricTarget("AverageValue", average=value)),
+    "Object": st.integers(1, 40).map(lambda value: MetricTarget("Value", value=value)),
+    "External": st.integers(1, 40).map(lambda value: MetricTarget("AverageValue", average=value)),
 }
 RULES: Final = st.builds(
-    Rules,
-    st.just((Policy("Pods", 2, timedelta(seconds=60)),)),
+    ScalingRules,
+    st.just((ScalingPolicy("Pods", 2, timedelta(seconds=60)),)),
     st.sampled_from(["Max", "Disabled"]),
     st.sampled_from([None, timedelta(seconds=60)]),
 )
@@ -97,9 +97,9 @@ def _reading(kind: str, pods: list[Pod]) -> st.SearchStrategy[Reading]:
     )
 
 
-def found(snapshot: Snapshot, history: History, settings: Settings) -> list[Lever]:
+def found(snapshot: Snapshot, history: History, settings: Settings) -> list[MetricThresholds]:
     decision = decide(snapshot, history, settings=settings, now=NOON)
-    return list(levers(snapshot, (history,), settings=settings, now=NOON, decision=decision))
+    return list(metric_thresholds(snapshot, (history,), settings=settings, now=NOON, decision=decision))
 
 
 @given(situation=situations(), tolerance=st.sampled_from([0.0, 0.1, 0.3]))
@@ -113,7 +113,7 @@ def test_every_value_belongs_to_the_span_that_names_its_consequence(
     for lever in found(snapshot, history, settings):
         end = min(lever.spans[-1].high, 400)
         for total in range(end + 1):
-            moved = with_total(snapshot, lever.position, lever.carriers, total)
+            moved = with_total(snapshot, lever.position, lever.pods, total)
             desired = decide(moved, history, settings=settings, now=NOON).desired
             [span] = [each for each in lever.spans if each.low <= total <= each.high]
             assert span.change == (desired > current) - (desired < current)
@@ -130,12 +130,12 @@ def test_what_is_measured_now_is_where_the_lever_says(situation: tuple[Snapshot,
     snapshot, history = situation
     now = decide(snapshot, history, now=NOON)
     for lever in found(snapshot, history, Settings()):
-        moved = with_total(snapshot, lever.position, lever.carriers, lever.total)
+        moved = with_total(snapshot, lever.position, lever.pods, lever.total)
         assert decide(moved, history, now=NOON).desired == now.desired
 
 
 def web(value: int, replicas: int = 3, **autoscaler: object) -> Snapshot:
-    queue = Metric("External", "queue", Target("AverageValue", average=1000))
+    queue = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
     fields: dict[str, object] = {"name": "web", "minimum": 1, "maximum": 10, "metrics": (queue,)} | autoscaler
     return Snapshot(
         autoscaler=Autoscaler(**fields),  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ def test_a_total_per_pod() -> None:
     assert [(span.change, span.low, span.high) for span in lever.spans[:2]] == [(-1, 0, 2000), (0, 2001, 3300)]
     assert lever.more is not None
     assert (lever.more.low, lever.more.first) == (3301, 4)
-    assert (lever.no_more, lever.no_fewer) == (None, None)
+    assert (lever.cannot_grow, lever.cannot_shrink) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_with_other_pods_than_replicas_the_direction_turns_around(
     replicas: int, ready: int, expected: list[tuple[int, int | None]]
 ) -> None:
     """A ratio multiplies the pods that are ready: with 4 of them for 3 replicas, 0.8 gives 4."""
-    rps = Metric("Pods", "rps", Target("AverageValue", average=100))
+    rps = Metric("Pods", "rps", MetricTarget("AverageValue", average=100))
     pods = [Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(ready)]
     snapshot = Snapshot(
         autoscaler=Autoscaler(name="web", minimum=1, maximum=10, metrics=(rps,)),
@@ -183,20 +183,20 @@ def test_why_no_value_helps() -> None:
     remembered = History((Recommendation(3, NOON - timedelta(minutes=1)),))
     [lever] = found(web(3000, maximum=3), remembered, Settings())
 
-    assert lever.no_more is not None
-    assert lever.no_fewer is not None
-    assert lever.no_more.decision.trace.decided_by == Rule.TOO_MANY
-    assert lever.no_fewer.decision.trace.decided_by == Rule.SCALE_DOWN_STABILIZED
-    assert lever.no_fewer.release is not None
-    assert lever.no_fewer.release == (NOON + timedelta(minutes=4, microseconds=1), 1)
+    assert lever.cannot_grow is not None
+    assert lever.cannot_shrink is not None
+    assert lever.cannot_grow.decision.trace.decided_by == Rule.TOO_MANY
+    assert lever.cannot_shrink.decision.trace.decided_by == Rule.SCALE_DOWN_STABILIZED
+    assert lever.cannot_shrink.release is not None
+    assert lever.cannot_shrink.release == (NOON + timedelta(minutes=4, microseconds=1), 1)
 
 
 def test_a_metric_that_failed_is_no_lever() -> None:
-    queue = Metric("External", "queue", Target("AverageValue", average=1000))
+    queue = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
     both = web(3000, metrics=(queue, queue))
     snapshot = Snapshot(autoscaler=both.autoscaler, scale=both.scale, readings=((3000,), Unavailable("gone")))
     [lever] = found(snapshot, History(()), Settings())
 
     assert lever.position == 0
-    assert lever.no_fewer is not None
-    assert lever.no_fewer.decision.trace.decided_by == Rule.FAILED
+    assert lever.cannot_shrink is not None
+    assert lever.cannot_shrink.decision.trace.decided_by == Rule.FAILED

@@ -13,28 +13,28 @@ from ocf.autoscaling.algorithm import (
     Condition,
     History,
     Metric,
+    MetricTarget,
     Pod,
-    Policy,
     Readiness,
     Recommendation,
-    Rules,
     Scale,
     ScaleEvent,
+    ScalingPolicy,
+    ScalingRules,
     Settings,
     Snapshot,
     Status,
-    Target,
     decide,
 )
-from ocf.autoscaling.explain import Known, bounds, explain_unknown, sections, timeline
+from ocf.autoscaling.explain import KnownHistory, decision_range, explain_unknown, render, timeline
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SETTINGS: Final = Settings(downscale_stabilization=timedelta(seconds=60))
 RULES: Final = st.builds(
-    Rules,
+    ScalingRules,
     st.lists(
         st.builds(
-            Policy,
+            ScalingPolicy,
             st.sampled_from(["Pods", "Percent"]),
             st.sampled_from([1, 3, 50, 100, 150]),
             st.sampled_from([15, 60, 120]).map(lambda seconds: timedelta(seconds=seconds)),
@@ -50,7 +50,7 @@ BEHAVIORS: Final = st.none() | st.builds(Behavior, RULES, RULES)
 
 def seen(value: int, replicas: int, status: Status, behavior: Behavior | None, maximum: int = 20) -> Snapshot:
     """Return what a round sees of a workload that wants a replica for each thousand."""
-    queue = Metric("External", "queue", Target("AverageValue", average=1000))
+    queue = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
     web = Autoscaler(name="web", minimum=2, maximum=maximum, metrics=(queue,), behavior=behavior)
     pods = [Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(replicas)]
     return Snapshot(
@@ -96,7 +96,7 @@ def test_the_result_of_a_real_run_lies_within_the_bounds(  # noqa: PLR0917 (draw
     now += timedelta(seconds=pause - 15)
     watched = min(watched, len(runs) - 1)
     since = now if not watched else runs[-watched - 1][0] + timedelta(milliseconds=1)
-    known = Known(
+    known = KnownHistory(
         runs[-watched - 1][1],
         since,
         History(
@@ -106,7 +106,7 @@ def test_the_result_of_a_real_run_lies_within_the_bounds(  # noqa: PLR0917 (draw
         ),
     )
     snapshot = seen(next_value, replicas, status, behavior)
-    found = bounds(snapshot, known, settings=SETTINGS, now=now)
+    found = decision_range(snapshot, known, settings=SETTINGS, now=now)
     real = decide(snapshot, history, settings=SETTINGS, now=now).desired
 
     assert found.low.desired <= real <= found.high.desired
@@ -133,13 +133,15 @@ def told(able: str, limited: str, before: int, desired: int, *, scaled: datetime
 )
 def test_without_a_behavior(value: int, status: Status, expected: tuple[int, int]) -> None:
     replicas = status.desired_replicas or 5
-    found = bounds(seen(value, replicas, status, None), Known(status, NOON), settings=Settings(), now=NOON)
+    found = decision_range(
+        seen(value, replicas, status, None), KnownHistory(status, NOON), settings=Settings(), now=NOON
+    )
 
     assert (found.low.desired, found.high.desired) == expected
     assert found.exact is (expected[0] == expected[1])
 
 
-SLOW: Final = Rules((Policy("Pods", 2, timedelta(minutes=1)),), window=timedelta(minutes=2))
+SLOW: Final = ScalingRules((ScalingPolicy("Pods", 2, timedelta(minutes=1)),), window=timedelta(minutes=2))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ SLOW: Final = Rules((Policy("Pods", 2, timedelta(minutes=1)),), window=timedelta
 )
 def test_with_a_behavior(value: int, status: Status, expected: tuple[int, int]) -> None:
     behavior = Behavior(SLOW, SLOW)
-    found = bounds(seen(value, 5, status, behavior), Known(status, NOON), settings=Settings(), now=NOON)
+    found = decision_range(seen(value, 5, status, behavior), KnownHistory(status, NOON), settings=Settings(), now=NOON)
 
     assert (found.low.desired, found.high.desired) == expected
 
@@ -183,7 +185,7 @@ def test_somebody_made_it_smaller_in_between() -> None:
     """
     status = told("SucceededRescale", "DesiredWithinRange", 3, 5)
     snapshot = seen(9000, 3, status, Behavior(SLOW, SLOW))
-    found = bounds(snapshot, Known(status, NOON), settings=Settings(), now=NOON)
+    found = decision_range(snapshot, KnownHistory(status, NOON), settings=Settings(), now=NOON)
     running = [each for each in found.histories if each.recommendations is not None]
 
     assert (found.low.desired, found.low_history) == (3, History())
@@ -192,10 +194,10 @@ def test_somebody_made_it_smaller_in_between() -> None:
 
 def test_what_somebody_else_removed_is_still_taken_off_the_budget() -> None:
     """It has grown from 3 to 8, and somebody made that 2; so the period seems to have begun at -3, and 4 more are 1."""
-    quick = Rules((Policy("Pods", 4, timedelta(minutes=1)),), window=timedelta())
+    quick = ScalingRules((ScalingPolicy("Pods", 4, timedelta(minutes=1)),), window=timedelta())
     status = told("SucceededRescale", "DesiredWithinRange", 3, 8, scaled=NOON - timedelta(seconds=10))
     snapshot = seen(9000, 2, status, Behavior(quick, quick))
-    found = bounds(snapshot, Known(status, NOON), settings=Settings(), now=NOON)
+    found = decision_range(snapshot, KnownHistory(status, NOON), settings=Settings(), now=NOON)
     real = History((Recommendation(8, NOON - timedelta(seconds=10)),), (ScaleEvent(5, NOON - timedelta(seconds=10)),))
 
     assert decide(snapshot, real, now=NOON).desired == 2
@@ -207,18 +209,18 @@ def test_the_number_may_be_certain_and_the_words_may_not(able: str, *, agreed: b
     """At the most, a higher recommendation of the past changes nothing but the reason."""
     status = told(able, "DesiredWithinRange", 20, 20)
     snapshot = seen(25_000, 20, status, None)
-    found = bounds(snapshot, Known(status, NOON), settings=Settings(), now=NOON)
-    shown = sections(explain_unknown(snapshot, Known(status, NOON), now=NOON))
+    found = decision_range(snapshot, KnownHistory(status, NOON), settings=Settings(), now=NOON)
+    shown = render(explain_unknown(snapshot, KnownHistory(status, NOON), now=NOON))
 
-    assert (found.exact, found.low.desired, found.agreed) == (True, 20, agreed)
+    assert (found.exact, found.low.desired, found.is_history_independent) == (True, 20, agreed)
     assert ("What the controller writes" in [each.title for each in shown]) is agreed
 
 
 def test_watching_long_enough_leaves_nothing_unknown() -> None:
     status = told("ScaleDownStabilized", "DesiredWithinRange", 5, 5)
     recommended = tuple(Recommendation(4, NOON - timedelta(seconds=15 * number)) for number in range(1, 22))
-    known = Known(status, NOON - timedelta(seconds=301), History(recommended))
-    found = bounds(seen(3000, 5, status, None), known, settings=Settings(), now=NOON)
+    known = KnownHistory(status, NOON - timedelta(seconds=301), History(recommended))
+    found = decision_range(seen(3000, 5, status, None), known, settings=Settings(), now=NOON)
 
     assert (found.low.desired, found.high.desired, found.unknown) == (4, 4, ())
 
@@ -226,9 +228,9 @@ def test_watching_long_enough_leaves_nothing_unknown() -> None:
 def test_what_was_made_up_and_no_longer_counts_is_not_shown() -> None:
     """A picture shows a minute at least; a window may be shorter."""
     status = told("ReadyForNewScale", "DesiredWithinRange", 5, 5)
-    rules = Rules((Policy("Pods", 2, timedelta(seconds=15)),), window=timedelta(seconds=10))
+    rules = ScalingRules((ScalingPolicy("Pods", 2, timedelta(seconds=15)),), window=timedelta(seconds=10))
     recommended = tuple(Recommendation(5, NOON - timedelta(seconds=number)) for number in (12, 6))
-    known = Known(status, NOON - timedelta(seconds=12), History(recommended))
+    known = KnownHistory(status, NOON - timedelta(seconds=12), History(recommended))
     explanation = explain_unknown(seen(5000, 5, status, Behavior(rules, rules)), known, now=NOON)
     window = timeline(explanation)
 
@@ -242,7 +244,9 @@ def test_what_was_made_up_and_no_longer_counts_is_not_shown() -> None:
 
 def test_what_is_not_known_is_named() -> None:
     status = told("ReadyForNewScale", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(seconds=30))
-    found = bounds(seen(3000, 5, status, Behavior(SLOW, SLOW)), Known(status, NOON), settings=Settings(), now=NOON)
+    found = decision_range(
+        seen(3000, 5, status, Behavior(SLOW, SLOW)), KnownHistory(status, NOON), settings=Settings(), now=NOON
+    )
 
     assert found.unknown == (
         "what was recommended in the last 2m",

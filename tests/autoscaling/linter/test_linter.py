@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.client import V2HorizontalPodAutoscaler
 
-from ocf.autoscaling import Code, Finding, Gates, Severity, autoscale, lint, metrics, validate
+from ocf.autoscaling import Code, FeatureGates, Finding, Severity, autoscale, lint, metrics, validate
 from ocf.errors import ManifestError
 from ocf.objects import Manifest, with_field
 
@@ -391,7 +391,7 @@ def test_models_are_taken_everywhere() -> None:
 def test_what_the_server_would_refuse_is_left_to_validation() -> None:
     assert lint(hpa(maxReplicas=0)) == ()
     assert lint(hpa(minReplicas=0, metrics=[queue()])) == ()
-    assert lint(hpa(minReplicas=0, metrics=[]), gates=Gates.of("1.37")) == ()
+    assert lint(hpa(minReplicas=0, metrics=[]), gates=FeatureGates.of("1.37")) == ()
 
 
 def test_a_name_that_is_missing_stops_no_lint() -> None:
@@ -456,7 +456,7 @@ def test_every_finding_points_into_the_spec_and_says_something(
     for finding in lint(manifest, WELL):
         assert finding.path.startswith("spec.")
         assert finding.explanation.endswith(".")
-        assert finding.mend.endswith(".")
+        assert finding.fix.endswith(".")
 
 
 anything: st.SearchStrategy[Any] = (

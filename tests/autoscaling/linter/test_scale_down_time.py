@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling.linter.scale_down_time import drain_seconds, shown_duration
+from ocf.autoscaling.linter.scale_down_time import scale_down_seconds, shown_duration
 
 
 def pods(value: int, period: int) -> dict[str, Any]:
@@ -45,11 +45,11 @@ def rules(policies: list[dict[str, Any]], selection: str, window: int) -> dict[s
 def test_a_drain_takes_what_the_policies_take(
     given_rules: dict[str, Any], sizes: tuple[int, int], seconds: int
 ) -> None:
-    assert drain_seconds(given_rules, *sizes) == seconds
+    assert scale_down_seconds(given_rules, *sizes) == seconds
 
 
 def test_without_a_window_it_is_the_controllers() -> None:
-    assert drain_seconds({"policies": [percent(100, 15)], "selectPolicy": "Max"}, 5, 1) == 300
+    assert scale_down_seconds({"policies": [percent(100, 15)], "selectPolicy": "Max"}, 5, 1) == 300
 
 
 @pytest.mark.parametrize(
@@ -61,14 +61,14 @@ def test_without_a_window_it_is_the_controllers() -> None:
     ],
 )
 def test_what_has_no_end_in_sight_is_none(endless: dict[str, Any]) -> None:
-    assert drain_seconds(endless, 10_000, 1) is None
+    assert scale_down_seconds(endless, 10_000, 1) is None
 
 
 @given(st.integers(1, 60), st.integers(1, 10), st.integers(15, 120))
 def test_a_larger_size_never_drains_faster(size: int, value: int, period: int) -> None:
     slow = rules([pods(value, period)], "Max", 0)
 
-    assert (drain_seconds(slow, size, 1) or 0) <= (drain_seconds(slow, size + 1, 1) or 0)
+    assert (scale_down_seconds(slow, size, 1) or 0) <= (scale_down_seconds(slow, size + 1, 1) or 0)
 
 
 @pytest.mark.parametrize(

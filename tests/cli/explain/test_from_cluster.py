@@ -25,12 +25,12 @@ from ocf.cluster.interceptor import InterceptingCluster
 from ocf.concepts import format_time
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.modes import OWN
-from ocf.controllers.hpa.snapshot import Observer, SubresourceScales
+from ocf.controllers.hpa.snapshot import SnapshotReader, SubresourceScaleGetter
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -85,7 +85,7 @@ class Shop:
     def __init__(self, clock: Any) -> None:
         self.clock = clock
         self.cluster = EmbeddedCluster(namespaces=["shop"], now=clock.now)
-        self.metrics = FixedMetrics(clock)
+        self.metrics = FakeMetricsClient(clock)
 
     async def create(self, *manifests: Manifest) -> None:
         for each in manifests:
@@ -104,8 +104,8 @@ class Shop:
         await self.status({**said("SucceededRescale", current=replicas), "lastScaleTime": format_time(at)})
 
     def place(self, key: ObjectKey = WEB, settings: Settings | None = None) -> Place:
-        scales = SubresourceScales(self.cluster)
-        observer = Observer(
+        scales = SubresourceScaleGetter(self.cluster)
+        observer = SnapshotReader(
             self.cluster, self.metrics, scales=scales, settings=settings or Settings(), max_age=timedelta()
         )
         return Place(self.cluster, observer, scales, key, self.clock)
@@ -248,7 +248,7 @@ def test_what_we_may_not_read_is_no_trouble_of_the_controller(shop: Shop, monkey
         raise ForbiddenError(message, code=403, reason="Forbidden")
 
     del shop
-    monkeypatch.setattr(SubresourceScales, "scale", scale)
+    monkeypatch.setattr(SubresourceScaleGetter, "scale", scale)
     answer = explain("web", "-n", "shop")
     problem = f"error: explain needs to read what the controller reads, and may not: {message}\n"
     assert (answer.exit_code, answer.stdout, answer.stderr) == (2, "", problem)

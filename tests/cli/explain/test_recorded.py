@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ocf.autoscaling.explain import Bounds, Known, bounds
+from ocf.autoscaling.explain import DecisionRange, KnownHistory, decision_range
 from ocf.concepts import parse_time
-from ocf.controllers.hpa.snapshot import Observation
+from ocf.controllers.hpa.snapshot import HpaSnapshot
 from tests.controllers.hpa.comparison.scenarios import DIFFERENCES
 from tests.controllers.hpa.comparison.ticks import DATA, SETTINGS, Ours, Verdict, load, replay
 
@@ -20,11 +20,11 @@ FILES = sorted(DATA.glob("*.json"))
 class Outsider(Ours):
     """Sees what can be seen from outside of the controller, round by round."""
 
-    found: list[Bounds] = field(default_factory=list)
+    found: list[DecisionRange] = field(default_factory=list)
 
-    def decide(self, seen: Observation, at: str) -> Verdict:
-        known = Known(seen.snapshot.status, parse_time(at))
-        self.found.append(bounds(seen.snapshot, known, settings=SETTINGS, now=parse_time(at)))
+    def decide(self, seen: HpaSnapshot, at: str) -> Verdict:
+        known = KnownHistory(seen.snapshot.status, parse_time(at))
+        self.found.append(decision_range(seen.snapshot, known, settings=SETTINGS, now=parse_time(at)))
         return Ours.decide(self, seen, at)
 
 

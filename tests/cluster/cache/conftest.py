@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent, WriteMemory
-from ocf.cluster.cache import CachedCluster, Pace
+from ocf.cluster import ApplyCache, ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent
+from ocf.cluster.cache import CachedCluster, CacheTiming
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey, copy_json
 
@@ -89,8 +89,8 @@ class Wire:
         self._lists: list[asyncio.Future[None]] = []
 
     @property
-    def memory(self) -> WriteMemory:
-        return self.inner.memory
+    def apply_cache(self) -> ApplyCache:
+        return self.inner.apply_cache
 
     @property
     def watches(self) -> int:
@@ -247,7 +247,7 @@ class Setting:
             bookmark_every=1,
         )
         self.wire = Wire(self.far)
-        self.pace = Pace(sleep=self.time.sleep, monotonic=self.time.monotonic, chance=lambda: 0.0)
+        self.pace = CacheTiming(sleep=self.time.sleep, monotonic=self.time.monotonic, random=lambda: 0.0)
         self.cached = CachedCluster(self.wire, **{"pace": self.pace, **options})
 
     def key(self, name: str = "web", namespace: str = "shop") -> ObjectKey:

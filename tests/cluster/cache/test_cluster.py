@@ -47,7 +47,7 @@ async def lagging(setting: Setting) -> Setting:
 def test_it_is_a_cluster(setting: Setting) -> None:
     cluster: Cluster = setting.cached
 
-    assert cluster.memory is setting.far.memory
+    assert cluster.apply_cache is setting.far.apply_cache
 
 
 class TestGet:
@@ -307,7 +307,7 @@ class TestOwnWrites:
         await setting.sync()
         flight = setting.cached._flight(ObjectKey("apps/v1beta1", "Deployment", "web", "shop"))
         with flight:
-            flight.landed({**stale, "apiVersion": "apps/v1beta1"}, whole=True)
+            flight.completed({**stale, "apiVersion": "apps/v1beta1"}, whole=True)
         await setting.note()
 
         assert reads(setting) == [Verb.LIST]
@@ -316,7 +316,7 @@ class TestOwnWrites:
         """Also where the cluster put it elsewhere than the manifest said."""
         stored = await lagging.far.create(lagging.web("elsewhere", note="moved"), field_manager="us")
         with lagging.cached._flight(lagging.key()) as flight:
-            flight.landed(stored, whole=True)
+            flight.completed(stored, whole=True)
 
         assert await lagging.note("elsewhere") == "moved"
         assert await lagging.note() == "theirs"

@@ -129,7 +129,7 @@ class TestWatch:
 
         assert setting.wire.watched_from[1] == version
         assert setting.wire.watches == 1
-        assert setting.time.slept.count(setting.pace.silence) == len(setting.time.slept), "nothing was waited for"
+        assert setting.time.slept.count(setting.pace.idle_timeout) == len(setting.time.slept), "nothing was waited for"
         assert await setting.note() == "unseen"
 
     async def test_bookmarks_move_the_version_on(self, setting: Setting) -> None:
@@ -162,7 +162,7 @@ class TestWatch:
         setting.wire.watch_errors = [ExpiredError("too old", code=410) for _ in range(10)]
         setting.wire.disconnect()
         await setting.settle()
-        delays = [slept for slept in setting.time.slept if slept != setting.pace.silence]
+        delays = [slept for slept in setting.time.slept if slept != setting.pace.idle_timeout]
 
         assert len(setting.wire.watched_from) == 2, "the second attempt waits"
         assert delays == [1.0]
@@ -173,7 +173,7 @@ class TestWatch:
         setting.wire.watch_errors = [ServerError("down")] * 20
         setting.wire.disconnect(ServerError("reset"))
         await setting.time.advance(600)
-        delays = [slept for slept in setting.time.slept if slept != setting.pace.silence]
+        delays = [slept for slept in setting.time.slept if slept != setting.pace.idle_timeout]
 
         assert delays[:9] == [0.5, 1, 2, 4, 8, 16, 32, 45, 45]
         assert max(delays) == 45
@@ -231,9 +231,9 @@ class TestWatch:
         for number in range(20):
             setting.wire.held = lost
             await setting.theirs(note=str(number))
-            await setting.time.advance(setting.pace.silence)
+            await setting.time.advance(setting.pace.idle_timeout)
             setting.wire.let_go()
-            await setting.time.advance(setting.pace.silence)
+            await setting.time.advance(setting.pace.idle_timeout)
             assert await setting.note() == str(number)
 
         assert len(setting.wire.watched_from) >= 21
@@ -247,7 +247,7 @@ class TestWatch:
         setting.wire.drop = 1
         await setting.theirs(note="untold")
         assert await setting.note() == "theirs"
-        await setting.time.advance(setting.pace.relist_every + setting.pace.silence)
+        await setting.time.advance(setting.pace.relist_every + setting.pace.idle_timeout)
 
         assert await setting.note() == "untold"
 
@@ -341,7 +341,7 @@ class TestWatch:
             setting.wire.disconnect(ServerError("reset"))
             await setting.time.advance(0.5)
 
-        assert {slept for slept in setting.time.slept if slept != setting.pace.silence} == {0.5}
+        assert {slept for slept in setting.time.slept if slept != setting.pace.idle_timeout} == {0.5}
         assert setting.cached.healthy
 
     async def test_late_events_ask_for_lists_but_do_not_keep_it_busy(

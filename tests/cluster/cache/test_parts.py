@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.cluster.cache import Pace
-from ocf.cluster.cache.keys import Scope
-from ocf.cluster.cache.list_filter import Selection
+from ocf.cluster.cache import CacheTiming
+from ocf.cluster.cache.keys import WatchScope
+from ocf.cluster.cache.list_filter import ListFilter
 from ocf.cluster.cache.resource_versions import is_newer, is_older
 from ocf.cluster.cache.transform import reduction
 from ocf.errors import ConfigError
@@ -35,10 +35,10 @@ def test_which_version_is_older(one: str, other: str, *, older: bool) -> None:
 
 
 def test_a_scope_covers_its_namespace_or_all() -> None:
-    assert Scope("v1", "Pod").covers("shop")
-    assert Scope("v1", "Pod", "shop").covers("shop")
-    assert not Scope("v1", "Pod", "shop").covers("other")
-    assert str(Scope("v1", "Pod", "shop")) == "v1/Pod in shop"
+    assert WatchScope("v1", "Pod").covers("shop")
+    assert WatchScope("v1", "Pod", "shop").covers("shop")
+    assert not WatchScope("v1", "Pod", "shop").covers("other")
+    assert str(WatchScope("v1", "Pod", "shop")) == "v1/Pod in shop"
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_scope_covers_its_namespace_or_all() -> None:
     ],
 )
 def test_what_is_selected(labels: str, fields: str, *, expected: bool | None) -> None:
-    selection = Selection.parse(labels, fields)
+    selection = ListFilter.parse(labels, fields)
 
     assert (selection and selection.matches(("shop", "web"), {"app": "web"})) == expected
 
@@ -105,13 +105,13 @@ class TestPace:
     @given(failures=st.integers(1, 10_000), chance=st.floats(0, 1, exclude_max=True))
     def test_delays_stay_in_range(self, failures: int, chance: float) -> None:
         """At most a quarter is left to chance, and the limit is never exceeded."""
-        full = Pace(chance=lambda: 0.0).delay(failures)
-        delay = Pace(chance=lambda: chance).delay(failures)
+        full = CacheTiming(random=lambda: 0.0).delay(failures)
+        delay = CacheTiming(random=lambda: chance).delay(failures)
 
         assert 0.75 * full <= delay <= full <= 45
 
     def test_what_the_server_asks_for_is_a_minimum(self) -> None:
-        pace = Pace(chance=lambda: 0.0)
+        pace = CacheTiming(random=lambda: 0.0)
 
         assert (pace.delay(1, 120.0), pace.delay(8, 1.0)) == (120, 45)
 
@@ -120,8 +120,8 @@ class TestPace:
     def test_what_is_not_positive_is_refused(self, name: str, value: int) -> None:
         settings: dict[str, Any] = {name: value}
         with pytest.raises(ConfigError, match=f"{name} must be more than 0, not {value}"):
-            Pace(**settings)
+            CacheTiming(**settings)
 
     def test_a_first_delay_beyond_the_longest_is_refused(self) -> None:
         with pytest.raises(ConfigError, match="must not exceed"):
-            Pace(first_delay=60)
+            CacheTiming(first_delay=60)

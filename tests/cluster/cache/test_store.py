@@ -3,12 +3,12 @@
 import pytest
 
 from ocf.cluster import EventType, WatchEvent
-from ocf.cluster.cache.keys import Place
+from ocf.cluster.cache.keys import NamespacedName
 from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.store import Store
 from ocf.objects import Manifest
 
-WEB: Place = ("shop", "web")
+WEB: NamespacedName = ("shop", "web")
 
 
 def web(version: str, uid: str = "u1", name: str = "web") -> Manifest:
@@ -34,21 +34,21 @@ def fill(store: Store, version: str, *objects: Manifest) -> None:
     store.replace(dict(store.listed(item) for item in objects), version)
 
 
-def shown(store: Store, place: Place = WEB) -> str | None:
+def shown(store: Store, place: NamespacedName = WEB) -> str | None:
     """The version of an object as it is known; None if it is not there, `?` if only the cluster can tell."""
-    if store.is_doubtful(place):
+    if store.is_stale(place):
         return "?"
     entry = store.get(place)
     return str(unpack(entry)["metadata"]["resourceVersion"]) if entry is not None else None
 
 
 @pytest.fixture
-def told() -> list[Place]:
+def told() -> list[NamespacedName]:
     return []
 
 
 @pytest.fixture
-def store(told: list[Place]) -> Store:
+def store(told: list[NamespacedName]) -> Store:
     """A store that has listed `web` at version 5, at version 9 of the cluster."""
     store = Store(None, told.append)
     fill(store, "9", web("5"))
@@ -94,7 +94,7 @@ class TestStream:
         store.begin_listing()
         assert not store.contradiction
 
-    def test_each_change_is_told_once(self, store: Store, told: list[Place]) -> None:
+    def test_each_change_is_told_once(self, store: Store, told: list[NamespacedName]) -> None:
         store.take(added("10"))
         store.take(added("10"))
         store.take(deleted("11"))
@@ -105,7 +105,7 @@ class TestStream:
 
 
 class TestLists:
-    def test_a_list_notices_what_was_missed(self, store: Store, told: list[Place]) -> None:
+    def test_a_list_notices_what_was_missed(self, store: Store, told: list[NamespacedName]) -> None:
         """Changes, ends and new objects that no event told."""
         fill(store, "20", web("5"), web("12", "u2", "b"))
         assert told == [("shop", "b")]
@@ -130,7 +130,7 @@ class TestLists:
         ticket = store.begin(WEB)
         store.found(ticket, web("12"))
         store.end(ticket)
-        store.doubt(store.late(("shop", "b")))
+        store.mark_stale(store.late(("shop", "b")))
         fill(store, "3", web("2"))
 
         assert (shown(store), shown(store, ("shop", "b")), store.version) == ("2", None, "3")
@@ -151,7 +151,7 @@ class TestLists:
 
     def test_a_doubt_that_arose_while_a_list_was_under_way_stays(self, store: Store) -> None:
         store.begin_listing()
-        store.doubt(store.late(WEB))
+        store.mark_stale(store.late(WEB))
         store.replace({}, "11")
 
         assert shown(store) == "?"
@@ -244,7 +244,7 @@ class TestOwnWrites:
         ],
     )
     def test_an_answer_older_than_what_was_known_before_asks_for_a_list(
-        self, store: Store, place: Place, answer: Manifest
+        self, store: Store, place: NamespacedName, answer: Manifest
     ) -> None:
         """The cluster was restored, or an event got lost; either way the answer is true and memory is not."""
         ticket = store.begin(place)
@@ -319,7 +319,7 @@ class TestReads:
 
 class TestDoubts:
     def test_a_read_clears_up_the_doubt_it_began_with(self, store: Store) -> None:
-        store.doubt(store.late(WEB))
+        store.mark_stale(store.late(WEB))
         ticket = store.begin(WEB)
         store.found(ticket, web("12"))
         store.end(ticket)
@@ -329,7 +329,7 @@ class TestDoubts:
     @pytest.mark.parametrize("there", [True, False])
     def test_a_read_does_not_clear_up_a_doubt_that_is_younger(self, store: Store, *, there: bool) -> None:
         ticket = store.begin(WEB)
-        store.doubt(store.late(WEB))
+        store.mark_stale(store.late(WEB))
         if there:
             store.found(ticket, web("12"))
         else:
@@ -349,7 +349,7 @@ class TestDoubts:
     def test_an_owed_version_is_awaited(self, store: Store, event: WatchEvent, expected: str) -> None:
         """Our patch of a Scale made version 12."""
         ticket = store.begin(WEB)
-        store.owes(ticket, "12")
+        store.expect_version(ticket, "12")
         store.end(ticket)
         store.take(event)
 
@@ -358,13 +358,13 @@ class TestDoubts:
     @pytest.mark.parametrize("version", ["5", "4"])
     def test_a_version_that_is_known_is_not_owed(self, store: Store, version: str) -> None:
         ticket = store.begin(WEB)
-        store.owes(ticket, version)
+        store.expect_version(ticket, version)
         store.end(ticket)
 
         assert shown(store) == "5"
 
     def test_an_owed_version_that_nobody_knows_is_in_doubt(self, store: Store) -> None:
-        store.owes(store.late(WEB), "")
+        store.expect_version(store.late(WEB), "")
 
         assert shown(store) == "?"
 
@@ -379,14 +379,14 @@ class TestDoubts:
     def test_a_delete_bound_to_a_uid_awaits_its_end(
         self, store: Store, event: WatchEvent, expected: str | None
     ) -> None:
-        store.doubt(store.late(WEB), uid="u1")
+        store.mark_stale(store.late(WEB), uid="u1")
         store.take(event)
 
         assert shown(store) == expected
 
     def test_a_delete_bound_to_nothing_is_not_cleared_up_by_an_event(self, store: Store) -> None:
         """The event may be about an older object of that name than the one we deleted."""
-        store.doubt(store.late(WEB))
+        store.mark_stale(store.late(WEB))
         store.take(deleted("10"))
 
         assert shown(store) == "?"
@@ -394,8 +394,8 @@ class TestDoubts:
     def test_two_requests_at_once_are_not_settled_by_an_event_about_one(self, store: Store) -> None:
         """We deleted the object, and scaled it; the scaling is answered last and may have come first."""
         scaling, deleting = store.begin(WEB), store.begin(WEB)
-        store.doubt(deleting)
-        store.owes(scaling, "10")
+        store.mark_stale(deleting)
+        store.expect_version(scaling, "10")
         store.take(added("10"))
         assert shown(store) == "?"
 
@@ -404,26 +404,26 @@ class TestDoubts:
         assert shown(store) is None
 
     def test_a_request_after_another_settles_what_that_left_open(self, store: Store) -> None:
-        store.doubt(store.begin(WEB))
-        store.owes(store.begin(WEB), "12")
+        store.mark_stale(store.begin(WEB))
+        store.expect_version(store.begin(WEB), "12")
         store.take(added("12"))
 
         assert shown(store) == "12"
 
     def test_too_many_doubts_ask_for_a_list(self, store: Store) -> None:
         for number in range(1_001):
-            store.doubt(store.late(("shop", f"web-{number}")))
+            store.mark_stale(store.late(("shop", f"web-{number}")))
         assert "in doubt" in store.contradiction
         fill(store, "10")
 
-        assert store.doubtful() == []
+        assert store.stale() == []
 
     def test_doubts_are_found_by_namespace(self, store: Store) -> None:
-        store.doubt(store.late(WEB))
-        store.doubt(store.late(("other", "web")))
+        store.mark_stale(store.late(WEB))
+        store.mark_stale(store.late(("other", "web")))
 
-        assert store.doubtful("shop") == [WEB]
-        assert len(store.doubtful()) == 2
+        assert store.stale("shop") == [WEB]
+        assert len(store.stale()) == 2
 
 
 class TestOpaqueVersions:
@@ -467,7 +467,7 @@ class TestOpaqueVersions:
         assert shown(opaque) == "n5"
 
     def test_an_absence_leaves_the_doubt(self, opaque: Store) -> None:
-        opaque.doubt(opaque.late(WEB))
+        opaque.mark_stale(opaque.late(WEB))
         ticket = opaque.begin(WEB)
         opaque.missed(ticket, "n8")
         opaque.end(ticket)
@@ -489,7 +489,7 @@ def test_what_is_left_out_is_not_kept() -> None:
 
 
 def test_clearing_forgets_everything(store: Store) -> None:
-    store.doubt(store.late(("shop", "b")))
+    store.mark_stale(store.late(("shop", "b")))
     store.clear()
 
-    assert (len(store), store.doubtful()) == (0, [])
+    assert (len(store), store.stale()) == (0, [])

@@ -6,7 +6,7 @@ from contextlib import aclosing
 import pytest
 
 from ocf.cluster import WatchEvent
-from ocf.cluster.cache.keys import Place
+from ocf.cluster.cache.keys import NamespacedName
 from ocf.cluster.cache.store import Store
 from ocf.cluster.cache.subscriptions import Subscription
 from ocf.objects import Manifest
@@ -27,7 +27,7 @@ class World:
         self.subscription = Subscription(self.store, namespace)
         self.events = self.subscription.events()
 
-    def _note(self, place: Place) -> None:
+    def _note(self, place: NamespacedName) -> None:
         if self.subscription is not None:
             self.subscription.note(place)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from aiohttp import web
 
-from ocf.cluster import Cluster, EventType, PatchType, Preconditions, Propagation, Subresource, WriteMemory
+from ocf.cluster import ApplyCache, Cluster, EventType, PatchType, Preconditions, Propagation, Subresource
 from ocf.cluster.client import ApiServerCluster
 from ocf.errors import (
     ApiError,
@@ -65,14 +65,14 @@ def test_it_is_a_cluster(client: ApiClient) -> None:
     """The type checkers compare every signature."""
     cluster: Cluster = ApiServerCluster(client)
 
-    assert isinstance(cluster.memory, WriteMemory)
+    assert isinstance(cluster.apply_cache, ApplyCache)
 
 
 def test_the_memory_is_the_one_given(client: ApiClient) -> None:
     """Also an empty one, which other clusters may share."""
-    memory = WriteMemory(limit=1)
+    memory = ApplyCache(limit=1)
 
-    assert ApiServerCluster(client, memory=memory).memory is memory
+    assert ApiServerCluster(client, memory=memory).apply_cache is memory
 
 
 @pytest.mark.parametrize(

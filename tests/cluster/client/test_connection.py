@@ -14,13 +14,13 @@ from aiohttp import web
 from kubernetes.aio.client import ApiClient, Configuration
 
 from ocf.cluster.client.connection import Connection
-from ocf.cluster.client.requests import Request
+from ocf.cluster.client.requests import HttpRequest
 from ocf.errors import BadRequestError, ConfigError, ForbiddenError, ServerError
 
 if TYPE_CHECKING:
     from tests.cluster.client.conftest import Server
 
-GET = Request("GET", "/x")
+GET = HttpRequest("GET", "/x")
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ async def test_nothing_is_sent_twice(server: Server, connection: Connection, met
     server.handle(method, "/broken", _break)
     await connection.send(GET)
     with pytest.raises(ServerError, match=f"{method} /broken: no answer: ") as caught:
-        await connection.send(Request(method, "/broken", body=None if method == "GET" else {}))
+        await connection.send(HttpRequest(method, "/broken", body=None if method == "GET" else {}))
 
     assert len(server.asked("/broken")) == 1
     assert caught.value.code == 0
@@ -136,7 +136,7 @@ async def test_opening_a_stream_takes_its_time_at_most(server: Server, client: A
     server.handle("GET", "/refused", handler)
     connection = Connection(client, owned=True, timeout=0.05, silence=3600)
     with pytest.raises(ServerError, match="GET /refused: no answer: time is up"):
-        await asyncio.wait_for(connection.stream(Request("GET", "/refused")), 10)
+        await asyncio.wait_for(connection.stream(HttpRequest("GET", "/refused")), 10)
     await connection.close()
 
 
@@ -221,7 +221,7 @@ async def test_cancelling_a_request_is_a_cancellation(server: Server, connection
 
     server.handle("GET", "/slow", hang)
     server.answer("GET", "/x", {"ok": True})
-    request = asyncio.create_task(connection.send(Request("GET", "/slow")))
+    request = asyncio.create_task(connection.send(HttpRequest("GET", "/slow")))
     await asyncio.wait_for(arrived.wait(), 10)
     request.cancel()
     with pytest.raises(asyncio.CancelledError):

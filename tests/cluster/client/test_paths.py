@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ocf.cluster import Subresource
-from ocf.cluster.client.paths import Resource, collection_path, home_path, key_of, object_path, type_of
+from ocf.cluster.client.paths import DiscoveredResource, collection_path, home_path, key_of, object_path, type_of
 from ocf.errors import BadRequestError
 from ocf.objects import ObjectKey
 
-WEB = Resource("x.io/v1", "Web", "webs", namespaced=True)
-NODE = Resource("v1", "Node", "nodes", namespaced=False)
+WEB = DiscoveredResource("x.io/v1", "Web", "webs", namespaced=True)
+NODE = DiscoveredResource("v1", "Node", "nodes", namespaced=False)
 
 
 @pytest.mark.parametrize("value", ["", ".", "..", "a/b", "/", "a%2Fb", "../../x"])
@@ -60,7 +60,9 @@ def test_any_other_name_is_one_segment(name: str) -> None:
         ),
     ],
 )
-def test_path_of_an_object(resource: Resource, key: ObjectKey, subresource: Subresource | None, path: str) -> None:
+def test_path_of_an_object(
+    resource: DiscoveredResource, key: ObjectKey, subresource: Subresource | None, path: str
+) -> None:
     assert object_path(resource, key, subresource) == path
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ocf.component.apply.drift import differences, owns
+from ocf.component.apply.drift import find_drift, owns
 from ocf.objects import Manifest, copy_json, is_quantity_field
 
 MANAGER = "Shop/web/uid"
@@ -101,7 +101,7 @@ def containers(manifest: Manifest) -> list[Any]:
 
 
 def reasons(wanted: Manifest, live: Manifest, rewrites: dict[str, tuple[Any, Any]] | None = None) -> list[str]:
-    found = differences(
+    found = find_drift(
         wanted,
         live,
         manager=MANAGER,

@@ -157,7 +157,7 @@ class TestDeclared:
         self, world: World, fixed_web: deployment.Resource
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady")
-        subject = builder.with_resource(fixed_web, leaves=["spec.replicas"]).build()
+        subject = builder.with_resource(fixed_web, ignore_fields=["spec.replicas"]).build()
         await world.reconcile(subject)
         await world.scale(9)
         assert (await world.reconcile(subject)).writes == 0

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import WriteMemory
+from ocf.cluster import ApplyCache
 from ocf.component import Component, reconciling
 from ocf.objects import Manifest, copy_json
 from ocf.primitives import deployment
@@ -24,7 +24,7 @@ class Rewriting:
     def __init__(self, world: World, rewrite: Callable[[Manifest], None]) -> None:
         self._world = world
         self._rewrite = rewrite
-        self.memory = WriteMemory()
+        self.memory = ApplyCache()
         self.writes = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -76,7 +76,7 @@ class TestRewrites:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
         cluster = Rewriting(world, rewrite)
         await passes(world, cluster, subject, 2)
-        cluster.memory = WriteMemory()
+        cluster.memory = ApplyCache()
         assert await passes(world, cluster, subject, 5) == 1
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ocf import component
 from ocf.cluster import LastWrite
 from ocf.component import Action, Reason, reconciling
-from ocf.component.apply.write_backoff import found_undone, is_contended, next_write, written
+from ocf.component.apply.write_backoff import is_fighting, next_write, record_revert, written
 from ocf.concepts import Why
 from ocf.primitives import deployment
 from ocf.testing import FaultyCluster, faults
@@ -47,21 +47,21 @@ class TestRule:
         [(0, 0), (2, 0), (3, 1), (4, 2), (5, 4), (8, 32), (9, 60), (10_000, 60)],
     )
     def test_the_wait_doubles_up_to_an_hour(self, undone: int, minutes: int) -> None:
-        assert next_write(LastWrite(WISH, HOUR, undone=undone)) - HOUR == timedelta(minutes=minutes)
+        assert next_write(LastWrite(WISH, HOUR, reverted=undone)) - HOUR == timedelta(minutes=minutes)
 
     def test_another_wish_starts_anew(self) -> None:
-        assert found_undone(LastWrite(b"old", HOUR, undone=9), WISH, HOUR) is None
-        assert written(LastWrite(b"old", HOUR, undone=9), WISH, HOUR).undone == 0
+        assert record_revert(LastWrite(b"old", HOUR, reverted=9), WISH, HOUR) is None
+        assert written(LastWrite(b"old", HOUR, reverted=9), WISH, HOUR).reverted == 0
 
     def test_one_undoing_counts_once_however_often_it_is_looked_at(self) -> None:
-        once = found_undone(LastWrite(WISH, HOUR), WISH, HOUR)
+        once = record_revert(LastWrite(WISH, HOUR), WISH, HOUR)
         assert once is not None
-        assert found_undone(once, WISH, HOUR + timedelta(seconds=5)) == once
+        assert record_revert(once, WISH, HOUR + timedelta(seconds=5)) == once
 
     def test_a_change_that_comes_late_is_a_change_like_any_other(self) -> None:
-        late = found_undone(LastWrite(WISH, HOUR, undone=3), WISH, 2 * HOUR)
+        late = record_revert(LastWrite(WISH, HOUR, reverted=3), WISH, 2 * HOUR)
         assert late is not None
-        assert (late.undone, is_contended(late)) == (1, False)
+        assert (late.reverted, is_fighting(late)) == (1, False)
 
     @given(st.lists(st.integers(0, 7200), max_size=200))
     def test_a_write_never_waits_longer_than_an_hour(self, pauses: list[int]) -> None:
@@ -69,7 +69,7 @@ class TestRule:
         elapsed, last = HOUR, written(None, WISH, HOUR)
         for pause in pauses:
             elapsed += timedelta(seconds=pause)
-            last = found_undone(last, WISH, elapsed) or last
+            last = record_revert(last, WISH, elapsed) or last
             assert timedelta(0) <= next_write(last) - last.at <= HOUR
             if elapsed >= next_write(last):
                 last = written(last, WISH, elapsed)

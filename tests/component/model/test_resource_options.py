@@ -9,8 +9,8 @@ import pytest
 from ocf import component
 from ocf.component import Action, Component, Conflicts, Participation, Reason
 from ocf.component.model.gates import is_open
-from ocf.component.model.resource_options import Fate, Options
-from ocf.concepts import AliveStatus, Data, GuardStatus, Operation, StatusReport
+from ocf.component.model.resource_options import EffectiveOptions, Lifecycle
+from ocf.concepts import AliveStatus, ApplyOperation, Data, GuardStatus, StatusReport
 from ocf.errors import BuildError, ConfigError, ConflictError, FeatureGateError, ReconcileError
 from ocf.feature import BooleanGate, VersionGate
 from ocf.objects import Manifest, ObjectKey, copy_json
@@ -33,8 +33,8 @@ def of(*resources: tuple[Any, dict[str, Any]]) -> Component:
     return builder.build()
 
 
-def decided(**given: Any) -> Options:
-    return Options.of(given)  # type: ignore[arg-type] # a row may hold what the types forbid
+def decided(**given: Any) -> EffectiveOptions:
+    return EffectiveOptions.of(given)  # type: ignore[arg-type] # a row may hold what the types forbid
 
 
 def careful(web: deployment.Resource, *others: Any, suspended: bool = False) -> Component:
@@ -70,8 +70,8 @@ class AnsweringGate:
 class TestDeciding:
     def test_by_default_managed_required_and_taking(self) -> None:
         options = decided()
-        assert (options.fate, options.participation, options.on_conflict) == (
-            Fate.MANAGED,
+        assert (options.lifecycle, options.participation, options.on_conflict) == (
+            Lifecycle.MANAGED,
             Participation.REQUIRED,
             Conflicts.TAKE,
         )
@@ -79,25 +79,25 @@ class TestDeciding:
     @pytest.mark.parametrize(
         ("given", "fate"),
         [
-            pytest.param({"read_only": True}, Fate.READ_ONLY, id="read only"),
-            pytest.param({"read_only": False}, Fate.MANAGED, id="not read only"),
-            pytest.param({"delete_when": True}, Fate.DELETED, id="delete"),
-            pytest.param({"delete_when": False}, Fate.MANAGED, id="do not delete"),
-            pytest.param({"gated_by": ON}, Fate.MANAGED, id="gate on"),
-            pytest.param({"gated_by": OFF}, Fate.DELETED, id="gate off"),
-            pytest.param({"gated_by": None}, Fate.MANAGED, id="no gate"),
-            pytest.param({"gated_by": ON, "delete_when": True}, Fate.DELETED, id="gate on, but delete"),
-            pytest.param({"gated_by": OFF, "delete_when": False}, Fate.DELETED, id="do not delete, but gate off"),
-            pytest.param({"orphan_when": True}, Fate.ORPHANED, id="orphan"),
-            pytest.param({"orphan_when": False}, Fate.MANAGED, id="do not orphan"),
+            pytest.param({"read_only": True}, Lifecycle.READ_ONLY, id="read only"),
+            pytest.param({"read_only": False}, Lifecycle.MANAGED, id="not read only"),
+            pytest.param({"delete_when": True}, Lifecycle.DELETED, id="delete"),
+            pytest.param({"delete_when": False}, Lifecycle.MANAGED, id="do not delete"),
+            pytest.param({"gated_by": ON}, Lifecycle.MANAGED, id="gate on"),
+            pytest.param({"gated_by": OFF}, Lifecycle.DELETED, id="gate off"),
+            pytest.param({"gated_by": None}, Lifecycle.MANAGED, id="no gate"),
+            pytest.param({"gated_by": ON, "delete_when": True}, Lifecycle.DELETED, id="gate on, but delete"),
+            pytest.param({"gated_by": OFF, "delete_when": False}, Lifecycle.DELETED, id="do not delete, but gate off"),
+            pytest.param({"orphan_when": True}, Lifecycle.ORPHANED, id="orphan"),
+            pytest.param({"orphan_when": False}, Lifecycle.MANAGED, id="do not orphan"),
         ],
     )
-    def test_what_becomes_of_the_object(self, given: dict[str, Any], fate: Fate) -> None:
-        assert decided(**given).fate is fate
+    def test_what_becomes_of_the_object(self, given: dict[str, Any], fate: Lifecycle) -> None:
+        assert decided(**given).lifecycle is fate
 
     def test_none_says_nothing(self) -> None:
         names = component.ResourceOptions.__annotations__
-        assert decided(**dict.fromkeys(names)) == Options()
+        assert decided(**dict.fromkeys(names)) == EffectiveOptions()
 
     def test_a_plain_word_counts_as_the_word(self) -> None:
         """Compared by identity, `"take"` would fail every conflict and `"Required"` would not count."""
@@ -188,14 +188,16 @@ class TestRefusing:
         ("given", "problem"),
         [
             pytest.param({"read_onyl": True}, 'unknown option "read_onyl", did you mean "read_only"?', id="misspelt"),
-            pytest.param({"zzz": 1}, 'unknown option "zzz"; there are participation, leaves', id="unknown"),
+            pytest.param({"zzz": 1}, 'unknown option "zzz"; there are participation, ignore_fields', id="unknown"),
             pytest.param({"delete_when": "false"}, "delete_when takes True or False, got 'false'", id="no switch"),
             pytest.param({"read_only": 1}, "read_only takes True or False, got 1", id="a number"),
             pytest.param(
                 {"participation": "Maybe"}, 'participation is one of Required, Auxiliary, got "Maybe"', id="word"
             ),
             pytest.param({"on_conflict": "lose"}, 'on_conflict is one of take, fail, got "lose"', id="conflict"),
-            pytest.param({"leaves": "spec.replicas"}, "leaves takes a list of fields", id="a text is no list"),
+            pytest.param(
+                {"ignore_fields": "spec.replicas"}, "ignore_fields takes a list of fields", id="a text is no list"
+            ),
         ],
     )
     def test_what_it_does_not_know_is_refused(self, given: dict[str, Any], problem: str) -> None:
@@ -244,7 +246,7 @@ class TestIncludeWhen:
 
     def test_on_it_is_registered_with_its_options(self, web: deployment.Resource) -> None:
         builder = component.Builder("web", condition_type="WebReady").include_when(True, lambda: web, delete_when=True)
-        assert [entry.fate for entry in builder.build().entries] == [Fate.DELETED]
+        assert [entry.lifecycle for entry in builder.build().entries] == [Lifecycle.DELETED]
 
     def test_off_nothing_is_read_or_deleted(self) -> None:
         nothing: Any = None
@@ -260,9 +262,9 @@ class TestIncludeWhen:
 class TestReadOnly:
     async def test_is_read_judged_and_never_written(self, world: World, web: deployment.Resource) -> None:
         live = await world.create(world.web, spec=web.render()["spec"])
-        seen: list[tuple[Operation, str]] = []
+        seen: list[tuple[ApplyOperation, str]] = []
 
-        def judge(operation: Operation, live: Any) -> StatusReport[AliveStatus]:
+        def judge(operation: ApplyOperation, live: Any) -> StatusReport[AliveStatus]:
             seen.append((operation, live.metadata.uid))
             return StatusReport(AliveStatus.SCALING, "0/1")
 
@@ -272,7 +274,7 @@ class TestReadOnly:
         builder = deployment.Builder(web.render()).with_custom_converge_status(judge)
         resource = builder.with_mutation(deployment.Mutation("never", crash)).build()
         result = await world.reconcile(of((resource, {"read_only": True})))
-        assert seen == [(Operation.NONE, live["metadata"]["uid"])]
+        assert seen == [(ApplyOperation.NONE, live["metadata"]["uid"])]
         assert (result.condition.reason, result.outcomes[0].action) == (Reason.SCALING, Action.UNCHANGED)
         assert await world.cluster.get(world.web) == live
 

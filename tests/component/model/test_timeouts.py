@@ -11,7 +11,7 @@ import pytest
 
 from ocf import component
 from ocf.component import PrerequisiteStatus, reconcile_all, reconciling
-from ocf.component.model.timeouts import call
+from ocf.component.model.timeouts import call_with_timeout
 from ocf.concepts import AliveStatus, Data, GraceStatus, GuardStatus, StatusReport
 from ocf.errors import BuildError, HandlerError, ReconcileError
 from ocf.primitives import deployment
@@ -40,7 +40,7 @@ def stuck() -> Iterator[Callable[..., Any]]:
 
 
 def of(resource: Any) -> component.Builder:
-    return component.Builder("web", condition_type="WebReady").with_resource(resource).with_handler_limit(SOON)
+    return component.Builder("web", condition_type="WebReady").with_resource(resource).with_handler_timeout(SOON)
 
 
 def hanging(web_base: Manifest, where: str, stuck: Callable[..., Any]) -> component.Builder:
@@ -138,7 +138,7 @@ async def test_with_a_limit_everything_works_as_without(
     )
     generous = timedelta(minutes=10)
     builder = component.Builder("web", condition_type="WebReady").with_resource(source).with_resource(web)
-    result = await world.reconcile(builder.with_handler_limit(generous).build())
+    result = await world.reconcile(builder.with_handler_timeout(generous).build())
     assert (result.condition.reason, seen) == ("Healthy", ["1"])
 
 
@@ -147,7 +147,7 @@ async def test_errors_of_a_thread_are_raised_where_it_was_called() -> None:
         raise LookupError("x")
 
     with pytest.raises(LookupError):
-        await call(timedelta(minutes=10), broken)
+        await call_with_timeout(timedelta(minutes=10), broken)
 
 
 async def test_an_error_of_the_handler_itself_is_no_hanging() -> None:
@@ -155,14 +155,14 @@ async def test_an_error_of_the_handler_itself_is_no_hanging() -> None:
         raise TimeoutError("its own")
 
     with pytest.raises(TimeoutError, match="its own"):
-        await call(timedelta(minutes=10), broken)
+        await call_with_timeout(timedelta(minutes=10), broken)
 
 
 async def test_a_late_answer_disturbs_nobody(stuck: Callable[..., Any]) -> None:
     with pytest.raises(HandlerError, match="no answer within 0 s"):
-        await call(timedelta(0), stuck)
+        await call_with_timeout(timedelta(0), stuck)
 
 
 def test_a_limit_is_longer_than_nothing() -> None:
     with pytest.raises(BuildError, match="handler limit must be positive"):
-        component.Builder("web", condition_type="WebReady").with_handler_limit(timedelta(0)).build()
+        component.Builder("web", condition_type="WebReady").with_handler_timeout(timedelta(0)).build()

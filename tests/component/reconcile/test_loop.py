@@ -10,7 +10,7 @@ import pytest
 from ocf import component
 from ocf.cluster import PatchType, Verb
 from ocf.component import Action, Component, Reason, ReconcileContext, reconciling
-from ocf.concepts import AliveStatus, Data, GuardStatus, Operation, StatusReport
+from ocf.concepts import AliveStatus, ApplyOperation, Data, GuardStatus, StatusReport
 from ocf.errors import HandlerError, InvalidError, MutationError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.primitives import deployment
@@ -100,16 +100,16 @@ class TestOperations:
 
     @pytest.mark.promise("server-answer")
     async def test_status_handlers_see_the_servers_answer(self, world: World, web_base: Manifest) -> None:
-        seen: list[tuple[Operation, int | None]] = []
+        seen: list[tuple[ApplyOperation, int | None]] = []
 
-        def look(operation: Operation, live: Any) -> StatusReport[AliveStatus]:
+        def look(operation: ApplyOperation, live: Any) -> StatusReport[AliveStatus]:
             seen.append((operation, live.metadata.generation))
             return StatusReport(AliveStatus.HEALTHY)
 
         resource = deployment.Builder(web_base).with_custom_converge_status(look).build()
         await world.reconcile(only(resource))
         await world.reconcile(only(resource))
-        assert seen == [(Operation.CREATED, 1), (Operation.NONE, 1)]
+        assert seen == [(ApplyOperation.CREATED, 1), (ApplyOperation.NONE, 1)]
 
 
 class TestQuiet:
@@ -201,7 +201,7 @@ class TestOrder:
             await world.reconcile(only(deployment.Builder(changed).build()))
 
     async def test_a_handler_that_raises_is_named_once(self, world: World, web_base: Manifest) -> None:
-        def crash(_operation: Operation, _live: Any) -> StatusReport[AliveStatus]:
+        def crash(_operation: ApplyOperation, _live: Any) -> StatusReport[AliveStatus]:
             raise RuntimeError("no idea")
 
         resource = deployment.Builder(web_base).with_custom_converge_status(crash).build()

@@ -10,7 +10,7 @@ import pytest
 
 from ocf import component
 from ocf.component import Component, reconciling
-from ocf.concepts import AliveStatus, GraceStatus, GuardStatus, Operation, StatusReport, Why
+from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, GuardStatus, StatusReport, Why
 from ocf.errors import ReconcileError
 from ocf.feature import BooleanGate
 from ocf.objects import ObjectKey
@@ -46,7 +46,7 @@ class Notes:
         self.conditions.append(list(conditions))
 
     @property
-    def tried(self) -> list[tuple[str, Operation | None, Why]]:
+    def tried(self) -> list[tuple[str, ApplyOperation | None, Why]]:
         return [(attempt.label, attempt.operation, attempt.why) for attempt in self.attempts]
 
     @property
@@ -81,10 +81,10 @@ class TestAttempts:
         await run(world, notes, of(config_map().build()).build())
         await run(world, notes, of(config_map(a="2").build()).build())
         assert notes.tried == [
-            ("configmap", Operation.CREATED, Why.ABSENT),
-            ("configmap", Operation.NONE, Why.EQUAL),
-            ("configmap", Operation.NONE, Why.SETTLED),
-            ("configmap", Operation.UPDATED, Why.CHANGED),
+            ("configmap", ApplyOperation.CREATED, Why.ABSENT),
+            ("configmap", ApplyOperation.NONE, Why.EQUAL),
+            ("configmap", ApplyOperation.NONE, Why.IN_SYNC),
+            ("configmap", ApplyOperation.UPDATED, Why.CHANGED),
         ]
         assert (notes.attempts[0].component, notes.attempts[0].resource) == ("web", CONFIG)
 
@@ -118,7 +118,7 @@ class TestAttempts:
     async def test_a_status_that_cannot_be_told_fails_the_attempt_but_not_the_event(
         self, world: World, notes: Notes, web_base: Manifest
     ) -> None:
-        def broken(_operation: Operation, _live: Any) -> StatusReport[AliveStatus]:
+        def broken(_operation: ApplyOperation, _live: Any) -> StatusReport[AliveStatus]:
             raise RuntimeError("no idea")
 
         with pytest.raises(ReconcileError):
@@ -130,7 +130,7 @@ class TestAttempts:
 
     async def test_a_suspension_attempts_too(self, world: World, notes: Notes, web: deployment.Resource) -> None:
         await run(world, notes, of(web).suspend().build())
-        assert notes.tried == [("deployment", Operation.CREATED, Why.ABSENT)]
+        assert notes.tried == [("deployment", ApplyOperation.CREATED, Why.ABSENT)]
 
 
 class TestEvents:

@@ -7,7 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.component.status.aggregate import Observation, converging, grace_remaining, suspending
+from ocf.component.status.aggregate import (
+    ResourceObservation,
+    converging_condition,
+    grace_remaining,
+    suspending_condition,
+)
 from ocf.component.status.conditions import Condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import (
@@ -40,8 +45,8 @@ def previous(reason: str = "Unknown", *, status: bool = False, since: str = EARL
 
 
 def judged(reports: list[StatusReport[Any]], before: Condition | None = None) -> Condition:
-    observations = [Observation(f"resource-{at}", report) for at, report in enumerate(reports)]
-    return converging(observations, previous=before or previous(since=""), generation=7, now=NOW)
+    observations = [ResourceObservation(f"resource-{at}", report) for at, report in enumerate(reports)]
+    return converging_condition(observations, previous=before or previous(since=""), generation=7, now=NOW)
 
 
 def parts(condition: Condition) -> tuple[bool, str, str]:
@@ -178,11 +183,11 @@ def graded(
 ) -> Condition:
     """Judge rows of (word, reason, what the grace handler answers; None for a resource without one)."""
 
-    def observe(word: Any, reason: str, grade: tuple[str, str] | None) -> Observation:
+    def observe(word: Any, reason: str, grade: tuple[str, str] | None) -> ResourceObservation:
         answer = StatusReport(GraceStatus(grade[0]), grade[1]) if grade else None
-        return Observation("the resource", StatusReport(word, reason), answer)
+        return ResourceObservation("the resource", StatusReport(word, reason), answer)
 
-    return converging(
+    return converging_condition(
         [observe(*row) for row in rows],
         previous=previous(before, since=since),
         generation=7,
@@ -362,4 +367,4 @@ class TestSuspending:
     )
     def test_folds_to_the_furthest(self, reports: list[tuple[str, str]], expected: tuple[bool, str, str]) -> None:
         found = [StatusReport(SuspensionStatus(word), reason) for word, reason in reports]
-        assert parts(suspending(found, previous=previous(), generation=7, now=NOW)) == expected
+        assert parts(suspending_condition(found, previous=previous(), generation=7, now=NOW)) == expected

@@ -12,14 +12,14 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, PatchType, Request, Subresource
-from ocf.controllers.hpa import OWN, HpaController, Mode, Monitor, Operator, Options, Rehearsal
+from ocf.controllers.hpa import OWN, ControllerOptions, DryRunResult, HpaController, Mode, Monitor, Operator
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.leader_runner import Election
-from ocf.controllers.metrics_client import MetricsApi
+from ocf.controllers.metrics_client import MetricsClient
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import LoopClock, run_in_virtual_time
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 
 PERIOD: Final = 15.0
 NAMESPACE: Final = "shop"
@@ -39,7 +39,7 @@ class Process:
 
     controller: HpaController | None = None
     monitor: Monitor = field(default_factory=Monitor)
-    reports: list[Rehearsal] = field(default_factory=list)
+    reports: list[DryRunResult] = field(default_factory=list)
     stopped: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
@@ -66,7 +66,7 @@ class World:
     def __init__(self) -> None:
         self.clock = LoopClock()
         self.cluster = EmbeddedCluster(namespaces=(NAMESPACE, "other"), now=self.clock.now)
-        self.metrics = FixedMetrics(self.clock)
+        self.metrics = FakeMetricsClient(self.clock)
 
     async def set_up(self) -> None:
         await self.cluster.create(definition(), field_manager="admin")
@@ -184,7 +184,7 @@ class World:
         mode: Mode = Mode.OWN_KIND,
         *,
         cluster: Cluster | None = None,
-        metrics: MetricsApi | None = None,
+        metrics: MetricsClient | None = None,
         settings: Settings | None = None,
         take_over: bool = False,
         election: Election | None = None,
@@ -198,7 +198,7 @@ class World:
             process.controller = HpaController(
                 where,
                 metrics or self.metrics,
-                options=Options(mode=mode, settings=given, take_over=take_over, report=report),
+                options=ControllerOptions(mode=mode, settings=given, take_over=take_over, report=report),
                 clock=self.clock,
                 events=events,
                 monitor=process.monitor,

@@ -175,7 +175,7 @@ def test_a_round_that_never_ends_is_told_to_whoever_asks_whether_the_process_liv
         async with world.running(cluster=Silent(world.cluster)) as process:
             await periods(2)
             assert process.controller is not None
-            assert (process.controller.unready(), process.controller.stuck()) == ("", "")
+            assert (process.controller.not_ready(), process.controller.stuck()) == ("", "")
             await asyncio.sleep(300)
             assert re.fullmatch("a round has been going on for 3.. s, more than 300 s", process.controller.stuck())
             await asyncio.sleep(3600)
@@ -297,8 +297,8 @@ class Shop(BaseModel):
 
 async def shop(world: World, selector: str) -> Manifest:
     """Create an object of a kind of somebody's own with two replicas, and return a reference to it."""
-    parts = crds.Scale(selector=".status.selector")
-    await world.cluster.create(crds.crd("example.com", crds.Version("v1", Shop, scale=parts)), field_manager="admin")
+    parts = crds.ScaleSubresource(selector=".status.selector")
+    await world.cluster.create(crds.crd("example.com", crds.CRDVersion("v1", Shop, scale=parts)), field_manager="admin")
     target = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner"}
     metadata = {"name": "corner", "namespace": NAMESPACE}
     corner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": metadata, "spec": {"replicas": 2}}

@@ -13,12 +13,22 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, InterceptingCluster, PatchType, Request, WatchEvent
-from ocf.controllers.hpa import BUILT_IN, NAME, OWN, Election, HpaController, Mode, Operator, Options, rights
+from ocf.controllers.hpa import (
+    BUILT_IN,
+    NAME,
+    OWN,
+    ControllerOptions,
+    Election,
+    HpaController,
+    Mode,
+    Operator,
+    cluster_role,
+)
 from ocf.controllers.hpa.crd import definition
-from ocf.controllers.metrics_client import ServedMetrics
+from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.rbac import Account, Privilege, roles
+from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 from ocf.testing import FaultyCluster, faults
 from ocf.testing.metrics_stub import MetricsStub
 
@@ -72,7 +82,7 @@ class Listening(InterceptingCluster):
             self.refused.update(_REFUSED.findall(error.message))
             raise
 
-    def refuses(self, privilege: Privilege) -> bool:
+    def refuses(self, privilege: PolicyRule) -> bool:
         """Tell whether something was forbidden for lack of this privilege."""
         return any(
             (verb, group) == (privilege.verb, privilege.group) and privilege.resource in ("*", resource)
@@ -115,7 +125,7 @@ class Stage:
         self.workloads = [workload(kind, self.namespace) for kind in KINDS]
 
     async def set_up(self) -> None:
-        await asyncio.to_thread(self.envtest.plane.define, definition())
+        await asyncio.to_thread(self.envtest.plane.install_crds, definition())
         for each in self.workloads:
             await self.admin.create(each, field_manager="admin")
             name, target = each["metadata"]["name"], {"apiVersion": each["apiVersion"], "kind": each["kind"]}
@@ -144,9 +154,9 @@ class Stage:
         absent = [one for one in events if one["regarding"]["name"] == "absent"]
         return counts == [2] * len(counts) and any(one.get("series") for one in absent)
 
-    async def grant(self, name: str, granted: Collection[Privilege]) -> ApiServerCluster:
+    async def grant(self, name: str, granted: Collection[PolicyRule]) -> ApiServerCluster:
         """Give a new user privileges, and open a cluster as that user, once the server knows of them."""
-        account = Account(f"{name}-{self.namespace[-5:]}", "ops")
+        account = ServiceAccount(f"{name}-{self.namespace[-5:]}", "ops")
         user = f"system:serviceaccount:{account.namespace}:{account.name}"
         for one in roles(granted, name=account.name, account=account):
             await self.admin.create(one, field_manager="admin")
@@ -156,7 +166,7 @@ class Stage:
             await self._known(user, privilege)
         return cluster
 
-    async def _known(self, user: str, privilege: Privilege) -> None:
+    async def _known(self, user: str, privilege: PolicyRule) -> None:
         resource, _, part = privilege.resource.partition("/")
         asked: Manifest = {
             "verb": privilege.verb,
@@ -184,8 +194,8 @@ async def live(stage: Stage, cluster: Listening, mode: Mode, ended: Callable[[],
     settings = Settings(sync_period=timedelta(milliseconds=100))
 
     def make(fenced: Cluster, events: Recorder | None) -> HpaController:
-        options = Options(mode=mode, settings=settings, take_over=mode is Mode.REPLACE)
-        return HpaController(fenced, ServedMetrics(cluster), options=options, events=events, reader=cluster)
+        options = ControllerOptions(mode=mode, settings=settings, take_over=mode is Mode.REPLACE)
+        return HpaController(fenced, RESTMetricsClient(cluster), options=options, events=events, reader=cluster)
 
     stopped = asyncio.Event()
     election = Election(name=NAME, namespace=stage.namespace) if mode.writes else None
@@ -207,9 +217,9 @@ async def stub(envtest: Envtest) -> AsyncIterator[MetricsStub]:
         yield found
 
 
-def in_groups(privileges: Collection[Privilege]) -> dict[str, set[Privilege]]:
+def in_groups(privileges: Collection[PolicyRule]) -> dict[str, set[PolicyRule]]:
     """Put together what can be missed in one life: whoever cannot list, never gets to watch."""
-    found: dict[str, set[Privilege]] = {}
+    found: dict[str, set[PolicyRule]] = {}
     for one in privileges:
         lists = one.verb == "list" and one.resource in ("pods", "horizontalautoscalers", "horizontalpodautoscalers")
         alone = (lists and "metrics" not in one.group) or one.group in ("coordination.k8s.io", "events.k8s.io")
@@ -232,7 +242,7 @@ async def test_it_needs_what_its_role_grants_and_nothing_else(
 ) -> None:
     stage = Stage(envtest, envtest_cluster, kind)
     await stage.set_up()
-    needed = rights(mode, lease_namespace=stage.namespace if mode.writes else "")
+    needed = cluster_role(mode, lease_namespace=stage.namespace if mode.writes else "")
 
     async with await stage.grant("whole", needed) as opened:
         whole = Listening(opened)
@@ -249,7 +259,7 @@ async def test_it_needs_what_its_role_grants_and_nothing_else(
         async with await stage.grant(f"less-{number}", needed - missing) as opened:
             less = Listening(opened)
 
-            async def noticed(less: Listening = less, missing: set[Privilege] = missing) -> bool:
+            async def noticed(less: Listening = less, missing: set[PolicyRule] = missing) -> bool:
                 return all(map(less.refuses, missing))
 
             await live(stage, less, mode, noticed)

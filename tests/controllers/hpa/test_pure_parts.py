@@ -11,13 +11,13 @@ from ocf.autoscaling.algorithm import Condition, Settings, Status
 from ocf.controllers.hpa import (
     BUILT_IN,
     OWN,
-    Claims,
     Mode,
     State,
+    TargetIndex,
     checked,
     last_foreign_write,
     overridden,
-    read_subject,
+    parse_autoscaler,
     refuse,
 )
 from ocf.errors import ConfigError
@@ -73,32 +73,32 @@ class TestClaims:
         ],
     )
     def test_who_has_a_target(self, others: list[Manifest], rival: str | None) -> None:
-        claims, ours = Claims(), autoscaler("web")
+        claims, ours = TargetIndex(), autoscaler("web")
         for one in (ours, *others):
             claims.put(one)
 
-        found = claims.rival(ours)
+        found = claims.conflicting_autoscaler(ours)
 
         assert (found.name if found else None) == rival
 
     def test_a_claim_ends_with_its_autoscaler_or_when_that_names_another_target(self) -> None:
-        claims, ours, other = Claims(), autoscaler("web"), autoscaler("other", of=BUILT_IN)
+        claims, ours, other = TargetIndex(), autoscaler("web"), autoscaler("other", of=BUILT_IN)
         for one in (ours, other):
             claims.put(one)
         claims.put(autoscaler("other", of=BUILT_IN, reference=WEB | {"name": "x"}))
-        assert claims.rival(ours) is None
+        assert claims.conflicting_autoscaler(ours) is None
         claims.put(other)
-        assert claims.rival(ours) is not None
+        assert claims.conflicting_autoscaler(ours) is not None
         claims.drop(other)
         claims.drop(other)
-        assert claims.rival(ours) is None
+        assert claims.conflicting_autoscaler(ours) is None
 
     def test_of_any_number_on_one_target_exactly_one_of_ours_has_it(self) -> None:
-        claims, all_of_them = Claims(), [autoscaler(f"web-{number}") for number in range(5)]
+        claims, all_of_them = TargetIndex(), [autoscaler(f"web-{number}") for number in range(5)]
         for one in reversed(all_of_them):
             claims.put(one)
 
-        assert [claims.rival(one) is None for one in all_of_them] == [True, False, False, False, False]
+        assert [claims.conflicting_autoscaler(one) is None for one in all_of_them] == [True, False, False, False, False]
 
 
 class TestManagers:
@@ -179,8 +179,8 @@ class TestSettings:
 class TestSubjects:
     def test_our_own_kind_is_read_as_the_built_in_one_would_be(self) -> None:
         said: dict[str, Any] = {"minReplicas": 2, "behavior": {"scaleUp": {"stabilizationWindowSeconds": 7}}}
-        ours = read_subject(autoscaler(settings={"syncPeriodSeconds": 5}, **said), Settings())
-        theirs = read_subject(autoscaler(of=BUILT_IN, **said), Settings())
+        ours = parse_autoscaler(autoscaler(settings={"syncPeriodSeconds": 5}, **said), Settings())
+        theirs = parse_autoscaler(autoscaler(of=BUILT_IN, **said), Settings())
 
         assert ours.autoscaler == theirs.autoscaler is not None
         assert (ours.settings.sync_period.seconds, theirs.settings) == (5, Settings())
@@ -202,7 +202,7 @@ class TestSubjects:
         ],
     )
     def test_what_the_server_would_refuse_of_its_own_kind_is_not_run(self, spec: dict[str, Any], problem: str) -> None:
-        subject = read_subject(autoscaler(**spec), Settings())
+        subject = parse_autoscaler(autoscaler(**spec), Settings())
 
         assert subject.autoscaler is None
         assert problem in subject.problem
@@ -212,12 +212,15 @@ class TestSubjects:
 
 
 class TestRefusals:
-    SUBJECT: Final = read_subject(autoscaler(), Settings())
+    SUBJECT: Final = parse_autoscaler(autoscaler(), Settings())
 
     def test_a_refusal_says_so_in_both_conditions_and_keeps_the_rest(self) -> None:
-        claims, before = Claims(), Status(3, 4, NOW, (), (Condition("ScalingActive", "True", "ValidMetricFound", "x"),))
+        claims, before = (
+            TargetIndex(),
+            Status(3, 4, NOW, (), (Condition("ScalingActive", "True", "ValidMetricFound", "x"),)),
+        )
         claims.put(autoscaler("other", of=BUILT_IN))
-        rival = claims.rival(autoscaler())
+        rival = claims.conflicting_autoscaler(autoscaler())
 
         planned = refuse(self.SUBJECT, before, rival, now=NOW)
 

@@ -12,9 +12,9 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, PatchType, Subresource
-from ocf.controllers.hpa import BUILT_IN, OWN, HpaController, Mode, Operator, Options
+from ocf.controllers.hpa import BUILT_IN, OWN, ControllerOptions, HpaController, Mode, Operator
 from ocf.controllers.hpa.crd import definition
-from ocf.controllers.metrics_client import ServedMetrics
+from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import Controller
 from ocf.testing.metrics_stub import MetricsStub
@@ -32,7 +32,7 @@ LABELS: Final = {"app": "web"}
 @pytest.fixture
 async def defined(envtest: Envtest, envtest_cluster: ApiServerCluster) -> ApiServerCluster:
     """Give a cluster with our kind."""
-    await asyncio.to_thread(envtest.plane.define, definition())
+    await asyncio.to_thread(envtest.plane.install_crds, definition())
     return envtest_cluster
 
 
@@ -70,8 +70,8 @@ async def running(cluster: ApiServerCluster, mode: Mode, *, take_over: bool = Fa
     settings = Settings(sync_period=PERIOD, downscale_stabilization=timedelta(seconds=1))
 
     def make(where: Cluster, events: Recorder | None) -> HpaController:
-        options = Options(mode=mode, settings=settings, take_over=take_over)
-        return HpaController(where, ServedMetrics(cluster), options=options, events=events, reader=cluster)
+        options = ControllerOptions(mode=mode, settings=settings, take_over=take_over)
+        return HpaController(where, RESTMetricsClient(cluster), options=options, events=events, reader=cluster)
 
     stopped = asyncio.Event()
     task = asyncio.create_task(Operator(cluster, make).run(stopped))

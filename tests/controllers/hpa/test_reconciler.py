@@ -11,7 +11,7 @@ import pytest
 from ocf.autoscaling.algorithm import Features, Settings
 from ocf.cluster import Subresource, Verb
 from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode
-from ocf.controllers.hpa.state import Memory
+from ocf.controllers.hpa.state import StateStore
 from ocf.objects import ObjectKey
 from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Play, World, periods
 
@@ -297,7 +297,7 @@ class TestForgetting:
         play(scene)
 
     def test_one_of_the_same_name_with_another_uid_is_another_one(self) -> None:
-        memory, metadata = Memory(Settings()), {"name": "web", "namespace": NAMESPACE}
+        memory, metadata = StateStore(Settings()), {"name": "web", "namespace": NAMESPACE}
         reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         spec = {"scaleTargetRef": reference, "maxReplicas": 3}
         first, second = (

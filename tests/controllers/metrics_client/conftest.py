@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ocf.controllers.metrics_client import ServedMetrics
+from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest
 
@@ -51,5 +51,5 @@ def paths() -> Paths:
 
 
 @pytest.fixture
-def served(paths: Paths) -> ServedMetrics:
-    return ServedMetrics(paths)
+def served(paths: Paths) -> RESTMetricsClient:
+    return RESTMetricsClient(paths)

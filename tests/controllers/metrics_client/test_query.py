@@ -9,19 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm import Metric, Sample, Target, Unavailable
-from ocf.controllers.metrics_client import ServedMetrics, read_metric
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.autoscaling.algorithm import Metric, MetricTarget, Sample, Unavailable
+from ocf.controllers.metrics_client import RESTMetricsClient, read_metric
+from ocf.testing.fake_metrics import FakeMetricsClient
 from tests.controllers.metrics_client.conftest import CUSTOM, Paths
 
 USAGE = "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods"
 HITS = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/pods/*/hits"
 LOAD = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/metrics/load"
 QUEUE = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue"
-CPU = Metric("Resource", "cpu", Target(utilization=50))
-PODS = Metric("Pods", "hits", Target(average=1000))
-OBJECT = Metric("Object", "load", Target(type="Value", value=1000), described={"kind": "Namespace", "name": "shop"})
-EXTERNAL = Metric("External", "queue", Target(average=1000))
+CPU = Metric("Resource", "cpu", MetricTarget(utilization=50))
+PODS = Metric("Pods", "hits", MetricTarget(average=1000))
+OBJECT = Metric(
+    "Object", "load", MetricTarget(type="Value", value=1000), described={"kind": "Namespace", "name": "shop"}
+)
+EXTERNAL = Metric("External", "queue", MetricTarget(average=1000))
 
 AT = datetime(2026, 1, 31, 12, tzinfo=UTC)
 TIME = "2026-01-31T12:00:00Z"
@@ -40,7 +42,7 @@ def value(amount: Any = "12", **changes: Any) -> dict[str, Any]:
 async def reading(metric: Metric, path: str, *entries: Any) -> Any:
     paths = Paths({"/apis/custom.metrics.k8s.io": CUSTOM})
     paths.holds(path, *entries)
-    return await read_metric(ServedMetrics(paths), metric, namespace="shop", selector="app=web")
+    return await read_metric(RESTMetricsClient(paths), metric, namespace="shop", selector="app=web")
 
 
 @pytest.mark.parametrize(
@@ -151,12 +153,14 @@ async def test_no_answer_crashes(entries: list[Any], which: int) -> None:
     "metric",
     [
         pytest.param(Metric("Unknown", "cpu"), id="of an unknown type"),
-        pytest.param(Metric("Pods", "hits", Target(average=1), complaint="no selector"), id="with a bad selector"),
+        pytest.param(
+            Metric("Pods", "hits", MetricTarget(average=1), complaint="no selector"), id="with a bad selector"
+        ),
     ],
 )
 async def test_what_the_step_refuses_is_not_asked_for(metric: Metric) -> None:
     paths = Paths()
-    found = await read_metric(ServedMetrics(paths), metric, namespace="shop", selector="app=web")
+    found = await read_metric(RESTMetricsClient(paths), metric, namespace="shop", selector="app=web")
 
     assert isinstance(found, Unavailable)
     assert paths.asked == []
@@ -178,16 +182,16 @@ async def test_what_the_step_refuses_is_not_asked_for(metric: Metric) -> None:
 async def test_a_metrics_own_selector_is_sent(selector: Any, text: str) -> None:
     paths = Paths()
     paths.holds(QUEUE)
-    metric = Metric("External", "queue", Target(average=1), selector=selector)
-    await read_metric(ServedMetrics(paths), metric, namespace="shop", selector="app=web")
+    metric = Metric("External", "queue", MetricTarget(average=1), selector=selector)
+    await read_metric(RESTMetricsClient(paths), metric, namespace="shop", selector="app=web")
 
     assert paths.asked == [(QUEUE, {"labelSelector": text} if text else {})]
 
 
 async def test_a_container_is_read_by_its_name() -> None:
-    measured = FixedMetrics()
+    measured = FakeMetricsClient()
     measured.set_usage("shop", "web-0", {"app": {"cpu": "1"}, "proxy": {"cpu": "10m"}}, labels={"app": "web"}, at=AT)
-    metric = Metric("ContainerResource", "cpu", Target(utilization=50), container="proxy")
+    metric = Metric("ContainerResource", "cpu", MetricTarget(utilization=50), container="proxy")
     found = await read_metric(measured, metric, namespace="shop", selector="app=web")
 
     assert found == {"web-0": Sample(10, AT, timedelta(seconds=30))}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ocf.controllers.metrics_client import ServedMetrics
+from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.errors import ApiError, BadRequestError, NotFoundError, ServerError, api_error
 from tests.controllers.metrics_client.conftest import CUSTOM, Paths
 
@@ -21,19 +21,19 @@ NETWORKING = {
 INGRESS = {"apiVersion": "networking.k8s.io/v1beta1", "kind": "Ingress", "name": "front"}
 
 
-async def test_usage_is_asked_for_by_namespace_and_selector(paths: Paths, served: ServedMetrics) -> None:
+async def test_usage_is_asked_for_by_namespace_and_selector(paths: Paths, served: RESTMetricsClient) -> None:
     paths.holds(USAGE, "entry")
     assert await served.pod_metrics("shop", "app=web") == ["entry"]
     assert paths.asked == [(USAGE, {"labelSelector": "app=web"})]
 
 
-async def test_a_selector_that_selects_all_is_not_sent(paths: Paths, served: ServedMetrics) -> None:
+async def test_a_selector_that_selects_all_is_not_sent(paths: Paths, served: RESTMetricsClient) -> None:
     paths.holds(QUEUE)
     await served.external_metric("shop", "queue")
     assert paths.asked == [(QUEUE, {})]
 
 
-async def test_pods_are_asked_for_as_all_of_a_selector(paths: Paths, served: ServedMetrics) -> None:
+async def test_pods_are_asked_for_as_all_of_a_selector(paths: Paths, served: RESTMetricsClient) -> None:
     path = f"{CUSTOM_HOME}/pods/*/hits"
     paths.holds(path, "entry")
     assert await served.pods_metric("shop", "hits", selector="app=web", metric_selector="verb=get") == ["entry"]
@@ -50,7 +50,7 @@ async def test_pods_are_asked_for_as_all_of_a_selector(paths: Paths, served: Ser
     ],
 )
 async def test_an_object_is_found_by_its_kind(
-    paths: Paths, served: ServedMetrics, described: dict[str, str], place: str
+    paths: Paths, served: RESTMetricsClient, described: dict[str, str], place: str
 ) -> None:
     """Its version does not count, and nobody looks into another namespace."""
     paths.content["/apis/networking.k8s.io"] = NETWORKING
@@ -62,7 +62,7 @@ async def test_an_object_is_found_by_its_kind(
     assert await served.object_metric("shop", described, "hits") == ["entry"]
 
 
-async def test_what_was_found_is_not_looked_for_again(paths: Paths, served: ServedMetrics) -> None:
+async def test_what_was_found_is_not_looked_for_again(paths: Paths, served: RESTMetricsClient) -> None:
     paths.content["/apis/networking.k8s.io"] = NETWORKING
     paths.content["/apis/networking.k8s.io/v1"] = INGRESSES
     paths.holds(f"{CUSTOM_HOME}/ingresses.networking.k8s.io/front/hits", "entry")
@@ -74,7 +74,7 @@ async def test_what_was_found_is_not_looked_for_again(paths: Paths, served: Serv
 
 
 async def test_a_kind_that_nobody_serves_is_told_as_the_controller_tells_it(
-    paths: Paths, served: ServedMetrics
+    paths: Paths, served: RESTMetricsClient
 ) -> None:
     paths.content["/apis/networking.k8s.io"] = NETWORKING
     paths.content["/apis/networking.k8s.io/v1"] = {"resources": []}
@@ -107,7 +107,7 @@ async def test_a_kind_that_nobody_serves_is_told_as_the_controller_tells_it(
     ],
 )
 async def test_the_version_of_custom_metrics_is_the_servers_choice(
-    paths: Paths, served: ServedMetrics, group: dict[str, Any], version: str
+    paths: Paths, served: RESTMetricsClient, group: dict[str, Any], version: str
 ) -> None:
     paths.content["/apis/custom.metrics.k8s.io"] = group
     path = f"/apis/custom.metrics.k8s.io/{version}/namespaces/shop/pods/*/hits"
@@ -124,7 +124,7 @@ async def test_the_version_of_custom_metrics_is_the_servers_choice(
     ],
 )
 async def test_without_custom_metrics_there_is_nothing_to_ask(
-    paths: Paths, served: ServedMetrics, group: dict[str, Any] | None, message: str
+    paths: Paths, served: RESTMetricsClient, group: dict[str, Any] | None, message: str
 ) -> None:
     paths.content.pop("/apis/custom.metrics.k8s.io")
     if group is not None:
@@ -135,7 +135,7 @@ async def test_without_custom_metrics_there_is_nothing_to_ask(
     assert caught.value.message == message
 
 
-async def test_a_version_that_is_gone_is_looked_up_again(paths: Paths, served: ServedMetrics) -> None:
+async def test_a_version_that_is_gone_is_looked_up_again(paths: Paths, served: RESTMetricsClient) -> None:
     paths.holds(f"{CUSTOM_HOME}/pods/*/hits", "old")
     await served.pods_metric("shop", "hits")
     del paths.content[f"{CUSTOM_HOME}/pods/*/hits"]
@@ -172,7 +172,7 @@ async def test_a_version_that_is_gone_is_looked_up_again(paths: Paths, served: S
     ],
 )
 async def test_a_refusal_has_the_words_of_the_controllers_client(
-    paths: Paths, served: ServedMetrics, error: ApiError | None, message: str
+    paths: Paths, served: RESTMetricsClient, error: ApiError | None, message: str
 ) -> None:
     if error is not None:
         paths.content[USAGE] = error
@@ -194,7 +194,7 @@ async def test_a_refusal_has_the_words_of_the_controllers_client(
     ],
 )
 async def test_an_answer_that_is_no_whole_list_is_none(
-    paths: Paths, served: ServedMetrics, answer: dict[str, Any], message: str
+    paths: Paths, served: RESTMetricsClient, answer: dict[str, Any], message: str
 ) -> None:
     paths.content[USAGE] = answer
     with pytest.raises(ServerError, match=message):
@@ -202,19 +202,19 @@ async def test_an_answer_that_is_no_whole_list_is_none(
 
 
 @pytest.mark.parametrize("items", [None, []])
-async def test_a_list_may_be_empty(paths: Paths, served: ServedMetrics, items: list[Any] | None) -> None:
+async def test_a_list_may_be_empty(paths: Paths, served: RESTMetricsClient, items: list[Any] | None) -> None:
     paths.content[USAGE] = {"items": items}
     assert list(await served.pod_metrics("shop")) == []
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb"])
-async def test_no_name_leads_to_another_path(paths: Paths, served: ServedMetrics, name: str) -> None:
+async def test_no_name_leads_to_another_path(paths: Paths, served: RESTMetricsClient, name: str) -> None:
     with pytest.raises(BadRequestError, match="invalid metric"):
         await served.external_metric("shop", name)
     assert paths.asked == []
 
 
-async def test_a_name_is_escaped(paths: Paths, served: ServedMetrics) -> None:
+async def test_a_name_is_escaped(paths: Paths, served: RESTMetricsClient) -> None:
     path = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/sqs%20len%3Fa%3Db"
     paths.holds(path, "entry")
     assert await served.external_metric("shop", "sqs len?a=b") == ["entry"]

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from ocf.controllers.metrics_client import PatientReader, ServedMetrics
+from ocf.controllers.metrics_client import RESTMetricsClient, RetryingReader
 from ocf.errors import ApiError, api_error
 from ocf.objects import Manifest
 from ocf.testing import run_in_virtual_time
@@ -42,7 +42,7 @@ def refused(code: int, retry_after: float | None) -> ApiError:
 @pytest.mark.parametrize("code", [429, 500, 503, 504])
 def test_whoever_says_when_is_asked_again_then(code: int) -> None:
     busy = Busy(refused(code, 1), refused(code, 3))
-    assert run_in_virtual_time(PatientReader(busy).read_path("/version")) == {"items": ["entry"]}
+    assert run_in_virtual_time(RetryingReader(busy).read_path("/version")) == {"items": ["entry"]}
     assert busy.pauses == [1, 3]
 
 
@@ -50,14 +50,14 @@ def test_whoever_says_when_is_asked_again_then(code: int) -> None:
 def test_nobody_else_is(code: int, retry_after: float | None) -> None:
     busy = Busy(refused(code, retry_after))
     with pytest.raises(ApiError, match="not now"):
-        run_in_virtual_time(PatientReader(busy).read_path("/version"))
+        run_in_virtual_time(RetryingReader(busy).read_path("/version"))
     assert len(busy.asked) == 1
 
 
 def test_ten_times_are_enough() -> None:
     busy = Busy(*[refused(429, 0)] * 20)
     with pytest.raises(ApiError, match="not now"):
-        run_in_virtual_time(PatientReader(busy).read_path("/version"))
+        run_in_virtual_time(RetryingReader(busy).read_path("/version"))
     assert len(busy.asked) == 11
 
 
@@ -65,11 +65,11 @@ def test_ten_times_are_enough() -> None:
 def test_patience_ends(retry_after: float, asked: int) -> None:
     busy = Busy(*[refused(503, retry_after)] * 20)
     with pytest.raises(ApiError, match="not now"):
-        run_in_virtual_time(PatientReader(busy, longest=timedelta(seconds=10)).read_path("/version"))
+        run_in_virtual_time(RetryingReader(busy, longest=timedelta(seconds=10)).read_path("/version"))
     assert len(busy.asked) == asked
 
 
 def test_the_metrics_apis_are_read_with_patience() -> None:
     busy = Busy(refused(503, 2))
-    assert run_in_virtual_time(ServedMetrics(busy).external_metric("shop", "queue")) == ["entry"]
+    assert run_in_virtual_time(RESTMetricsClient(busy).external_metric("shop", "queue")) == ["entry"]
     assert busy.pauses == [2]

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from ocf.embedded import EmbeddedCluster, UnansweredError
-from ocf.embedded.admission.webhook_client import HttpAdmission
+from ocf.embedded.admission.webhook_client import HttpAdmissionClient
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest
 
@@ -90,14 +90,14 @@ def config(server: Server, path: str = "/check", **fields: Any) -> dict[str, Any
 
 
 async def test_a_webhook_is_asked_and_told_how_long_it_has(server: Server) -> None:
-    answer = await HttpAdmission().ask(config(server), QUESTION, seconds=5)
+    answer = await HttpAdmissionClient().ask(config(server), QUESTION, seconds=5)
 
     assert answer["response"]["allowed"] is True
     assert server.seen == [("/check?timeout=5s", QUESTION)]
 
 
 async def test_a_service_is_where_it_is_said_to_be(server: Server) -> None:
-    admission = HttpAdmission(services={("shop", "webhook"): server.address})
+    admission = HttpAdmissionClient(services={("shop", "webhook"): server.address})
     service = {"namespace": "shop", "name": "webhook", "path": "/check"}
     await admission.ask({"clientConfig": {"service": service, "caBundle": server.bundle}}, QUESTION, seconds=5)
 
@@ -107,7 +107,7 @@ async def test_a_service_is_where_it_is_said_to_be(server: Server) -> None:
 async def test_a_service_that_nobody_knows() -> None:
     service = {"namespace": "shop", "name": "webhook", "port": 443, "path": "/p"}
     with pytest.raises(UnansweredError) as caught:
-        await HttpAdmission().ask({"clientConfig": {"service": service}}, QUESTION, seconds=5)
+        await HttpAdmissionClient().ask({"clientConfig": {"service": service}}, QUESTION, seconds=5)
 
     expected = 'failed to call webhook: Post "https://webhook.shop.svc:443/p?timeout=5s": service "webhook" not found'
     assert str(caught.value) == expected
@@ -124,7 +124,7 @@ async def test_a_service_that_nobody_knows() -> None:
 )
 async def test_an_answer_that_is_none(server: Server, path: str, text: str) -> None:
     with pytest.raises(UnansweredError) as caught:
-        await HttpAdmission().ask(config(server, path), QUESTION, seconds=5)
+        await HttpAdmissionClient().ask(config(server, path), QUESTION, seconds=5)
 
     assert str(caught.value).startswith("failed to call webhook: ")
     assert text in str(caught.value)
@@ -132,20 +132,20 @@ async def test_an_answer_that_is_none(server: Server, path: str, text: str) -> N
 
 async def test_a_webhook_that_takes_too_long(server: Server) -> None:
     with pytest.raises(UnansweredError, match="context deadline exceeded"):
-        await HttpAdmission().ask(config(server, "/slow"), QUESTION, seconds=0.05)
+        await HttpAdmissionClient().ask(config(server, "/slow"), QUESTION, seconds=0.05)
 
 
 async def test_a_certificate_that_the_bundle_does_not_know(server: Server, tmp_path: Path) -> None:
     other = base64.b64encode(certificate(tmp_path).encode()).decode()
     with pytest.raises(UnansweredError, match="certificate"):
-        await HttpAdmission().ask(config(server, caBundle=other), QUESTION, seconds=5)
+        await HttpAdmissionClient().ask(config(server, caBundle=other), QUESTION, seconds=5)
 
     assert server.seen == []
 
 
 async def test_a_bundle_that_is_none(server: Server) -> None:
     with pytest.raises(UnansweredError, match="failed to call webhook"):
-        await HttpAdmission().ask(config(server, caBundle="eA=="), QUESTION, seconds=5)
+        await HttpAdmissionClient().ask(config(server, caBundle="eA=="), QUESTION, seconds=5)
 
 
 async def test_a_cluster_asks_over_https_by_itself(server: Server) -> None:

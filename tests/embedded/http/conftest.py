@@ -15,7 +15,7 @@ import pytest
 import pytest_asyncio
 
 from ocf.embedded import CustomKind, EmbeddedCluster
-from ocf.embedded.http import Server, serving, write_kubeconfig
+from ocf.embedded.http import HttpServer, serving, write_kubeconfig
 from ocf.testing.envtest import Program, Programs
 
 
@@ -62,13 +62,13 @@ def cluster() -> EmbeddedCluster:
 
 
 @pytest_asyncio.fixture
-async def server(cluster: EmbeddedCluster) -> AsyncIterator[Server]:
+async def server(cluster: EmbeddedCluster) -> AsyncIterator[HttpServer]:
     async with serving(cluster) as running:
         yield running
 
 
 @pytest_asyncio.fixture
-async def ask(server: Server) -> AsyncIterator[Client]:
+async def ask(server: HttpServer) -> AsyncIterator[Client]:
     async with aiohttp.ClientSession() as session:
         yield Client(server.url, session)
 
@@ -86,7 +86,7 @@ Kubectl = Callable[..., Awaitable[Done]]
 
 
 @pytest.fixture
-def kubectl(envtest_programs: Programs, server: Server, tmp_path: Path) -> Kubectl:
+def kubectl(envtest_programs: Programs, server: HttpServer, tmp_path: Path) -> Kubectl:
     """Run kubectl against the server, with a home of its own."""
     kubeconfig = tmp_path / "kubeconfig"
     write_kubeconfig(server.kubeconfig(), kubeconfig)

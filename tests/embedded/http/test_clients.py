@@ -11,7 +11,7 @@ from ocf.cluster import PatchType, Subresource
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import Server, write_kubeconfig
+from ocf.embedded.http import HttpServer, write_kubeconfig
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
@@ -34,7 +34,7 @@ def untyped(name: str) -> Any:
 
 
 @pytest.fixture
-def kubeconfig(server: Server, tmp_path: Path) -> str:
+def kubeconfig(server: HttpServer, tmp_path: Path) -> str:
     path = tmp_path / "kubeconfig"
     write_kubeconfig(server.kubeconfig(), path)
     return str(path)

@@ -11,7 +11,7 @@ import pytest
 
 from ocf.cluster import PatchType
 from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import Server, write_kubeconfig
+from ocf.embedded.http import HttpServer, write_kubeconfig
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest.certificates import Authority
@@ -120,7 +120,7 @@ async def until(holds: Callable[[], Any]) -> None:
 
 @pytest.mark.filterwarnings("default")
 async def test_an_operator_follows_its_objects_and_its_webhooks_are_asked(
-    server: Server, cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    server: HttpServer, cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The definition is found, objects are handled, the written webhook configuration is honoured."""
     await cluster.create(definition(), field_manager="test")

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http.resource_catalog import Column, Served, builtin_kinds
+from ocf.embedded.http.resource_catalog import Served, TableColumn, builtin_kinds
 from ocf.embedded.http.tables import cells
 
 Client = Callable[..., Awaitable[Any]]
@@ -31,8 +31,8 @@ def shop() -> Served:
     """Describe the recorded kind of a user's by its definition."""
     definition = next(row["object"] for row in load("tables.json") if row["object"]["kind"].startswith("Custom"))
     found = definition["spec"]["versions"][0]["additionalPrinterColumns"]
-    columns = [Column(one["name"], one["type"], path=one["jsonPath"]) for one in found]
-    name = Column("Name", "string", "name")
+    columns = [TableColumn(one["name"], one["type"], path=one["jsonPath"]) for one in found]
+    name = TableColumn("Name", "string", "name")
     return Served(
         "recorded.example.com", "v1", "Shop", "shops", "shop", True, (), columns=(name, *columns), custom=True
     )

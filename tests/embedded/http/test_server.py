@@ -13,7 +13,7 @@ import pytest
 from ocf.cluster import Cluster
 from ocf.cluster.request_log import Verb
 from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import Server, load_manifests, serving, write_kubeconfig
+from ocf.embedded.http import HttpServer, load_manifests, serving, write_kubeconfig
 from ocf.errors import ConfigError
 from ocf.objects import ObjectKey
 from ocf.testing import faults
@@ -28,7 +28,7 @@ def config_map(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": "shop"}}
 
 
-def disturb(server: Server, *planned: Fault) -> FaultyCluster:
+def disturb(server: HttpServer, *planned: Fault) -> FaultyCluster:
     def wrap(cluster: Cluster) -> Cluster:
         return FaultyCluster(cluster, planned)
 
@@ -51,7 +51,7 @@ async def test_a_web_page_is_not_let_in(ask: Client, header: dict[str, str]) -> 
     assert (reply.status, reply.json["reason"]) == (403, "Forbidden")
 
 
-async def test_a_port_that_is_taken_is_named(server: Server) -> None:
+async def test_a_port_that_is_taken_is_named(server: HttpServer) -> None:
     port = int(server.url.rpartition(":")[2])
     with pytest.raises(ConfigError, match=f"127.0.0.1:{port} cannot be served: Address already in use"):
         async with serving(EmbeddedCluster(), port=port):
@@ -153,14 +153,14 @@ async def test_a_dry_run_stores_nothing(ask: Client, cluster: EmbeddedCluster) -
 
 
 class TestFaults:
-    async def test_who_asks_too_often_is_told_when_to_come_again(self, ask: Client, server: Server) -> None:
+    async def test_who_asks_too_often_is_told_when_to_come_again(self, ask: Client, server: HttpServer) -> None:
         disturb(server, faults.too_many_requests(retry_after=7))
         reply = await ask("GET", PATH)
         assert (reply.status, reply.headers["Retry-After"]) == (429, "7")
         assert reply.json["details"]["retryAfterSeconds"] == 7
 
     async def test_a_lost_reply_is_a_connection_that_breaks_after_the_write(
-        self, ask: Client, server: Server, cluster: EmbeddedCluster
+        self, ask: Client, server: HttpServer, cluster: EmbeddedCluster
     ) -> None:
         faulty = disturb(server, faults.lost_reply())
         with pytest.raises(aiohttp.ClientError):
@@ -168,27 +168,31 @@ class TestFaults:
         assert await cluster.get(ObjectKey("v1", "ConfigMap", "a", "shop"))
         faulty.assert_all_injected()
 
-    async def test_a_stale_read_shows_what_was(self, ask: Client, server: Server) -> None:
+    async def test_a_stale_read_shows_what_was(self, ask: Client, server: HttpServer) -> None:
         disturb(server, faults.stale(kind="ConfigMap"))
         await ask("POST", PATH, {**config_map("a"), "data": {"a": "1"}})
         await ask("PUT", f"{PATH}/a", {**config_map("a"), "data": {"a": "2"}})
         assert (await ask("GET", f"{PATH}/a")).json["data"] == {"a": "1"}
         assert (await ask("GET", f"{PATH}/a")).json["data"] == {"a": "2"}
 
-    async def test_a_refused_watch_is_an_answer_and_an_expired_one_an_event(self, ask: Client, server: Server) -> None:
+    async def test_a_refused_watch_is_an_answer_and_an_expired_one_an_event(
+        self, ask: Client, server: HttpServer
+    ) -> None:
         disturb(server, faults.server_error(503, verbs={Verb.WATCH}), faults.expired(first=2))
         assert (await ask("GET", f"{PATH}?watch=1")).status == 503
         expired = await ask("GET", f"{PATH}?watch=1")
         assert (expired.status, expired.json["type"], expired.json["object"]["code"]) == (200, "ERROR", 410)
 
-    async def test_a_silent_watch_tells_nothing(self, ask: Client, server: Server, cluster: EmbeddedCluster) -> None:
+    async def test_a_silent_watch_tells_nothing(
+        self, ask: Client, server: HttpServer, cluster: EmbeddedCluster
+    ) -> None:
         disturb(server, faults.dropped_event(times=None))
         watching = asyncio.ensure_future(ask("GET", f"{PATH}?watch=1&timeoutSeconds=1"))
         await asyncio.sleep(0.2)
         await cluster.create(config_map("a"), field_manager="test")
         assert (await watching).text == ""
 
-    async def test_warnings_reach_the_client_through_a_wrapper(self, ask: Client, server: Server) -> None:
+    async def test_warnings_reach_the_client_through_a_wrapper(self, ask: Client, server: HttpServer) -> None:
         disturb(server)
         reply = await ask("POST", PATH, {**config_map("a"), "colour": "red"})
         assert reply.warnings == ('299 - "unknown field \\"colour\\""',)

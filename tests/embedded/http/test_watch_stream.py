@@ -10,7 +10,7 @@ import aiohttp
 import pytest
 
 from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import Server, serving
+from ocf.embedded.http import HttpServer, serving
 from ocf.objects import Manifest
 
 PATH = "/api/v1/namespaces/shop/configmaps"
@@ -22,7 +22,7 @@ def config_map(name: str, **labels: str) -> Manifest:
 
 
 @asynccontextmanager
-async def watching(server: Server, query: str, **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
+async def watching(server: HttpServer, query: str, **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
     async with (
         aiohttp.ClientSession() as session,
         session.get(f"{server.url}{PATH}?watch=1&{query}", headers=headers) as answer,
@@ -36,7 +36,7 @@ async def following(answer: aiohttp.ClientResponse) -> tuple[str, Any]:
     return event["type"], event["object"]
 
 
-async def test_events_come_one_to_a_line_as_they_happen(server: Server, cluster: EmbeddedCluster) -> None:
+async def test_events_come_one_to_a_line_as_they_happen(server: HttpServer, cluster: EmbeddedCluster) -> None:
     await cluster.create(config_map("a"), field_manager="test")
     async with watching(server, "resourceVersion=0") as answer:
         kind, found = await following(answer)
@@ -45,7 +45,7 @@ async def test_events_come_one_to_a_line_as_they_happen(server: Server, cluster:
         assert (await following(answer))[1]["metadata"]["name"] == "b"
 
 
-async def test_initial_events_end_with_a_marked_bookmark(server: Server, cluster: EmbeddedCluster) -> None:
+async def test_initial_events_end_with_a_marked_bookmark(server: HttpServer, cluster: EmbeddedCluster) -> None:
     """What a client that follows lists by watches asks for: the present objects, their end, then what happens."""
     await cluster.create(config_map("a"), field_manager="test")
     query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
@@ -61,7 +61,7 @@ async def test_initial_events_end_with_a_marked_bookmark(server: Server, cluster
         assert (await following(answer))[0] == "ADDED"
 
 
-async def test_without_initial_events_only_what_happens_is_told(server: Server, cluster: EmbeddedCluster) -> None:
+async def test_without_initial_events_only_what_happens_is_told(server: HttpServer, cluster: EmbeddedCluster) -> None:
     await cluster.create(config_map("a"), field_manager="test")
     async with watching(server, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan") as answer:
         await cluster.create(config_map("b"), field_manager="test")
@@ -82,7 +82,7 @@ async def test_bookmarks_come_only_to_those_who_want_them() -> None:
                 assert (await following(answer))[0] == expected
 
 
-async def test_a_watch_ends_after_its_time(server: Server) -> None:
+async def test_a_watch_ends_after_its_time(server: HttpServer) -> None:
     async with watching(server, "timeoutSeconds=1") as answer:
         assert await asyncio.wait_for(answer.content.read(), 5) == b""
 
@@ -95,7 +95,9 @@ async def test_a_watch_ends_with_the_server(cluster: EmbeddedCluster) -> None:
     await context.__aexit__(None, None, None)
 
 
-async def test_a_version_that_is_forgotten_is_an_event_and_the_end(server: Server, cluster: EmbeddedCluster) -> None:
+async def test_a_version_that_is_forgotten_is_an_event_and_the_end(
+    server: HttpServer, cluster: EmbeddedCluster
+) -> None:
     await cluster.create(config_map("a"), field_manager="test")
     cluster.compact()
     async with watching(server, "resourceVersion=1") as answer:
@@ -104,7 +106,9 @@ async def test_a_version_that_is_forgotten_is_an_event_and_the_end(server: Serve
         assert await answer.content.read() == b""
 
 
-async def test_a_compaction_ends_a_watch_that_has_not_seen_everything(server: Server, cluster: EmbeddedCluster) -> None:
+async def test_a_compaction_ends_a_watch_that_has_not_seen_everything(
+    server: HttpServer, cluster: EmbeddedCluster
+) -> None:
     async with watching(server, f"resourceVersion={cluster.resource_version}") as answer:
         await cluster.create(config_map("a"), field_manager="test")
         cluster.compact()
@@ -112,7 +116,9 @@ async def test_a_compaction_ends_a_watch_that_has_not_seen_everything(server: Se
         assert kinds == ["ERROR"]
 
 
-async def test_what_begins_and_ceases_to_match_is_added_and_deleted(server: Server, cluster: EmbeddedCluster) -> None:
+async def test_what_begins_and_ceases_to_match_is_added_and_deleted(
+    server: HttpServer, cluster: EmbeddedCluster
+) -> None:
     async with watching(server, "labelSelector=tier%3Dfront") as answer:
         await cluster.create(config_map("a"), field_manager="test")
         await cluster.update(config_map("a", tier="front"), field_manager="test")
@@ -121,7 +127,7 @@ async def test_what_begins_and_ceases_to_match_is_added_and_deleted(server: Serv
         assert (await following(answer))[0] == "DELETED"
 
 
-async def test_a_table_describes_its_columns_once(server: Server, cluster: EmbeddedCluster) -> None:
+async def test_a_table_describes_its_columns_once(server: HttpServer, cluster: EmbeddedCluster) -> None:
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
     async with watching(server, "resourceVersion=0", Accept=table) as answer:
         headings = []
@@ -133,7 +139,7 @@ async def test_a_table_describes_its_columns_once(server: Server, cluster: Embed
     assert headings == [["Name", "Data", "Age"], []]
 
 
-async def test_who_goes_away_leaves_nothing_behind(server: Server, cluster: EmbeddedCluster) -> None:
+async def test_who_goes_away_leaves_nothing_behind(server: HttpServer, cluster: EmbeddedCluster) -> None:
     """A watch whose client is gone waits for nothing any more."""
     waiting = cluster._core.store._waiting
     async with watching(server, f"resourceVersion={cluster.resource_version}"):
@@ -150,6 +156,6 @@ async def test_who_goes_away_leaves_nothing_behind(server: Server, cluster: Embe
 
 
 @pytest.mark.parametrize("query", ["watch=true", "watch=1&limit=1"])
-async def test_a_kind_that_is_not_served_cannot_be_watched(server: Server, query: str) -> None:
+async def test_a_kind_that_is_not_served_cannot_be_watched(server: HttpServer, query: str) -> None:
     async with aiohttp.ClientSession() as session, session.get(f"{server.url}/api/v1/nothings?{query}") as answer:
         assert answer.status == 404

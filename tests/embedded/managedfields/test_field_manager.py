@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ocf.cluster import PatchType
 from ocf.embedded import CustomKind, EmbeddedCluster
-from ocf.embedded.managedfields.field_manager import Entry, Manager, read_entries, write_entries
+from ocf.embedded.managedfields.field_manager import FieldManager, ManagerEntry, read_entries, write_entries
 from ocf.errors import ConflictError
 from ocf.objects import Manifest, ObjectKey
 
@@ -108,7 +108,9 @@ async def test_a_refused_apply_changes_nothing(cluster: EmbeddedCluster, deploym
 @given(st.permutations(["Apply", "Update"]), st.lists(st.sampled_from("abc"), min_size=1, unique=True))
 def test_entries_survive_being_written_and_read(operations: list[str], names: list[str]) -> None:
     managed = {
-        Manager.of(name, operation, "v1", ""): Entry({"f:data": {f"f:{name}": {}}}, "v1", "2026-01-01T00:00:00Z")
+        FieldManager.of(name, operation, "v1", ""): ManagerEntry(
+            {"f:data": {f"f:{name}": {}}}, "v1", "2026-01-01T00:00:00Z"
+        )
         for name in names
         for operation in operations
     }

@@ -11,7 +11,7 @@ from ocf.embedded.managedfields.fieldset import FieldSet
 from ocf.embedded.managedfields.merge import merge, remove
 from ocf.embedded.managedfields.typed import field_set
 from ocf.objects.json_equality import equal_json
-from ocf.schema.builtin import DEDUCED, Field, ListType, Presence, Scalar, StructType, struct
+from ocf.schema.builtin import DEDUCED, EmptyValue, Field, ListType, Scalar, StructType, struct
 
 NAMES = st.sampled_from("abc")
 JSON = st.recursive(
@@ -120,7 +120,7 @@ PARTS: FieldSet = {"f:env": {ITEM: {".": {}, "f:name": {}, "f:value": {}}}}
     ],
 )
 def test_items_of_one_name_are_compared_as_a_whole(left: str, right: str, changes: Changes) -> None:
-    kind = StructType("Container", fields={"env": Field(KEYED, Presence.DROP_EMPTY)})
+    kind = StructType("Container", fields={"env": Field(KEYED, EmptyValue.DROP_EMPTY)})
     env = [{"env": [{"name": "A", "value": value} for value in side]} for side in (left, right)]
 
     assert compare(env[0], env[1], kind) == changes

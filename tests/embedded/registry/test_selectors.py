@@ -6,14 +6,14 @@ from ocf.embedded.apiextensions import custom_resource
 from ocf.embedded.registry.selectors import Predicate, selection, selector_text
 from ocf.errors import BadRequestError
 from ocf.objects import Manifest
-from ocf.schema.builtin import CustomKind, Resource, builtin_resource
+from ocf.schema.builtin import ApiResource, CustomKind, builtin_resource
 
 
 def labelled(**labels: str) -> Manifest:
     return {"metadata": {"labels": labels}}
 
 
-def known(group: str, kind: str) -> Resource:
+def known(group: str, kind: str) -> ApiResource:
     resource = builtin_resource(group, "v1", kind)
     assert resource is not None
     return resource

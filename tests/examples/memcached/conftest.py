@@ -6,7 +6,7 @@ import pytest
 
 from examples.memcached import monitor
 from examples.memcached.definition import definition
-from ocf.cluster import WriteMemory
+from ocf.cluster import ApplyCache
 from ocf.embedded import EmbeddedCluster
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import Controller, ControlPlane, Programs
@@ -25,7 +25,7 @@ CONTROLLERS = (
 def caches_plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
     """Give a control plane that knows caches, and on which controllers run: one of its own, for they act everywhere."""
     with ControlPlane(envtest_programs) as plane:
-        plane.define(definition(), monitor.DEFINITION)
+        plane.install_crds(definition(), monitor.DEFINITION)
         # The garbage collector looks for new kinds twice a minute, so it begins after them.
         with plane.controllers(*CONTROLLERS):
             yield plane
@@ -43,7 +43,7 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
             await served(
                 server, ("memcached.c5c3.io/v1alpha1", "Memcached"), ("monitoring.coreos.com/v1", "ServiceMonitor")
             )
-            yield World(RecordingCluster(server, memory=WriteMemory()), namespace, real_kubelet)
+            yield World(RecordingCluster(server, memory=ApplyCache()), namespace, real_kubelet)
 
 
 @pytest.fixture

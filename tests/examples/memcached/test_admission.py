@@ -12,7 +12,7 @@ from examples.memcached.samples import AUTOSCALED, DEFAULTS
 from ocf.errors import InvalidError
 from ocf.objects import Manifest, load_document
 from ocf.runtime.admission import Step, review
-from ocf.testing import admitting
+from ocf.testing import serve_webhooks
 from tests.examples.memcached.worlds import World
 
 MEMORY = {"type": "Resource", "resource": {"name": "memory", "target": {"type": "AverageValue", "averageValue": "1Gi"}}}
@@ -44,7 +44,7 @@ REFUSED: list[Any] = [
 @asynccontextmanager
 async def asked(world: World, *, strict: bool = False) -> AsyncIterator[None]:
     """Have the API server ask the operator's webhooks."""
-    async with admitting(world.cluster, f"memcached-{world.namespace}", webhooks(strict=strict).webhooks):
+    async with serve_webhooks(world.cluster, f"memcached-{world.namespace}", webhooks(strict=strict).webhooks):
         yield
 
 

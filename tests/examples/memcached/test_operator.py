@@ -16,8 +16,8 @@ from ocf.cluster import PatchType
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest
-from ocf.runtime.operator import Options, running
-from ocf.testing import LoopClock, playing_rollouts, run_in_virtual_time
+from ocf.runtime.operator import ManagerOptions, running
+from ocf.testing import LoopClock, fake_workload_controllers, run_in_virtual_time
 from tests.examples.memcached.worlds import World, embedded_kubelet
 
 HPA = "HorizontalPodAutoscaler"
@@ -39,8 +39,11 @@ class Stage(World):
         kinds = [definition(), *([monitor.DEFINITION] if self._monitors else [])]
         for one in kinds:
             await self.server.create(one, field_manager="user")
-        options = Options(listen=None, clock=self.loop_clock, chance=lambda: 0.5)
-        async with playing_rollouts(self.server), running(self.server, operator(self.metrics), options=options):
+        options = ManagerOptions(listen=None, clock=self.loop_clock, random=lambda: 0.5)
+        async with (
+            fake_workload_controllers(self.server),
+            running(self.server, operator(self.metrics), options=options),
+        ):
             yield
 
     async def events(self) -> list[tuple[str, str, str, str]]:

@@ -19,7 +19,7 @@ from examples.memcached.settings import Settings
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
-from ocf.testing import playing_rollouts
+from ocf.testing import fake_workload_controllers
 from tests.examples.memcached.worlds import World, embedded_kubelet
 
 CHECKOUT = Path(__file__).parents[3]
@@ -117,7 +117,7 @@ async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[st
         "WEBHOOK_SERVICE": "memcached-webhook",
         "WEBHOOK_PORT": str(webhook_port),
     }
-    async with serving(cluster) as server, playing_rollouts(cluster), ClientSession() as session:
+    async with serving(cluster) as server, fake_workload_controllers(cluster), ClientSession() as session:
         write_kubeconfig(server.kubeconfig(), kubeconfig)
         async with program(arguments, kubeconfig, **environment):
             await world.create(AUTOSCALED)

@@ -5,9 +5,9 @@ from collections.abc import Callable
 
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import PLAIN
-from ocf.cluster import WriteMemory
+from ocf.cluster import ApplyCache
 from ocf.objects import Manifest
-from ocf.runtime.operator import Options, running
+from ocf.runtime.operator import ManagerOptions, running
 from ocf.testing import RecordingCluster
 from ocf.testing.envtest import ControlPlane
 from ocf.testing.metrics_stub import MetricsStub
@@ -65,8 +65,8 @@ async def test_the_count_is_the_autoscalers_whatever_else_is_written(caches_plan
     with caches_plane.namespace("scaled-") as namespace:
         async with await caches_plane.cluster() as server, MetricsStub(caches_plane) as stub:
             await served(server, memcached_operator.owner_kind)
-            world = World(RecordingCluster(server, memory=WriteMemory()), namespace, real_kubelet)
-            options = Options(namespaces=[namespace], listen=None, events=False)
+            world = World(RecordingCluster(server, memory=ApplyCache()), namespace, real_kubelet)
+            options = ManagerOptions(namespaces=[namespace], listen=None, events=False)
             async with running(world.cluster, memcached_operator, options=options):
                 await world.create(PLAIN)
                 since = (await until(world, counts(3)))["metadata"]["resourceVersion"]

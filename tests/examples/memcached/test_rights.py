@@ -22,7 +22,7 @@ from ocf.concepts import SystemClock
 from ocf.errors import ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, load_document
 from ocf.runtime.admission import SecretCertificates, Url, configurations, serving
-from ocf.runtime.operator import Lease, Options, running
+from ocf.runtime.operator import Lease, ManagerOptions, running
 from ocf.testing.envtest import ControlPlane
 from tests.examples.memcached.worlds import served
 
@@ -62,7 +62,7 @@ class Noting(InterceptingCluster):
 
     async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         try:
-            return await super().around(request, send)
+            return await super().intercept(request, send)
         except ForbiddenError as error:
             self.refusals.append(str(error))
             raise
@@ -113,7 +113,7 @@ class Life:
             await server.refresh()
             self.demand_rights()
             await self.birth()
-            options = Options(listen=None, lease=Lease(NAME, ACCOUNT.namespace))
+            options = ManagerOptions(listen=None, lease=Lease(NAME, ACCOUNT.namespace))
             await stack.enter_async_context(running(self.account, memcached_operator, options=options))
             await self.until(self.is_led)
             yield

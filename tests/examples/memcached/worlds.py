@@ -19,8 +19,8 @@ from ocf.concepts import Attempt, Event
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, NotFoundError, ReconcileError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, copy_json, load_document, read_live, write_model
-from ocf.runtime.operator import Outcome
-from ocf.runtime.operator.reconciler import pass_over
+from ocf.runtime.operator import ReconcileOutcome
+from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.testing import RecordingCluster, VirtualClock, rolled_out
 
 __all__ = ["Heard", "World", "admitted", "embedded_kubelet", "real_kubelet", "served"]
@@ -135,13 +135,13 @@ class World:
         """Make a pass on another cluster, or over another cache; return what it did, if it did anything."""
         results: list[Result] = []
 
-        async def report(context: ReconcileContext, cache: Memcached, outcome: Outcome) -> timedelta | None:
+        async def report(context: ReconcileContext, cache: Memcached, outcome: ReconcileOutcome) -> timedelta | None:
             results.extend(outcome.results.values())
-            return await memcached_operator.taking.report(context, cache, outcome)
+            return await memcached_operator.callbacks.report(context, cache, outcome)
 
         operator = replace(memcached_operator, report=report)
         live = await cluster.get(owner or self.owner)
-        await pass_over(operator, live, cluster, clock=self.clock, recorder=self.heard)
+        await reconcile_owner(operator, live, cluster, clock=self.clock, recorder=self.heard)
         return results[0] if results else None
 
     async def settle(self) -> None:

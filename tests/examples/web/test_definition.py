@@ -45,7 +45,7 @@ def plane(envtest_programs: Programs) -> Iterator[ControlPlane]:
 @pytest.fixture
 async def real(plane: ControlPlane) -> AsyncIterator[ApiServerCluster]:
     """Give a real API server that knows shops."""
-    await asyncio.to_thread(plane.define, DEFINITION)
+    await asyncio.to_thread(plane.install_crds, DEFINITION)
     async with await plane.cluster() as cluster:
         namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": played.NAMESPACE}}
         await cluster.create(namespace, field_manager="user")

@@ -15,7 +15,14 @@ from ocf.component import FINALIZER, Action, reconciling
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing import Finding, Rule, VirtualClock, assert_quiet, disturb_each_write, lint_conditions
+from ocf.testing import (
+    ConditionFinding,
+    ConditionRule,
+    VirtualClock,
+    assert_quiet,
+    crash_at_each_write,
+    lint_conditions,
+)
 
 HEALTHY: Final = ("True", "Healthy")
 ALL_HEALTHY: Final = dict.fromkeys(["DatabaseReady", "ApplicationReady", "Ready"], HEALTHY)
@@ -294,7 +301,7 @@ class TestEveryStep:
         await assert_quiet(cluster, lambda seen: played.reconcile_shop(seen, clock))
 
     async def test_survives_a_crash_and_a_failure_at_every_write(self, step: MakeCluster, clock: VirtualClock) -> None:
-        found = await disturb_each_write(
+        found = await crash_at_each_write(
             lambda: step(clock), lambda seen: played.reconcile_shop(seen, clock), others=played.controllers
         )
 
@@ -303,7 +310,7 @@ class TestEveryStep:
     async def test_leaves_good_conditions_after_every_pass(self, step: MakeCluster, clock: VirtualClock) -> None:
         cluster = await step(clock)
         previous = (await cluster.get(played.SHOP)).get("status", {}).get("conditions", [])
-        findings: list[Finding] = []
+        findings: list[ConditionFinding] = []
         for _ in range(6):
             clock.advance(timedelta(seconds=30))
             await played.reconcile_shop(cluster, clock)
@@ -314,4 +321,4 @@ class TestEveryStep:
             await played.controllers(cluster)
 
         # A component's time starts anew when it got past its prerequisites, so that its grace period does.
-        assert [found for found in findings if found.rule is not Rule.TIME_MOVED_WITH_REASON] == []
+        assert [found for found in findings if found.rule is not ConditionRule.TIME_MOVED_WITH_REASON] == []

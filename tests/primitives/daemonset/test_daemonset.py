@@ -6,14 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.concepts import AliveStatus, GraceStatus, Operation, StatusReport, SuspensionStatus
+from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.objects import Manifest
 from ocf.primitives import daemonset, deployment
 
 STALE = "Waiting for DaemonSet controller to observe latest spec"
 READY = "All pods are ready"
 NOWHERE = "No nodes match the DaemonSet node selector"
-BY_OPERATION = {Operation.CREATED: AliveStatus.CREATING, Operation.UPDATED: AliveStatus.UPDATING}
+BY_OPERATION = {ApplyOperation.CREATED: AliveStatus.CREATING, ApplyOperation.UPDATED: AliveStatus.UPDATING}
 BASE: Manifest = {
     "apiVersion": "apps/v1",
     "kind": "DaemonSet",
@@ -68,9 +68,9 @@ STATES = [
 
 
 @pytest.mark.parametrize(("seen", "word", "reason", "grace", "grace_reason"), STATES)
-@pytest.mark.parametrize("operation", list(Operation))
+@pytest.mark.parametrize("operation", list(ApplyOperation))
 def test_status(  # noqa: PLR0917 (a table row)
-    seen: Manifest, word: str, reason: str, grace: str, grace_reason: str, operation: Operation
+    seen: Manifest, word: str, reason: str, grace: str, grace_reason: str, operation: ApplyOperation
 ) -> None:
     resource = daemonset.Builder(BASE).build()
     expected = AliveStatus(word) if word == "Healthy" else BY_OPERATION.get(operation, AliveStatus(word))
@@ -82,10 +82,10 @@ def test_status(  # noqa: PLR0917 (a table row)
     counts=st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)),
     generation=st.integers(1, 2),
     strategy=st.sampled_from(["RollingUpdate", "OnDelete"]),
-    operation=st.sampled_from(Operation),
+    operation=st.sampled_from(ApplyOperation),
 )
 def test_both_judgements_agree_on_health(
-    counts: tuple[int, int, int], generation: int, strategy: str, operation: Operation
+    counts: tuple[int, int, int], generation: int, strategy: str, operation: ApplyOperation
 ) -> None:
     seen = live(*counts, generation=generation, strategy=strategy)
     resource = daemonset.Builder(BASE).build()
@@ -95,7 +95,7 @@ def test_both_judgements_agree_on_health(
 
 def test_before_its_controller_has_said_anything_it_is_not_healthy() -> None:
     fresh = {**BASE, "metadata": {**BASE["metadata"], "generation": 1}}
-    report = daemonset.Builder(BASE).build().alive_status(Operation.CREATED, fresh)
+    report = daemonset.Builder(BASE).build().alive_status(ApplyOperation.CREATED, fresh)
     assert report == StatusReport(AliveStatus.CREATING, STALE)
 
 

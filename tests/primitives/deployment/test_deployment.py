@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.client import V1Container, V1EnvVar, V1EnvVarSource, V1SecretKeySelector
 
-from ocf.concepts import Alive, AliveStatus, GraceStatus, Operation, StatusReport, SuspensionStatus
+from ocf.concepts import Alive, AliveStatus, ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.editors import ContainerEditor, all_containers, container_named
 from ocf.errors import BuildError, MutationError
 from ocf.objects import Manifest
@@ -16,8 +16,8 @@ from ocf.primitives import deployment
 
 STALE = "Waiting for deployment controller to observe latest spec"
 BY_OPERATION = {
-    Operation.CREATED: AliveStatus.CREATING,
-    Operation.UPDATED: AliveStatus.UPDATING,
+    ApplyOperation.CREATED: AliveStatus.CREATING,
+    ApplyOperation.UPDATED: AliveStatus.UPDATING,
 }
 
 
@@ -155,7 +155,7 @@ STATES = [
 
 @pytest.mark.parametrize(("seen", "word", "reason", "grace", "grace_reason"), STATES)
 class TestStatus:
-    @pytest.mark.parametrize("operation", list(Operation))
+    @pytest.mark.parametrize("operation", list(ApplyOperation))
     def test_converging(  # noqa: PLR0917 (a table row)
         self,
         deployment_base: Manifest,
@@ -164,7 +164,7 @@ class TestStatus:
         reason: str,
         grace: str,
         grace_reason: str,
-        operation: Operation,
+        operation: ApplyOperation,
     ) -> None:
         """Progress is named by what this pass did; where it did nothing, by what is missing."""
         del grace, grace_reason
@@ -187,7 +187,7 @@ class TestStatus:
     ready=st.integers(0, 3),
     updated=st.integers(0, 3),
     total=st.integers(0, 3),
-    operation=st.sampled_from(Operation),
+    operation=st.sampled_from(ApplyOperation),
 )
 def test_both_judgements_agree_on_health(  # noqa: PLR0917 (a grid)
     desired: int,
@@ -196,7 +196,7 @@ def test_both_judgements_agree_on_health(  # noqa: PLR0917 (a grid)
     ready: int,
     updated: int,
     total: int,
-    operation: Operation,
+    operation: ApplyOperation,
 ) -> None:
     """After the grace period a Deployment is healthy exactly when it would be healthy while converging."""
     base = {
@@ -223,7 +223,7 @@ class TestBuilding:
     def test_a_custom_handler_may_report_failing(self, deployment_base: Manifest) -> None:
         failing = StatusReport(AliveStatus.FAILING, "crash loop")
         tried = deployment.Builder(deployment_base).with_custom_converge_status(lambda _op, _live: failing).build()
-        assert tried.alive_status(Operation.NONE, deployment_base) == failing
+        assert tried.alive_status(ApplyOperation.NONE, deployment_base) == failing
 
 
 class TestSuspension:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ocf.concepts import GraceStatus, Operation, OperationalStatus, StatusReport
+from ocf.concepts import ApplyOperation, GraceStatus, OperationalStatus, StatusReport
 from ocf.objects import Manifest
 from ocf.primitives import hpa
 
@@ -74,9 +74,9 @@ def operational(name: str) -> OperationalStatus:
 
 @pytest.mark.parametrize(("conditions", "status", "grace", "reason"), STATES)
 class TestDefaultHandlers:
-    @pytest.mark.parametrize("operation", list(Operation))
+    @pytest.mark.parametrize("operation", list(ApplyOperation))
     def test_operational(  # noqa: PLR0917 (a table row)
-        self, hpa_base: Manifest, conditions: list[Any], status: str, grace: str, reason: str, operation: Operation
+        self, hpa_base: Manifest, conditions: list[Any], status: str, grace: str, reason: str, operation: ApplyOperation
     ) -> None:
         """The answer follows from the conditions alone, whatever this pass did."""
         del grace
@@ -93,7 +93,7 @@ class TestFallbacks:
     def test_an_unrecognised_status_without_message_is_worded_differently_after_grace(self, hpa_base: Manifest) -> None:
         resource = hpa.Builder(hpa_base).build()
         odd = live(hpa_base, condition("ScalingActive", ""))
-        assert resource.operational_status(Operation.NONE, odd).reason == "ScalingActive has unrecognized status"
+        assert resource.operational_status(ApplyOperation.NONE, odd).reason == "ScalingActive has unrecognized status"
         assert resource.grace_status(odd).reason == "ScalingActive is Unknown"
 
 
@@ -111,25 +111,25 @@ class TestScaledToZero:
 
     def test_disabled_is_operational_and_healthy(self, resource: hpa.Resource, hpa_base: Manifest) -> None:
         at_zero = live(hpa_base, ABLE, DISABLED)
-        assert resource.operational_status(Operation.NONE, at_zero) == StatusReport(
+        assert resource.operational_status(ApplyOperation.NONE, at_zero) == StatusReport(
             OperationalStatus.OPERATIONAL, "target is at zero"
         )
         assert resource.grace_status(at_zero) == StatusReport(GraceStatus.HEALTHY, "target is at zero")
 
     def test_being_unable_to_scale_still_fails(self, resource: hpa.Resource, hpa_base: Manifest) -> None:
         stuck = live(hpa_base, UNABLE, DISABLED)
-        assert resource.operational_status(Operation.NONE, stuck).status is OperationalStatus.FAILING
+        assert resource.operational_status(ApplyOperation.NONE, stuck).status is OperationalStatus.FAILING
         assert resource.grace_status(stuck).status is GraceStatus.DOWN
 
     def test_being_inactive_for_another_reason_still_fails(self, resource: hpa.Resource, hpa_base: Manifest) -> None:
         broken = live(hpa_base, condition("ScalingActive", "False", "no metrics"))
-        assert resource.operational_status(Operation.NONE, broken).status is OperationalStatus.FAILING
+        assert resource.operational_status(ApplyOperation.NONE, broken).status is OperationalStatus.FAILING
         assert resource.grace_status(broken).status is GraceStatus.DOWN
 
 
 class TestCustomHandlers:
     def test_replace_the_defaults_and_may_delegate_to_them(self, hpa_base: Manifest) -> None:
-        def patient(operation: Operation, live: Any) -> StatusReport[OperationalStatus]:
+        def patient(operation: ApplyOperation, live: Any) -> StatusReport[OperationalStatus]:
             report = hpa.default_operational_status_handler(operation, live)
             failing = report.status is OperationalStatus.FAILING
             return StatusReport(OperationalStatus.PENDING, f"patient: {report.reason}") if failing else report
@@ -140,18 +140,18 @@ class TestCustomHandlers:
             .with_custom_grace_status(lambda _live: StatusReport(GraceStatus.HEALTHY, "always"))
             .build()
         )
-        report = resource.operational_status(Operation.NONE, live(hpa_base, UNABLE))
+        report = resource.operational_status(ApplyOperation.NONE, live(hpa_base, UNABLE))
         assert report == StatusReport(OperationalStatus.PENDING, "patient: no scale")
         assert resource.grace_status(live(hpa_base, UNABLE)) == StatusReport(GraceStatus.HEALTHY, "always")
 
     def test_get_a_copy_of_the_live_object(self, hpa_base: Manifest) -> None:
-        def meddling(_operation: Operation, live: Any) -> StatusReport[OperationalStatus]:
+        def meddling(_operation: ApplyOperation, live: Any) -> StatusReport[OperationalStatus]:
             live.spec.max_replicas = 99
             live.metadata.labels = {"a": "b"}
             return StatusReport(OperationalStatus.OPERATIONAL)
 
         seen = live(hpa_base, ACTIVE)
         resource = hpa.Builder(hpa_base).with_custom_operational_status(meddling).build()
-        resource.operational_status(Operation.NONE, seen)
+        resource.operational_status(ApplyOperation.NONE, seen)
         assert seen["spec"]["maxReplicas"] == 10
         assert "labels" not in seen["metadata"]

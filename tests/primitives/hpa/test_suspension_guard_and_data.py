@@ -6,10 +6,10 @@ import pytest
 from kubernetes.client import V2HorizontalPodAutoscaler
 
 from ocf.concepts import (
+    ApplyOperation,
     Data,
     DataRead,
     GuardStatus,
-    Operation,
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
@@ -73,14 +73,14 @@ class TestSuspension:
             resource.render(suspended=True)
 
     def test_fields_left_to_others_are_dropped_unless_the_suspension_sets_them(self, hpa_base: Manifest) -> None:
-        leaves = [("spec", "minReplicas")]
+        ignore_fields = [("spec", "minReplicas")]
         resource = (
             hpa.Builder(hpa_base)
             .with_custom_suspend_mutation(lambda m: m.edit_hpa_spec(lambda spec: spec.set_min_replicas(0)))
             .build()
         )
-        assert "minReplicas" not in resource.render(leaves=leaves)["spec"]
-        assert resource.render(leaves=leaves, suspended=True)["spec"]["minReplicas"] == 0
+        assert "minReplicas" not in resource.render(ignore_fields=ignore_fields)["spec"]
+        assert resource.render(ignore_fields=ignore_fields, suspended=True)["spec"]["minReplicas"] == 0
 
     def test_a_cleared_handler_is_an_error_when_it_is_asked(self, hpa_base: Manifest) -> None:
         builder = hpa.Builder(hpa_base).with_custom_suspend_mutation(None).with_custom_suspend_status(None)
@@ -195,4 +195,4 @@ class TestObservation:
     def test_a_field_of_a_newer_server_is_passed_over(self, hpa_base: Manifest) -> None:
         resource = hpa.Builder(hpa_base).build()
         hpa_base["spec"]["brandNew"] = {"x": 1}
-        assert resource.operational_status(Operation.NONE, hpa_base).status is OperationalStatus.PENDING
+        assert resource.operational_status(ApplyOperation.NONE, hpa_base).status is OperationalStatus.PENDING

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ocf.concepts import GraceStatus, Operation, Operational, OperationalStatus, StatusReport, SuspensionStatus
+from ocf.concepts import ApplyOperation, GraceStatus, Operational, OperationalStatus, StatusReport, SuspensionStatus
 from ocf.objects import Manifest
 from ocf.primitives import service
 
@@ -53,8 +53,10 @@ STATES = [
 
 
 @pytest.mark.parametrize(("seen", "word", "reason", "grace", "grace_reason"), STATES)
-@pytest.mark.parametrize("operation", list(Operation))
-def test_status(seen: Manifest, word: str, reason: str, grace: str, grace_reason: str, operation: Operation) -> None:  # noqa: PLR0917 (a table row)
+@pytest.mark.parametrize("operation", list(ApplyOperation))
+def test_status(  # noqa: PLR0917 (a table row)
+    seen: Manifest, word: str, reason: str, grace: str, grace_reason: str, operation: ApplyOperation
+) -> None:
     resource = service.Builder(BASE).build()
     assert isinstance(resource, Operational)
     assert resource.operational_status(operation, seen) == StatusReport(OperationalStatus(word), reason)

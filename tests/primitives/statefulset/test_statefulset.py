@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kubernetes.client import V1Container, V1ObjectMeta, V1PersistentVolumeClaim, V1PersistentVolumeClaimSpec
 
-from ocf.concepts import Alive, AliveStatus, GraceStatus, Operation, StatusReport, SuspensionStatus
+from ocf.concepts import Alive, AliveStatus, ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
 from ocf.editors import all_containers
 from ocf.objects import Manifest
 from ocf.primitives import statefulset
@@ -15,7 +15,7 @@ from ocf.primitives import statefulset
 STALE = "Waiting for statefulset controller to observe latest spec"
 READY = "All replicas are ready"
 NEXT = "Waiting for rollout: the latest revision is not yet the current one"
-BY_OPERATION = {Operation.CREATED: AliveStatus.CREATING, Operation.UPDATED: AliveStatus.UPDATING}
+BY_OPERATION = {ApplyOperation.CREATED: AliveStatus.CREATING, ApplyOperation.UPDATED: AliveStatus.UPDATING}
 BASE: Manifest = {
     "apiVersion": "apps/v1",
     "kind": "StatefulSet",
@@ -99,9 +99,9 @@ STATES = [
 
 @pytest.mark.parametrize(("seen", "word", "reason", "grace", "grace_reason"), STATES)
 class TestStatus:
-    @pytest.mark.parametrize("operation", list(Operation))
+    @pytest.mark.parametrize("operation", list(ApplyOperation))
     def test_converging(  # noqa: PLR0917 (a table row)
-        self, seen: Any, word: str, reason: str, grace: str, grace_reason: str, operation: Operation
+        self, seen: Any, word: str, reason: str, grace: str, grace_reason: str, operation: ApplyOperation
     ) -> None:
         """Progress is named by what this pass did; where it did nothing, by what is missing."""
         del grace, grace_reason
@@ -121,7 +121,7 @@ class TestStatus:
     generation=st.integers(1, 2),
     counts=st.tuples(st.integers(0, 3), st.integers(0, 3), st.integers(0, 3)),
     revisions=st.sampled_from(["aa", "ab"]),
-    operation=st.sampled_from(Operation),
+    operation=st.sampled_from(ApplyOperation),
 )
 def test_both_judgements_agree_on_health(  # noqa: PLR0917 (a grid)
     strategy: Manifest,
@@ -129,7 +129,7 @@ def test_both_judgements_agree_on_health(  # noqa: PLR0917 (a grid)
     generation: int,
     counts: tuple[int, int, int],
     revisions: str,
-    operation: Operation,
+    operation: ApplyOperation,
 ) -> None:
     seen = live(desired=desired, generation=generation, **strategy, **status(*counts, revisions))
     resource = statefulset.Builder(BASE).build()
@@ -141,7 +141,7 @@ def test_before_its_controller_has_said_anything_nothing_is_ready() -> None:
     fresh = {**BASE, "metadata": {**BASE["metadata"], "generation": 1}}
     resource = statefulset.Builder(BASE).build()
     assert isinstance(resource, Alive)
-    assert resource.alive_status(Operation.CREATED, fresh) == StatusReport(AliveStatus.CREATING, STALE)
+    assert resource.alive_status(ApplyOperation.CREATED, fresh) == StatusReport(AliveStatus.CREATING, STALE)
     assert resource.grace_status(fresh).status is GraceStatus.DOWN
 
 

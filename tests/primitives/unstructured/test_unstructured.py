@@ -8,12 +8,12 @@ from pydantic import BaseModel, Field
 from ocf.concepts import (
     Alive,
     AliveStatus,
+    ApplyOperation,
     Completable,
     CompletionStatus,
     Data,
     Graceful,
     GraceStatus,
-    Operation,
     Operational,
     OperationalStatus,
     StatusReport,
@@ -179,7 +179,7 @@ class TestCategories:
             assert not isinstance(built(), concept)
 
     def test_integration(self) -> None:
-        def judged(operation: Operation, live: Unstructured) -> StatusReport[OperationalStatus]:
+        def judged(operation: ApplyOperation, live: Unstructured) -> StatusReport[OperationalStatus]:
             ready = phase(live) == "Ready"
             return StatusReport(OperationalStatus.OPERATIONAL if ready else OperationalStatus.PENDING, str(operation))
 
@@ -188,8 +188,8 @@ class TestCategories:
             builder.build()
         resource = builder.with_custom_operational_status(judged).build()
         live = {**BASE, "status": {"phase": "Ready"}}
-        assert resource.operational_status(Operation.NONE, live).status is OperationalStatus.OPERATIONAL
-        assert resource.operational_status(Operation.CREATED, BASE).status is OperationalStatus.PENDING
+        assert resource.operational_status(ApplyOperation.NONE, live).status is OperationalStatus.OPERATIONAL
+        assert resource.operational_status(ApplyOperation.CREATED, BASE).status is OperationalStatus.PENDING
         assert resource.grace_status(live) == StatusReport(GraceStatus.HEALTHY, "default grace status")
         assert resource.suspension_status(live) == StatusReport(SuspensionStatus.SUSPENDED, "default suspension status")
         assert resource.delete_on_suspend is False
@@ -203,7 +203,7 @@ class TestCategories:
         builder.with_custom_suspend_mutation(lambda m: m.edit_content(lambda c: c.set_field(0, "spec", "replicas")))
         resource = builder.build()
         live = {**BASE, "status": {"phase": "Up"}}
-        assert resource.alive_status(Operation.NONE, live) == StatusReport(AliveStatus.HEALTHY, "Up")
+        assert resource.alive_status(ApplyOperation.NONE, live) == StatusReport(AliveStatus.HEALTHY, "Up")
         assert resource.render(suspended=True)["spec"] == {**BASE["spec"], "replicas": 0}
 
     def test_task(self) -> None:
@@ -212,7 +212,7 @@ class TestCategories:
             builder.build()
         builder.with_custom_converge_status(lambda _, live: StatusReport(CompletionStatus.RUNNING, phase(live)))
         live = {**BASE, "status": {"phase": "Half"}}
-        found = builder.build().completion_status(Operation.NONE, live)
+        found = builder.build().completion_status(ApplyOperation.NONE, live)
         assert found == StatusReport(CompletionStatus.RUNNING, "Half")
 
     def test_data_is_extracted_from_what_no_model_knows(self) -> None:

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from ocf.objects import Manifest
 from ocf.runtime.admission import FieldError, Operation, Warn, Webhook, Webhooks, forbidden, invalid, required
-from ocf.runtime.crds import ListMap, Preserve, Version, crd
+from ocf.runtime.crds import CRDVersion, ListMap, Preserve, crd
 
 
 class Metadata(BaseModel):
@@ -73,7 +73,7 @@ def shops() -> Webhook[Shop]:
 
 @pytest.fixture
 def definition() -> Manifest:
-    return crd("example.com", Version("v1", Shop))
+    return crd("example.com", CRDVersion("v1", Shop))
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.runtime.admission.json_patch import carried, json_patch
+from ocf.runtime.admission.json_patch import json_patch, merge_changes
 
 LEAVES = st.none() | st.booleans() | st.integers(-2, 2) | st.floats(-2, 2) | st.text("a~/", max_size=2)
 VALUES = st.recursive(
@@ -33,7 +33,7 @@ def test_a_patch_makes_one_of_the_other(before: dict[str, Any], after: dict[str,
 
 @given(OBJECTS, OBJECTS)
 def test_what_the_view_shows_in_full_becomes_the_view(before: dict[str, Any], after: dict[str, Any]) -> None:
-    assert exact(carried(before, before, after)) == exact(after)
+    assert exact(merge_changes(before, before, after)) == exact(after)
 
 
 @given(OBJECTS, OBJECTS, OBJECTS)
@@ -41,12 +41,12 @@ def test_what_the_view_does_not_show_stays(
     hidden: dict[str, Any], before: dict[str, Any], after: dict[str, Any]
 ) -> None:
     unknown = {f"hidden-{key}": value for key, value in hidden.items()}
-    assert exact(carried(unknown | before, before, after)) == exact(unknown | after)
+    assert exact(merge_changes(unknown | before, before, after)) == exact(unknown | after)
 
 
 @given(OBJECTS, OBJECTS)
 def test_a_view_that_did_not_change_changes_nothing(held: dict[str, Any], view: dict[str, Any]) -> None:
-    assert carried(held, view, view) is held
+    assert merge_changes(held, view, view) is held
 
 
 @pytest.mark.parametrize(
@@ -68,4 +68,4 @@ def test_a_view_that_did_not_change_changes_nothing(held: dict[str, Any], view: 
     ],
 )
 def test_what_is_carried(held: Any, before: Any, after: Any, out: Any) -> None:
-    assert exact(carried(held, before, after)) == exact(out)
+    assert exact(merge_changes(held, before, after)) == exact(out)

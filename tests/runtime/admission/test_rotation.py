@@ -18,9 +18,9 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.admission import Pair, Renewal, SecretCertificates, Service, Webhooks, configurations
+from ocf.runtime.admission import KeyPair, Renewal, SecretCertificates, Service, Webhooks, configurations
 from ocf.runtime.admission.key_pairs import authorities, issue
-from ocf.runtime.admission.rotation import Kept, Policy, Trust, offered, plan
+from ocf.runtime.admission.rotation import RotationPolicy, StoredCertificates, Trust, offered, plan
 from ocf.testing import RecordingCluster, VirtualClock
 
 ADDRESS: Final = Service("shops-webhook", "ops")
@@ -31,12 +31,12 @@ HASTY: Final = Renewal(timedelta(minutes=20), QUICK.settling, QUICK.interval)
 CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
-def is_trusted(pair: Pair, bundle: bytes, now: datetime) -> bool:
+def is_trusted(pair: KeyPair, bundle: bytes, now: datetime) -> bool:
     return pair.not_before <= now < pair.not_after and is_verified(pair, bundle)
 
 
 @lru_cache(maxsize=4096)
-def is_verified(pair: Pair, bundle: bytes) -> bool:
+def is_verified(pair: KeyPair, bundle: bytes) -> bool:
     """Ask a verifier that is not ours."""
     leaf = x509.load_pem_x509_certificate(pair.chain)
     try:
@@ -92,8 +92,8 @@ class World:
         self.webhooks = webhooks
         self.chance = random.Random(seed)  # noqa: S311 (no secret)
         self.renewal = renewal
-        self.replicas: dict[SecretCertificates, Pair] = {}
-        self.shown: list[Pair] = []
+        self.replicas: dict[SecretCertificates, KeyPair] = {}
+        self.shown: list[KeyPair] = []
         self.bundles: list[tuple[timedelta, frozenset[bytes]]] = []
         self.is_strict = False
 
@@ -205,15 +205,17 @@ GARBAGE: Final[dict[str, Callable[[dict[str, str]], Any]]] = {
     "half a pair": lambda data: {"tls.crt": data["tls.crt"]},
     "half a following pair": lambda data: {**data, "next.crt": data["tls.crt"]},
     "no bundle": lambda data: {**data, "ca.crt": ""},
-    "a pair of nobody's": lambda _: Kept(
+    "a pair of nobody's": lambda _: StoredCertificates(
         issue([ADDRESS.host], datetime(2026, 1, 1, 12, tzinfo=UTC), QUICK.lifetime)
     ).data(),
-    "a pair for another host": lambda _: Kept(
+    "a pair for another host": lambda _: StoredCertificates(
         issue(["else"], datetime(2026, 1, 1, 12, tzinfo=UTC), QUICK.lifetime)
     ).data(),
     "a key of another": lambda data: {
         **data,
-        "tls.key": Kept(issue(["else"], datetime(2026, 1, 1, tzinfo=UTC), QUICK.lifetime)).data()["tls.key"],
+        "tls.key": StoredCertificates(issue(["else"], datetime(2026, 1, 1, tzinfo=UTC), QUICK.lifetime)).data()[
+            "tls.key"
+        ],
     },
 }
 
@@ -225,7 +227,7 @@ async def test_a_secret_that_somebody_edited_is_mended(webhooks: Webhooks, edit:
     secret = get(world.cluster, SECRET)
     await world.cluster.update({**secret, "data": edit(secret["data"])}, field_manager="somebody")
     await world.spend(timedelta(minutes=8))
-    mended = Kept.read(get(world.cluster, SECRET)["data"])
+    mended = StoredCertificates.read(get(world.cluster, SECRET)["data"])
     assert mended is not None
     assert set(world.replicas.values()) == {mended.current}
     assert mended.current.hosts == (ADDRESS.host,)
@@ -323,23 +325,23 @@ async def test_a_certificate_that_is_not_trusted_is_a_problem(webhooks: Webhooks
 
 
 NOW: Final = datetime(2026, 1, 1, 12, tzinfo=UTC)
-POLICY: Final = Policy(("a",), timedelta(days=90))
+POLICY: Final = RotationPolicy(("a",), timedelta(days=90))
 
 
-def at(hours: float) -> Pair:
+def at(hours: float) -> KeyPair:
     return issue(["a"], NOW + timedelta(hours=hours), POLICY.lifetime)
 
 
 def test_what_is_kept_survives_the_secret() -> None:
-    kept = Kept(at(0), at(1), (at(2).authority,))
-    assert Kept.read(kept.data()) == kept
-    assert Kept.read(Kept(at(0)).data()) is not None
+    kept = StoredCertificates(at(0), at(1), (at(2).authority,))
+    assert StoredCertificates.read(kept.data()) == kept
+    assert StoredCertificates.read(StoredCertificates(at(0)).data()) is not None
 
 
 def test_renewal_begins_after_two_thirds() -> None:
     pair = at(0)
     due = NOW + POLICY.lifetime * 2 / 3
-    kept = Kept(pair)
+    kept = StoredCertificates(pair)
     assert plan(kept, pair, Trust(), due - timedelta(seconds=1), POLICY) == kept
     renewed = plan(kept, pair, Trust(), due, POLICY)
     assert renewed.current == pair
@@ -365,7 +367,7 @@ def test_a_following_pair_takes_over_when_it_is_trusted(
     old, following = at(0), at(hours)
     named = {"both": frozenset({old.authority, following.authority}), "old": frozenset({old.authority})}
     trust = Trust([named[name] for name in bundles], frozenset({following.authority} if settled else ()))
-    planned = plan(Kept(old, following), old, trust, NOW + timedelta(hours=hours), POLICY)
+    planned = plan(StoredCertificates(old, following), old, trust, NOW + timedelta(hours=hours), POLICY)
     assert (planned.current == following) is taken
     assert offered(planned, old, trust, NOW + timedelta(hours=hours)) == (following if taken else old)
 
@@ -373,14 +375,14 @@ def test_a_following_pair_takes_over_when_it_is_trusted(
 def test_a_pair_that_works_is_not_left_for_one_that_does_not() -> None:
     shown, foreign = at(0), at(0)
     trust = Trust([frozenset({shown.authority})])
-    planned = plan(Kept(foreign), shown, trust, NOW, POLICY)
+    planned = plan(StoredCertificates(foreign), shown, trust, NOW, POLICY)
     assert offered(planned, shown, trust, NOW) == shown
     assert shown.authority in planned.retired
 
 
 def test_the_authority_of_a_pair_that_was_followed_stays() -> None:
     old, following = at(0), at(0)
-    planned = plan(Kept(old, following), None, Trust(), NOW, POLICY)
+    planned = plan(StoredCertificates(old, following), None, Trust(), NOW, POLICY)
     assert (planned.current, planned.retired) == (following, (old.authority,))
     assert plan(planned, None, Trust(), old.not_after - timedelta(seconds=1), POLICY).retired == (old.authority,)
     assert plan(planned, None, Trust(), old.not_after, POLICY).retired == ()
@@ -432,6 +434,6 @@ async def test_the_privileges_are_what_is_sent_and_nothing_more(webhooks: Webhoo
     sent = {(verbs.get(one.verb, one.verb), one.kind) for one in cluster.requests if one.verb != "delete"}
     plurals = {"Secret": "secrets", **{kind: f"{kind.lower()}s" for kind in CONFIGURATIONS}}
     assert {(verb, plurals[kind]) for verb, kind in sent} == {
-        (one.verb, one.resource) for one in certificates.privileges
+        (one.verb, one.resource) for one in certificates.policy_rules
     }
-    assert {one.name for one in certificates.privileges if one.verb != "create"} == {SECRET.name, "shops"}
+    assert {one.name for one in certificates.policy_rules if one.verb != "create"} == {SECRET.name, "shops"}

@@ -13,18 +13,18 @@ import pytest
 from ocf.errors import ConfigError, ForbiddenError, InvalidError, ServerError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey, dump_document
 from ocf.runtime.admission import (
-    Pair,
+    KeyPair,
     Renewal,
     SecretCertificates,
-    Server,
     Url,
     Webhook,
     Webhooks,
+    WebhookServer,
     configurations,
     serving,
 )
-from ocf.runtime.crds import Version, crd
-from ocf.runtime.rbac import Account, roles
+from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.rbac import ServiceAccount, roles
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -39,7 +39,7 @@ QUICK: Final = Renewal(settling=timedelta(seconds=0.5), interval=timedelta(milli
 @pytest.fixture
 def definition(shops: Webhook[Any]) -> Manifest:
     assert shops.model is not None
-    return crd(GROUP, Version("v1", shops.model))
+    return crd(GROUP, CRDVersion("v1", shops.model))
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def webhooks(shops: Webhook[Any], definition: Manifest, envtest: Envtest) -> Web
 @asynccontextmanager
 async def admitting(
     cluster: ApiServerCluster, webhooks: Webhooks, definition: Manifest, certificates: SecretCertificates
-) -> AsyncIterator[Server]:
+) -> AsyncIterator[WebhookServer]:
     await cluster.apply(definition, field_manager="t")
     async with serving(webhooks, certificates=certificates, host=HOST, port=0) as server:
         made = configurations(webhooks, Url(server.url))
@@ -135,8 +135,8 @@ async def test_renewals(
 ) -> None:
     """With the least rights, three renewals of two replicas' certificate, and not one request that fails."""
     place = Url(f"https://{HOST}")
-    rights = SecretCertificates(envtest_cluster, webhooks, place, namespace=envtest.namespace).privileges
-    account = Account("operator", envtest.namespace)
+    rights = SecretCertificates(envtest_cluster, webhooks, place, namespace=envtest.namespace).policy_rules
+    account = ServiceAccount("operator", envtest.namespace)
     for manifest in roles(rights, name=envtest.namespace, account=account):
         await envtest_cluster.create(manifest, field_manager="t")
     user = f"system:serviceaccount:{envtest.namespace}:operator"
@@ -158,7 +158,7 @@ async def test_renewals(
             assert sum([await one for one in asking]) > 20
 
 
-async def is_followed(certificates: SecretCertificates, pair: Pair) -> bool:
+async def is_followed(certificates: SecretCertificates, pair: KeyPair) -> bool:
     for _ in range(1200):
         if (await certificates.refresh()).pair != pair:
             return True

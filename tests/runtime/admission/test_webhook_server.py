@@ -30,13 +30,13 @@ from ocf.errors import ConfigError, InvalidError
 from ocf.objects import Manifest
 from ocf.runtime.admission import (
     FileCertificates,
-    Offer,
-    Pair,
+    KeyPair,
     SecretCertificates,
-    Server,
+    ServingCertificate,
     Url,
     Webhook,
     Webhooks,
+    WebhookServer,
     configurations,
     serving,
 )
@@ -56,7 +56,7 @@ REQUEST: Final = {
 QUESTION: Final = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": REQUEST}
 
 
-def made(host: str = HOST, lifetime: timedelta = timedelta(days=1), now: datetime | None = None) -> Pair:
+def made(host: str = HOST, lifetime: timedelta = timedelta(days=1), now: datetime | None = None) -> KeyPair:
     return issue([host], now or datetime.now(UTC), lifetime)
 
 
@@ -64,26 +64,26 @@ def made(host: str = HOST, lifetime: timedelta = timedelta(days=1), now: datetim
 class Given:
     """Certificates that a test hands out."""
 
-    pair: Pair = field(default_factory=made)
+    pair: KeyPair = field(default_factory=made)
     problem: str = ""
     interval: timedelta = timedelta(days=1)
 
-    async def refresh(self) -> Offer:
-        return Offer(self.pair, self.problem)
+    async def refresh(self) -> ServingCertificate:
+        return ServingCertificate(self.pair, self.problem)
 
 
-def trusting(*pairs: Pair) -> ssl.SSLContext:
+def trusting(*pairs: KeyPair) -> ssl.SSLContext:
     return ssl.create_default_context(cadata="".join(pair.authority.decode() for pair in pairs))
 
 
 @asynccontextmanager
-async def client(*pairs: Pair, keep: bool = True) -> AsyncIterator[aiohttp.ClientSession]:
+async def client(*pairs: KeyPair, keep: bool = True) -> AsyncIterator[aiohttp.ClientSession]:
     connector = aiohttp.TCPConnector(ssl=trusting(*pairs), force_close=not keep)
     async with aiohttp.ClientSession(connector=connector) as session:
         yield session
 
 
-async def shown(server: Server, sni: str | None = None) -> bytes:
+async def shown(server: WebhookServer, sni: str | None = None) -> bytes:
     """Return the certificate that a new connection sees."""
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -95,7 +95,7 @@ async def shown(server: Server, sni: str | None = None) -> bytes:
     return found
 
 
-def leaf(pair: Pair) -> bytes:
+def leaf(pair: KeyPair) -> bytes:
     return x509.load_pem_x509_certificate(pair.chain).public_bytes(serialization.Encoding.DER)
 
 
@@ -204,7 +204,7 @@ async def test_a_pair_with_another_kind_of_key_is_shown(webhooks_: Webhooks, sni
             assert await shown(server, sni) == leaf(pair)
 
 
-def with_rsa() -> Pair:
+def with_rsa() -> KeyPair:
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "webhook")])
     built = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
@@ -214,10 +214,10 @@ def with_rsa() -> Pair:
     private = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.TraditionalOpenSSL, serialization.NoEncryption()
     )
-    return Pair.read(certificate, private)
+    return KeyPair.read(certificate, private)
 
 
-def write(folder: Path, pair: Pair) -> FileCertificates:
+def write(folder: Path, pair: KeyPair) -> FileCertificates:
     (folder / "tls.crt").write_bytes(pair.chain)
     (folder / "tls.key").write_bytes(pair.key)
     return FileCertificates(folder / "tls.crt", folder / "tls.key")
@@ -289,7 +289,7 @@ async def test_certificates_are_asked_for_as_often_as_they_want(webhooks_: Webho
     class Counting(Given):
         count = 0
 
-        async def refresh(self) -> Offer:
+        async def refresh(self) -> ServingCertificate:
             self.count += 1
             if self.count == 3:
                 asked.set()

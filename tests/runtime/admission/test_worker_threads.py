@@ -10,7 +10,7 @@ from functools import partial
 
 import pytest
 
-from ocf.runtime.admission.worker_threads import Threads
+from ocf.runtime.admission.worker_threads import WorkerThreads
 
 STUCK = """
 import asyncio, threading
@@ -28,7 +28,7 @@ asyncio.run(main())
 
 
 async def test_what_is_returned_and_raised_arrives() -> None:
-    threads = Threads(2, "admission")
+    threads = WorkerThreads(2, "admission")
     assert await threads.call(partial(divmod, 7, 3)) == (2, 1)
     with pytest.raises(ZeroDivisionError):
         await threads.call(partial(divmod, 7, 0))
@@ -36,7 +36,7 @@ async def test_what_is_returned_and_raised_arrives() -> None:
 
 
 async def test_there_are_no_more_at_once_than_allowed() -> None:
-    threads, entered, released = Threads(2, "admission"), threading.Semaphore(0), threading.Event()
+    threads, entered, released = WorkerThreads(2, "admission"), threading.Semaphore(0), threading.Event()
 
     def work() -> None:
         entered.release()
@@ -50,7 +50,7 @@ async def test_there_are_no_more_at_once_than_allowed() -> None:
 
 
 async def test_a_call_that_is_given_up_counts_until_it_returns() -> None:
-    threads, released = Threads(1, "admission"), threading.Event()
+    threads, released = WorkerThreads(1, "admission"), threading.Event()
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.01):
             await threads.call(released.wait)

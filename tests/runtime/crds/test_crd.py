@@ -15,7 +15,18 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, create_model
 
 from ocf.errors import ManifestError
 from ocf.objects import Manifest
-from ocf.runtime.crds import Column, ListMap, ListSet, Preserve, Rule, Scale, Scope, Version, crd, rules
+from ocf.runtime.crds import (
+    CRDVersion,
+    ListMap,
+    ListSet,
+    Preserve,
+    PrinterColumn,
+    ScaleSubresource,
+    Scope,
+    ValidationRule,
+    crd,
+    rules,
+)
 
 
 class Named(BaseModel):
@@ -43,7 +54,7 @@ def kind_with(**fields: Any) -> type[BaseModel]:
 
 def schema_of(annotation: Any, default: Any = ...) -> Manifest:
     """Return the schema of one field of a spec."""
-    written = crd("example.com", Version("v1", kind_with(field=(annotation, default))))
+    written = crd("example.com", CRDVersion("v1", kind_with(field=(annotation, default))))
     schema = written["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     found: Manifest = schema["properties"]["spec"]["properties"]["field"]
     return found
@@ -77,7 +88,7 @@ def schema_of(annotation: Any, default: Any = ...) -> Manifest:
         ),
         pytest.param(Annotated[Any, Preserve(kind="")], {"x-kubernetes-preserve-unknown-fields": True}, id="anything"),
         pytest.param(
-            Annotated[int, Rule("self > 1"), Rule("self < 5", message="too much")],
+            Annotated[int, ValidationRule("self > 1"), ValidationRule("self < 5", message="too much")],
             {
                 "type": "integer",
                 "x-kubernetes-validations": [{"rule": "self > 1"}, {"rule": "self < 5", "message": "too much"}],
@@ -130,7 +141,7 @@ def test_a_pattern_that_only_python_knows_is_refused() -> None:
         field: str = Field(pattern="^(?!kube-)")
 
     with pytest.raises(ManifestError, match="look-around"):
-        crd("example.com", Version("v1", create_model("Shop", spec=(Spec, ...))))
+        crd("example.com", CRDVersion("v1", create_model("Shop", spec=(Spec, ...))))
 
 
 def test_a_field_that_is_not_written_as_it_is_read_is_refused() -> None:
@@ -138,12 +149,12 @@ def test_a_field_that_is_not_written_as_it_is_read_is_refused() -> None:
         size: int = Field(validation_alias="size", serialization_alias="theSize")
 
     with pytest.raises(ManifestError, match=r'spec\.size: it is read as "size" but written as "theSize"'):
-        crd("example.com", Version("v1", create_model("Shop", spec=(Spec, ...))))
+        crd("example.com", CRDVersion("v1", create_model("Shop", spec=(Spec, ...))))
 
 
 def test_every_problem_is_told_at_once() -> None:
     with pytest.raises(ManifestError) as caught:
-        crd("example.com", Version("v1", kind_with(one=(Any, ...), two=(set[int], ...), three=(int, ...))))
+        crd("example.com", CRDVersion("v1", kind_with(one=(Any, ...), two=(set[int], ...), three=(int, ...))))
 
     assert [problem.path for problem in caught.value.problems] == ["spec.one", "spec.two"]
 
@@ -174,11 +185,11 @@ def test_null_is_a_value_only_where_it_differs_from_absence(annotation: Any, def
 
 
 def test_rules_of_a_base_class_hold_too() -> None:
-    @rules(Rule("one"))
+    @rules(ValidationRule("one"))
     class Base(BaseModel):
         name: str
 
-    @rules(Rule("two"))
+    @rules(ValidationRule("two"))
     class Derived(Base):
         pass
 
@@ -186,7 +197,7 @@ def test_rules_of_a_base_class_hold_too() -> None:
     assert schema_of(Derived)["x-kubernetes-validations"] == both
     assert schema_of(Derived | None, None)["x-kubernetes-validations"] == both
     assert schema_of(Base)["x-kubernetes-validations"] == both[:1]
-    on_field = Annotated[Derived, Rule("three")]
+    on_field = Annotated[Derived, ValidationRule("three")]
     assert schema_of(on_field)["x-kubernetes-validations"] == [*both, {"rule": "three"}]
 
 
@@ -194,7 +205,7 @@ def test_rules_of_a_base_class_hold_too() -> None:
     ("kind", "plural"), [("Shop", "shops"), ("Proxy", "proxies"), ("Class", "classes"), ("Memcached", "memcacheds")]
 )
 def test_a_plural_is_guessed_as_kubernetes_does(kind: str, plural: str) -> None:
-    written = crd("example.com", Version("v1", create_model(kind, spec=(Named, ...))))
+    written = crd("example.com", CRDVersion("v1", create_model(kind, spec=(Named, ...))))
 
     assert written["metadata"]["name"] == f"{plural}.example.com"
     assert written["spec"]["names"] == {
@@ -212,7 +223,7 @@ def test_what_every_object_has_is_left_to_the_server() -> None:
         metadata: Annotated[dict[str, Any], Preserve()]
         spec: Named
 
-    written = crd("example.com", Version("v1", Shop), scope=Scope.CLUSTER)
+    written = crd("example.com", CRDVersion("v1", Shop), scope=Scope.CLUSTER)
 
     schema = written["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
     assert list(schema["properties"]) == schema["required"] == ["spec"]
@@ -223,17 +234,23 @@ def test_what_every_object_has_is_left_to_the_server() -> None:
     ("versions", "reason"),
     [
         pytest.param([], "at least one version", id="none"),
-        pytest.param([Version("v1", One), Version("v2", Named)], "name of the kind", id="two kinds"),
-        pytest.param([Version("v1", One), Version("v2", One)], "stored in one version, got none", id="none stored"),
+        pytest.param([CRDVersion("v1", One), CRDVersion("v2", Named)], "name of the kind", id="two kinds"),
         pytest.param(
-            [Version("v1", One, stored=True), Version("v2", One, stored=True)], "got v1, v2", id="both stored"
+            [CRDVersion("v1", One), CRDVersion("v2", One)], "stored in one version, got none", id="none stored"
         ),
-        pytest.param([Version("v1", Maybe, columns=[Column("A", ".inner.nme")])], "no such field", id="column"),
-        pytest.param([Version("v1", Maybe, scale=Scale(".inner.name", ".inner.size"))], "type integer", id="scale"),
-        pytest.param([Version("v1", Maybe, selectable=[".inner.color"])], "no such field", id="selectable"),
+        pytest.param(
+            [CRDVersion("v1", One, stored=True), CRDVersion("v2", One, stored=True)], "got v1, v2", id="both stored"
+        ),
+        pytest.param(
+            [CRDVersion("v1", Maybe, columns=[PrinterColumn("A", ".inner.nme")])], "no such field", id="column"
+        ),
+        pytest.param(
+            [CRDVersion("v1", Maybe, scale=ScaleSubresource(".inner.name", ".inner.size"))], "type integer", id="scale"
+        ),
+        pytest.param([CRDVersion("v1", Maybe, selectable=[".inner.color"])], "no such field", id="selectable"),
     ],
 )
-def test_a_definition_that_cannot_be_is_refused(versions: list[Version], reason: str) -> None:
+def test_a_definition_that_cannot_be_is_refused(versions: list[CRDVersion], reason: str) -> None:
     with pytest.raises(ManifestError, match=reason):
         crd("example.com", *versions)
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import InvalidError
 from ocf.objects import Manifest
-from ocf.runtime.crds import Version, crd
+from ocf.runtime.crds import CRDVersion, crd
 
 names = st.sampled_from(["a", "b", "maxSize", "some_name"])
 # Each type with a default that fits it.
@@ -89,7 +89,7 @@ def _without_null(value: Any) -> Any:
 @given(drawn=models, data=st.data())
 def test_the_server_and_the_model_agree(drawn: tuple[type[BaseModel], BaseModel], data: st.DataObject) -> None:
     model, example = drawn
-    definition = crd("example.com", Version("v1", create_model("Shop", spec=(model, ...))))
+    definition = crd("example.com", CRDVersion("v1", create_model("Shop", spec=(model, ...))))
     value = data.draw(st.dictionaries(names, values, max_size=3) | st.just(json.loads(example.model_dump_json())))
     value = _without_null(value)
     wanted = _read(model, value)

@@ -26,15 +26,15 @@ from ocf.errors import InvalidError
 from ocf.objects import ObjectKey
 from ocf.runtime.crds import (
     AGE,
-    Column,
+    CRDVersion,
     ListMap,
     ListSet,
     Preserve,
+    PrinterColumn,
     QuantityText,
-    Rule,
     RuleReason,
-    Scale,
-    Version,
+    ScaleSubresource,
+    ValidationRule,
     crd,
     rules,
 )
@@ -75,7 +75,9 @@ class Section(BaseModel):
     note: str | None = None
 
 
-@rules(Rule("self.low <= self.high", message="low is above high", reason=RuleReason.INVALID, field_path=".low"))
+@rules(
+    ValidationRule("self.low <= self.high", message="low is above high", reason=RuleReason.INVALID, field_path=".low")
+)
 class Range(BaseModel):
     low: int = 0
     high: int = 10
@@ -125,7 +127,7 @@ class SampleSpec(BaseModel):
     spelled: Spelled = Field(default_factory=Spelled)
     anything: Annotated[Any, Preserve(kind="")] = None
     open: Annotated[dict[str, Any], Preserve()] = {}
-    even: Annotated[int, Rule("self % 2 == 0", message="must be even")] = 2
+    even: Annotated[int, ValidationRule("self % 2 == 0", message="must be even")] = 2
     metrics: list[V2MetricSpec] = []
     behavior: V2HorizontalPodAutoscalerBehavior | None = None
     resources: V1ResourceRequirements | None = None
@@ -224,15 +226,15 @@ REFUSED_BY_SERVER: Final[list[Manifest]] = [
 
 
 def definition() -> Manifest:
-    columns = [Column("Count", ".spec.count"), Column("Seen", ".status.replicas", priority=1), AGE]
-    scale = Scale(spec=".spec.count", selector=".status.selector")
-    version = Version("v1", Sample, columns=columns, scale=scale, selectable=[".spec.color"])
+    columns = [PrinterColumn("Count", ".spec.count"), PrinterColumn("Seen", ".status.replicas", priority=1), AGE]
+    scale = ScaleSubresource(spec=".spec.count", selector=".status.selector")
+    version = CRDVersion("v1", Sample, columns=columns, scale=scale, selectable=[".spec.color"])
     return crd(GROUP, version, short_names=["smp"], categories=["all"])
 
 
 @pytest.fixture(scope="module")
 def defined(envtest_plane: ControlPlane) -> None:
-    envtest_plane.define(definition())
+    envtest_plane.install_crds(definition())
 
 
 @pytest.fixture
@@ -393,11 +395,11 @@ async def test_pods_and_two_versions_fit_into_a_definition(
     class Runner(BaseModel):
         spec: V1PodSpec
 
-    newest = Version("v1", Runner, stored=True)
-    older = Version("v1beta1", Runner, deprecated="use v1")
+    newest = CRDVersion("v1", Runner, stored=True)
+    older = CRDVersion("v1beta1", Runner, deprecated="use v1")
     manifest = crd(GROUP, newest, older)
 
-    await asyncio.to_thread(envtest_plane.define, manifest)
+    await asyncio.to_thread(envtest_plane.install_crds, manifest)
 
     live = await envtest_cluster.get(ObjectKey.of(manifest))
     assert [version["storage"] for version in live["spec"]["versions"]] == [True, False]

@@ -20,7 +20,7 @@ from ocf.errors import (
     TooManyRequestsError,
 )
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.events import Drop, EventPoster, posting
+from ocf.runtime.events import Drop, EventBroadcaster, broadcasting_events
 from ocf.testing import VirtualClock
 
 SECOND = timedelta(seconds=1)
@@ -73,8 +73,8 @@ def store() -> EventStore:
 
 
 @pytest.fixture
-def poster(store: EventStore, clock: VirtualClock) -> EventPoster:
-    return EventPoster(
+def poster(store: EventStore, clock: VirtualClock) -> EventBroadcaster:
+    return EventBroadcaster(
         cast("Cluster", store),
         controller="example.com/shop",
         clock=clock,
@@ -86,7 +86,7 @@ def poster(store: EventStore, clock: VirtualClock) -> EventPoster:
 
 class TestWhatIsPosted:
     async def test_an_event_says_what_was_done_to_which_object_of_which_owner(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         poster.happened(event())
         await poster.flush()
@@ -114,7 +114,7 @@ class TestWhatIsPosted:
         }
 
     async def test_a_warning_is_posted_as_one(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         poster.happened(event(type="Warning"))
         await poster.flush()
@@ -122,7 +122,7 @@ class TestWhatIsPosted:
         assert [posted["type"] for posted in store.events.values()] == ["Warning"]
 
     async def test_it_is_stamped_when_it_happened_not_when_it_is_posted(
-        self, poster: EventPoster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
         poster.happened(event())
         clock.advance(MINUTE)
@@ -131,7 +131,7 @@ class TestWhatIsPosted:
         assert [posted["eventTime"] for posted in store.events.values()] == ["2026-01-01T12:00:00.000000Z"]
 
     async def test_events_of_one_instant_have_different_names(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         for note in ("one", "two", "three"):
             poster.happened(event(note=note))
@@ -140,7 +140,7 @@ class TestWhatIsPosted:
         assert store.notes == ["one", "two", "three"]
 
     async def test_an_owner_without_a_namespace_has_its_events_in_default(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         """That is the only place where the API takes them."""
         poster.happened(event(owner=ObjectKey("example.com/v1", "Mall", "north")))
@@ -159,7 +159,7 @@ class TestWhatIsPosted:
         ],
     )
     async def test_a_note_has_at_most_1024_bytes(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event], note: str, shown: str
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event], note: str, shown: str
     ) -> None:
         poster.happened(event(note=note))
         await poster.flush()
@@ -168,7 +168,7 @@ class TestWhatIsPosted:
         assert len(shown.encode()) <= 1024
 
     async def test_a_long_name_leaves_room_for_the_instant(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         poster.happened(event(owner=ObjectKey("example.com/v1", "Shop", "a" * 235 + "-" + "b" * 17, "town")))
         await poster.flush()
@@ -188,7 +188,7 @@ class TestWhatIsPosted:
 
         lengths: list[tuple[int, int]] = []
         name = "x" * 200 + ".example.com/shop"
-        poster = EventPoster(cast("Cluster", Lengths()), controller=name, clock=clock)
+        poster = EventBroadcaster(cast("Cluster", Lengths()), controller=name, clock=clock)
         poster.happened(event())
         await poster.flush()
 
@@ -197,7 +197,7 @@ class TestWhatIsPosted:
 
 class TestRepetition:
     async def test_equal_events_are_one_object_with_a_count(
-        self, poster: EventPoster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
         for _ in range(5):
             poster.happened(event())
@@ -213,7 +213,7 @@ class TestRepetition:
         assert posted["series"] == {"count": 5, "lastObservedTime": "2026-01-01T12:04:00.000000Z"}
 
     async def test_the_count_of_a_long_series_is_posted_every_half_hour(
-        self, poster: EventPoster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
         counts = []
         for _ in range(70):
@@ -226,7 +226,7 @@ class TestRepetition:
         assert sorted(set(counts)) == [1, 2, 31, 61]
 
     async def test_an_event_that_expired_is_created_again_with_its_count(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         poster.happened(event())
         await poster.flush()
@@ -237,7 +237,7 @@ class TestRepetition:
         assert [posted["series"]["count"] for posted in store.events.values()] == [2]
 
     async def test_the_last_counts_are_posted_on_the_way_out(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         for _ in range(5):
             poster.happened(event())
@@ -246,7 +246,7 @@ class TestRepetition:
         assert [posted["series"]["count"] for posted in store.events.values()] == [5]
 
     async def test_one_object_gets_only_so_many(
-        self, poster: EventPoster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
         for number in range(30):
             poster.happened(event(note=f"number {number}"))
@@ -260,7 +260,7 @@ class TestRepetition:
         assert poster.dropped == {Drop.TOO_MANY: 5}
 
     async def test_repeating_costs_nothing_of_what_an_object_may_get(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         for _ in range(40):
             poster.happened(event())
@@ -273,7 +273,7 @@ class TestRepetition:
 
 class TestFailure:
     async def test_an_unreachable_cluster_is_asked_again_later(
-        self, poster: EventPoster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
         store.failures.append(ServerError("no answer"))
         poster.happened(event(note="one"))
@@ -288,7 +288,7 @@ class TestFailure:
         assert store.notes == ["one", "two"]
 
     async def test_a_server_that_asks_for_patience_gets_it(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         store.failures.append(TooManyRequestsError("slow down", retry_after=90))
         poster.happened(event())
@@ -299,14 +299,16 @@ class TestFailure:
         self, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
         store.failures.append(ServerError("no answer"))
-        poster = EventPoster(cast("Cluster", store), controller="example.com/shop", clock=clock, chance=lambda: 1.0)
+        poster = EventBroadcaster(
+            cast("Cluster", store), controller="example.com/shop", clock=clock, chance=lambda: 1.0
+        )
         poster.happened(event())
 
         assert await poster.flush() == 12.5 * SECOND
 
     async def test_after_twelve_tries_an_event_is_dropped_and_the_next_has_its_turn(
         self,
-        poster: EventPoster,
+        poster: EventBroadcaster,
         store: EventStore,
         clock: VirtualClock,
         event: Callable[..., Event],
@@ -326,7 +328,7 @@ class TestFailure:
         ]
 
     async def test_an_answer_that_got_lost_is_no_second_event(
-        self, poster: EventPoster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
         """The second try finds what the first one made."""
         store.failures.append(ServerError("no answer"))
@@ -351,7 +353,7 @@ class TestFailure:
     )
     async def test_a_refused_event_is_dropped_at_once(
         self,
-        poster: EventPoster,
+        poster: EventBroadcaster,
         store: EventStore,
         event: Callable[..., Event],
         caplog: pytest.LogCaptureFixture,
@@ -367,7 +369,7 @@ class TestFailure:
         assert [record.levelname for record in caplog.records] == ["WARNING"]
 
     async def test_that_a_namespace_ends_is_no_warning(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event], caplog: pytest.LogCaptureFixture
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event], caplog: pytest.LogCaptureFixture
     ) -> None:
         store.failures.append(ForbiddenError("it ends", causes=[StatusCause("NamespaceTerminating", "it ends")]))
         poster.happened(event())
@@ -378,7 +380,7 @@ class TestFailure:
         assert caplog.records == []
 
     async def test_more_than_can_wait_is_dropped(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event]
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event]
     ) -> None:
         for number in range(53):
             poster.happened(event(owner_uid=str(number)))
@@ -388,7 +390,7 @@ class TestFailure:
         assert poster.dropped == {Drop.QUEUE_FULL: 3}
 
     async def test_what_cannot_be_posted_on_the_way_out_is_counted(
-        self, poster: EventPoster, store: EventStore, event: Callable[..., Event], caplog: pytest.LogCaptureFixture
+        self, poster: EventBroadcaster, store: EventStore, event: Callable[..., Event], caplog: pytest.LogCaptureFixture
     ) -> None:
         store.failures.append(ServerError("no answer"))
         poster.happened(event(note="one"))
@@ -406,7 +408,7 @@ class TestFailure:
                 await asyncio.Event().wait()
                 return await super().create(manifest, field_manager=field_manager)
 
-        poster = EventPoster(cast("Cluster", Hanging()), controller="shop", clock=clock)
+        poster = EventBroadcaster(cast("Cluster", Hanging()), controller="shop", clock=clock)
         poster.happened(event())
         await poster.close(limit=timedelta(0))
 
@@ -417,7 +419,7 @@ class TestPosting:
     async def test_an_event_is_posted_without_anybody_asking(
         self, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
-        async with posting(cast("Cluster", store), controller="example.com/shop", clock=clock) as recorder:
+        async with broadcasting_events(cast("Cluster", store), controller="example.com/shop", clock=clock) as recorder:
             for number in range(3):
                 store.arrived.clear()
                 recorder.happened(event(note=str(number)))
@@ -428,7 +430,7 @@ class TestPosting:
     async def test_what_is_left_is_posted_on_the_way_out(
         self, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
-        async with posting(cast("Cluster", store), controller="example.com/shop", clock=clock) as recorder:
+        async with broadcasting_events(cast("Cluster", store), controller="example.com/shop", clock=clock) as recorder:
             recorder.happened(event())
             assert store.requests == []
 
@@ -436,7 +438,7 @@ class TestPosting:
 
     async def test_nothing_goes_on_behind_the_block(self, store: EventStore, clock: VirtualClock) -> None:
         before = asyncio.all_tasks()
-        async with posting(cast("Cluster", store), controller="example.com/shop", clock=clock):
+        async with broadcasting_events(cast("Cluster", store), controller="example.com/shop", clock=clock):
             assert len(asyncio.all_tasks() - before) == 1
 
         assert asyncio.all_tasks() == before
@@ -445,7 +447,9 @@ class TestPosting:
         self, store: EventStore, clock: VirtualClock, event: Callable[..., Event]
     ) -> None:
         async def operate() -> None:
-            async with posting(cast("Cluster", store), controller="example.com/shop", clock=clock) as recorder:
+            async with broadcasting_events(
+                cast("Cluster", store), controller="example.com/shop", clock=clock
+            ) as recorder:
                 recorder.happened(event())
                 started.set()
                 await asyncio.Event().wait()
@@ -460,7 +464,7 @@ class TestPosting:
         assert store.notes == ["Updated Deployment 'backend'"]
 
     async def test_the_machine_is_the_instance(self, store: EventStore, event: Callable[..., Event]) -> None:
-        async with posting(cast("Cluster", store), controller="example.com/shop") as recorder:
+        async with broadcasting_events(cast("Cluster", store), controller="example.com/shop") as recorder:
             recorder.happened(event())
 
         ((posted),) = store.events.values()
@@ -472,5 +476,5 @@ class TestPosting:
     )
     async def test_a_name_that_the_api_refuses_is_refused(self, store: EventStore, controller: str) -> None:
         with pytest.raises(ConfigError, match="controller must be a qualified name"):
-            async with posting(cast("Cluster", store), controller=controller):
+            async with broadcasting_events(cast("Cluster", store), controller=controller):
                 pass

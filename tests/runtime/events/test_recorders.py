@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from ocf.concepts import Attempt, Event, Silence
+from ocf.concepts import Attempt, Event, NullRecorder
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.events import combined, worded
+from ocf.runtime.events import multi_recorder, rewrite_events
 
 
 class Notes:
@@ -24,14 +24,14 @@ class Notes:
         self.taken.append((owner, conditions))
 
 
-class Broken(Silence):
+class Broken(NullRecorder):
     def happened(self, event: Event) -> None:
         raise RuntimeError(event.reason)
 
 
 def test_each_recorder_is_told_everything(attempt: Callable[..., Attempt], event: Callable[..., Event]) -> None:
     first, second = Notes(), Notes()
-    both = combined(first, second)
+    both = multi_recorder(first, second)
     both.attempted(attempt())
     both.happened(event())
     both.observed(event().owner, [{"type": "WebReady"}])
@@ -43,19 +43,19 @@ def test_a_broken_recorder_harms_nobody(event: Callable[..., Event], caplog: pyt
     """Neither the pass nor the recorder behind it fails; the log says what was wrong."""
     behind = Notes()
     with caplog.at_level(logging.ERROR, "ocf.runtime"):
-        combined(Broken(), behind).happened(event())
+        multi_recorder(Broken(), behind).happened(event())
 
     assert behind.taken == [event()]
     assert [record.getMessage() for record in caplog.records] == ["Broken failed; the pass goes on"]
 
 
 def test_none_at_all_keeps_nothing(event: Callable[..., Event]) -> None:
-    combined().happened(event())
+    multi_recorder().happened(event())
 
 
 def test_other_words_for_events_and_none_for_some(attempt: Callable[..., Attempt], event: Callable[..., Event]) -> None:
     notes = Notes()
-    recorder = worded(notes, lambda one: replace(one, note="said") if one.reason == "Kept" else None)
+    recorder = rewrite_events(notes, lambda one: replace(one, note="said") if one.reason == "Kept" else None)
     recorder.happened(event())
     recorder.happened(event(reason="Kept"))
     recorder.attempted(attempt())

@@ -4,7 +4,7 @@ from itertools import accumulate
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.runtime.events.series import Instant, Occurrences, Write
+from ocf.runtime.events.series import EventSeries, Instant, Write
 
 MINUTE = timedelta(minutes=1)
 
@@ -13,7 +13,7 @@ def at(minutes: float) -> Instant:
     return Instant(datetime(2026, 1, 1, 12, tzinfo=UTC) + minutes * MINUTE, minutes * MINUTE)
 
 
-def happened(going_on: Occurrences, minutes: float, key: str = "scaled") -> list[Write]:
+def happened(going_on: EventSeries, minutes: float, key: str = "scaled") -> list[Write]:
     """Tell an event as the poster does."""
     ended = list(going_on.ended(at(minutes).elapsed))
     write = going_on.repeated(key, at(minutes)) if key in going_on else going_on.first(key, {"note": key}, at(minutes))
@@ -26,13 +26,13 @@ def counts(writes: list[Write]) -> list[int]:
 
 
 def test_the_first_two_are_written_and_then_only_counted() -> None:
-    going_on = Occurrences()
+    going_on = EventSeries()
 
     assert [counts(happened(going_on, minutes)) for minutes in range(6)] == [[1], [2], [], [], [], []]
 
 
 def test_six_minutes_of_quiet_end_a_series_with_its_last_count() -> None:
-    going_on = Occurrences()
+    going_on = EventSeries()
     for minutes in range(4):
         happened(going_on, minutes)
 
@@ -43,7 +43,7 @@ def test_six_minutes_of_quiet_end_a_series_with_its_last_count() -> None:
 
 
 def test_an_event_after_the_end_is_a_new_one() -> None:
-    going_on = Occurrences()
+    going_on = EventSeries()
     for minutes in range(4):
         happened(going_on, minutes)
 
@@ -52,7 +52,7 @@ def test_an_event_after_the_end_is_a_new_one() -> None:
 
 def test_what_is_told_is_not_told_again() -> None:
     """A single event, and one of which the last count is written, end silently."""
-    going_on = Occurrences()
+    going_on = EventSeries()
     happened(going_on, 0, "once")
     happened(going_on, 0, "twice")
     happened(going_on, 0, "twice")
@@ -62,7 +62,7 @@ def test_what_is_told_is_not_told_again() -> None:
 
 
 def test_the_count_of_a_long_series_is_written_every_half_hour() -> None:
-    going_on = Occurrences()
+    going_on = EventSeries()
     written = []
     for minutes in range(95):
         happened(going_on, minutes)
@@ -72,13 +72,13 @@ def test_the_count_of_a_long_series_is_written_every_half_hour() -> None:
 
 
 def test_different_events_do_not_mix() -> None:
-    going_on = Occurrences()
+    going_on = EventSeries()
 
     assert counts(happened(going_on, 0, "one")) == counts(happened(going_on, 0, "other")) == [1]
 
 
 def test_the_event_that_was_quiet_longest_is_forgotten() -> None:
-    going_on = Occurrences(remembered=2)
+    going_on = EventSeries(remembered=2)
     for minutes, key in enumerate(["first", "second", "first", "third"]):
         happened(going_on, minutes, key)
 
@@ -88,7 +88,7 @@ def test_the_event_that_was_quiet_longest_is_forgotten() -> None:
 @given(gaps=st.lists(st.integers(0, 15), max_size=60))
 def test_no_occurrence_is_lost(gaps: list[int]) -> None:
     """The last counts of all series add up to how often it happened."""
-    going_on = Occurrences()
+    going_on = EventSeries()
     written: list[Write] = []
     times = list(accumulate(gaps))
     for minutes in times:

@@ -26,9 +26,9 @@ from ocf.embedded.http import serving, write_kubeconfig
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap
 from ocf.runtime.admission import Url, Webhook
-from ocf.runtime.crds import Version, crd
+from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.kopf import attach
-from ocf.runtime.operator import Admission, Operator, Options, OwnerType
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, WebhookOptions
 from ocf.runtime.operator.health import Health
 
 kopf: Any = pytest.importorskip("kopf")
@@ -53,7 +53,7 @@ class Shop(BaseModel):
     metadata: dict[str, Any] = {}
 
 
-DEFINITION = crd("example.com", Version("v1", Shop))
+DEFINITION = crd("example.com", CRDVersion("v1", Shop))
 
 
 def components_of(owner: Shop) -> Component:
@@ -92,11 +92,11 @@ def free_port() -> int:
 
 @asynccontextmanager
 async def kopf_running(
-    operator: Operator[Any], *, options: Options | None = None, **more: Any
+    operator: Operator[Any], *, options: ManagerOptions | None = None, **more: Any
 ) -> AsyncIterator[asyncio.Future[None]]:
     registry = kopf.OperatorRegistry()
     kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
-    attach(operator, options=options or Options(listen=None), registry=registry)
+    attach(operator, options=options or ManagerOptions(listen=None), registry=registry)
     ready, stop = asyncio.Event(), asyncio.Event()
     running = kopf.operator(registry=registry, namespaces=["town"], ready_flag=ready, stop_flag=stop, **more)
     task = asyncio.ensure_future(running)
@@ -199,13 +199,13 @@ async def test_webhooks_are_served_while_kopf_runs(cluster: EmbeddedCluster) -> 
         owner.spec.motto = "defaulted" if owner.spec.motto == "open" else owner.spec.motto
 
     host = "127.0.0.1"
-    admission = Admission(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
+    admission = WebhookOptions(address=Url(f"https://{host}"), namespace="default", host=host, port=0, register=True)
     operator = shops(webhooks=[Webhook.of(DEFINITION, Shop, defaulters=[default])])
 
     async def configured() -> bool:
         return bool((await cluster.list("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration")).items)
 
-    async with kopf_running(operator, options=Options(listen=None, admission=admission)):
+    async with kopf_running(operator, options=ManagerOptions(listen=None, admission=admission)):
         await until(configured)
         created = await cluster.create(shop(), field_manager="test")
         assert created["spec"]["motto"] == "defaulted"

@@ -17,7 +17,7 @@ from ocf.concepts import Clock
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, ForbiddenError, LeaseLostError, ServerError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.leader import Timing, leading
+from ocf.runtime.leader import Timing, lead
 from ocf.testing import FaultyCluster, InterceptingCluster, faults
 
 LEASE: Final = ObjectKey("coordination.k8s.io/v1", "Lease", "shops", "default")
@@ -58,19 +58,19 @@ async def spec(cluster: Cluster) -> Manifest:
     return found
 
 
-def lead(cluster: Cluster, identity: str, clock: Clock, **more: Any) -> Any:
-    return leading(cluster, "shops", namespace="default", identity=identity, clock=clock, chance=lambda: 0.5, **more)
+def leading(cluster: Cluster, identity: str, clock: Clock, **more: Any) -> Any:
+    return lead(cluster, "shops", namespace="default", identity=identity, clock=clock, chance=lambda: 0.5, **more)
 
 
 def test_the_first_one_leads_at_once_and_gives_back(run: Run, new_clock: NewClock) -> None:
     async def work() -> None:
         cluster = EmbeddedCluster()
-        async with lead(cluster, "one", new_clock()) as leadership:
+        async with leading(cluster, "one", new_clock()) as leadership:
             assert (leadership.identity, now()) == ("one", 0)
             held = await spec(cluster)
         assert (held["holderIdentity"], held["leaseDurationSeconds"], held["leaseTransitions"]) == ("one", 15, 0)
 
-        async with lead(cluster, "two", new_clock()):
+        async with leading(cluster, "two", new_clock()):
             assert now() == 0
             held = await spec(cluster)
         assert (held["holderIdentity"], held["leaseTransitions"]) == ("two", 1)
@@ -82,7 +82,7 @@ def test_the_first_one_leads_at_once_and_gives_back(run: Run, new_clock: NewCloc
 def test_a_leader_renews_for_as_long_as_it_works(run: Run, new_clock: NewClock) -> None:
     async def work() -> None:
         cluster = EmbeddedCluster()
-        async with lead(cluster, "one", new_clock()):
+        async with leading(cluster, "one", new_clock()):
             taken = await spec(cluster)
             await asyncio.sleep(3601)
             held = await spec(cluster)
@@ -101,7 +101,7 @@ def test_one_that_dies_is_followed_after_the_lease(run: Run, new_clock: NewClock
         died: list[float] = []
 
         async def first() -> None:
-            async with lead(link, "one", new_clock(timedelta(seconds=5))):
+            async with leading(link, "one", new_clock(timedelta(seconds=5))):
                 link.cut = True
                 try:
                     await asyncio.sleep(3600)
@@ -110,7 +110,7 @@ def test_one_that_dies_is_followed_after_the_lease(run: Run, new_clock: NewClock
 
         task = asyncio.create_task(first())
         await asyncio.sleep(1)
-        async with lead(cluster, "two", new_clock(timedelta(seconds=-5))):
+        async with leading(cluster, "two", new_clock(timedelta(seconds=-5))):
             followed = now()
         with suppress(LeaseLostError):
             await task
@@ -130,7 +130,7 @@ def test_the_work_ends_at_the_renew_deadline(run: Run, new_clock: NewClock, way:
         refused = 0.0
         begun = now()
         with pytest.raises(LeaseLostError, match="could not be renewed in time"):  # noqa: PT012 (the block is cancelled)
-            async with lead(link, "one", new_clock()) as leadership:
+            async with leading(link, "one", new_clock()) as leadership:
                 setattr(link, way, True)
                 try:
                     await asyncio.sleep(3600)
@@ -161,7 +161,7 @@ def test_a_loop_that_was_held_writes_nothing_after_the_deadline(run: Run, new_cl
 
     async def work() -> None:
         clock = Held()
-        async with lead(EmbeddedCluster(), "one", clock) as leadership:
+        async with leading(EmbeddedCluster(), "one", clock) as leadership:
             shop = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "namespace": "default"}}
             live = await leadership.cluster.create(shop, field_manager="test")
             clock.late = timedelta(seconds=10)
@@ -182,7 +182,7 @@ def test_a_lease_that_is_taken_away_ends_the_work_at_once(run: Run, new_clock: N
     async def work() -> float:
         cluster = EmbeddedCluster()
         with pytest.raises(LeaseLostError, match="somebody holds it"):  # noqa: PT012 (the block is cancelled)
-            async with lead(cluster, "one", new_clock()):
+            async with leading(cluster, "one", new_clock()):
                 lease = await cluster.get(LEASE)
                 lease["spec"]["holderIdentity"] = "somebody"
                 await cluster.update(lease, field_manager="kubectl")
@@ -207,7 +207,7 @@ def test_a_lease_that_is_taken_away_ends_the_work_at_once(run: Run, new_clock: N
 def test_what_goes_wrong_now_and_then_ends_no_work(run: Run, new_clock: NewClock, fault: faults.Fault) -> None:
     async def work() -> None:
         cluster = FaultyCluster(EmbeddedCluster(), [fault])
-        async with lead(cluster, "one", new_clock()):
+        async with leading(cluster, "one", new_clock()):
             await asyncio.sleep(100)
             held = await spec(cluster)
         assert (held["holderIdentity"], held["leaseTransitions"]) == ("one", 0)
@@ -222,7 +222,7 @@ def test_an_error_of_the_work_gives_the_lease_back(run: Run, new_clock: NewClock
     async def work() -> None:
         cluster = EmbeddedCluster()
         with pytest.raises(TimeoutError, match="of the work"):
-            async with lead(cluster, "one", new_clock()):
+            async with leading(cluster, "one", new_clock()):
                 raise TimeoutError("of the work")
         assert (await spec(cluster))["holderIdentity"] == ""
 
@@ -234,7 +234,7 @@ def test_being_cancelled_gives_the_lease_back(run: Run, new_clock: NewClock) -> 
         cluster = EmbeddedCluster()
 
         async def operate() -> None:
-            async with lead(cluster, "one", new_clock()):
+            async with leading(cluster, "one", new_clock()):
                 await asyncio.sleep(3600)
 
         task = asyncio.create_task(operate())
@@ -273,9 +273,7 @@ async def operate(link: Link, identity: str, clock: Clock, oracle: Oracle, chanc
     """Lead again and again, and end each time in another way: give back, fail, or be cut off."""
     while oracle.terms < HANDOVERS:
         with suppress(LeaseLostError, ZeroDivisionError):
-            async with leading(
-                link, "shops", namespace="default", identity=identity, clock=clock, chance=chance.random
-            ):
+            async with lead(link, "shops", namespace="default", identity=identity, clock=clock, chance=chance.random):
                 oracle.begin(identity)
                 try:
                     await term(link, identity, oracle, chance)

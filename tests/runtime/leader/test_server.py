@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from ocf.objects import ObjectKey
-from ocf.runtime.leader import Timing, leading
-from ocf.runtime.rbac import Account, lease_privileges, roles
+from ocf.runtime.leader import Timing, lead
+from ocf.runtime.rbac import ServiceAccount, lease_rules, roles
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
@@ -46,8 +46,8 @@ asyncio.run(main(*sys.argv[1:]))
 async def test_one_is_killed(envtest: Envtest, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster) -> None:
     """The other one follows; the privileges of a lease are all that it takes."""
     user = f"system:serviceaccount:{envtest.namespace}:operator"
-    granted = lease_privileges("shops", envtest.namespace)
-    for one in roles(granted, name="lead", account=Account("operator", envtest.namespace)):
+    granted = lease_rules("shops", envtest.namespace)
+    for one in roles(granted, name="lead", account=ServiceAccount("operator", envtest.namespace)):
         await envtest_cluster.create(one, field_manager="admin")
     kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, user)
     key = ObjectKey("coordination.k8s.io/v1", "Lease", "shops", envtest.namespace)
@@ -62,7 +62,7 @@ async def test_one_is_killed(envtest: Envtest, envtest_plane: ControlPlane, envt
         held = (await envtest_cluster.get(key))["spec"]
         assert (held["holderIdentity"], held["leaseTransitions"]) == ("first", 0)
         cluster = await stack.enter_async_context(await envtest_plane.cluster(kubeconfig))
-        follower = leading(cluster, "shops", namespace=envtest.namespace, identity="second", timing=QUICK)
+        follower = lead(cluster, "shops", namespace=envtest.namespace, identity="second", timing=QUICK)
         following = asyncio.create_task(stack.enter_async_context(follower))
         done, _ = await asyncio.wait([following], timeout=3)
         assert not done

@@ -15,7 +15,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from ocf.cluster.cache import InformerState
-from ocf.concepts import Attempt, Operation, Why
+from ocf.concepts import ApplyOperation, Attempt, Why
 from ocf.errors import ConfigError
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules, dashboard
 from ocf.runtime.operator.state_metrics import StateMetrics
@@ -35,7 +35,7 @@ LANGUAGE: Final = {
     *("increase", "rate", "time", "sort_desc"),
 }
 WORDS: Final = {
-    "operation": {operation.lower() for operation in Operation},
+    "operation": {operation.lower() for operation in ApplyOperation},
     "why": {str(why) for why in Why},
     "status": {"True", "False", "Unknown"},
 }

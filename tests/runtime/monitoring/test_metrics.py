@@ -7,7 +7,7 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_open
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.concepts import Attempt, Event, Operation, Why
+from ocf.concepts import ApplyOperation, Attempt, Event, Why
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.monitoring import PrometheusRecorder, exposition
@@ -51,7 +51,7 @@ class TestAttempts:
     def test_an_apply_is_counted_by_what_it_did_and_why(
         self, recorder: PrometheusRecorder, attempt: Callable[..., Attempt]
     ) -> None:
-        recorder.attempted(attempt(operation=Operation.CREATED, why=Why.ABSENT))
+        recorder.attempted(attempt(operation=ApplyOperation.CREATED, why=Why.ABSENT))
         recorder.attempted(attempt())
         recorder.attempted(attempt())
 
@@ -73,7 +73,7 @@ class TestAttempts:
     def test_each_attempt_is_counted_once(self, why: list[Why]) -> None:
         recorder = PrometheusRecorder(controller="shop")
         for each in why:
-            done = None if each is Why.FAILED else Operation.NONE
+            done = None if each is Why.FAILED else ApplyOperation.NONE
             recorder.attempted(
                 Attempt(owner=OWNER, component="web", resource=OWNER, label="shop", operation=done, why=each)
             )

@@ -10,8 +10,8 @@ from typing import Final
 import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.component.reconcile.reporter import Journal
-from ocf.concepts import Attempt, Operation, Why
+from ocf.component.reconcile.reporter import Reporter
+from ocf.concepts import ApplyOperation, Attempt, Why
 from ocf.runtime.events import Drop
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
 
@@ -41,7 +41,7 @@ def test_the_table_of_metrics_is_what_is_exported(attempt: Callable[..., Attempt
 
 def test_the_table_of_reasons_to_write_is_the_code() -> None:
     assert [why for why, *_ in rows("why")] == [str(why) for why in Why]
-    assert {operation for _, operation, *_ in rows("why")} == {"", *(operation.lower() for operation in Operation)}
+    assert {operation for _, operation, *_ in rows("why")} == {"", *(operation.lower() for operation in ApplyOperation)}
 
 
 def test_the_table_of_drops_is_the_code() -> None:
@@ -56,7 +56,7 @@ def test_the_table_of_alerts_is_the_rule_file() -> None:
 
 def test_the_table_of_fields_is_what_passes_log() -> None:
     """Read from the one place of the component room that logs: keywords of its calls, and keys of what it adds."""
-    tree = ast.parse(inspect.getsource(Journal))
+    tree = ast.parse(inspect.getsource(Reporter))
     calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "_say" in ast.unparse(node.func)]
     dicts = [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]
     fields = {word.arg for call in calls for word in call.keywords if word.arg}

@@ -14,7 +14,7 @@ from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ForbiddenError, ReconcileError, ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import deployment
-from ocf.runtime.events import Drop, EventPoster, combined, posting
+from ocf.runtime.events import Drop, EventBroadcaster, broadcasting_events, multi_recorder
 from ocf.runtime.monitoring import PrometheusRecorder
 from ocf.testing import FaultyCluster, VirtualClock, faults
 
@@ -49,7 +49,7 @@ class Operator:
     async def run(self, cluster: Cluster | None = None, recorder: Recorder | None = None) -> None:
         owner = await self.cluster.get(OWNER)
         async with reconciling(
-            owner, cluster or self.cluster, clock=self.clock, recorder=recorder or combined(self.metrics)
+            owner, cluster or self.cluster, clock=self.clock, recorder=recorder or multi_recorder(self.metrics)
         ) as context:
             await self.component.reconcile(context)
 
@@ -124,12 +124,12 @@ async def test_a_pass_without_a_recorder_is_the_same_pass(operator: Operator) ->
 
 async def test_what_was_done_is_told_on_the_owner(operator: Operator) -> None:
     """Once per real change, on the owner as it is now, and nothing where nothing was done."""
-    poster = EventPoster(operator.cluster, controller="example.com/shop", clock=operator.clock)
+    poster = EventBroadcaster(operator.cluster, controller="example.com/shop", clock=operator.clock)
     for labels in ({}, {}, {"team": "platform"}, {}):
         theirs = {"metadata": {"labels": labels}}
         if labels:
             await operator.cluster.patch(DEPLOYMENT, theirs, patch_type=PatchType.MERGE, field_manager="platform")
-        await operator.run(recorder=combined(operator.metrics, poster))
+        await operator.run(recorder=multi_recorder(operator.metrics, poster))
     await poster.close()
 
     told = (await operator.cluster.list("events.k8s.io/v1", "Event", namespace="town")).items
@@ -145,7 +145,7 @@ async def test_what_was_done_is_told_on_the_owner(operator: Operator) -> None:
 async def test_no_permission_to_tell_events_is_no_failure(operator: Operator, caplog: pytest.LogCaptureFixture) -> None:
     """The pass succeeds, the log says what is missing."""
     forbidding = FaultyCluster(operator.cluster, [faults.refused(ForbiddenError("may not"), kind="Event", times=None)])
-    async with posting(forbidding, controller="example.com/shop", clock=operator.clock) as events:
+    async with broadcasting_events(forbidding, controller="example.com/shop", clock=operator.clock) as events:
         await operator.run(forbidding, events)
 
     assert events.dropped == {Drop.REFUSED: 1}

@@ -14,15 +14,15 @@ from pydantic import BaseModel, ConfigDict
 
 from ocf import component
 from ocf.cluster import Cluster, PatchType, Request, Verb, WatchEvent
-from ocf.cluster.cache import Pace
+from ocf.cluster.cache import CacheTiming
 from ocf.component import Component, ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, service
-from ocf.runtime.crds import Version, crd
-from ocf.runtime.operator import Operator, Options, Outcome, OwnerType, Process, running
-from ocf.runtime.workqueue import Exponential
+from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.operator import Manager, ManagerOptions, Operator, OwnerType, ReconcileOutcome, running
+from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import InterceptingCluster, LoopClock, run_in_virtual_time
 
 NAMESPACE: Final = "town"
@@ -46,7 +46,7 @@ class Shop(BaseModel):
     metadata: dict[str, Any] = {}
 
 
-DEFINITION: Final = crd("example.com", Version("v1", Shop))
+DEFINITION: Final = crd("example.com", CRDVersion("v1", Shop))
 SHOPS: Final = OwnerType.of(DEFINITION, Shop)
 
 
@@ -161,7 +161,7 @@ class Stage:
     gateway: Gateway
     clock: LoopClock
     passes: list[tuple[str, float]] = field(default_factory=list)
-    outcomes: list[Outcome] = field(default_factory=list)
+    outcomes: list[ReconcileOutcome] = field(default_factory=list)
     at_once: int = 0
     most_at_once: int = 0
     before: Callable[[Shop, ReconcileContext], Awaitable[object]] | None = None
@@ -184,7 +184,7 @@ class Stage:
             self.at_once -= 1
         return components_of(owner)
 
-    def report(self, context: ReconcileContext, owner: Shop, outcome: Outcome) -> None:
+    def report(self, context: ReconcileContext, owner: Shop, outcome: ReconcileOutcome) -> None:
         self.outcomes.append(outcome)
         context.status["motto"] = owner.spec.motto
 
@@ -193,22 +193,22 @@ class Stage:
             "name": "shops",
             "owner": SHOPS,
             "components": self.components,
-            "delays": Exponential(SECOND, 64 * SECOND, jitter=0),
+            "delays": ExponentialBackoff(SECOND, 64 * SECOND, jitter=0),
             "resync": None,
         }
         return Operator(**{**given, **self.settings, **changed})
 
-    def options(self, **changed: Any) -> Options:
+    def options(self, **changed: Any) -> ManagerOptions:
         given: dict[str, Any] = {
             "listen": None,
             "clock": self.clock,
             "chance": lambda: 0.5,
-            "pace": Pace(silence=1e9, relist_every=1e9, monotonic=now, chance=lambda: 0.0),
+            "pace": CacheTiming(idle_timeout=1e9, relist_every=1e9, monotonic=now, random=lambda: 0.0),
         }
-        return Options(**{**given, **changed})
+        return ManagerOptions(**{**given, **changed})
 
     @asynccontextmanager
-    async def operating(self, *, options: dict[str, Any] | None = None, **changed: Any) -> AsyncIterator[Process]:
+    async def operating(self, *, options: dict[str, Any] | None = None, **changed: Any) -> AsyncIterator[Manager]:
         given = self.options(**(options or {}))
         async with running(self.gateway, self.operator(**changed), options=given) as process:
             await asyncio.sleep(5)

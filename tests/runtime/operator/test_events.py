@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from ocf.concepts import Attempt, Event, Silence
+from ocf.concepts import Attempt, Event, NullRecorder
 from ocf.objects import ObjectKey
 
 from .conftest import NAMESPACE, Play, Stage, key_of, shop
 
 
-class Attempts(Silence):
+class Attempts(NullRecorder):
     def __init__(self) -> None:
         self.taken: list[str] = []
 

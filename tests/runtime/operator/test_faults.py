@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from ocf.cluster import Cluster, Request, Verb
-from ocf.cluster.cache import Pace
+from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ConfigError, ExpiredError, OcfError, ServerError, TooManyRequestsError
 from ocf.objects import ObjectKey
-from ocf.runtime.operator import Operator, Options, OwnerType, running
-from ocf.runtime.workqueue import Exponential, Fixed
-from ocf.testing import LoopClock, disturb_each_write, run_in_virtual_time
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType, running
+from ocf.runtime.workqueue import ExponentialBackoff, FixedDelay
+from ocf.testing import LoopClock, crash_at_each_write, run_in_virtual_time
 
 from .conftest import (
     DEFINITION,
@@ -38,7 +38,7 @@ from .conftest import (
     shop,
 )
 
-PATIENT = Pace(monotonic=now, chance=lambda: 0.0)
+PATIENT = CacheTiming(monotonic=now, random=lambda: 0.0)
 
 
 async def motto(stage: Stage, name: str = "corner") -> str:
@@ -57,12 +57,12 @@ def test_a_process_that_dies_at_any_write_is_followed_by_one_that_ends_the_same(
 
     async def operate(cluster: Cluster) -> None:
         operator = Operator(name="shops", owner=SHOPS, components=components_of, workers=1)
-        options = Options(listen=None, events=False, clock=LoopClock(), pace=PATIENT)
+        options = ManagerOptions(listen=None, events=False, clock=LoopClock(), cache_timing=PATIENT)
         async with running(cluster, operator, options=options):
             await asyncio.sleep(60)
 
     async def main() -> None:
-        report = await disturb_each_write(new_cluster, operate)
+        report = await crash_at_each_write(new_cluster, operate)
         report.assert_same()
         assert len(report.rows) == 3 * 4
 
@@ -251,7 +251,7 @@ def test_a_long_outage_costs_few_requests_and_ends_soon_after(play: Play) -> Non
             if not request.verb.is_read:
                 raise ServerError("unavailable", code=503)
 
-        async with stage.operating(delays=Exponential(chance=lambda: 0.5), options={"events": False}):
+        async with stage.operating(delays=ExponentialBackoff(random=lambda: 0.5), options={"events": False}):
             stage.gateway.meddle = down
             for number in range(10):
                 await stage.create(shop(f"shop-{number}"))
@@ -278,7 +278,7 @@ def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) 
                 raise TooManyRequestsError("slow down", code=429, retry_after=7)
 
         stage.gateway.meddle = slow_down
-        async with stage.operating(delays=Fixed(SECOND / 1000), options={"events": False}):
+        async with stage.operating(delays=FixedDelay(SECOND / 1000), options={"events": False}):
             await stage.create(shop())
             for number in range(200):
                 await stage.create(shop(f"shop-{number}"))
@@ -378,7 +378,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
         clock = LoopClock()
         cluster = EmbeddedCluster(namespaces=[NAMESPACE], now=clock.now)
         operator = Operator(name="shops", owner=SHOPS, components=components_of)
-        options = Options(listen=None, clock=clock, pace=PATIENT)
+        options = ManagerOptions(listen=None, clock=clock, cache_timing=PATIENT)
         async with running(Gateway(cluster), operator, options=options) as process:
             await asyncio.sleep(1000)
             assert process.health.owners() == "example.com/v1 Shop is not read yet: the cluster does not know it"

@@ -13,7 +13,7 @@ import pytest
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
-from ocf.runtime.operator import Listen, Operator, Options, main
+from ocf.runtime.operator import Listen, ManagerOptions, Operator, main
 
 from .conftest import SHOPS
 
@@ -23,7 +23,7 @@ OPERATOR = Operator(name="shops", owner=SHOPS, components=lambda _: ())
 def said(caplog: pytest.LogCaptureFixture, **options: Any) -> str:
     """Run it, and return what it ends with."""
     with pytest.raises(SystemExit) as ended:
-        main(OPERATOR, options=Options(**options))
+        main(OPERATOR, options=ManagerOptions(**options))
     assert ended.value.code == 1
     return next(record.getMessage() for record in caplog.records if record.levelno == logging.CRITICAL)
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
-from ocf.cluster.cache import Pace
+from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, LeaseLostError, OcfError, ServerError
 from ocf.objects import ObjectKey
-from ocf.runtime.operator import Lease, Listen, Operator, Options, OwnerType, Process, run, running
+from ocf.runtime.operator import Lease, Listen, Manager, ManagerOptions, Operator, OwnerType, run, running
 from ocf.testing import run_in_virtual_time
 
 from .conftest import (
@@ -121,7 +121,7 @@ class TestLeading:
         async def test(stage: Stage) -> None:
             second = Stage(stage.cluster, Gateway(stage.cluster), stage.clock)
 
-            def leads(process: Process) -> float | None:
+            def leads(process: Manager) -> float | None:
                 assert process.registry is not None
                 return process.registry.get_sample_value("leader_election_master_status", {"name": "shops"})
 
@@ -203,10 +203,10 @@ class TestServing:
         cluster = EmbeddedCluster(namespaces=[NAMESPACE])
         await cluster.apply(DEFINITION, field_manager="setup")
         operator = Operator(name="shops", owner=SHOPS, components=components_of)
-        options = Options(listen=Listen(0, "127.0.0.1"), metrics_prefix="shops")
-        process = Process(cluster, [operator], options)
+        options = ManagerOptions(listen=Listen(0, "127.0.0.1"), metrics_prefix="shops")
+        process = Manager(cluster, [operator], options)
         task = asyncio.create_task(process.run())
-        await process.working()
+        await process.started()
         assert process.endpoints is not None
         async with ClientSession(process.endpoints.url) as session:
             await cluster.create(shop(), field_manager="kubectl")
@@ -231,7 +231,7 @@ class TestServing:
         cluster = EmbeddedCluster(namespaces=[NAMESPACE])
         await cluster.apply(DEFINITION, field_manager="setup")
         operator = Operator(name="shops", owner=SHOPS, components=components_of)
-        task = asyncio.create_task(run(cluster, operator, options=Options(listen=None, lease=LEASE)))
+        task = asyncio.create_task(run(cluster, operator, options=ManagerOptions(listen=None, lease=LEASE)))
         lease = ObjectKey("coordination.k8s.io/v1", "Lease", "shops", "default")
         await _until(lambda: any(one.kind == "Lease" and one.changed for one in cluster.requests))
         os.kill(os.getpid(), signal.SIGTERM)
@@ -312,7 +312,7 @@ def test_operators_need_names_of_their_own(names: list[str]) -> None:
     async def main() -> None:
         operators = [Operator(name=name, owner=SHOPS, components=components_of) for name in names]
         with pytest.raises(BuildError, match="names of their own"):
-            Process(EmbeddedCluster(), operators, Options())
+            Manager(EmbeddedCluster(), operators, ManagerOptions())
 
     run_in_virtual_time(main())
 
@@ -341,7 +341,7 @@ def test_pace_is_the_caches_own(play: Play) -> None:
     """A cache that lists everything anew each minute does so in an operator, too."""
 
     async def test(stage: Stage) -> None:
-        pace = Pace(relist_every=60, silence=10, monotonic=now, chance=lambda: 0.0)
+        pace = CacheTiming(relist_every=60, idle_timeout=10, monotonic=now, random=lambda: 0.0)
         async with stage.operating(options={"pace": pace}):
             await stage.create(shop())
             await asyncio.sleep(3600)

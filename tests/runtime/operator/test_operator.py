@@ -11,14 +11,14 @@ from pydantic import BaseModel
 
 from ocf import component
 from ocf.component import Component, ReconcileContext
-from ocf.concepts import Silence
+from ocf.concepts import NullRecorder
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import BuildError, ConfigError, ManifestError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
 from ocf.primitives import configmap
-from ocf.runtime.crds import Version, crd
-from ocf.runtime.operator import Operator, Outcome, OwnerType, pass_over
-from ocf.runtime.operator.supervised_tasks import steady
+from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.operator import Operator, OwnerType, ReconcileOutcome, reconcile_owner
+from ocf.runtime.operator.supervised_tasks import supervised_tasks
 from ocf.testing import LoopClock, RecordingCluster, run_in_virtual_time
 
 from .conftest import DEFINITION, NAMESPACE, SECOND, SHOPS, Play, Shop, Stage, components_of, key_of, shop
@@ -34,7 +34,7 @@ class New(BaseModel):
 
 
 Old.__name__ = New.__name__ = "Shop"
-TWO = crd("example.com", Version("v1", Old), Version("v2", New, stored=True))
+TWO = crd("example.com", CRDVersion("v1", Old), CRDVersion("v2", New, stored=True))
 
 
 def test_the_version_that_is_read_is_the_stored_one_unless_another_is_named() -> None:
@@ -105,7 +105,7 @@ async def passed(operator: Operator[Any], statuses: list[Manifest] | None = None
     live = await cluster.create(shop(), field_manager="kubectl")
     recording = RecordingCluster(cluster)
     try:
-        return await pass_over(operator, live, recording, clock=LoopClock(), recorder=Silence())
+        return await reconcile_owner(operator, live, recording, clock=LoopClock(), recorder=NullRecorder())
     finally:
         assert len([write for write in recording.writes if write.kind == "Shop"]) <= 1
         if statuses is not None:
@@ -135,13 +135,13 @@ def test_the_earliest_wish_for_another_pass_counts() -> None:
 
 
 def test_a_report_is_asked_after_an_error_too_and_its_own_error_hides_none() -> None:
-    outcomes: list[Outcome] = []
+    outcomes: list[ReconcileOutcome] = []
     statuses: list[Manifest] = []
 
     def fail(_: Shop) -> Component:
         raise ServerError("no answer")
 
-    async def report(context: ReconcileContext, owner: Shop, outcome: Outcome) -> None:
+    async def report(context: ReconcileContext, owner: Shop, outcome: ReconcileOutcome) -> None:
         outcomes.append(outcome)
         context.status["motto"] = owner.spec.motto
         raise NotFoundError("nothing to report")
@@ -163,7 +163,7 @@ def test_several_components_that_fail_are_told_together_and_one_as_it_is() -> No
         return builder.with_resource(configmap.Builder(settings).build()).build()
 
     for names in (["one"], ["one", "two"]):
-        outcomes: list[Outcome] = []
+        outcomes: list[ReconcileOutcome] = []
         operator = declared(
             components=lambda owner, names=names: [*map(broken, names), components_of(owner)],
             report=lambda *given, outcomes=outcomes: outcomes.append(given[-1]),
@@ -185,7 +185,7 @@ class TestSteady:
 
         async def main() -> None:
             with pytest.raises(ExceptionGroup) as caught:  # noqa: PT012 (the block is cancelled)
-                async with steady() as start:
+                async with supervised_tasks() as start:
                     start(work(), "watch")
                     await asyncio.sleep(1)
                     for task in asyncio.all_tasks():
@@ -200,7 +200,7 @@ class TestSteady:
 
     def test_the_end_of_the_block_ends_the_tasks(self) -> None:
         async def main() -> None:
-            async with steady() as start:
+            async with supervised_tasks() as start:
                 start(asyncio.sleep(1000), "watch")
                 await asyncio.sleep(1)
             assert asyncio.get_running_loop().time() == 1
@@ -209,7 +209,7 @@ class TestSteady:
 
     def test_being_cancelled_is_no_error_of_a_task(self) -> None:
         async def block() -> None:
-            async with steady() as start:
+            async with supervised_tasks() as start:
                 start(asyncio.sleep(1000), "watch")
                 await asyncio.sleep(1000)
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.cluster import Request
-from ocf.cluster.cache import Pace
+from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConflictError, ExpiredError, NotFoundError, ServerError, TooManyRequestsError
@@ -20,7 +20,7 @@ from ocf.testing import LoopClock, run_in_virtual_time
 from .conftest import DEFINITION, NAMESPACE, Gateway, Shop, Stage, key_of, now, settings_of, shop
 
 NAMES = ("corner", "market")
-PACE = Pace(monotonic=now, chance=lambda: 0.0)
+PACE = CacheTiming(monotonic=now, random=lambda: 0.0)
 
 steps = st.tuples(
     st.sampled_from(

@@ -16,9 +16,9 @@ from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import configmap, deployment, unstructured
 from ocf.runtime.admission import FieldError, Operation, Url, Webhook, invalid
-from ocf.runtime.crds import Version, crd
-from ocf.runtime.operator import Admission, Lease, Operator, Options, OwnerType, running
-from ocf.runtime.rbac import Account, Privilege, roles
+from ocf.runtime.crds import CRDVersion, crd
+from ocf.runtime.operator import Lease, ManagerOptions, Operator, OwnerType, WebhookOptions, running
+from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 
 from .conftest import SECOND, Play, Shop, Stage, key_of, shop
 
@@ -60,7 +60,7 @@ async def components(owner: Shop, context: ReconcileContext) -> Component:
 
 
 # Tests share the server, and this kind is nobody else's.
-DEFINITION = crd("operator.example.com", Version("v1", Shop))
+DEFINITION = crd("operator.example.com", CRDVersion("v1", Shop))
 
 
 def judge(new: Shop, _old: Shop | None, _operation: Operation) -> Iterator[FieldError]:
@@ -104,10 +104,12 @@ async def test_its_privileges_are_enough(
     namespace, admin = envtest.namespace, envtest_cluster
     await admin.apply(DEFINITION, field_manager="admin")
     local = Url("https://127.0.0.1")
-    admission = Admission(address=local, namespace=namespace, name=namespace, host="127.0.0.1", port=0, register=True)
-    options = Options(listen=None, lease=Lease("shops", namespace), admission=admission)
-    granted = OPERATOR.privileges(EVERY_STATE) | options.privileges(OPERATOR)
-    for one in roles(granted, name=f"shops-{namespace}", account=Account("shops", namespace)):
+    admission = WebhookOptions(
+        address=local, namespace=namespace, name=namespace, host="127.0.0.1", port=0, register=True
+    )
+    options = ManagerOptions(listen=None, lease=Lease("shops", namespace), admission=admission)
+    granted = OPERATOR.policy_rules(EVERY_STATE) | options.policy_rules(OPERATOR)
+    for one in roles(granted, name=f"shops-{namespace}", account=ServiceAccount("shops", namespace)):
         await admin.create(one, field_manager="admin")
     kubeconfig = await asyncio.to_thread(envtest_plane.kubeconfig_for, f"system:serviceaccount:{namespace}:shops")
     corner = shop(guide="guide")
@@ -219,11 +221,11 @@ def test_an_owner_that_others_hold_is_left_alone_once_it_is_being_deleted(play: 
 
 def test_privileges_are_those_of_the_declaration() -> None:
     """Watches of what it reads, no list of what it does not cache, and the events it posts."""
-    cached = OPERATOR.privileges(EVERY_STATE)
-    direct = replace(OPERATOR, uncached=[("v1", "Secret")]).privileges(EVERY_STATE)
-    secrets = {Privilege("", "secrets", verb) for verb in ("get", "list", "watch")}
+    cached = OPERATOR.policy_rules(EVERY_STATE)
+    direct = replace(OPERATOR, uncached=[("v1", "Secret")]).policy_rules(EVERY_STATE)
+    secrets = {PolicyRule("", "secrets", verb) for verb in ("get", "list", "watch")}
     assert secrets <= cached
-    assert cached - direct == {Privilege("", "secrets", verb) for verb in ("list", "watch")}
-    assert Privilege("operator.example.com", "shops", "watch") in cached
-    assert Privilege("operator.example.com", "shops", "update") not in cached
-    assert Privilege("events.k8s.io", "events", "create") in cached
+    assert cached - direct == {PolicyRule("", "secrets", verb) for verb in ("list", "watch")}
+    assert PolicyRule("operator.example.com", "shops", "watch") in cached
+    assert PolicyRule("operator.example.com", "shops", "update") not in cached
+    assert PolicyRule("events.k8s.io", "events", "create") in cached

@@ -20,23 +20,23 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import (
     FieldError,
     FileCertificates,
-    Offer,
     Operation,
     Service,
+    ServingCertificate,
     Url,
     Webhook,
     invalid,
 )
 from ocf.runtime.admission.key_pairs import issue
-from ocf.runtime.operator import Admission, Lease, Listen, Operator, Options, OwnerType, Process, running
-from ocf.runtime.rbac import Privilege
+from ocf.runtime.operator import Lease, Listen, Manager, ManagerOptions, Operator, OwnerType, WebhookOptions, running
+from ocf.runtime.rbac import PolicyRule
 
 from .conftest import DEFINITION, NAMESPACE, SHOPS, Shop, shop
 
 HOST = "127.0.0.1"
-LOCAL = Admission(address=Url(f"https://{HOST}"), namespace="default", host=HOST, port=0)
+LOCAL = WebhookOptions(address=Url(f"https://{HOST}"), namespace="default", host=HOST, port=0)
 REGISTERED = replace(LOCAL, register=True)
-IN_CLUSTER = Admission(address=Service("shops-webhook", "ops"))
+IN_CLUSTER = WebhookOptions(address=Service("shops-webhook", "ops"))
 KINDS = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
@@ -65,12 +65,12 @@ NAMESPACES: Operator[Manifest] = Operator(
 
 
 @asynccontextmanager
-async def operating(*operators: Operator[Any], **options: Any) -> AsyncIterator[tuple[EmbeddedCluster, Process]]:
+async def operating(*operators: Operator[Any], **options: Any) -> AsyncIterator[tuple[EmbeddedCluster, Manager]]:
     cluster = EmbeddedCluster(namespaces=[NAMESPACE])
     await cluster.apply(DEFINITION, field_manager="setup")
-    given = Options(**{"listen": None, "admission": REGISTERED, **options})
+    given = ManagerOptions(**{"listen": None, "admission": REGISTERED, **options})
     async with running(cluster, *(operators or [OPERATOR]), options=given) as process:
-        await process.working()
+        await process.started()
         yield cluster, process
 
 
@@ -99,8 +99,8 @@ async def test_what_a_process_before_left_behind_is_taken_over() -> None:
     await cluster.apply(DEFINITION, field_manager="setup")
     for stale in replace(LOCAL, address=Url("https://127.0.0.1:1")).configurations(OPERATOR):
         await cluster.create(stale, field_manager="another")
-    async with running(cluster, OPERATOR, options=Options(listen=None, admission=REGISTERED)) as process:
-        await process.working()
+    async with running(cluster, OPERATOR, options=ManagerOptions(listen=None, admission=REGISTERED)) as process:
+        await process.started()
         assert (await cluster.create(shop(), field_manager="me"))["spec"]["guide"] == "baedeker"
 
 
@@ -122,8 +122,8 @@ class Untrusted:
 
     interval = timedelta(hours=1)
 
-    async def refresh(self) -> Offer:
-        return Offer(issue([HOST], datetime.now(UTC), timedelta(days=1)), "nobody trusts it yet")
+    async def refresh(self) -> ServingCertificate:
+        return ServingCertificate(issue([HOST], datetime.now(UTC), timedelta(days=1)), "nobody trusts it yet")
 
 
 async def test_readiness_names_what_is_wrong_with_them() -> None:
@@ -151,10 +151,10 @@ async def test_those_of_several_operators_share_a_server_and_a_name() -> None:
 async def test_who_does_not_lead_serves_them_too() -> None:
     cluster = EmbeddedCluster(namespaces=[NAMESPACE])
     await cluster.apply(DEFINITION, field_manager="setup")
-    first = Options(listen=None, lease=Lease("shops", "default", "one"))
-    second = Options(listen=None, lease=Lease("shops", "default", "two"), admission=REGISTERED)
+    first = ManagerOptions(listen=None, lease=Lease("shops", "default", "one"))
+    second = ManagerOptions(listen=None, lease=Lease("shops", "default", "two"), admission=REGISTERED)
     async with running(cluster, OPERATOR, options=first) as leader:
-        await leader.working()
+        await leader.started()
         async with running(cluster, OPERATOR, options=second) as follower:
             while not await configured(cluster):  # noqa: ASYNC110 (nothing tells that they are)
                 await asyncio.sleep(0.01)
@@ -167,7 +167,7 @@ async def test_a_certificate_may_come_from_files(tmp_path: Path) -> None:
     (tmp_path / "tls.crt").write_bytes(pair.chain)
     (tmp_path / "tls.key").write_bytes(pair.key)
     files = FileCertificates(tmp_path / "tls.crt", tmp_path / "tls.key")
-    given = Admission(address=Url(f"https://{HOST}"), certificates=files, host=HOST, port=0)
+    given = WebhookOptions(address=Url(f"https://{HOST}"), certificates=files, host=HOST, port=0)
     async with operating(admission=given) as (cluster, process):
         assert process.webhooks is not None
         manifests = replace(given, address=Url(process.webhooks.url)).configurations(OPERATOR, ca_bundle=pair.authority)
@@ -203,17 +203,21 @@ async def test_a_port_that_is_taken_ends_the_process() -> None:
 @pytest.mark.parametrize(
     ("made", "problem"),
     [
-        pytest.param(lambda: Admission(address=Url("https://x")), "need a namespace for the Secret", id="no namespace"),
         pytest.param(
-            lambda: Process(
-                EmbeddedCluster(), [OPERATOR, replace(OPERATOR, name="again")], Options(admission=IN_CLUSTER)
+            lambda: WebhookOptions(address=Url("https://x")), "need a namespace for the Secret", id="no namespace"
+        ),
+        pytest.param(
+            lambda: Manager(
+                EmbeddedCluster(), [OPERATOR, replace(OPERATOR, name="again")], ManagerOptions(admission=IN_CLUSTER)
             ),
             "webhooks shops: two webhooks for shops.example.com",
             id="a kind twice",
         ),
         pytest.param(
-            lambda: Process(
-                EmbeddedCluster(), [OPERATOR], Options(admission=replace(IN_CLUSTER, timeout=timedelta(minutes=1)))
+            lambda: Manager(
+                EmbeddedCluster(),
+                [OPERATOR],
+                ManagerOptions(admission=replace(IN_CLUSTER, timeout=timedelta(minutes=1))),
             ),
             "the timeout is between 1 and 30 seconds, got 60",
             id="too patient",
@@ -227,7 +231,7 @@ def test_what_cannot_be_is_said_at_once(made: Any, problem: str) -> None:
 
 class TestPrivileges:
     def test_those_of_a_secret_are_for_the_objects_that_are_named(self) -> None:
-        needed = Options(admission=IN_CLUSTER).privileges(OPERATOR)
+        needed = ManagerOptions(admission=IN_CLUSTER).policy_rules(OPERATOR)
         secrets = {(one.verb, one.name, one.namespace) for one in needed if one.resource == "secrets"}
         name = "shops-webhook-certificates"
         assert secrets == {("create", "", "ops"), ("get", name, "ops"), ("update", name, "ops")}
@@ -240,17 +244,19 @@ class TestPrivileges:
 
     def test_files_need_none_and_neither_do_operators_without_webhooks(self) -> None:
         files = FileCertificates(Path("tls.crt"), Path("tls.key"))
-        assert Options(admission=replace(IN_CLUSTER, certificates=files)).privileges(OPERATOR) == frozenset()
-        assert Options(admission=IN_CLUSTER).privileges(replace(OPERATOR, webhooks=())) == frozenset()
+        assert ManagerOptions(admission=replace(IN_CLUSTER, certificates=files)).policy_rules(OPERATOR) == frozenset()
+        assert ManagerOptions(admission=IN_CLUSTER).policy_rules(replace(OPERATOR, webhooks=())) == frozenset()
 
     def test_registering_needs_more(self) -> None:
-        more = Options(admission=REGISTERED).privileges(OPERATOR) - Options(admission=LOCAL).privileges(OPERATOR)
+        more = ManagerOptions(admission=REGISTERED).policy_rules(OPERATOR) - ManagerOptions(
+            admission=LOCAL
+        ).policy_rules(OPERATOR)
         verbs = {(one.verb, one.name) for one in more}
         assert verbs == {("create", ""), ("delete", "shops")}
 
     def test_a_lease_is_among_them(self) -> None:
-        needed = Options(lease=Lease("shops", "ops")).privileges(OPERATOR)
-        assert Privilege("coordination.k8s.io", "leases", "update", "shops", namespace="ops") in needed
+        needed = ManagerOptions(lease=Lease("shops", "ops")).policy_rules(OPERATOR)
+        assert PolicyRule("coordination.k8s.io", "leases", "update", "shops", namespace="ops") in needed
 
 
 def test_the_configurations_are_called_as_the_operator_is_or_as_somebody_says() -> None:

@@ -13,7 +13,7 @@ from ocf.errors import ConfigError
 from ocf.feature import BooleanGate
 from ocf.objects import ObjectKey
 from ocf.primitives import configmap, hpa, secret
-from ocf.runtime.rbac import Account, Privilege, custom_definitions, lease_privileges, privileges, roles
+from ocf.runtime.rbac import PolicyRule, ServiceAccount, custom_definitions, lease_rules, policy_rules, roles
 
 OWNER = ObjectKey("example.com/v1", "Shop", "corner", "town")
 SHOPS = {
@@ -49,12 +49,12 @@ def of_settings(**options: Any) -> component.Builder:
     return component.Builder("web", condition_type="WebReady").with_resource(resource, **options)
 
 
-def verbs(found: frozenset[Privilege], resource: str) -> set[str]:
+def verbs(found: frozenset[PolicyRule], resource: str) -> set[str]:
     return {one.verb for one in found if one.resource == resource}
 
 
-def of(*components: Component, **more: Any) -> frozenset[Privilege]:
-    return privileges(components, owner=OWNER, definitions=[SHOPS], **more)
+def of(*components: Component, **more: Any) -> frozenset[PolicyRule]:
+    return policy_rules(components, owner=OWNER, definitions=[SHOPS], **more)
 
 
 @pytest.mark.parametrize(
@@ -124,14 +124,14 @@ def test_what_pruning_deletes_has_any_name() -> None:
 
 def test_a_kind_that_nobody_defines_is_refused() -> None:
     with pytest.raises(ConfigError, match="give its CustomResourceDefinition"):
-        privileges([], owner=OWNER)
+        policy_rules([], owner=OWNER)
 
 
 async def test_definitions_are_read_from_a_cluster() -> None:
     cluster = EmbeddedCluster()
     await cluster.create(SHOPS, field_manager="admin")
 
-    found = privileges([], owner=OWNER, definitions=await custom_definitions(cluster))
+    found = policy_rules([], owner=OWNER, definitions=await custom_definitions(cluster))
 
     assert verbs(found, "shops") == {"get", "list", "watch"}
 
@@ -141,7 +141,7 @@ class TestRoles:
         resource = secret.Builder(SECRET).build()
         built = of_settings().with_resource(resource).build()
 
-        role, _ = roles(of(built), name="op", account=Account("op", "ops"), namespaces=["town"])
+        role, _ = roles(of(built), name="op", account=ServiceAccount("op", "ops"), namespaces=["town"])
 
         assert role["rules"] == [
             {"apiGroups": [""], "resources": ["configmaps", "secrets"], "verbs": ["get", "create", "patch"]},
@@ -150,20 +150,22 @@ class TestRoles:
         ]
 
     def test_an_operator_of_everything_gets_a_cluster_role(self) -> None:
-        role, binding = roles(of(of_settings().build()), name="op", account=Account("op", "ops"))
+        role, binding = roles(of(of_settings().build()), name="op", account=ServiceAccount("op", "ops"))
 
         assert (role["kind"], binding["kind"]) == ("ClusterRole", "ClusterRoleBinding")
         assert binding["subjects"] == [{"kind": "ServiceAccount", "name": "op", "namespace": "ops"}]
         assert binding["roleRef"] == {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "op"}
 
     def test_what_is_granted_everywhere_is_not_granted_again(self) -> None:
-        everywhere, here = Privilege("", "secrets", "get"), Privilege("", "secrets", "get", "ca", namespace="ops")
+        everywhere, here = PolicyRule("", "secrets", "get"), PolicyRule("", "secrets", "get", "ca", namespace="ops")
 
-        assert len(roles({everywhere, here}, name="op", account=Account("op", "ops"))) == 2
-        assert len(roles({everywhere, here}, name="op", account=Account("op", "ops"), namespaces=["town"])) == 4
+        assert len(roles({everywhere, here}, name="op", account=ServiceAccount("op", "ops"))) == 2
+        assert len(roles({everywhere, here}, name="op", account=ServiceAccount("op", "ops"), namespaces=["town"])) == 4
 
     def test_each_namespace_has_a_role_of_its_own(self) -> None:
-        found = roles(of(of_settings().build()), name="op", account=Account("op", "ops"), namespaces=["one", "two"])
+        found = roles(
+            of(of_settings().build()), name="op", account=ServiceAccount("op", "ops"), namespaces=["one", "two"]
+        )
 
         assert [(one["kind"], one["metadata"]["namespace"]) for one in found] == [
             ("Role", "one"),
@@ -173,7 +175,9 @@ class TestRoles:
         ]
 
     def test_a_lease_is_where_it_is(self) -> None:
-        (role, _) = roles(lease_privileges("lead", "ops"), name="op", account=Account("op", "ops"), namespaces=["one"])
+        (role, _) = roles(
+            lease_rules("lead", "ops"), name="op", account=ServiceAccount("op", "ops"), namespaces=["one"]
+        )
 
         assert role["metadata"]["namespace"] == "ops"
         assert role["rules"] == [

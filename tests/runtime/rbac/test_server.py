@@ -19,9 +19,9 @@ from ocf.feature import BooleanGate, Mutation
 from ocf.objects import Manifest, ObjectKey
 from ocf.primitives import BaseMutator, Edits, Handlers, Kind, StaticBuilder, configmap, deployment, hpa, pdb, secret
 from ocf.primitives import networkpolicy as policy
-from ocf.runtime.crds import Preserve, Version, crd
-from ocf.runtime.events import posting
-from ocf.runtime.rbac import EVENTS, Account, Privilege, privileges, roles
+from ocf.runtime.crds import CRDVersion, Preserve, crd
+from ocf.runtime.events import broadcasting_events
+from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, policy_rules, roles
 from ocf.testing.envtest import ControlPlane
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class PriorityBuilder(StaticBuilder["V1PriorityClass", PriorityMutator]):
         super().__init__(base, PRIORITY, Handlers())
 
 
-DEFINITION: Final = crd(GROUP, Version("v1", Shop))
-MARKS: Final = frozenset({Privilege("", "endpoints", "list"), Privilege("", "nodes", "list", namespaced=False)})
+DEFINITION: Final = crd(GROUP, CRDVersion("v1", Shop))
+MARKS: Final = frozenset({PolicyRule("", "endpoints", "list"), PolicyRule("", "nodes", "list", namespaced=False)})
 """Granted besides, one with each binding, to see when it is effective; nothing needs them."""
 
 
@@ -116,8 +116,8 @@ def web(namespace: str, *, on: bool = True, version: str = "1", suspended: bool 
     )
 
 
-def needed(namespace: str, *, fixed: bool = False, enforced: bool = False) -> frozenset[Privilege]:
-    return EVENTS | privileges(
+def needed(namespace: str, *, fixed: bool = False, enforced: bool = False) -> frozenset[PolicyRule]:
+    return EVENTS | policy_rules(
         [web(namespace)],
         owner=ObjectKey.of(shop(namespace)),
         watches=[("v1", "Service")],
@@ -147,10 +147,10 @@ class Stage:
             content = {} if kind == "Secret" else {"spec": {"ports": [{"port": 1}]}}
             await self.admin.create(manifest("v1", kind, name, self.namespace, **content), field_manager="admin")
 
-    async def grant(self, granted: Iterable[Privilege]) -> Path:
+    async def grant(self, granted: Iterable[PolicyRule]) -> Path:
         """Give a new user privileges, and return a kubeconfig for them."""
         user = f"system:serviceaccount:{self.namespace}:operator"
-        account = Account("operator", self.namespace)
+        account = ServiceAccount("operator", self.namespace)
         written = roles(granted, name=f"operator-{self.namespace}", account=account, namespaces=[self.namespace])
         for one in written:
             await self.admin.create(one, field_manager="admin")
@@ -190,7 +190,7 @@ async def live(stage: Stage, cluster: Cluster) -> None:
     namespace, owner = stage.namespace, ObjectKey.of(shop(stage.namespace))
     await first(cluster, owner.api_version, owner.kind, namespace)
     await first(cluster, "v1", "Service", namespace)
-    async with posting(cluster, controller=f"{GROUP}/operator") as events:
+    async with broadcasting_events(cluster, controller=f"{GROUP}/operator") as events:
         for one in passes(namespace):
             async with reconciling(await cluster.get(owner), cluster, recorder=events) as context:
                 await finalize(context, one)
@@ -224,7 +224,7 @@ async def effective(cluster: Cluster, namespace: str) -> None:
 
 
 async def attempt(
-    admin: ApiServerCluster, plane: ControlPlane, without: Privilege | None = None, **more: bool
+    admin: ApiServerCluster, plane: ControlPlane, without: PolicyRule | None = None, **more: bool
 ) -> OcfError | None:
     """Live a life with all privileges but one; return what went wrong."""
     with plane.namespace("rbac-") as namespace:
@@ -247,14 +247,14 @@ async def test_nothing_is_forbidden(
     envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster, *, fixed: bool
 ) -> None:
     """Also where only objects of known names are allowed for: an apply that creates is judged by name, too."""
-    await asyncio.to_thread(envtest_plane.define, DEFINITION)
+    await asyncio.to_thread(envtest_plane.install_crds, DEFINITION)
 
     assert await attempt(envtest_cluster, envtest_plane, fixed=fixed) is None
 
 
 @pytest.mark.promise("rights", runs="each verb taken away, on a real API server")
 async def test_every_privilege_is_needed(envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster) -> None:
-    await asyncio.to_thread(envtest_plane.define, DEFINITION)
+    await asyncio.to_thread(envtest_plane.install_crds, DEFINITION)
     wanted = sorted(needed("any"))
     errors = [(one, await attempt(envtest_cluster, envtest_plane, without=one)) for one in wanted]
 
@@ -264,7 +264,7 @@ async def test_every_privilege_is_needed(envtest_plane: ControlPlane, envtest_cl
 async def test_where_owner_references_are_enforced_the_finalizers_are_needed(envtest_programs: Programs) -> None:
     arguments = {"enable-admission-plugins": "OwnerReferencesPermissionEnforcement"}
     async with ControlPlane(envtest_programs, server_arguments=arguments) as plane, await plane.cluster() as admin:
-        await asyncio.to_thread(plane.define, DEFINITION)
+        await asyncio.to_thread(plane.install_crds, DEFINITION)
 
         assert forbidden(await attempt(admin, plane))
         assert await attempt(admin, plane, enforced=True) is None

@@ -13,11 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ocf.errors import ConfigError, QueueClosedError
-from ocf.runtime.workqueue import Exponential, Fixed, WorkQueue
+from ocf.runtime.workqueue import ExponentialBackoff, FixedDelay, WorkQueue
 from ocf.testing import run_in_virtual_time
 
 SECOND = timedelta(seconds=1)
-DELAYS = Exponential(SECOND, 60 * SECOND, jitter=0)
+DELAYS = ExponentialBackoff(SECOND, 60 * SECOND, jitter=0)
 
 
 def run(work: Coroutine[Any, Any, None]) -> None:
@@ -117,7 +117,7 @@ def test_a_key_in_back_off_comes_at_once_when_it_is_added() -> None:
     """Something has changed, perhaps what it failed by; its failures still count."""
 
     async def main() -> None:
-        queue: WorkQueue[str] = WorkQueue("q", delays=Fixed(60 * SECOND))
+        queue: WorkQueue[str] = WorkQueue("q", delays=FixedDelay(60 * SECOND))
         queue.retry("a")
         queue.add("a")
         assert await taken(queue, 1) == [("a", 0)]
@@ -269,21 +269,22 @@ def test_no_key_is_worked_on_twice_at_once_and_none_is_missed(adds: list[tuple[s
 class TestDelays:
     def test_exponential_ones_double_up_to_the_cap_and_chance_only_shortens_them(self) -> None:
         full, short = (
-            Exponential(SECOND, 10 * SECOND, jitter=0.5, chance=iter([drawn] * 6).__next__) for drawn in (0.0, 0.999)
+            ExponentialBackoff(SECOND, 10 * SECOND, jitter=0.5, random=iter([drawn] * 6).__next__)
+            for drawn in (0.0, 0.999)
         )
         assert [full.after(n).total_seconds() for n in (1, 2, 3, 4, 5, 10_000)] == [1, 2, 4, 8, 10, 10]
         assert 5 <= short.after(10).total_seconds() < 5.1
 
     def test_fixed_ones_do_not(self) -> None:
-        assert {Fixed(15 * SECOND).after(n) for n in (1, 2, 1000)} == {15 * SECOND}
+        assert {FixedDelay(15 * SECOND).after(n) for n in (1, 2, 1000)} == {15 * SECOND}
 
     @pytest.mark.parametrize(
         ("make", "told"),
         [
-            pytest.param(lambda: Exponential(0 * SECOND), "0 < base", id="no base"),
-            pytest.param(lambda: Exponential(2 * SECOND, SECOND), "base <= cap", id="cap below base"),
-            pytest.param(lambda: Exponential(jitter=1), "jitter must be from 0 up to 1, got 1", id="jitter"),
-            pytest.param(lambda: Fixed(0 * SECOND), "must be positive", id="no delay"),
+            pytest.param(lambda: ExponentialBackoff(0 * SECOND), "0 < base", id="no base"),
+            pytest.param(lambda: ExponentialBackoff(2 * SECOND, SECOND), "base <= cap", id="cap below base"),
+            pytest.param(lambda: ExponentialBackoff(jitter=1), "jitter must be from 0 up to 1, got 1", id="jitter"),
+            pytest.param(lambda: FixedDelay(0 * SECOND), "must be positive", id="no delay"),
         ],
     )
     def test_nonsense_is_refused(self, make: Any, told: str) -> None:

@@ -12,11 +12,11 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from ocf.errors import ConfigError, NotReadyError, ReconcileError, TooManyRequestsError
-from ocf.runtime.workqueue import Exponential, QueueMetrics, WorkQueue, asked_delay, work
+from ocf.runtime.workqueue import ExponentialBackoff, QueueMetrics, WorkQueue, asked_delay, work
 from ocf.testing import run_in_virtual_time
 
 SECOND = timedelta(seconds=1)
-DELAYS = Exponential(SECOND, 60 * SECOND, jitter=0)
+DELAYS = ExponentialBackoff(SECOND, 60 * SECOND, jitter=0)
 
 
 def run(job: Coroutine[Any, Any, None]) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.testing.envtest.child_process import KeptProgram
+from ocf.testing.envtest.child_process import ChildProcess
 
 if TYPE_CHECKING:
     from tests.testing.envtest.conftest import Eventually
@@ -65,8 +65,8 @@ class Sleeper:
     def process(self) -> int:
         return int(self._file.read_text())
 
-    def keep(self) -> KeptProgram:
-        return KeptProgram(self.command, folder=self.folder, log=self.folder / "log")
+    def keep(self) -> ChildProcess:
+        return ChildProcess(self.command, folder=self.folder, log=self.folder / "log")
 
 
 @pytest.fixture
@@ -78,8 +78,8 @@ def sleeper(tmp_path: Path) -> Iterator[Sleeper]:
             os.kill(made.process, signal.SIGKILL)
 
 
-def keep(folder: Path, code: str) -> KeptProgram:
-    return KeptProgram([sys.executable, "-c", code], folder=folder, log=folder / "log")
+def keep(folder: Path, code: str) -> ChildProcess:
+    return ChildProcess([sys.executable, "-c", code], folder=folder, log=folder / "log")
 
 
 def test_stopping_it_ends_it_at_once_and_leaves_its_files(sleeper: Sleeper, eventually: Eventually, gone: Gone) -> None:
@@ -152,7 +152,7 @@ def test_the_tail_is_the_end_of_what_it_printed(tmp_path: Path, eventually: Even
 
 
 def test_what_cannot_be_run_says_why(tmp_path: Path, eventually: Eventually) -> None:
-    program = KeptProgram([str(tmp_path / "absent")], folder=tmp_path, log=tmp_path / "log")
+    program = ChildProcess([str(tmp_path / "absent")], folder=tmp_path, log=tmp_path / "log")
     eventually(lambda: not program.running)
     assert (program.exit_code, program.tail()) == (127, f"{tmp_path / 'absent'}: No such file or directory")
     program.stop()

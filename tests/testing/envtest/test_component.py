@@ -132,7 +132,7 @@ class Shop:
 
 @pytest.fixture
 async def shop(envtest: Envtest, envtest_cluster: ApiServerCluster) -> Shop:
-    await asyncio.to_thread(envtest.plane.define, custom_resource_definition())
+    await asyncio.to_thread(envtest.plane.install_crds, custom_resource_definition())
     manifest = {
         "apiVersion": f"{GROUP}/v1",
         "kind": "Shop",

@@ -11,12 +11,12 @@ import pytest
 from ocf.cluster import Subresource
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
-from ocf.testing.envtest.crds import define
+from ocf.testing.envtest.crds import install_crds
+from ocf.testing.envtest.http_probe import HttpProbe
 
 if TYPE_CHECKING:
     from ocf.cluster.client import ApiServerCluster
     from ocf.testing.envtest import ControlPlane
-    from ocf.testing.envtest.http_probe import Door
 
 DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 GROUP = "/apis/d.example.com/v1"
@@ -73,7 +73,7 @@ class Hands:
 
 def defined(script: Script, *definitions: Manifest) -> Hands:
     clock = Hands()
-    define(cast("Door", script), *definitions, seconds=1, clock=clock, pause=clock.wait)
+    install_crds(cast("HttpProbe", script), *definitions, seconds=1, clock=clock, pause=clock.wait)
     return clock
 
 
@@ -122,7 +122,7 @@ async def test_a_kind_that_was_defined_can_be_used_at_once(
     envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster
 ) -> None:
     plurals = [f"shops{letter}" for letter in "ab"]
-    await asyncio.to_thread(envtest_plane.define, *map(definition, plurals))
+    await asyncio.to_thread(envtest_plane.install_crds, *map(definition, plurals))
     for plural in plurals:
         shop = {"apiVersion": "d.example.com/v1", "kind": plural.capitalize(), "metadata": {"name": "corner"}}
         shop["metadata"] = {"name": "corner", "namespace": "default"}
@@ -132,4 +132,4 @@ async def test_a_kind_that_was_defined_can_be_used_at_once(
         )
         assert live["status"] == {"open": True}
         assert (await envtest_cluster.list("d.example.com/v1", plural.capitalize())).items == (live,)
-    await asyncio.to_thread(envtest_plane.define, *map(definition, plurals))
+    await asyncio.to_thread(envtest_plane.install_crds, *map(definition, plurals))

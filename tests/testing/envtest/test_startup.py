@@ -14,7 +14,7 @@ from ocf.errors import ConfigError
 from ocf.testing.envtest.startup import Launch, free_port, start
 
 if TYPE_CHECKING:
-    from ocf.testing.envtest.http_probe import Door
+    from ocf.testing.envtest.http_probe import HttpProbe
 
 # Serves on a port by leaving a file there; ends, as Go's servers do, where the port is in use.
 SERVER = """#!/bin/sh
@@ -48,7 +48,7 @@ def launch(tmp_path: Path) -> Launch:
     program.write_text(SERVER)
     program.chmod(0o755)
 
-    def door(port: int) -> Door:
+    def door(port: int) -> HttpProbe:
         return FakeDoor(port, tmp_path)  # type: ignore[return-value]  # stands in for one
 
     def arguments(port: int) -> Sequence[str]:

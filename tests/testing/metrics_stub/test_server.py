@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, ServedMetrics
+from ocf.controllers.metrics_client import CUSTOM_METRICS, EXTERNAL_METRICS, RESTMetricsClient
 from ocf.errors import ConfigError, NotFoundError, ServerError, TooManyRequestsError
 from ocf.testing.metrics_stub import MetricsStub
 
@@ -28,7 +28,7 @@ async def test_what_a_test_says_is_what_the_api_server_answers(
         stub.metrics.set_object_metric(home, ingress, "hits", "30")
         stub.metrics.set_object_metric(home, {"kind": "Namespace", "name": "any"}, "load", "4")
         stub.metrics.set_external(home, "queue", "12", labels={"name": "mail"})
-        served = ServedMetrics(envtest_cluster)
+        served = RESTMetricsClient(envtest_cluster)
         usage = await served.pod_metrics(home, "app=web")
         pods = await served.pods_metric(home, "hits", selector="app=web")
         one = await served.object_metric(home, {**ingress, "apiVersion": "networking.k8s.io/v0"}, "hits")
@@ -75,7 +75,7 @@ async def test_a_failure_is_told_as_the_controllers_client_tells_it(
     async with MetricsStub(envtest.plane) as stub:
         stub.metrics.fail(EXTERNAL_METRICS, error)
         with pytest.raises(type(error)) as caught:
-            await ServedMetrics(envtest_cluster).external_metric(envtest.namespace, "queue")
+            await RESTMetricsClient(envtest_cluster).external_metric(envtest.namespace, "queue")
 
         assert caught.value.message == message
 
@@ -83,7 +83,7 @@ async def test_a_failure_is_told_as_the_controllers_client_tells_it(
 async def test_one_question_may_be_answered_otherwise(
     envtest: Envtest, envtest_cluster: ApiServerCluster, metrics_stub: MetricsStub
 ) -> None:
-    served, home = ServedMetrics(envtest_cluster), envtest.namespace
+    served, home = RESTMetricsClient(envtest_cluster), envtest.namespace
     metrics_stub.metrics.set_external(home, "queue", "1")
     path = f"/apis/{EXTERNAL_METRICS}/v1beta1/namespaces/{home}/queue"
     metrics_stub.override(path, b'{"items": 7}')
@@ -104,13 +104,13 @@ async def test_an_answer_that_is_too_long_is_none(
     for number in range(50):
         metrics_stub.metrics.set_external(envtest.namespace, "queue", "1", labels={"series": str(number)})
     with pytest.raises(ServerError, match="the answer has more than 1000 bytes"):
-        await ServedMetrics(envtest_cluster, most_bytes=1000).external_metric(envtest.namespace, "queue")
+        await RESTMetricsClient(envtest_cluster, most_bytes=1000).external_metric(envtest.namespace, "queue")
 
 
 async def test_without_a_stub_there_are_no_metrics(envtest: Envtest, envtest_cluster: ApiServerCluster) -> None:
     async with MetricsStub(envtest.plane):
         pass
-    served = ServedMetrics(envtest_cluster)
+    served = RESTMetricsClient(envtest_cluster)
     with pytest.raises(NotFoundError) as usage:
         await served.pod_metrics(envtest.namespace)
     with pytest.raises(NotFoundError) as custom:

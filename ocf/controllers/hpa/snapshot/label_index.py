@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 
 from ocf.objects import LabelSelector
 
-__all__ = ["Labelled", "demanded"]
+__all__ = ["LabelIndex", "demanded"]
 
 T = TypeVar("T")
 _ONE_OF: Final = frozenset({"in", "=", "=="})
@@ -36,14 +36,14 @@ def demanded(selector: LabelSelector) -> tuple[tuple[str, str], ...] | None:
     return tuple((least.key, value) for value in least.values)
 
 
-class Labelled(Generic[T]):
+class LabelIndex(Generic[T]):
     """Things with labels, in an order.
 
     Args:
         things: Each with its labels.
 
     Example:
-        >>> pods = Labelled([({"app": "web"}, "web-0"), ({"app": "db"}, "db-0"), ({"app": "web"}, "web-1")])
+        >>> pods = LabelIndex([({"app": "web"}, "web-0"), ({"app": "db"}, "db-0"), ({"app": "web"}, "web-1")])
         >>> pods.matching(LabelSelector.parse("app=web"))
         ['web-0', 'web-1']
     """

@@ -1,4 +1,4 @@
-"""`Observer`: from an HPA to everything that a round of the controller sees of it."""
+"""`SnapshotReader`: from an HPA to everything that a round of the controller sees of it."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -16,19 +16,19 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
     Status,
     Unavailable,
-    shortcut,
+    early_exit_rule,
 )
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
-from ocf.controllers.hpa.snapshot.label_index import Labelled
-from ocf.controllers.hpa.snapshot.scale_getter import Scales, SubresourceScales
-from ocf.controllers.hpa.snapshot.selector_index import Selectors
-from ocf.controllers.hpa.snapshot.single_flight import Once, SharedMetrics
-from ocf.controllers.metrics_client import MetricsApi, read_metric
+from ocf.controllers.hpa.snapshot.label_index import LabelIndex
+from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter, SubresourceScaleGetter
+from ocf.controllers.hpa.snapshot.selector_index import SelectorIndex
+from ocf.controllers.hpa.snapshot.single_flight import SharedMetrics, SingleFlight
+from ocf.controllers.metrics_client import MetricsClient, read_metric
 from ocf.errors import ApiError, ManifestError, QuantityError, ServerError
 from ocf.objects import LabelSelector, Manifest, ObjectKey
 
-__all__ = ["Observation", "Observer"]
+__all__ = ["HpaSnapshot", "SnapshotReader"]
 
 T = TypeVar("T")
 _DEFAULTS: Final = Settings()
@@ -38,7 +38,7 @@ _NOT_ASKED: Final = Unavailable("it was not asked for")
 
 
 @dataclass(frozen=True, slots=True)
-class Observation:
+class HpaSnapshot:
     """What was seen of one HPA.
 
     Args:
@@ -55,21 +55,21 @@ class Observation:
 class _Sync:
     """What was read since an instant."""
 
-    def __init__(self, cluster: Cluster, metrics: MetricsApi, started: timedelta) -> None:
+    def __init__(self, cluster: Cluster, metrics: MetricsClient, started: timedelta) -> None:
         self.started = started
-        self.once = Once()
+        self.once = SingleFlight()
         self.metrics = SharedMetrics(metrics, self.once)
         self._cluster = cluster
 
-    async def pods(self, namespace: str) -> Labelled[Manifest]:
+    async def pods(self, namespace: str) -> LabelIndex[Manifest]:
         return await self.once.do(("pods", namespace), lambda: self._pods(namespace))
 
-    async def _pods(self, namespace: str) -> Labelled[Manifest]:
+    async def _pods(self, namespace: str) -> LabelIndex[Manifest]:
         found = await self._cluster.list("v1", "Pod", namespace=namespace)
-        return Labelled((pod["metadata"].get("labels") or {}, pod) for pod in found.items)
+        return LabelIndex((pod["metadata"].get("labels") or {}, pod) for pod in found.items)
 
 
-class Observer:
+class SnapshotReader:
     """Gathers what a round of the HPA controller sees, for many HPAs with few requests.
 
     The pods of a namespace and the usage of their resources are read once for all HPAs of the namespace, and the same
@@ -78,8 +78,8 @@ class Observer:
     read anew. So nothing in an observation is older than `max_age` when the observation begins; a Scale is always
     read for the one who asks.
 
-    With pods and targets from a `CachedCluster` and `DerivedScales`, what is asked of the API server grows with the
-    namespaces and with the different custom and external metrics, and not with the HPAs.
+    With pods and targets from a `CachedCluster` and `DerivedScaleGetter`, the number of requests to the API server
+    grows with the namespaces and with the different custom and external metrics, but not with the HPAs.
 
     Args:
         cluster: Where pods and targets are.
@@ -97,7 +97,7 @@ class Observer:
         >>> from datetime import UTC, datetime
         >>> from ocf.autoscaling.algorithm import decide
         >>> from ocf.embedded import EmbeddedCluster
-        >>> from ocf.testing.fake_metrics import FixedMetrics
+        >>> from ocf.testing.fake_metrics import FakeMetricsClient
         >>> labels = {"app": "web"}
         >>> template = {"metadata": {"labels": labels}, "spec": {"containers": [{"name": "app", "image": "web"}]}}
         >>> web = {
@@ -131,10 +131,10 @@ class Observer:
     def __init__(  # noqa: PLR0913 (settings, by keyword)
         self,
         cluster: Cluster,
-        metrics: MetricsApi,
+        metrics: MetricsClient,
         *,
-        scales: Scales | None = None,
-        selectors: Selectors | None = None,
+        scales: ScaleGetter | None = None,
+        selectors: SelectorIndex | None = None,
         settings: Settings = _DEFAULTS,
         clock: Clock | None = None,
         max_age: timedelta = _SHARED_FOR,
@@ -142,8 +142,8 @@ class Observer:
     ) -> None:
         self._cluster = cluster
         self._metrics = metrics
-        self._scales = scales or SubresourceScales(cluster)
-        self.selectors = selectors if selectors is not None else Selectors()
+        self._scales = scales or SubresourceScaleGetter(cluster)
+        self.selectors = selectors if selectors is not None else SelectorIndex()
         """What is known of the HPAs; whoever learns that one is gone lets it be forgotten here."""
         self._settings = settings
         self._clock = clock or SystemClock()
@@ -161,7 +161,7 @@ class Observer:
         """Give up what is being read; whoever waits for it learns that it could not be read."""
         await asyncio.gather(*(sync.once.close() for sync in self._syncs))
 
-    async def observe(self, hpa: Manifest, *, settings: Settings | None = None) -> Observation:
+    async def observe(self, hpa: Manifest, *, settings: Settings | None = None) -> HpaSnapshot:
         """Gather what a round sees of an HPA.
 
         Whatever cannot be read is a value: `Unavailable` in the place of the scale or of a reading, with the message
@@ -186,9 +186,9 @@ class Observer:
         written = None if isinstance(found, Unavailable) else found
         seen = Snapshot(autoscaler=autoscaler, status=status, scale=scale)
         holding = settings or self._settings
-        if isinstance(scale, Scale) and not shortcut(autoscaler, scale, status.conditions, holding):
+        if isinstance(scale, Scale) and not early_exit_rule(autoscaler, scale, status.conditions, holding):
             seen = await self._measured(seen, scale.selector, min(self._max_age, holding.sync_period))
-        return Observation(seen, target, written)
+        return HpaSnapshot(seen, target, written)
 
     async def _scale(self, target: ObjectKey) -> Manifest | Unavailable:
         if target.api_version.count("/") > 1:

@@ -11,13 +11,13 @@ from typing import Any, Final, Protocol
 from ocf.autoscaling.api.decoders import integer, read_object, struct, text
 from ocf.cluster import Cluster, Subresource
 from ocf.cluster.client.paths import object_path
-from ocf.controllers.metrics_client import Kinds, PathReader, PatientReader
-from ocf.controllers.metrics_client.errors import worded
+from ocf.controllers.metrics_client import PathReader, RESTMapper, RetryingReader
+from ocf.controllers.metrics_client.errors import with_client_message
 from ocf.errors import ApiError, ManifestError, NotFoundError, ServerError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, split_api_version
-from ocf.objects.label_requirements import Operator
+from ocf.objects.label_requirements import SelectorOperator
 
-__all__ = ["DerivedScales", "Scales", "SubresourceScales"]
+__all__ = ["DerivedScaleGetter", "ScaleGetter", "SubresourceScaleGetter"]
 
 _VERSION: Final = "autoscaling/v1"
 _SHOWN: Final = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
@@ -28,11 +28,11 @@ _DERIVED: Final = {
     ("", "ReplicationController"): ("v1", "replicationcontrollers"),
 }
 _OK: Final = 200
-_CONVERTED: Final = {Operator.DOUBLE_EQUALS: Operator.EQUALS}
+_CONVERTED: Final = {SelectorOperator.DOUBLE_EQUALS: SelectorOperator.EQUALS}
 _REFUSED: Final = {
-    Operator.NOT_EQUALS: '"!=" is not a valid label selector operator',
-    Operator.GREATER_THAN: '"gt" isn\'t supported in label selectors',
-    Operator.LESS_THAN: '"lt" isn\'t supported in label selectors',
+    SelectorOperator.NOT_EQUALS: '"!=" is not a valid label selector operator',
+    SelectorOperator.GREATER_THAN: '"gt" isn\'t supported in label selectors',
+    SelectorOperator.LESS_THAN: '"lt" isn\'t supported in label selectors',
 }
 _INT32: Final = integer("int32")
 _SCALE: Final = struct(
@@ -44,7 +44,7 @@ _SCALE: Final = struct(
 )
 
 
-class Scales(Protocol):
+class ScaleGetter(Protocol):
     """Somebody who knows the Scales of workloads."""
 
     async def scale(self, target: ObjectKey) -> Manifest:
@@ -63,7 +63,7 @@ class Scales(Protocol):
         ...
 
 
-class SubresourceScales:
+class SubresourceScaleGetter:
     """Reads Scales through the subresource `scale` of their workloads.
 
     Args:
@@ -74,13 +74,13 @@ class SubresourceScales:
         kinds: What `reader` calls its kinds; None looks by itself.
     """
 
-    def __init__(self, cluster: Cluster, reader: PathReader | None = None, *, kinds: Kinds | None = None) -> None:
+    def __init__(self, cluster: Cluster, reader: PathReader | None = None, *, kinds: RESTMapper | None = None) -> None:
         self._cluster = cluster
-        self._reader = None if reader is None else PatientReader(reader)
-        self._kinds = kinds or (Kinds(reader) if reader is not None else None)
+        self._reader = None if reader is None else RetryingReader(reader)
+        self._kinds = kinds or (RESTMapper(reader) if reader is not None else None)
 
     async def scale(self, target: ObjectKey) -> Manifest:
-        """Return the Scale of a workload; as `Scales`."""
+        """Return the Scale of a workload; as `ScaleGetter`."""
         if self._reader is None or self._kinds is None:
             answer = await self._cluster.get(target, subresource=Subresource.SCALE)
         else:
@@ -88,7 +88,7 @@ class SubresourceScales:
         return _converted(read_object(answer, _SCALE, _VERSION, "Scale", strict=False))
 
     @staticmethod
-    async def _read(target: ObjectKey, reader: PathReader, kinds: Kinds) -> Manifest:
+    async def _read(target: ObjectKey, reader: PathReader, kinds: RESTMapper) -> Manifest:
         group, _ = split_api_version(target.api_version)
         found = await kinds.find(group, target.kind)
         path = object_path(found, target, Subresource.SCALE)
@@ -96,12 +96,12 @@ class SubresourceScales:
             return await reader.read_path(path)
         except NotFoundError as error:
             kinds.forget(group, target.kind)
-            raise worded(error, path, found.plural, target.name) from error
+            raise with_client_message(error, path, found.plural, target.name) from error
         except ApiError as error:
-            raise worded(error, path, found.plural, target.name) from error
+            raise with_client_message(error, path, found.plural, target.name) from error
 
 
-class DerivedScales:
+class DerivedScaleGetter:
     """Derives Scales from the workloads themselves, of the kinds that Kubernetes brings.
 
     Meant for a cluster that reads from memory, a `CachedCluster`. What it has of our own writes is never older than
@@ -136,12 +136,12 @@ class DerivedScales:
         True
     """
 
-    def __init__(self, cluster: Cluster, others: Scales) -> None:
+    def __init__(self, cluster: Cluster, others: ScaleGetter) -> None:
         self._cluster = cluster
         self._others = others
 
     async def scale(self, target: ObjectKey) -> Manifest:
-        """Return the Scale of a workload; as `Scales`."""
+        """Return the Scale of a workload; as `ScaleGetter`."""
         known = _DERIVED.get((split_api_version(target.api_version)[0], target.kind))
         if known is None:
             return await self._others.scale(target)

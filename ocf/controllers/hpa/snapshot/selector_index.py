@@ -10,14 +10,14 @@ from collections.abc import Iterable, Mapping
 from ocf.controllers.hpa.snapshot.label_index import demanded
 from ocf.objects import LabelSelector
 
-__all__ = ["Selectors"]
+__all__ = ["SelectorIndex"]
 
 
-class Selectors:
+class SelectorIndex:
     """The last known selector of each autoscaler.
 
     Example:
-        >>> known = Selectors()
+        >>> known = SelectorIndex()
         >>> known.note("shop", "web", LabelSelector.parse("app=web"))
         >>> known.note("shop", "all", LabelSelector.parse("app"))
         >>> list(known.others("shop", "web", [{"app": "web"}]))

@@ -4,17 +4,17 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from ocf.controllers.hpa.snapshot.label_index import Labelled
-from ocf.controllers.metrics_client import MetricsApi
+from ocf.controllers.hpa.snapshot.label_index import LabelIndex
+from ocf.controllers.metrics_client import MetricsClient
 from ocf.errors import ServerError
 from ocf.objects import LabelSelector, Manifest
 
-__all__ = ["Once", "SharedMetrics"]
+__all__ = ["SharedMetrics", "SingleFlight"]
 
 T = TypeVar("T")
 
 
-class Once:
+class SingleFlight:
     """Does each thing once; whoever asks later gets what came of it, an error too, and whoever asks meanwhile waits.
 
     What is under way is a task of its own, so nobody who gives up takes it from the others.
@@ -71,12 +71,12 @@ class SharedMetrics:
         once: What has been asked.
     """
 
-    def __init__(self, api: MetricsApi, once: Once) -> None:
+    def __init__(self, api: MetricsClient, once: SingleFlight) -> None:
         self._api = api
         self._once = once
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
-        """Return the usage of resources by pod; as `MetricsApi`."""
+        """Return the usage of resources by pod; as `MetricsClient`."""
         found = await self._once.do(("usage", namespace), lambda: self._usage(namespace))
         if found is None:
             return await self._ask(("usage", namespace, selector), lambda: self._api.pod_metrics(namespace, selector))
@@ -85,7 +85,7 @@ class SharedMetrics:
     async def pods_metric(
         self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of pods; as `MetricsApi`."""
+        """Return a measurement of pods; as `MetricsClient`."""
         return await self._ask(
             ("pods", namespace, metric, selector, metric_selector),
             lambda: self._api.pods_metric(namespace, metric, selector=selector, metric_selector=metric_selector),
@@ -94,7 +94,7 @@ class SharedMetrics:
     async def object_metric(
         self, namespace: str, described: Manifest, metric: str, *, metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of one object; as `MetricsApi`."""
+        """Return a measurement of one object; as `MetricsClient`."""
         identity = tuple(str(described.get(part) or "") for part in ("apiVersion", "kind", "name"))
         return await self._ask(
             ("object", namespace, identity, metric, metric_selector),
@@ -102,7 +102,7 @@ class SharedMetrics:
         )
 
     async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Sequence[Any]:
-        """Return a measurement of anything outside of the cluster; as `MetricsApi`."""
+        """Return a measurement of anything outside of the cluster; as `MetricsClient`."""
         return await self._ask(
             ("external", namespace, metric, selector),
             lambda: self._api.external_metric(namespace, metric, selector=selector),
@@ -114,12 +114,12 @@ class SharedMetrics:
 
         return await self._once.do(key, work)
 
-    async def _usage(self, namespace: str) -> Labelled[Any] | None:
+    async def _usage(self, namespace: str) -> LabelIndex[Any] | None:
         """Return all entries of a namespace by their labels; None if one of them does not tell any."""
         entries = await self._api.pod_metrics(namespace)
         labels = [_labels(entry) for entry in entries]
         told = [(each, entry) for each, entry in zip(labels, entries, strict=True) if each]
-        return Labelled(told) if len(told) == len(entries) else None
+        return LabelIndex(told) if len(told) == len(entries) else None
 
 
 def _seen(task: asyncio.Task[Any]) -> None:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from ocf.cluster.client import ApiServerCluster
-from ocf.controllers.hpa.snapshot import Observation, Observer, SubresourceScales
-from ocf.controllers.metrics_client import Kinds, ServedMetrics
+from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader, SubresourceScaleGetter
+from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest
 from ocf.testing.envtest import Controller, ControlPlane, Programs
@@ -41,7 +41,7 @@ class Round:
     """
 
     tick: Tick
-    seen: Observation
+    seen: HpaSnapshot
 
 
 class OutOfStepError(Exception):
@@ -119,10 +119,10 @@ class Stage:
 
     async def _observed(self, world: World, hpa: Manifest) -> Round:
         """Observe what the round is going to see."""
-        served = ServedMetrics(self.cluster)
-        recorder = Recorder(served, SubresourceScales(self.cluster, self.cluster, kinds=Kinds(self.cluster)))
+        served = RESTMetricsClient(self.cluster)
+        recorder = Recorder(served, SubresourceScaleGetter(self.cluster, self.cluster, kinds=RESTMapper(self.cluster)))
         known = Tick("", hpa, (), {}, {}, None, world.rivals).selectors
-        observer = Observer(
+        observer = SnapshotReader(
             self.cluster, recorder, scales=recorder, selectors=known, settings=SETTINGS, max_age=timedelta()
         )
         seen = await observer.observe(hpa)

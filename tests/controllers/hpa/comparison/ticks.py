@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from ocf.autoscaling.algorithm import Decision, Features, History, Settings, decide
 from ocf.cluster import Subresource
 from ocf.concepts import parse_time
-from ocf.controllers.hpa.snapshot import Observation, Observer, Selectors
+from ocf.controllers.hpa.snapshot import HpaSnapshot, SelectorIndex, SnapshotReader
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, api_error
 from ocf.objects import LabelSelector, Manifest, ObjectKey
@@ -55,9 +55,9 @@ class Tick:
     rivals: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def selectors(self) -> Selectors:
+    def selectors(self) -> SelectorIndex:
         """What was known of other autoscalers."""
-        known = Selectors()
+        known = SelectorIndex()
         for name, text in self.rivals.items():
             known.note(self.hpa["metadata"]["namespace"], name, LabelSelector.parse(text))
         return known
@@ -151,7 +151,7 @@ class Ours:
     history: History = field(default_factory=History)
     events: set[Told] = field(default_factory=set)
 
-    def decide(self, seen: Observation, at: str) -> Verdict:
+    def decide(self, seen: HpaSnapshot, at: str) -> Verdict:
         """Decide a round, and remember it."""
         decision = decide(seen.snapshot, self.history, settings=SETTINGS, now=parse_time(at))
         self.history = decision.history
@@ -200,7 +200,7 @@ async def replay(tick: Tick, ours: Ours) -> Verdict:
     for pod in tick.pods:
         await _stored(cluster, pod)
     answers = Replayed(tick.answers)
-    observer = Observer(
+    observer = SnapshotReader(
         cluster, answers, scales=answers, selectors=tick.selectors, settings=SETTINGS, max_age=timedelta()
     )
     return ours.decide(await observer.observe(tick.hpa), tick.at)

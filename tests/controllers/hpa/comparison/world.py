@@ -11,7 +11,7 @@ from ocf.cluster import PatchType, Subresource
 from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import format_time
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub import MetricsStub
 
 _US: Final = "comparison"
@@ -80,7 +80,7 @@ class World:
         self.hpa_key = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", self.namespace)
 
     @property
-    def metrics(self) -> FixedMetrics:
+    def metrics(self) -> FakeMetricsClient:
         return self.stub.metrics
 
     async def workload(self, replicas: int, *, kind: str = "Deployment", pods: int | None = None, **pod: Any) -> None:

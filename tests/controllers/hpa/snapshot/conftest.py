@@ -13,7 +13,7 @@ from ocf.concepts import format_time
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest
 from ocf.testing import VirtualClock
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 CPU = {
@@ -52,10 +52,10 @@ class Shop:
 
     cluster: EmbeddedCluster
     clock: VirtualClock
-    metrics: FixedMetrics = field(init=False)
+    metrics: FakeMetricsClient = field(init=False)
 
     def __post_init__(self) -> None:
-        self.metrics = FixedMetrics(self.clock)
+        self.metrics = FakeMetricsClient(self.clock)
 
     async def workload(
         self, name: str, *, replicas: int = 2, cpu: str = "450m", namespace: str = "shop", kind: str = "Deployment"

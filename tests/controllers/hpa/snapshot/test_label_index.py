@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.controllers.hpa.snapshot import Labelled, Selectors
+from ocf.controllers.hpa.snapshot import LabelIndex, SelectorIndex
 from ocf.objects import LabelSelector
 
 KEYS, VALUES = st.sampled_from("abc"), st.sampled_from("xyz")
@@ -24,7 +24,7 @@ SELECTORS = st.lists(TERMS, max_size=3).map(",".join).map(LabelSelector.parse)
 
 @given(st.lists(LABELS), SELECTORS)
 def test_what_matches_is_found_in_order(things: list[dict[str, str]], selector: LabelSelector) -> None:
-    found = Labelled((labels, number) for number, labels in enumerate(things)).matching(selector)
+    found = LabelIndex((labels, number) for number, labels in enumerate(things)).matching(selector)
     assert found == [number for number, labels in enumerate(things) if selector.matches(labels)]
 
 
@@ -35,7 +35,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from(["web", "db", "all"]), SELECTORS | 
 def test_others_are_those_that_match_a_pod_by_their_last_selector(
     changes: list[tuple[str, LabelSelector | None]], pods: list[dict[str, str]]
 ) -> None:
-    known, expected = Selectors(), dict[str, LabelSelector]()
+    known, expected = SelectorIndex(), dict[str, LabelSelector]()
     for name, selector in changes:
         if selector is None:
             known.forget("shop", name)
@@ -54,7 +54,7 @@ def test_others_are_those_that_match_a_pod_by_their_last_selector(
 
 
 def test_what_is_forgotten_takes_no_memory() -> None:
-    known = Selectors()
+    known = SelectorIndex()
     for text in ("app=web", "app", "app in (web,db)"):
         known.note("shop", "web", LabelSelector.parse(text))
     known.forget("shop", "web")

@@ -8,7 +8,7 @@ import pytest
 
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot, Unavailable, decide
 from ocf.cluster import InterceptingCluster, Request
-from ocf.controllers.hpa.snapshot import Observer
+from ocf.controllers.hpa.snapshot import SnapshotReader
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from tests.controllers.hpa.snapshot.conftest import CPU, NOW, Shop, external, hpa
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
 
-async def observed(shop: Shop, manifest: Manifest, observer: Observer | None = None) -> Snapshot:
-    observer = observer or Observer(shop.cluster, shop.metrics, clock=shop.clock)
+async def observed(shop: Shop, manifest: Manifest, observer: SnapshotReader | None = None) -> Snapshot:
+    observer = observer or SnapshotReader(shop.cluster, shop.metrics, clock=shop.clock)
     return (await observer.observe(manifest)).snapshot
 
 
@@ -40,7 +40,7 @@ async def test_everything_that_a_round_looks_at_is_gathered(shop: Shop) -> None:
 
 async def test_the_scale_comes_with_what_a_write_of_it_needs(shop: Shop) -> None:
     await shop.workload("web")
-    seen = await Observer(shop.cluster, shop.metrics).observe(hpa("web"))
+    seen = await SnapshotReader(shop.cluster, shop.metrics).observe(hpa("web"))
     live = await shop.cluster.get(ObjectKey("apps/v1", "Deployment", "web", "shop"))
 
     assert seen.target == ObjectKey.of(live)
@@ -92,7 +92,7 @@ async def test_metrics_are_not_asked_for_where_nobody_looks_at_them(
 ) -> None:
     await shop.workload("web", replicas=replicas)
     shop.cluster.requests.clear()
-    observer = Observer(shop.cluster, shop.metrics)
+    observer = SnapshotReader(shop.cluster, shop.metrics)
     seen = await observed(shop, hpa("web", **spec), observer)
 
     assert seen.readings == ()
@@ -102,7 +102,7 @@ async def test_metrics_are_not_asked_for_where_nobody_looks_at_them(
 
 async def test_another_autoscaler_of_the_same_pods_is_noticed_once_it_was_seen(shop: Shop) -> None:
     await shop.workload("web")
-    observer = Observer(shop.cluster, shop.metrics, clock=shop.clock)
+    observer = SnapshotReader(shop.cluster, shop.metrics, clock=shop.clock)
     first = await observed(shop, hpa("web"), observer)
     both = hpa("both")
     both["spec"]["scaleTargetRef"]["name"] = "web"
@@ -125,7 +125,7 @@ class _Broken(InterceptingCluster):
 async def test_without_pods_no_metric_counts(shop: Shop) -> None:
     await shop.workload("web")
     shop.metrics.set_external("shop", "queue", "1")
-    observer = Observer(_Broken(shop.cluster), shop.metrics)
+    observer = SnapshotReader(_Broken(shop.cluster), shop.metrics)
     seen = await observed(shop, hpa("web", CPU, external("queue", "1000")), observer)
 
     assert seen.readings == (Unavailable("unable to list pods: no answer"),) * 2

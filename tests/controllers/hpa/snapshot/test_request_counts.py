@@ -11,18 +11,25 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm import Metric, Settings, Target, Unavailable, decide
+from ocf.autoscaling.algorithm import Metric, MetricTarget, Settings, Unavailable, decide
 from ocf.cluster.cache import CachedCluster
-from ocf.controllers.hpa.snapshot import DerivedScales, Observation, Observer, Once, SharedMetrics, SubresourceScales
+from ocf.controllers.hpa.snapshot import (
+    DerivedScaleGetter,
+    HpaSnapshot,
+    SharedMetrics,
+    SingleFlight,
+    SnapshotReader,
+    SubresourceScaleGetter,
+)
 from ocf.controllers.metrics_client import RESOURCE_METRICS, read_metric
 from ocf.errors import ServerError
 from ocf.objects import Manifest
 from ocf.testing import VirtualClock, run_in_virtual_time
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 from tests.controllers.hpa.snapshot.conftest import CPU, NOW, Shop, external, hpa
 
 
-class Asked(FixedMetrics):
+class Asked(FakeMetricsClient):
     """Counts what is asked for."""
 
     def __init__(self, clock: VirtualClock) -> None:
@@ -45,8 +52,8 @@ async def requests_of_a_sync(shop: Shop, names: list[str], namespaces: list[str]
         for name in names:
             await shop.workload(name, namespace=namespace)
     async with CachedCluster(shop.cluster) as cached:
-        scales = DerivedScales(cached, SubresourceScales(cached))
-        async with Observer(cached, asked, scales=scales, clock=shop.clock) as observer:
+        scales = DerivedScaleGetter(cached, SubresourceScaleGetter(cached))
+        async with SnapshotReader(cached, asked, scales=scales, clock=shop.clock) as observer:
             hpas = [hpa(name, CPU, external("queue"), namespace=home) for home in namespaces for name in names]
             await observer.observe(hpas[0])  # the watches are open
             shop.cluster.requests.clear()
@@ -68,7 +75,7 @@ async def test_requests_grow_with_namespaces_and_not_with_autoscalers(
 async def test_what_was_read_is_read_anew_when_it_is_too_old(shop: Shop) -> None:
     shop.metrics = asked = Asked(shop.clock)
     await shop.workload("web")
-    observer = Observer(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
+    observer = SnapshotReader(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
     counts = []
     for seconds in (0, 4, 1, 4, 60):
         shop.clock.advance(timedelta(seconds=seconds))
@@ -81,7 +88,7 @@ async def test_what_was_read_is_read_anew_when_it_is_too_old(shop: Shop) -> None
 async def test_who_is_looked_at_more_often_gets_what_is_younger(shop: Shop) -> None:
     shop.metrics = asked = Asked(shop.clock)
     await shop.workload("web")
-    observer = Observer(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
+    observer = SnapshotReader(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
     counts = []
     for period in (15, 15, 1, 15):
         shop.clock.advance(timedelta(seconds=2))
@@ -94,7 +101,7 @@ async def test_who_is_looked_at_more_often_gets_what_is_younger(shop: Shop) -> N
 async def test_with_no_age_everything_is_read_for_each(shop: Shop) -> None:
     shop.metrics = asked = Asked(shop.clock)
     await shop.workload("web")
-    observer = Observer(shop.cluster, asked, clock=shop.clock, max_age=timedelta())
+    observer = SnapshotReader(shop.cluster, asked, clock=shop.clock, max_age=timedelta())
     for _ in range(3):
         await observer.observe(hpa("web"))
 
@@ -109,12 +116,12 @@ async def test_what_is_shared_is_what_a_selector_query_answers(
     pods: list[tuple[str, str, bool]], selector: str
 ) -> None:
     clock = VirtualClock(NOW)
-    measured = FixedMetrics(clock)
+    measured = FakeMetricsClient(clock)
     for number, (app, tier, labelled) in enumerate(pods):
         labels = {"app": app, "tier": tier} if labelled else None
         measured.set_usage("shop", f"{app}-{number}", {"app": {"cpu": "1"}}, labels=labels)
-    cpu = Metric("Resource", "cpu", Target(utilization=50))
-    shared = SharedMetrics(measured, Once())
+    cpu = Metric("Resource", "cpu", MetricTarget(utilization=50))
+    shared = SharedMetrics(measured, SingleFlight())
 
     assert await read_metric(shared, cpu, namespace="shop", selector=selector) == await read_metric(
         measured, cpu, namespace="shop", selector=selector
@@ -138,14 +145,14 @@ async def test_a_bad_measurement_touches_the_autoscalers_of_its_pod_only(shop: S
     await shop.workload("web")
     await shop.workload("db")
     shop.metrics.set_usage("shop", "db-1", {"app": {"cpu": cpu}}, labels={"app": "db"})
-    observer = Observer(shop.cluster, shop.metrics, clock=shop.clock)
+    observer = SnapshotReader(shop.cluster, shop.metrics, clock=shop.clock)
     hpas = (hpa("web"), hpa("db", behavior=IMPATIENT))
     web, db = await asyncio.gather(*map(observer.observe, hpas))
 
     assert (_desired(web), _desired(db)) == (4, expected)
 
 
-def _desired(seen: Observation) -> int:
+def _desired(seen: HpaSnapshot) -> int:
     return decide(seen.snapshot, settings=Settings(downscale_stabilization=timedelta()), now=NOW).desired
 
 
@@ -163,7 +170,7 @@ async def test_nothing_shrinks_on_incomplete_knowledge(shop: Shop, broken: str, 
             shop.metrics.set_usage("shop", f"web-{number}", {"app": {"cpu": "much"}}, labels={"app": "web"})
     if broken == "down":
         shop.metrics.fail(RESOURCE_METRICS, ServerError("down"))
-    observer = Observer(shop.cluster, shop.metrics, clock=shop.clock)
+    observer = SnapshotReader(shop.cluster, shop.metrics, clock=shop.clock)
     seen = await observer.observe(hpa("web", metric, external("queue"), behavior=IMPATIENT))
     alone = await observer.observe(hpa("web", external("queue"), behavior=IMPATIENT))
 
@@ -171,18 +178,18 @@ async def test_nothing_shrinks_on_incomplete_knowledge(shop: Shop, broken: str, 
     assert (_desired(seen), _desired(alone)) == (3, 1)
 
 
-class _Slow(FixedMetrics):
+class _Slow(FakeMetricsClient):
     async def external_metric(self, *asked: Any, **selector: Any) -> Any:
         await asyncio.Event().wait()
         return await super().external_metric(*asked, **selector)
 
 
 def test_an_api_that_never_answers_keeps_nobody_waiting_for_ever(shop: Shop) -> None:
-    async def observed() -> list[Observation]:
+    async def observed() -> list[HpaSnapshot]:
         await shop.workload("web")
         shop.metrics = _Slow(shop.clock)
         await shop.workload("db")
-        async with Observer(shop.cluster, shop.metrics, clock=shop.clock) as observer:
+        async with SnapshotReader(shop.cluster, shop.metrics, clock=shop.clock) as observer:
             hpas = (hpa("web", external("queue")), hpa("db"))
             return await asyncio.gather(*map(observer.observe, hpas))
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf.cluster import PatchType, Subresource
-from ocf.controllers.hpa.snapshot import DerivedScales, SubresourceScales
+from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SubresourceScaleGetter
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
@@ -44,23 +44,23 @@ async def test_a_derived_scale_is_the_one_that_is_read(kind: str, selector: Any,
     key = ObjectKey.of(made)
     status = {"status": {"replicas": 2}}
     await cluster.patch(key, status, patch_type=PatchType.MERGE, field_manager="test", subresource=Subresource.STATUS)
-    told = SubresourceScales(cluster)
+    told = SubresourceScaleGetter(cluster)
 
-    assert await DerivedScales(cluster, told).scale(key) == await told.scale(key)
+    assert await DerivedScaleGetter(cluster, told).scale(key) == await told.scale(key)
 
 
 async def test_a_derived_scale_of_a_replication_controller_is_the_one_that_is_read() -> None:
     cluster = EmbeddedCluster(namespaces=("shop",))
     made = await cluster.create(workload("ReplicationController", {"app": "web"}, 2), field_manager="test")
-    told = SubresourceScales(cluster)
+    told = SubresourceScaleGetter(cluster)
 
-    assert await DerivedScales(cluster, told).scale(ObjectKey.of(made)) == await told.scale(ObjectKey.of(made))
+    assert await DerivedScaleGetter(cluster, told).scale(ObjectKey.of(made)) == await told.scale(ObjectKey.of(made))
 
 
 async def test_a_derived_scale_is_the_one_that_a_real_server_answers(
     envtest: Envtest, envtest_cluster: ApiServerCluster
 ) -> None:
-    cluster, told = envtest_cluster, SubresourceScales(envtest_cluster, envtest_cluster)
+    cluster, told = envtest_cluster, SubresourceScaleGetter(envtest_cluster, envtest_cluster)
     for kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"):
         expression = {"key": "app", "operator": "In", "values": ["web", "a"]}
         in_object_form = {"matchLabels": {"a": "b"}, "matchExpressions": [expression]}
@@ -69,13 +69,13 @@ async def test_a_derived_scale_is_the_one_that_a_real_server_answers(
         manifest["metadata"]["namespace"] = envtest.namespace
         key = ObjectKey.of(await cluster.create(manifest, field_manager="test"))
 
-        assert await DerivedScales(cluster, told).scale(key) == await told.scale(key)
+        assert await DerivedScaleGetter(cluster, told).scale(key) == await told.scale(key)
 
 
 async def test_a_derived_scale_does_not_depend_on_the_version() -> None:
     cluster = EmbeddedCluster(namespaces=("shop",))
     await cluster.create(workload("Deployment", {"matchLabels": {"app": "web"}}, 2), field_manager="test")
-    scales = DerivedScales(cluster, SubresourceScales(cluster))
+    scales = DerivedScaleGetter(cluster, SubresourceScaleGetter(cluster))
 
     assert (await scales.scale(ObjectKey("apps/v1beta1", "Deployment", "web", "shop")))["spec"] == {"replicas": 2}
 
@@ -90,7 +90,9 @@ async def test_a_derived_scale_does_not_depend_on_the_version() -> None:
 async def test_a_workload_that_is_not_there_has_none(version: str, kind: str, message: str) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",))
     with pytest.raises(NotFoundError) as caught:
-        await DerivedScales(cluster, SubresourceScales(cluster)).scale(ObjectKey(version, kind, "web", "shop"))
+        await DerivedScaleGetter(cluster, SubresourceScaleGetter(cluster)).scale(
+            ObjectKey(version, kind, "web", "shop")
+        )
 
     assert caught.value.message == message
 
@@ -110,8 +112,8 @@ def scale(**status: Any) -> Manifest:
     return {"apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 2}, "status": status}
 
 
-def served(paths: Paths) -> SubresourceScales:
-    return SubresourceScales(EmbeddedCluster(), paths)
+def served(paths: Paths) -> SubresourceScaleGetter:
+    return SubresourceScaleGetter(EmbeddedCluster(), paths)
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from ocf.controllers.hpa.snapshot import Once, SharedMetrics
+from ocf.controllers.hpa.snapshot import SharedMetrics, SingleFlight
 from ocf.errors import ServerError
-from ocf.testing.fake_metrics import FixedMetrics
+from ocf.testing.fake_metrics import FakeMetricsClient
 
 
-class Counting(FixedMetrics):
+class Counting(FakeMetricsClient):
     """Metrics that note what they are asked, and may hold it back."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ async def test_usage_is_asked_for_once_and_selected_here() -> None:
     measured = Counting()
     for name in ("web", "db"):
         measured.set_usage("shop", f"{name}-0", {"app": {"cpu": "1"}}, labels={"app": name})
-    shared = SharedMetrics(measured, Once())
+    shared = SharedMetrics(measured, SingleFlight())
     found = [await shared.pod_metrics("shop", selector) for selector in ("app=web", "app=db", "app in (web,db)", "no")]
 
     assert [[each["metadata"]["name"] for each in entries] for entries in found] == [
@@ -52,7 +52,7 @@ async def test_an_api_that_tells_no_labels_is_asked_with_the_selector() -> None:
     measured = Counting()
     measured.set_usage("shop", "web-0", {"app": {"cpu": "1"}}, labels={"app": "web"})
     measured.set_usage("shop", "bare", {"app": {"cpu": "1"}})
-    shared = SharedMetrics(measured, Once())
+    shared = SharedMetrics(measured, SingleFlight())
     first, second = [await shared.pod_metrics("shop", "app=web") for _ in range(2)]
 
     assert [each["metadata"]["name"] for each in first] == ["web-0"]
@@ -62,7 +62,7 @@ async def test_an_api_that_tells_no_labels_is_asked_with_the_selector() -> None:
 
 async def test_one_question_is_asked_once_and_another_one_too() -> None:
     measured = Counting()
-    shared = SharedMetrics(measured, Once())
+    shared = SharedMetrics(measured, SingleFlight())
     for selector in ("a", "b", "a"):
         await shared.external_metric("shop", "queue", selector=selector)
 
@@ -72,7 +72,7 @@ async def test_one_question_is_asked_once_and_another_one_too() -> None:
 async def test_whoever_asks_meanwhile_waits_for_the_same_answer() -> None:
     measured = Counting()
     measured.open.clear()
-    shared = SharedMetrics(measured, Once())
+    shared = SharedMetrics(measured, SingleFlight())
     waiting = [asyncio.create_task(shared.pod_metrics("shop", "app=web")) for _ in range(3)]
     await asyncio.sleep(0)
     waiting[0].cancel()
@@ -85,7 +85,7 @@ async def test_whoever_asks_meanwhile_waits_for_the_same_answer() -> None:
 
 
 async def test_a_failure_is_shared_too() -> None:
-    once, asked = Once(), []
+    once, asked = SingleFlight(), []
 
     async def fail() -> None:
         asked.append(1)
@@ -99,7 +99,7 @@ async def test_a_failure_is_shared_too() -> None:
 
 
 async def test_what_is_given_up_is_told_to_those_who_wait() -> None:
-    once = Once()
+    once = SingleFlight()
     waiting = asyncio.create_task(once.do("usage", asyncio.Event().wait))
     await asyncio.sleep(0)
     assert once.busy
@@ -111,7 +111,7 @@ async def test_what_is_given_up_is_told_to_those_who_wait() -> None:
 
 
 async def test_an_error_that_nobody_waits_for_any_longer_is_no_noise(caplog: pytest.LogCaptureFixture) -> None:
-    once, go = Once(), asyncio.Event()
+    once, go = SingleFlight(), asyncio.Event()
 
     async def fail() -> None:
         await go.wait()

@@ -22,14 +22,14 @@ from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from ocf.cluster import Cluster, InterceptingCluster, ObjectList, Request
-from ocf.cluster.cache import Pace
+from ocf.cluster.cache import CacheTiming
 from ocf.component import Component
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.operator import Options, Process, running
-from ocf.runtime.workqueue import Exponential
-from ocf.testing import LoopClock, Severity, lint_conditions, playing_rollouts, run_in_virtual_time
+from ocf.runtime.operator import Manager, ManagerOptions, running
+from ocf.runtime.workqueue import ExponentialBackoff
+from ocf.testing import ConditionSeverity, LoopClock, fake_workload_controllers, lint_conditions, run_in_virtual_time
 from ocf.testing import simulated_process as crashing
 from ocf.testing.snapshots import differences, snapshot
 from tests.examples.memcached.worlds import World, admitted, embedded_kubelet
@@ -151,8 +151,8 @@ class Stage(World):
         self.time = LoopClock()
         self.server = EmbeddedCluster(namespaces=[NAMESPACE], now=self.time.now, collect=collects)
         super().__init__(self.server, NAMESPACE, embedded_kubelet)
-        self.ledger = crashing.World(self.server)
-        self.gateway = Way(crashing.Process(self.ledger))
+        self.ledger = crashing.SimulatedCluster(self.server)
+        self.gateway = Way(crashing.SimulatedProcess(self.ledger))
         self.definitions = _DEFINITIONS
         self.passes: list[tuple[str, float]] = []
         self.wrong: list[str] = []
@@ -166,7 +166,7 @@ class Stage(World):
     @asynccontextmanager
     async def operating(
         self, through: Cluster | None = None, options: Mapping[str, Any] | None = None, **changed: Any
-    ) -> AsyncIterator[Process]:
+    ) -> AsyncIterator[Manager]:
         """Run the operator, and those who play beside it; leave no task behind.
 
         Args:
@@ -198,12 +198,12 @@ class Stage(World):
             assert not left, f"tasks that were left behind: {left}"
             assert not self.wrong, self.wrong
 
-    def delays(self, **changed: Any) -> Exponential:
-        return Exponential(**{"chance": lambda: 0.5, **changed})
+    def delays(self, **changed: Any) -> ExponentialBackoff:
+        return ExponentialBackoff(**{"chance": lambda: 0.5, **changed})
 
-    def options(self, **changed: Any) -> Options:
+    def options(self, **changed: Any) -> ManagerOptions:
         given = {"listen": None, "clock": self.time, "chance": lambda: 0.5, "pace": pace()}
-        return Options(**{**given, **changed})
+        return ManagerOptions(**{**given, **changed})
 
     @asynccontextmanager
     async def neighbours(self) -> AsyncIterator[None]:
@@ -211,7 +211,7 @@ class Stage(World):
         looking = asyncio.create_task(self._lint())
         await asyncio.sleep(0)
         try:
-            async with playing_rollouts(_Slow(self.server)):
+            async with fake_workload_controllers(_Slow(self.server)):
                 yield
         finally:
             looking.cancel()
@@ -234,7 +234,7 @@ class Stage(World):
         key, generation = ObjectKey.of(cache), cache["metadata"]["generation"]
         conditions = _conditions(cache)
         found = lint_conditions(conditions, generation=generation, previous=before.get(key, []))
-        self.wrong += [f"{key}: {one}" for one in found if one.severity is Severity.FAIL]
+        self.wrong += [f"{key}: {one}" for one in found if one.severity is ConditionSeverity.FAIL]
         before[key] = conditions
 
     # --- What somebody does. ---
@@ -326,9 +326,9 @@ def now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def pace(**changed: Any) -> Pace:
+def pace(**changed: Any) -> CacheTiming:
     """Return how often the cache asks: by the loop's clock, and without chance."""
-    return Pace(**{"monotonic": now, "chance": lambda: 0.0, **changed})
+    return CacheTiming(**{"monotonic": now, "chance": lambda: 0.0, **changed})
 
 
 def _conditions(cache: Manifest) -> list[Manifest]:

@@ -16,10 +16,10 @@ from examples.memcached.samples import AUTOSCALED
 from ocf.cluster import Cluster, InterceptingCluster, Request, Verb
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http import Server, serving, write_kubeconfig
+from ocf.embedded.http import HttpServer, serving, write_kubeconfig
 from ocf.errors import api_error
 from ocf.objects import Manifest
-from ocf.runtime.operator import Options, running
+from ocf.runtime.operator import ManagerOptions, running
 from tests.examples.memcached.faults.stage import HPA, KINDS, NAMESPACE, backed_up
 from tests.examples.memcached.worlds import World, embedded_kubelet
 
@@ -34,12 +34,12 @@ async def new_world() -> World:
     return World(cluster, NAMESPACE, embedded_kubelet)
 
 
-async def operate(stack: AsyncExitStack, server: Server, path: Path) -> None:
+async def operate(stack: AsyncExitStack, server: HttpServer, path: Path) -> None:
     """Run the operator on a server until the end."""
     write_kubeconfig(server.kubeconfig(), path)
     client = await stack.enter_async_context(await ApiServerCluster.connect(path))
     operator = replace(memcached_operator, resync=None)
-    await stack.enter_async_context(running(client, operator, options=Options(listen=None, events=False)))
+    await stack.enter_async_context(running(client, operator, options=ManagerOptions(listen=None, events=False)))
 
 
 async def seen(world: World, kind: str, holds: Callable[[Manifest], object]) -> Manifest:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from examples.memcached.samples import EVERYTHING
-from ocf.concepts import Event, Silence
-from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, disturb_each_write, run_in_virtual_time
-from ocf.testing.simulated_process import Process
-from ocf.testing.simulated_process import World as Ledger
+from ocf.concepts import Event, NullRecorder
+from ocf.testing import Disturbance, DisturbanceReport, SimulatedCrash, crash_at_each_write, run_in_virtual_time
+from ocf.testing.simulated_process import SimulatedCluster as Ledger
+from ocf.testing.simulated_process import SimulatedProcess
 from ocf.testing.snapshots import snapshot
 from tests.examples.memcached.faults.stage import HPA, KINDS, OWNER, Stage, Step
 
@@ -43,7 +43,7 @@ LIFE: Final = 60.0
 RESYNCS: Final = 10
 
 
-class Told(Silence):
+class Told(NullRecorder):
     """Keeps the events that passes tell."""
 
     def __init__(self) -> None:
@@ -87,7 +87,7 @@ class Stages:
 async def disturbed(scenario: str, disturbances: Iterable[Disturbance]) -> DisturbanceReport:
     """Disturb each write of a scenario; no event may be told twice."""
     stages = Stages(scenario)
-    report = await disturb_each_write(stages.new_cluster, stages.live, disturbances=tuple(disturbances))
+    report = await crash_at_each_write(stages.new_cluster, stages.live, disturbances=tuple(disturbances))
     assert [asked(write) for write in report.writes] == WRITES[scenario]
     assert set(stages.told[0].values()) == {1}
     assert all(told <= stages.told[0] for told in stages.told)
@@ -124,7 +124,7 @@ def test_row_3_conditions_are_right_after_a_crash_before_they_were_stored(scenar
 
     async def until(stages: Stages, ledger: Ledger, disturbance: Disturbance, number: int) -> Manifest:
         with suppress(SimulatedCrash):
-            await stages.live(Process(ledger, disturbance, number))
+            await stages.live(SimulatedProcess(ledger, disturbance, number))
         assert [asked(write) for write in ledger.writes[number - 1 :]] == ["update Memcached"]
         (status,) = (await snapshot(ledger.cluster, [OWNER])).values()
         return status

@@ -15,7 +15,7 @@ import pytest
 from examples.memcached.samples import AUTOSCALED
 from ocf.errors import ApiError, api_error
 from ocf.objects import ObjectKey
-from ocf.runtime.workqueue import Exponential
+from ocf.runtime.workqueue import ExponentialBackoff
 from ocf.testing import run_in_virtual_time
 from tests.examples.memcached.faults.stage import CAP, HPA, Ended, Stage, now, play
 
@@ -120,7 +120,7 @@ async def changed(failure: str = "") -> Ended:
     """Return where ten caches are that were changed, during an outage or not."""
     stage = await Stage().open()
     chance = random.Random(11)  # noqa: S311 (the same choices in every run)
-    async with stage.operating(options={"events": False}, delays=Exponential(chance=chance.random)):
+    async with stage.operating(options={"events": False}, delays=ExponentialBackoff(random=chance.random)):
         for name in NAMES:
             await stage.another(name, autoscaling={"enabled": True, "maxReplicas": 4})
         await asyncio.sleep(60)

@@ -15,7 +15,7 @@ from tests.examples.memcached.faults.stage import HPA, KINDS, Ended, Stage, back
 
 if TYPE_CHECKING:
     from ocf.cluster import Request
-    from ocf.runtime.operator import Process
+    from ocf.runtime.operator import Manager
 
 SILENCES: Final = 20
 DETECTED: Final = 70.0
@@ -71,7 +71,7 @@ def test_row_14_what_cannot_be_opened_anew_raises_the_alarm() -> None:
     play(test)
 
 
-def healthy(process: Process) -> set[float]:
+def healthy(process: Manager) -> set[float]:
     assert process.registry is not None
     families = {family.name: family for family in process.registry.collect()}
     return {sample.value for sample in families["ocf_watch_healthy"].samples}
