@@ -1,30 +1,37 @@
 """Log records as JSON lines, for machines that collect them.
 
 What `ocf` logs carries its facts as extras of the record (`component`, `condition`, `resource`), not only in the
-sentence; this formatter keeps them apart. Of an exception it writes type and message and where it was raised, no
-traceback: lines of code tell nothing to whoever reads a thousand of these, and what local variables hold is nobody's
-business.
+sentence; this formatter keeps them apart. Of an exception it writes type and message and where it was raised, not the
+traceback: a log of thousands of records is searched by fields, and local variables may hold secrets.
 """
 
 import json
 import logging
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import PurePath
 from traceback import walk_tb
 from typing import Any, Final
 
+from pythonjsonlogger.json import JsonFormatter as BaseFormatter
+
 __all__ = ["JsonFormatter"]
 
-_STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+# The library leaves it out before Python 3.12; a record may come from another process.
+_TASK_NAME: Final = "taskName"
 # Deeper chains than this are loops.
 _DEEPEST: Final = 10
 
 
-class JsonFormatter(logging.Formatter):
+class JsonFormatter(BaseFormatter):
     """Formats a record as one line of JSON: `time`, `level`, `logger`, `message`, its extras, and `error`.
 
     An extra that has the name of one of these fields gets an underscore behind it. What JSON cannot express is
     written as text.
+
+    Args:
+        *_arguments: What `logging.config` passes to any formatter (format, date format, style); the fields are fixed.
+        **_options: Likewise.
 
     Example:
         >>> record = logging.makeLogRecord({"name": "ocf.component", "levelname": "INFO", "created": 1769860800.0,
@@ -34,30 +41,42 @@ class JsonFormatter(logging.Formatter):
          "message": "skipped it", "component": "web"}
     """
 
-    def format(self, record: logging.LogRecord) -> str:
-        """Format a record.
+    def __init__(self, *_arguments: object, **_options: object) -> None:
+        super().__init__(json_default=str, json_ensure_ascii=False, json_serializer=partial(json.dumps, skipkeys=True))
+        self.reserved_attrs.add(_TASK_NAME)
+
+    def add_fields(self, log_data: dict[str, Any], record: logging.LogRecord, message_dict: dict[str, Any]) -> None:
+        """Add the fields of a record to its line.
 
         Args:
-            record: Any record.
-
-        Returns:
-            One line, without its end.
+            log_data: The line; changed in place.
+            record: The record.
+            message_dict: What the library adds of its own: tracebacks, and messages that are dictionaries; left out.
         """
-        line: dict[str, Any] = {
-            "time": _written(record.created),
+        del message_dict
+        log_data |= {
+            "time": _timestamp(record.created),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
         }
         if record.exc_info and record.exc_info[1] is not None:
-            line["error"] = _described(record.exc_info[1])
+            log_data["error"] = _described(record.exc_info[1])
         for name, value in vars(record).items():
-            if name not in _STANDARD:
-                line[f"{name}_" if name in {*line, "error"} else name] = value
-        return json.dumps(line, default=str, ensure_ascii=False, skipkeys=True)
+            if name not in self.reserved_attrs:
+                log_data[f"{name}_" if name in {*log_data, "error"} else name] = value
+
+    def formatException(self, ei: object) -> str:  # noqa: N802 (the name in the standard library)
+        """Return nothing: a traceback would be rendered in vain.
+
+        Args:
+            ei: Type, exception and traceback.
+        """
+        del ei
+        return ""
 
 
-def _written(created: float) -> str:
+def _timestamp(created: float) -> str:
     return datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

@@ -3,6 +3,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable
+from logging.config import DictConfigurator
 from typing import Any, Final
 
 import pytest
@@ -14,7 +15,7 @@ from ocf.runtime.monitoring import JsonFormatter
 EMPTY: Final[dict[str, str]] = {}
 
 
-def record(message: str = "told", *args: object, **said: Any) -> logging.LogRecord:
+def record(message: object = "told", *args: object, **said: Any) -> logging.LogRecord:
     made = logging.LogRecord("ocf.component", logging.INFO, __file__, 1, message, args, said.pop("exc_info", None))
     made.created = 1767268800.25
     for name, value in said.items():
@@ -59,6 +60,11 @@ def test_a_logger_hands_its_extras_over() -> None:
     assert json.loads(written.getvalue()).keys() == {"time", "level", "logger", "message", "component"}
 
 
+def test_the_name_of_the_task_is_not_an_extra() -> None:
+    """Python sets it from 3.12 on, so it must not appear with another Python."""
+    assert line(record(taskName="Task-1")).keys() == {"time", "level", "logger", "message"}
+
+
 def test_an_extra_does_not_replace_a_field() -> None:
     written = line(record(time="noon", level=3, error="none"))
 
@@ -68,6 +74,18 @@ def test_an_extra_does_not_replace_a_field() -> None:
 
 def test_what_json_cannot_express_is_text() -> None:
     assert line(record(found={1}, where=logging))["found"] == "{1}"
+
+
+def test_a_message_that_is_a_mapping_is_written_as_text() -> None:
+    """It is not spread over the line, where its keys could take the place of fields."""
+    assert line(record({"level": 3}))["message"] == "{'level': 3}"
+
+
+def test_the_configuration_of_logging_can_make_it() -> None:
+    """It passes what any formatter takes; the fields stay."""
+    configuration = DictConfigurator({"version": 1})
+    made = configuration.configure_formatter({"class": "ocf.runtime.JsonFormatter", "format": "%(process)d"})
+    assert json.loads(made.format(record())).keys() == {"time", "level", "logger", "message"}
 
 
 @given(message=st.text(), value=st.text() | st.integers() | st.lists(st.text()))
