@@ -4,16 +4,17 @@ import re
 from datetime import timedelta
 from typing import Final
 
+import durationpy
+
 __all__ = ["format_duration", "parse_duration"]
 
-_PART: Final = re.compile(r"([0-9]+(?:\.[0-9]*)?|\.[0-9]+)(h|ms|m|s|us|µs|ns)")
-_WHOLE: Final = re.compile(f"(?:{_PART.pattern})+")
-_SECONDS: Final = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+# The library passes over what stands between two parts, and also reads a sign, days, weeks, months and years.
+_SHAPE: Final = re.compile(r"0|(?:[0-9.]+(?:h|ms|m|s|us|µs|ns))+")
 _MINUTE: Final = 60
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read a duration, as Go's `time.ParseDuration` does; one with a sign is refused.
+    """Parse a duration, as Go's `time.ParseDuration` does; one with a sign is refused.
 
     Args:
         text: Numbers with units, `1m30s` or `0.5h`; or `0`.
@@ -28,12 +29,13 @@ def parse_duration(text: str) -> timedelta:
         >>> parse_duration("1m30s").total_seconds(), parse_duration("15ms").total_seconds()
         (90.0, 0.015)
     """
-    if text != "0" and not _WHOLE.fullmatch(text):
+    if not _SHAPE.fullmatch(text):
         raise ValueError(f"must be a duration like 1m30s, not {text!r}")
     try:
-        return timedelta(seconds=sum(float(number) * _SECONDS[unit] for number, unit in _PART.findall(text)))
-    except OverflowError:
-        raise ValueError(f"must be a duration like 1m30s, and {text!r} is too long") from None
+        return durationpy.from_str(text)
+    except durationpy.DurationError as error:
+        problem = f"and {text!r} is too long" if isinstance(error.__cause__, OverflowError) else f"not {text!r}"
+        raise ValueError(f"must be a duration like 1m30s, {problem}") from None
 
 
 def format_duration(duration: timedelta) -> str:

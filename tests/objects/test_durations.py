@@ -25,9 +25,21 @@ def test_it_is_read_as_go_reads_it(text: str, seconds: float) -> None:
     assert parse_duration(text) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("text", ["", "5", "1 m", "-1s", "1d", "s", "1m30", "9" * 400 + "h", "99999999999999h"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "5", "1 m", "-1s", "+1s", "s", ".s", "1.2.3s", "1m30", "1h 1m", "1h,1m"),
+        *("1d", "1w", "1mm", "1y"),
+    ],
+)
 def test_what_is_none_is_refused(text: str) -> None:
-    with pytest.raises(ValueError, match="must be a duration like 1m30s"):
+    with pytest.raises(ValueError, match="must be a duration like 1m30s, not '"):
+        parse_duration(text)
+
+
+@pytest.mark.parametrize("text", ["9" * 400 + "h", "99999999999999h"])
+def test_what_is_too_long_is_refused_as_such(text: str) -> None:
+    with pytest.raises(ValueError, match=r"must be a duration like 1m30s, and '9+h' is too long"):
         parse_duration(text)
 
 
