@@ -7,6 +7,7 @@ import ssl
 import subprocess
 import sys
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,24 @@ def test_a_user_is_the_common_name_and_groups_are_organizations(authority: Autho
     subject = read(authority.client("system:node:a", ["dev", "ops"]).certificate).subject
     assert [part.value for part in subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)] == ["system:node:a"]
     assert [part.value for part in subject.get_attributes_for_oid(x509.NameOID.ORGANIZATION_NAME)] == ["dev", "ops"]
+
+
+def test_a_user_without_groups_is_in_none(authority: Authority) -> None:
+    """An organization of the library's own would be a group."""
+    subject = read(authority.client("me").certificate).subject
+    assert subject.rfc4514_string() == "CN=me"
+
+
+def test_a_user_has_no_extension_for_other_names(authority: Authority) -> None:
+    """Go refuses a critical one that lists none."""
+    with pytest.raises(x509.ExtensionNotFound):
+        read(authority.client("me").certificate).extensions.get_extension_for_class(x509.SubjectAlternativeName)
+
+
+def test_certificates_of_servers_and_clients_are_valid_for_a_week(authority: Authority) -> None:
+    for pair in (authority.server("server"), authority.client("me")):
+        certificate = read(pair.certificate)
+        assert certificate.not_valid_after_utc - certificate.not_valid_before_utc == timedelta(days=7, hours=1)
 
 
 def test_a_server_may_be_asked_for_under_more_names(authority: Authority) -> None:
@@ -77,21 +96,21 @@ def test_a_server_and_a_client_of_one_authority_accept_each_other_under_strict_r
     assert server.getpeercert() is not None
 
 
-def test_without_cryptography_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_trustme_it_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
 
     def without(name: str, *rest: Any) -> Any:
-        if name.startswith("cryptography"):
+        if name == "trustme":
             raise ImportError(name)
         return real(name, *rest)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    with pytest.raises(ConfigError, match="needs the package cryptography: pip install"):
+    with pytest.raises(ConfigError, match="needs the package trustme: pip install"):
         Authority(tmp_path)
 
 
 def test_importing_the_room_loads_nothing_that_only_a_start_needs() -> None:
-    heavy = {"pytest", "cryptography", "kubernetes", "rich.progress"}
+    heavy = {"pytest", "cryptography", "trustme", "kubernetes", "rich.progress"}
     program = f"import ocf.testing.envtest, sys; print({heavy} & sys.modules.keys() or 'none')"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)  # noqa: S603 (ours)
     assert done.stdout.strip() == "none"
