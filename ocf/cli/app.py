@@ -1,16 +1,16 @@
-"""Which commands there are.
+"""The commands of `ocf`.
 
-A command's module is imported when the command is asked for, and for the overview of all; so each starts as fast as it
-can by itself. What typer needs to convert options (pydantic) would be a third of what is left; most are texts, or not
-given, and need no conversion.
+A command's module is imported when the command is looked up, and for the overview of all; so each starts as fast as it
+can by itself. typer converts every value with pydantic, even text to text; loading that would nearly double the time of
+`ocf validate`. So values that need no conversion are taken as they are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from enum import StrEnum
 from importlib import import_module
-from typing import Any, Final
+from typing import Any, Final, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -21,82 +21,81 @@ __all__ = ["app"]
 _COMMANDS: Final = ("validate", "default", "explain", "preview", "diff", "serve", "dev", "hpa-controller", "version")
 """The commands in the order of the overview; each is the function of its name, with `_`, in the module of its name."""
 
-_ANY_NUMBER: Final = -1
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
+_TEXT: Final = (str, str | None)
+_TEXTS: Final = (list[str], list[str] | None)
+_ANY_NUMBER: Final = -1
 
 
-class _QuickHelp(TyperCommand):
+class _Command(TyperCommand):
     """A command whose option `--help` is off unless it is given."""
 
     def get_help_option(self, ctx: Any) -> Any:
         return _off(super().get_help_option(ctx))
 
 
-class _OnDemand(Mapping[str, Any]):
-    """The commands by name, each loaded when it is looked up."""
-
-    def __getitem__(self, name: str) -> Any:
-        if name not in _COMMANDS:
-            raise KeyError(name)
-        return _load(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_COMMANDS)
-
-    def __len__(self) -> int:
-        return len(_COMMANDS)
-
-
 class _Commands(TyperGroup):
-    """The group of all commands."""
+    """The group of all commands, each loaded when it is looked up."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        self.commands = _OnDemand()  # type: ignore[assignment]  # nobody adds to it
+        # Only the names count: for the overview, and for what to suggest in place of a misspelt name.
+        self.commands = {name: TyperCommand(name) for name in _COMMANDS}
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (given by the base class)
+        return _load(cmd_name) if cmd_name in self.commands else None
 
     def get_help_option(self, ctx: Any) -> Any:
         return _off(super().get_help_option(ctx))
 
 
-def _load(name: str) -> Any:
-    written = name.replace("-", "_")
-    function: Callable[..., object] = getattr(import_module(f"ocf.cli.{written}"), written)
-    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_SETTINGS)
-    single.command(name, cls=_QuickHelp)(function)
-    command: Any = get_command(single)
-    for parameter in command.params:
-        # Where a later typer keeps its converter elsewhere, this changes nothing but the time of the start.
-        parameter._runtime_param = _Converter()  # noqa: SLF001 (there is no other way in)
-    return command
-
-
-class _Converter:
-    """Takes a value as it is where it is what is wanted; everything else is typer's to convert."""
-
-    def coerce(self, value: Any, *, param: Any, ctx: Any) -> Any:
-        """Return a value of the command line as its function wants it."""
-        several = param.multiple or param.nargs == _ANY_NUMBER
-        if value is None:
-            return () if several else None
-        wanted = param.type_descriptor.annotation
-        if several and wanted == list[str] and isinstance(value, list | tuple):
-            return list(value)
-        if not several and isinstance(wanted, type) and isinstance(value, wanted):
-            return value
-        if isinstance(wanted, type) and issubclass(wanted, StrEnum):
-            if value not in set(wanted):
-                raise typer.BadParameter(f"must be one of {', '.join(wanted)}, got {value!r}", ctx=ctx, param=param)
-            return wanted(value)
-        from typer._coercion import build_runtime_param  # it is what a parameter of typer calls
-
-        return build_runtime_param(param.type_descriptor).coerce(value, param=param, ctx=ctx)
-
-
 def _off(option: Any) -> Any:
-    """Give the option a default: to find out that none is given, typer would load pydantic."""
+    """Give the option a default: without one, None would be converted."""
     if option is not None:
         option.default = False
     return option
+
+
+def _load(name: str) -> Any:
+    module = name.replace("-", "_")
+    function: Callable[..., object] = getattr(import_module(f"ocf.cli.{module}"), module)
+    single = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_SETTINGS)
+    single.command(name, cls=_Command)(function)
+    command: Any = get_command(single)
+    hints = get_type_hints(function)
+    for parameter in command.params:
+        if parameter.callback is None:  # it is called after the conversion, and by it
+            _convert_on_demand(parameter, hints[parameter.name])
+    return command
+
+
+def _convert_on_demand(parameter: Any, hint: Any) -> None:
+    """Make a parameter take its default, text and the name of a choice without a conversion by typer.
+
+    Args:
+        parameter: The parameter; changed in place.
+        hint: The type that the function wants.
+    """
+    convert = parameter.process_value
+    several = parameter.multiple or parameter.nargs == _ANY_NUMBER
+    choices = [each for each in (hint, *get_args(hint)) if isinstance(each, type) and issubclass(each, StrEnum)]
+
+    def process_value(ctx: Any, value: Any) -> Any:
+        if value is parameter.default and not parameter.required:
+            return () if value is None and several else value
+        if isinstance(value, str) and choices:
+            return _chosen(choices[0], value, ctx, parameter)
+        is_text = isinstance(value, str) and hint in _TEXT
+        are_texts = isinstance(value, list | tuple) and len(value) > 0 and hint in _TEXTS
+        return value if is_text or are_texts else convert(ctx, value)
+
+    parameter.process_value = process_value
+
+
+def _chosen(choices: type[StrEnum], value: str, ctx: Any, parameter: Any) -> StrEnum:
+    if value not in set(choices):
+        raise typer.BadParameter(f"must be one of {', '.join(choices)}, got {value!r}", ctx=ctx, param=parameter)
+    return choices(value)
 
 
 app = typer.Typer(
