@@ -1,7 +1,7 @@
 """The metrics APIs of a real control plane, answered by a test.
 
 A `MetricsStub` registers itself at the API server for `metrics.k8s.io`, `custom.metrics.k8s.io` and
-`external.metrics.k8s.io`, and responds with what the test set on its `FakeMetricsClient`: to the real HPA controller, to
+`external.metrics.k8s.io`, and responds with what the test set on its `FakeMetricsClient`: to the real HPA controller,
 to kubectl, and to any other client.
 """
 
