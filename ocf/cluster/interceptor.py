@@ -1,6 +1,6 @@
 """A cluster around a cluster: every request passes one place, where it is looked at, refused or tampered with.
 
-Whoever only has something to say about requests overrides `around`, and gets every verb of the `Cluster` protocol
+Whoever only has something to say about requests overrides `intercept`, and gets every verb of the `Cluster` protocol
 without writing one of them; tests do, and so does what only a leader may write to. Wrappers can be put around each
 other.
 """
@@ -26,7 +26,7 @@ __all__ = ["InterceptingCluster", "describe", "is_write", "key_of"]
 
 
 class InterceptingCluster:
-    """A cluster that lets every request to another one pass through `around`.
+    """A cluster that lets every request to another one pass through `intercept`.
 
     Args:
         cluster: The cluster that does the work.
@@ -35,7 +35,7 @@ class InterceptingCluster:
 
     Example:
         >>> class Loud(InterceptingCluster):
-        ...     async def around(self, request, send):
+        ...     async def intercept(self, request, send):
         ...         print(describe(request))
         ...         return await send()
         >>> import asyncio
@@ -109,7 +109,7 @@ class InterceptingCluster:
         label_selector: str = "",
         field_selector: str = "",
     ) -> AsyncGenerator[WatchEvent, None]:
-        """Report what happens after a resource version; only the opening passes through `around`."""
+        """Report what happens after a resource version; only the opening passes through `intercept`."""
 
         async def send() -> AsyncIterator[WatchEvent]:
             return self._inner.watch(

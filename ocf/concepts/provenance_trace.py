@@ -42,7 +42,7 @@ class ProvenanceTrace:
 
     Example:
         >>> from ocf.concepts.provenance import Source, SourceKind
-        >>> trace = Trace()
+        >>> trace = ProvenanceTrace()
         >>> _ = trace.step({"spec": {"size": 1, "mode": "slow"}}, Source(SourceKind.BASE))
         >>> trace.step({"spec": {"size": 2, "mode": "slow"}}, Source(SourceKind.MUTATION, "large"))
         True

@@ -130,7 +130,7 @@ def stale_generation_report(
         `Creating` after a create, else `Updating`; None when the controller is up to date.
 
     Example:
-        >>> stale_generation_report(Operation.UPDATED, observed=1, generation=2, controller="deployment").reason
+        >>> stale_generation_report(ApplyOperation.UPDATED, observed=1, generation=2, controller="deployment").reason
         'Waiting for deployment controller to observe latest spec'
     """
     if (observed or 0) >= (generation or 0):

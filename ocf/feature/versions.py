@@ -2,7 +2,7 @@
 
 A version is user's data (`spec.version`, a cluster's `gitVersion`), so it may be short (`1.5`), carry a `v` or leading
 zeros. It is read as Go's Masterminds/semver reads it, because that is the library whose constraints operator authors
-know, and ends as a `semver.CRDVersion`. Comparing two of those costs microseconds; a gate is asked far more often than
+know, and ends as a `semver.Version`. Comparing two of those costs microseconds; a gate is asked far more often than
 a version is read, so a version is turned once into a plain tuple, its order, and only tuples are compared.
 """
 
@@ -118,7 +118,7 @@ def release_of(version: Version) -> Version:
         The release it was built from, or the version itself.
 
     Example:
-        >>> str(release_of(CRDVersion.parse("1.31.4-eks-1a2b3c"))), str(release_of(CRDVersion.parse("1.32.0-rc.1")))
+        >>> str(release_of(Version.parse("1.31.4-eks-1a2b3c"))), str(release_of(Version.parse("1.32.0-rc.1")))
         ('1.31.4', '1.32.0-rc.1')
     """
     if version.prerelease is None or _KUBERNETES_PRERELEASE.match(version.prerelease):
@@ -136,7 +136,7 @@ def version_order(version: Version) -> Order:
         The tuple.
 
     Example:
-        >>> version_order(CRDVersion.parse("1.5.0-rc.1")) < version_order(CRDVersion.parse("1.5.0+k3s1"))
+        >>> version_order(Version.parse("1.5.0-rc.1")) < version_order(Version.parse("1.5.0+k3s1"))
         True
     """
     prerelease = version.prerelease

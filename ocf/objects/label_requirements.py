@@ -54,7 +54,7 @@ class Requirement:
         values: The values, sorted, each once; none for `EXISTS` and `DOES_NOT_EXIST`.
 
     Example:
-        >>> requirement = Requirement("tier", Operator.NOT_IN, ("back", "front"))
+        >>> requirement = Requirement("tier", SelectorOperator.NOT_IN, ("back", "front"))
         >>> print(requirement, requirement.matches({"app": "web"}), requirement.matches({"tier": "back"}))
         tier notin (back,front) True False
     """

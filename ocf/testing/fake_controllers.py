@@ -60,7 +60,7 @@ async def fake_workload_controllers(cluster: Cluster) -> AsyncIterator[None]:
         ...     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": spec}
         ...     web["metadata"]["namespace"] = "default"
         ...     await cluster.create(web, field_manager="me")
-        ...     async with playing_rollouts(cluster):
+        ...     async with fake_workload_controllers(cluster):
         ...         while not (await cluster.get(ObjectKey.of(web)))["status"].get("readyReplicas"):
         ...             await asyncio.sleep(0)
         ...     return (await cluster.get(ObjectKey.of(web)))["status"]["readyReplicas"]

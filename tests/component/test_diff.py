@@ -152,7 +152,7 @@ async def test_what_is_left_to_others_says_who_has_it(
     await world.change(world.web, spec={"replicas": 7})
     found = await rehearse(scaled())
     assert found.is_empty
-    [left] = found.left
+    [left] = found.ignored
     assert (left.resource, left.path, left.value) == ("apps/v1/Deployment/shop/web", "spec.replicas", 7)
     assert left.managers == ("somebody (Update)",)
 
@@ -283,7 +283,7 @@ async def test_a_secret_that_is_left_to_others_is_not_shown(world: Any, rehearse
     kind: Kind[Any, BaseMutator] = Kind("v1", "Secret", "V1Secret", BaseMutator)
     resource = StaticBuilder(base, kind, Handlers()).build()
     found = await rehearse(builder().with_resource(resource, ignore_fields=["data.password"]).build())
-    [left] = found.left
+    [left] = found.ignored
     assert left.managers == ("somebody (Update)",)
     assert left.value.startswith("redacted")
 

@@ -163,7 +163,7 @@ async def test_somebody_who_is_faster_is_no_error(world: World, subject: Compone
 
 async def test_an_owner_that_goes_meanwhile_is_not_brought_back(world: World, subject: Component) -> None:
     class Late(InterceptingCluster):
-        async def around(self, request: Any, send: Any) -> Any:
+        async def intercept(self, request: Any, send: Any) -> Any:
             if request.kind == "Shop":
                 owner = await self._inner.list("example.com/v1", "Shop")
                 if owner.items:

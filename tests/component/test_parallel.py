@@ -30,7 +30,7 @@ class Meeting(InterceptingCluster):
         super().__init__(world.cluster)
         self._barrier = asyncio.Barrier(number)
 
-    async def around(self, request: Request, send: Any) -> Any:
+    async def intercept(self, request: Request, send: Any) -> Any:
         if request.verb is Verb.APPLY:
             await self._barrier.wait()
         return await super().intercept(request, send)
@@ -132,7 +132,7 @@ class TestComponents:
         order = ["c", "a", "b"]
 
         class Late(InterceptingCluster):
-            async def around(self, request: Request, send: Any) -> Any:
+            async def intercept(self, request: Request, send: Any) -> Any:
                 for _ in range(0 if request.name == order[first] else 50):
                     await asyncio.sleep(0)
                 return await super().intercept(request, send)

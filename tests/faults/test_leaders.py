@@ -39,7 +39,7 @@ class Apart(InterceptingCluster):
         self._chance = chance
         self._owner = owner
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         for _ in range(self._chance.randrange(4)):
             await asyncio.sleep(0)
         if self._owner is not None and (request.verb, request.kind) == (Verb.GET, self._owner["kind"]):

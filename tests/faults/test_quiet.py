@@ -84,7 +84,7 @@ class Recorded(InterceptingCluster):
         super().__init__(cluster, memory=ApplyCache())
         self._stored = stored
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if request.kind == self._stored["kind"]:
             return copy_json(self._stored)
         return await send()

@@ -33,7 +33,7 @@ class Watched(InterceptingCluster):
         self.sent: list[int] = []
         self.live: list[int] = []
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         answer = await send()
         if not request.verb.is_read:
             self.live.append((await self._inner.get(self._web))["spec"]["replicas"])
@@ -52,7 +52,7 @@ class Interleaved(InterceptingCluster):
         super().__init__(cluster)
         self._turn = turn
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if request.kind != "Shop":
             await self._turn()
         return await send()

@@ -40,7 +40,7 @@ class Late(InterceptingCluster):
         self._once = {manifest["kind"]: manifest for manifest in once}
         self.left = dict.fromkeys(self._once, times)
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if request.verb is Verb.GET and self.left.get(request.kind):
             self.left[request.kind] -= 1
             return copy_json(self._once[request.kind])

@@ -26,7 +26,7 @@ class Spy(InterceptingCluster):
         super().__init__(cluster)
         self.seen: list[Request] = []
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         self.seen.append(request)
         return await send()
 

@@ -63,8 +63,8 @@ def decide(
 
     Example:
         >>> from datetime import UTC
-        >>> from ocf.autoscaling.algorithm import Metric, ScaleTargetKey
-        >>> queue = Metric("External", "queue", ScaleTargetKey(value=10_000))
+        >>> from ocf.autoscaling.algorithm import Metric, MetricTarget
+        >>> queue = Metric("External", "queue", MetricTarget(value=10_000))
         >>> web = Autoscaler(name="web", maximum=9, metrics=(queue,))
         >>> seen = Snapshot(autoscaler=web, scale=Scale(11, 11, "app=web"))
         >>> decision = decide(seen, now=datetime(2026, 1, 31, 12, tzinfo=UTC))

@@ -31,9 +31,9 @@ def early_exit_rule(
 
     Example:
         >>> web = Autoscaler(name="web", maximum=9)
-        >>> shortcut(web, Scale(11, 11, "app=web"), (), Settings()).value
+        >>> early_exit_rule(web, Scale(11, 11, "app=web"), (), Settings()).value
         'above the maximum'
-        >>> shortcut(web, Scale(3, 3, "app=web"), (), Settings()) is None
+        >>> early_exit_rule(web, Scale(3, 3, "app=web"), (), Settings()) is None
         True
     """
     if isinstance(scale, Unavailable) or autoscaler.api_version.count("/") > 1:

@@ -48,7 +48,7 @@ def normalize(
 
     Example:
         >>> from datetime import UTC
-        >>> held, limit = normalized(
+        >>> held, limit = normalize(
         ...     Autoscaler(name="web", maximum=9), 3, 20, History(), settings=Settings(), now=datetime.now(UTC)
         ... )
         >>> held.replicas, limit.replicas

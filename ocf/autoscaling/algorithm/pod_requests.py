@@ -30,7 +30,7 @@ def pod_requests(
         Thousandths by the name of a pod; or which request is missing, the first one found.
 
     Example:
-        >>> requested([Pod(name="web-0", containers=(Container("app", {"cpu": 250}),))], "cpu")
+        >>> pod_requests([Pod(name="web-0", containers=(Container("app", {"cpu": 250}),))], "cpu")
         {'web-0': 250}
     """
     found: dict[str, int] = {}

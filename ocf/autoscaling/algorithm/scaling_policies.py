@@ -53,7 +53,7 @@ def apply_limits(current: int, wanted: int, *, minimum: int, maximum: int, setti
         settings: The controller's settings; with the limit of growth.
 
     Example:
-        >>> limited(3, 100, minimum=1, maximum=50, settings=Settings()).replicas
+        >>> apply_limits(3, 100, minimum=1, maximum=50, settings=Settings()).replicas
         6
     """
     rate = to_int32(max(settings.scale_up_limit_factor * float(current), settings.scale_up_limit_minimum))

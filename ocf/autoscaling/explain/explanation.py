@@ -86,11 +86,11 @@ def explain(
 
     Example:
         >>> from datetime import UTC
-        >>> from ocf.autoscaling.algorithm import Autoscaler, Metric, Scale, ScaleTargetKey
-        >>> queue = Metric("External", "queue", ScaleTargetKey(average=10_000))
+        >>> from ocf.autoscaling.algorithm import Autoscaler, Metric, Scale, MetricTarget
+        >>> queue = Metric("External", "queue", MetricTarget(average=10_000))
         >>> web = Autoscaler(name="web", maximum=9, metrics=(queue,))
         >>> seen = Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web"), readings=((30_000,),))
-        >>> [lever] = explain(seen, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).levers
+        >>> [lever] = explain(seen, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).thresholds
         >>> lever.more.low, lever.more.first
         (33001, 4)
     """

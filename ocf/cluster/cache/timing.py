@@ -27,7 +27,7 @@ class CacheTiming:
     Args:
         first_delay: Seconds to wait after the first failure; they double with each further one.
         longest_delay: Seconds that are never exceeded, unless the server asks for more.
-        silence: Seconds without an event after which a watch is opened anew.
+        idle_timeout: Seconds without an event after which a watch is opened anew.
         relist_every: Seconds after which everything is listed anew, in case the cluster did not tell something.
         page_size: Objects per page of a list.
         sleep: Waits; seconds.
@@ -38,7 +38,7 @@ class CacheTiming:
         ConfigError: If a number is not positive, or the first delay exceeds the longest.
 
     Example:
-        >>> pace = CacheTiming(chance=lambda: 0.0)
+        >>> pace = CacheTiming(random=lambda: 0.0)
         >>> [pace.delay(failures) for failures in (1, 2, 3, 1000)]
         [0.5, 1.0, 2.0, 45.0]
     """
@@ -53,7 +53,7 @@ class CacheTiming:
     random: Callable[[], float] = field(default=random.random, repr=False)
 
     def __post_init__(self) -> None:
-        for name in ("first_delay", "longest_delay", "silence", "relist_every", "page_size"):
+        for name in ("first_delay", "longest_delay", "idle_timeout", "relist_every", "page_size"):
             value = getattr(self, name)
             if not value > 0:
                 raise ConfigError(f"{name} must be more than 0, not {value}")

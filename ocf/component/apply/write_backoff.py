@@ -35,7 +35,7 @@ def record_revert(last: LastWrite | None, wish: bytes, elapsed: timedelta) -> La
     Example:
         >>> start = timedelta(hours=1)
         >>> last = record_revert(LastWrite(b"wish", start, reverted=2), b"wish", start + timedelta(seconds=5))
-        >>> last.undone, is_fighting(last), next_write(last) - start
+        >>> last.reverted, is_fighting(last), next_write(last) - start
         (3, True, datetime.timedelta(seconds=60))
     """
     if last is None or last.desired_hash != wish:

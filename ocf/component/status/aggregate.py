@@ -98,10 +98,10 @@ def grace_remaining(condition: Condition, grace_period: timedelta, now: datetime
 
     Example:
         >>> from datetime import UTC
-        >>> from ocf.component.status.conditions import failed, stored_condition
+        >>> from ocf.component.status.conditions import failed_condition, stored_condition
         >>> start = datetime(2026, 1, 31, 12, 0, 0, 700_000, tzinfo=UTC)
         >>> fresh = stored_condition([], "WebReady", 1)
-        >>> creating = failed("x", previous=fresh, generation=1, now=start, reason=Reason.CREATING)
+        >>> creating = failed_condition("x", previous=fresh, generation=1, now=start, reason=Reason.CREATING)
         >>> grace_remaining(creating, timedelta(minutes=5), start).total_seconds()
         300.3
     """

@@ -75,7 +75,8 @@ class HpaController:
         >>> from ocf.testing.fake_metrics import FakeMetricsClient
         >>> from ocf.testing import run_in_virtual_time
         >>> async def main() -> str:
-        ...     controller = HpaController(EmbeddedCluster(), FixedMetrics(), options=Options(mode=Mode.REPLACE))
+        ...     options = ControllerOptions(mode=Mode.REPLACE)
+        ...     controller = HpaController(EmbeddedCluster(), FakeMetricsClient(), options=options)
         ...     running = asyncio.create_task(controller.run())
         ...     await asyncio.sleep(60)
         ...     controller.stop()

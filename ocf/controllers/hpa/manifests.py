@@ -48,8 +48,8 @@ class ScalableResource:
             ConfigError: If it is none.
 
         Example:
-            >>> Scalable.parse("rollouts.argoproj.io")
-            Scalable(group='argoproj.io', resource='rollouts', derived=False)
+            >>> ScalableResource.parse("rollouts.argoproj.io")
+            ScalableResource(group='argoproj.io', resource='rollouts', derived=False)
         """
         resource, _, group = text.partition(".")
         if not resource or resource != resource.lower() or "/" in text or text.endswith("."):
@@ -83,7 +83,7 @@ def cluster_role(
         lease_namespace: Where its lease is; empty without leader election.
 
     Example:
-        >>> sorted(one.resource for one in rights(Mode.DRY_RUN) if one.verb == "update")
+        >>> sorted(one.resource for one in cluster_role(Mode.DRY_RUN) if one.verb == "update")
         []
     """
     found = {PolicyRule("", "pods", verb) for verb in _READ}

@@ -113,7 +113,7 @@ def plan(subject: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now
         >>> from ocf.objects import ObjectKey
         >>> web = Autoscaler(namespace="shop", name="web", maximum=9)
         >>> key = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
-        >>> subject = Subject(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings(), web)
+        >>> subject = ParsedAutoscaler(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings(), web)
         >>> seen = Snapshot(autoscaler=web, scale=Scale(11, 11, "app=web"))
         >>> found = plan(subject, seen, History(), now=datetime(2026, 1, 31, 12, tzinfo=UTC))
         >>> found.replicas, found.delay.seconds
@@ -138,7 +138,7 @@ def refuse(subject: ParsedAutoscaler, status: Status, rival: TargetUser | None, 
         >>> from ocf.autoscaling.algorithm import Settings
         >>> from ocf.objects import ObjectKey
         >>> key = ObjectKey("autoscaling.ocf.dev/v1alpha1", "HorizontalAutoscaler", "web", "shop")
-        >>> subject = Subject(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings())
+        >>> subject = ParsedAutoscaler(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings())
         >>> rival = TargetUser("2026-01-31T12:00:00Z", "old", "HorizontalPodAutoscaler")
         >>> print(refuse(subject, Status(), rival, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).events[0].message)
         Deployment shop/web is scaled by HorizontalPodAutoscaler shop/old; delete that one, or name another target here

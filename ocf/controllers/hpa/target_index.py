@@ -38,7 +38,7 @@ class ScaleTargetKey(NamedTuple):
         Example:
             >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
             >>> ScaleTargetKey.of({"metadata": {"namespace": "shop"}, "spec": {"scaleTargetRef": web}})
-            Target(namespace='shop', group='apps', kind='Deployment', name='web')
+            ScaleTargetKey(namespace='shop', group='apps', kind='Deployment', name='web')
         """
         reference = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
         group, _ = split_api_version(str(reference.get("apiVersion") or ""))
@@ -73,10 +73,10 @@ class TargetIndex:
         >>> claims = TargetIndex()
         >>> claims.put(first), claims.put(second)
         (None, None)
-        >>> claims.rival(first), claims.rival(second).name
+        >>> claims.conflicting_autoscaler(first), claims.conflicting_autoscaler(second).name
         (None, 'first')
         >>> claims.put(autoscaler("HorizontalPodAutoscaler", "built-in", "2026-01-31T14:00:00Z"))
-        >>> claims.rival(first).name
+        >>> claims.conflicting_autoscaler(first).name
         'built-in'
     """
 

@@ -43,7 +43,7 @@ def with_client_message(error: ApiError, path: str, *subject: str) -> ApiError:
 
     Example:
         >>> untold = api_error("GET /x: HTTP 503, and no Status that says why", code=503)
-        >>> print(worded(untold, "/x", "pods.metrics.k8s.io"))
+        >>> print(with_client_message(untold, "/x", "pods.metrics.k8s.io"))
         the server is currently unable to handle the request (get pods.metrics.k8s.io)
     """
     if error.code not in _REFUSED:

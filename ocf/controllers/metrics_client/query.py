@@ -41,11 +41,11 @@ async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, sel
 
     Example:
         >>> import asyncio
-        >>> from ocf.autoscaling.algorithm import ScaleTargetKey
+        >>> from ocf.autoscaling.algorithm import MetricTarget
         >>> from ocf.testing.fake_metrics import FakeMetricsClient
         >>> measured = FakeMetricsClient()
         >>> measured.set_external("shop", "queue_length", "30")
-        >>> queue = Metric("External", "queue_length", ScaleTargetKey(average=10_000))
+        >>> queue = Metric("External", "queue_length", MetricTarget(average=10_000))
         >>> asyncio.run(read_metric(measured, queue, namespace="shop", selector="app=web"))
         (30000,)
         >>> asyncio.run(read_metric(measured, queue, namespace="blog", selector="app=web")).message

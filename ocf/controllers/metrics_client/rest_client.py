@@ -32,7 +32,7 @@ class RESTMetricsClient:
     Example:
         >>> from ocf.cluster.client import ApiServerCluster
         >>> async def cpu(cluster: ApiServerCluster) -> None:
-        ...     for pod in await ServedMetrics(cluster).pod_metrics("shop", "app=web"):
+        ...     for pod in await RESTMetricsClient(cluster).pod_metrics("shop", "app=web"):
         ...         print(pod["metadata"]["name"], pod["containers"][0]["usage"]["cpu"])
     """
 

@@ -41,7 +41,7 @@ class RetryingReader:
     Example:
         >>> from ocf.cluster.client import ApiServerCluster
         >>> async def version(cluster: ApiServerCluster) -> str:
-        ...     return str((await PatientReader(cluster).read_path("/version"))["gitVersion"])
+        ...     return str((await RetryingReader(cluster).read_path("/version"))["gitVersion"])
     """
 
     def __init__(self, reader: PathReader, *, longest: timedelta = _LONGEST) -> None:

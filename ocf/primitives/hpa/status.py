@@ -44,7 +44,7 @@ def default_operational_status_handler(
         >>> from kubernetes.client import V2HorizontalPodAutoscaler
         >>> fresh = V2HorizontalPodAutoscaler.model_validate(
         ...     {"spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "Deployment", "name": "web"}}})
-        >>> default_operational_status_handler(Operation.CREATED, fresh).status
+        >>> default_operational_status_handler(ApplyOperation.CREATED, fresh).status
         <OperationalStatus.PENDING: 'OperationPending'>
     """
     able = _condition(live, "AbleToScale")

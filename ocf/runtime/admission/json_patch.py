@@ -28,7 +28,7 @@ def merge_changes(given: Any, before: Any, after: Any) -> Any:
         The value with the same changes, and no others.
 
     Example:
-        >>> carried({"new": 1, "cpu": 2}, {"cpu": "2", "replicas": 1}, {"cpu": "2", "replicas": 3})
+        >>> merge_changes({"new": 1, "cpu": 2}, {"cpu": "2", "replicas": 1}, {"cpu": "2", "replicas": 3})
         {'new': 1, 'cpu': 2, 'replicas': 3}
     """
     if _same(before, after):

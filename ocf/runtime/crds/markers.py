@@ -76,7 +76,7 @@ class ValidationRule:
         optional_old_self: Whether a rule with `oldSelf` is asked on creation too.
 
     Example:
-        >>> Rule("self >= oldSelf", message="may only grow").manifest()
+        >>> ValidationRule("self >= oldSelf", message="may only grow").manifest()
         {'rule': 'self >= oldSelf', 'message': 'may only grow'}
     """
 
@@ -116,7 +116,7 @@ def rules(*given: ValidationRule) -> Callable[[ModelT], ModelT]:
         A decorator of the class.
 
     Example:
-        >>> @rules(Rule("self.low <= self.high", message="low must not be above high", field_path=".low"))
+        >>> @rules(ValidationRule("self.low <= self.high", message="low must not be above high", field_path=".low"))
         ... class Range(BaseModel):
         ...     low: int
         ...     high: int

@@ -321,7 +321,7 @@ async def broadcasting_events(
         >>> from ocf.embedded import EmbeddedCluster
         >>> async def operate() -> str:
         ...     cluster = EmbeddedCluster()
-        ...     async with posting(cluster, controller="example.com/shop-operator") as recorder:
+        ...     async with broadcasting_events(cluster, controller="example.com/shop-operator") as recorder:
         ...         recorder.happened(Event(
         ...             owner=ObjectKey("example.com/v1", "Shop", "corner", "default"), owner_uid="1",
         ...             resource=ObjectKey("apps/v1", "Deployment", "backend", "default"),

@@ -52,7 +52,8 @@ def multi_recorder(*recorders: Recorder) -> Recorder:
 
     Example:
         >>> from ocf.concepts import NullRecorder
-        >>> combined(NullRecorder(), NullRecorder()).observed(ObjectKey("example.com/v1", "Shop", "corner", "town"), [])
+        >>> owner = ObjectKey("example.com/v1", "Shop", "corner", "town")
+        >>> multi_recorder(NullRecorder(), NullRecorder()).observed(owner, [])
     """
     return _MultiRecorder(recorders)
 
@@ -89,6 +90,6 @@ def rewrite_events(recorder: Recorder, words: EventFormatter) -> Recorder:
     Example:
         >>> from dataclasses import replace
         >>> from ocf.concepts import NullRecorder
-        >>> brief = worded(NullRecorder(), lambda event: replace(event, note=event.resource.name))
+        >>> brief = rewrite_events(NullRecorder(), lambda event: replace(event, note=event.resource.name))
     """
     return _RewritingRecorder(recorder, words)

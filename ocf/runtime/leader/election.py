@@ -82,7 +82,7 @@ async def lead(
     Example:
         >>> from ocf.embedded import EmbeddedCluster
         >>> async def operate() -> str:
-        ...     async with leading(EmbeddedCluster(), "shops", namespace="default", identity="one") as leadership:
+        ...     async with lead(EmbeddedCluster(), "shops", namespace="default", identity="one") as leadership:
         ...         return leadership.identity
         >>> asyncio.run(operate())
         'one'

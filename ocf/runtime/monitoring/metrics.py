@@ -116,12 +116,12 @@ class PrometheusRecorder:
         controller: What the label `controller` says.
 
     Example:
-        >>> from ocf.concepts import Operation, Why
+        >>> from ocf.concepts import ApplyOperation, Why
         >>> recorder = PrometheusRecorder("shops", controller="shop")
         >>> recorder.attempted(Attempt(
         ...     owner=ObjectKey("example.com/v1", "Shop", "corner", "town"), component="web",
         ...     resource=ObjectKey("apps/v1", "Deployment", "backend", "town"), label="backend",
-        ...     operation=Operation.NONE, why=Why.EQUAL))
+        ...     operation=ApplyOperation.NONE, why=Why.EQUAL))
         >>> print([line for line in recorder.exposition().body.decode().splitlines() if "#" not in line][0])
         ocf_resource_apply_total{component="web",controller="shop",kind="Deployment",operation="none",owner_kind="Shop",resource="backend",why="equal"} 1.0
     """  # noqa: E501 (a line of the exposition cannot be broken)

@@ -57,7 +57,7 @@ async def running(
         ... )
         >>> async def operate() -> int:
         ...     cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["town"])
-        ...     async with running(cluster, shops, options=Options(listen=None, clock=LoopClock())):
+        ...     async with running(cluster, shops, options=ManagerOptions(listen=None, clock=LoopClock())):
         ...         shop = {"apiVersion": "example.com/v1", "kind": "Shop"}
         ...         shop["metadata"] = {"name": "corner", "namespace": "town"}
         ...         await cluster.create(shop, field_manager="me")

@@ -32,7 +32,7 @@ async def supervised_tasks() -> AsyncIterator[StartTask]:
     Example:
         >>> async def brief() -> None: ...
         >>> async def main() -> None:
-        ...     async with steady() as start:
+        ...     async with supervised_tasks() as start:
         ...         start(brief(), "brief")
         ...         await asyncio.sleep(1)
         >>> try:

@@ -45,7 +45,7 @@ def roles(
 
     Example:
         >>> secrets = {PolicyRule("", "secrets", "get", "ca"), PolicyRule("", "secrets", "patch", "ca")}
-        >>> role, binding = roles(secrets, name="op", account=ResourceSummary("op", "ops"), namespaces=["shop"])
+        >>> role, binding = roles(secrets, name="op", account=ServiceAccount("op", "ops"), namespaces=["shop"])
         >>> role["rules"]
         [{'apiGroups': [''], 'resources': ['secrets'], 'resourceNames': ['ca'], 'verbs': ['get', 'patch']}]
     """

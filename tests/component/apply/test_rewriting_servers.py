@@ -24,7 +24,7 @@ class Rewriting:
     def __init__(self, world: World, rewrite: Callable[[Manifest], None]) -> None:
         self._world = world
         self._rewrite = rewrite
-        self.memory = ApplyCache()
+        self.apply_cache = ApplyCache()
         self.writes = 0
 
     def __getattr__(self, name: str) -> Any:
@@ -76,7 +76,7 @@ class TestRewrites:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
         cluster = Rewriting(world, rewrite)
         await passes(world, cluster, subject, 2)
-        cluster.memory = ApplyCache()
+        cluster.apply_cache = ApplyCache()
         assert await passes(world, cluster, subject, 5) == 1
 
 

@@ -167,7 +167,7 @@ def test_a_round_that_never_ends_is_told_to_whoever_asks_whether_the_process_liv
         await beside(world)
 
         class Silent(InterceptingCluster):
-            async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+            async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
                 if request.subresource is Subresource.SCALE:
                     await asyncio.sleep(3600)
                 return await send()
@@ -222,7 +222,7 @@ class TestScales:
             tries: list[float] = []
 
             class Noting(InterceptingCluster):
-                async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+                async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
                     if request.subresource is Subresource.SCALE and not request.verb.is_read:
                         tries.append(asyncio.get_running_loop().time())
                     return await send()
@@ -439,7 +439,7 @@ class TestLeaders:
             class Link(InterceptingCluster):
                 cut = False
 
-                async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+                async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
                     if request.subresource is Subresource.SCALE:
                         self.cut = True  # from here on nothing arrives
                     if self.cut:

@@ -54,7 +54,7 @@ class Listening(InterceptingCluster):
         self._server = cluster
         self.refused: set[tuple[str, str, str]] = set()
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         del request
         with self._noting():
             return await send()

@@ -60,7 +60,7 @@ class Noting(InterceptingCluster):
         super().__init__(cluster)
         self.refusals: list[str] = []
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         try:
             return await super().intercept(request, send)
         except ForbiddenError as error:

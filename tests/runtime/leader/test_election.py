@@ -40,7 +40,7 @@ class Link(InterceptingCluster):
         self.silent = False
         self._chance = chance
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if self._chance is not None:
             await asyncio.sleep(self._chance.uniform(0, 0.8))
         if self.silent:

@@ -138,7 +138,7 @@ class Gateway(InterceptingCluster):
         """Let all watches that are open tell nothing any more; return how many."""
         return self.cut(_SilenceError())
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         self.requests.append(request)
         if self.meddle is not None:
             await self.meddle(request)
@@ -202,7 +202,7 @@ class Stage:
         given: dict[str, Any] = {
             "listen": None,
             "clock": self.clock,
-            "chance": lambda: 0.5,
+            "random": lambda: 0.5,
             "pace": CacheTiming(idle_timeout=1e9, relist_every=1e9, monotonic=now, random=lambda: 0.0),
         }
         return ManagerOptions(**{**given, **changed})

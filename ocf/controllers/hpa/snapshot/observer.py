@@ -118,10 +118,10 @@ class SnapshotReader:
         ...     },
         ... }
         >>> async def main() -> None:
-        ...     cluster, measured = EmbeddedCluster(namespaces=("shop",)), FixedMetrics()
+        ...     cluster, measured = EmbeddedCluster(namespaces=("shop",)), FakeMetricsClient()
         ...     await cluster.create(web, field_manager="demo")
         ...     measured.set_external("shop", "queue_length", "38")
-        ...     async with Observer(cluster, measured) as observer:
+        ...     async with SnapshotReader(cluster, measured) as observer:
         ...         seen = (await observer.observe(hpa)).snapshot
         ...     print(seen.readings, decide(seen, now=datetime(2026, 1, 31, tzinfo=UTC)).desired)
         >>> asyncio.run(main())

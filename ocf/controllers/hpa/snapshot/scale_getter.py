@@ -129,9 +129,9 @@ class DerivedScaleGetter:
         >>> async def main() -> None:
         ...     cluster = EmbeddedCluster(namespaces=("shop",))
         ...     await cluster.create(web, field_manager="demo")
-        ...     told = SubresourceScales(cluster)
+        ...     told = SubresourceScaleGetter(cluster)
         ...     key = ObjectKey.of(web)
-        ...     print(await DerivedScales(cluster, told).scale(key) == await told.scale(key))
+        ...     print(await DerivedScaleGetter(cluster, told).scale(key) == await told.scale(key))
         >>> asyncio.run(main())
         True
     """

@@ -116,7 +116,7 @@ async def test_another_autoscaler_of_the_same_pods_is_noticed_once_it_was_seen(s
 
 
 class _Broken(InterceptingCluster):
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if request.kind == "Pod":
             raise ServerError("no answer")
         return await send()

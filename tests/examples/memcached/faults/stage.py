@@ -95,7 +95,7 @@ class Way(Gateway):
 class _Slow(InterceptingCluster):
     """The way of who brings pods up, which takes a while."""
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if not request.verb.is_read:
             await asyncio.sleep(_ROLLOUT)
         return await send()

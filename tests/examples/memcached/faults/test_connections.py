@@ -60,7 +60,7 @@ class Slow(InterceptingCluster):
         self._left = refusals
         self.came: list[float] = []
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         if request.verb is Verb.APPLY and request.kind == "Deployment":
             self.came.append(asyncio.get_running_loop().time())
             if self._left:

@@ -42,7 +42,7 @@ class Link(InterceptingCluster):
         self.writes = 0
         self.strays: list[str] = []
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         await asyncio.sleep(self._chance.uniform(0, 0.5))
         if self.cut == "all" or (self.cut and request.kind == "Lease"):
             raise ServerError("no answer")

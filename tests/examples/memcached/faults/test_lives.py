@@ -115,7 +115,7 @@ def test_row_30_what_fails_or_hangs_in_one_pass_harms_no_other() -> None:
 class Latency(InterceptingCluster):
     """A cluster every request to which takes its time."""
 
-    async def around(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+    async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         del request
         await asyncio.sleep(0.005)
         return await send()
