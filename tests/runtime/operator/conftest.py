@@ -203,7 +203,7 @@ class Stage:
             "listen": None,
             "clock": self.clock,
             "random": lambda: 0.5,
-            "pace": CacheTiming(idle_timeout=1e9, relist_every=1e9, monotonic=now, random=lambda: 0.0),
+            "cache_timing": CacheTiming(idle_timeout=1e9, relist_every=1e9, monotonic=now, random=lambda: 0.0),
         }
         return ManagerOptions(**{**given, **changed})
 

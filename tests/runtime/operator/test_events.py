@@ -27,7 +27,7 @@ def brief(event: Event) -> Event | None:
 def test_recorders_of_its_own_are_told_of_every_attempt(play: Play) -> None:
     async def test(stage: Stage) -> None:
         attempts = Attempts()
-        async with stage.operating(recorders=[attempts], words=brief):
+        async with stage.operating(recorders=[attempts], event_formatter=brief):
             await stage.create(shop())
             await asyncio.sleep(10)
         events = (await stage.cluster.list("events.k8s.io/v1", "Event", namespace=NAMESPACE)).items
@@ -41,7 +41,7 @@ def test_recorders_of_its_own_are_told_of_every_attempt(play: Play) -> None:
 def test_who_keeps_things_of_owners_is_told_that_one_is_gone(play: Play) -> None:
     async def test(stage: Stage) -> None:
         gone: list[ObjectKey] = []
-        async with stage.operating(gone=gone.append):
+        async with stage.operating(on_deleted=gone.append):
             await stage.create(shop())
             await asyncio.sleep(10)
             before = list(gone)

@@ -251,7 +251,7 @@ def test_a_long_outage_costs_few_requests_and_ends_soon_after(play: Play) -> Non
             if not request.verb.is_read:
                 raise ServerError("unavailable", code=503)
 
-        async with stage.operating(delays=ExponentialBackoff(random=lambda: 0.5), options={"events": False}):
+        async with stage.operating(rate_limiter=ExponentialBackoff(random=lambda: 0.5), options={"events": False}):
             stage.gateway.meddle = down
             for number in range(10):
                 await stage.create(shop(f"shop-{number}"))
@@ -278,7 +278,7 @@ def test_a_server_that_asks_for_time_gets_it_and_other_owners_go_on(play: Play) 
                 raise TooManyRequestsError("slow down", code=429, retry_after=7)
 
         stage.gateway.meddle = slow_down
-        async with stage.operating(delays=FixedDelay(SECOND / 1000), options={"events": False}):
+        async with stage.operating(rate_limiter=FixedDelay(SECOND / 1000), options={"events": False}):
             await stage.create(shop())
             for number in range(200):
                 await stage.create(shop(f"shop-{number}"))
@@ -333,7 +333,7 @@ def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(play: Play) -> N
                 await asyncio.sleep(1e6)
 
         stage.before = hang
-        async with stage.operating(workers=1, limit=30 * SECOND, report=stage.report):
+        async with stage.operating(workers=1, reconcile_timeout=30 * SECOND, report=stage.report):
             await stage.create(shop())
             await asyncio.sleep(1)
             await stage.create(shop("other"))
@@ -356,7 +356,7 @@ def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(play: Play) -> None:
                     await asyncio.sleep(10)
 
         stage.before = hang
-        async with stage.operating(limit=30 * SECOND) as process:
+        async with stage.operating(reconcile_timeout=30 * SECOND) as process:
             await stage.create(shop())
             await asyncio.sleep(85)
             assert process.health.passes() == ""

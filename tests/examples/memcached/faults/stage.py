@@ -199,10 +199,10 @@ class Stage(World):
             assert not self.wrong, self.wrong
 
     def delays(self, **changed: Any) -> ExponentialBackoff:
-        return ExponentialBackoff(**{"chance": lambda: 0.5, **changed})
+        return ExponentialBackoff(**{"random": lambda: 0.5, **changed})
 
     def options(self, **changed: Any) -> ManagerOptions:
-        given = {"listen": None, "clock": self.time, "chance": lambda: 0.5, "pace": pace()}
+        given = {"listen": None, "clock": self.time, "random": lambda: 0.5, "cache_timing": pace()}
         return ManagerOptions(**{**given, **changed})
 
     @asynccontextmanager
@@ -328,7 +328,7 @@ def now() -> float:
 
 def pace(**changed: Any) -> CacheTiming:
     """Return how often the cache asks: by the loop's clock, and without chance."""
-    return CacheTiming(**{"monotonic": now, "chance": lambda: 0.0, **changed})
+    return CacheTiming(**{"monotonic": now, "random": lambda: 0.0, **changed})
 
 
 def _conditions(cache: Manifest) -> list[Manifest]:

@@ -66,7 +66,9 @@ async def led(handovers: int) -> tuple[Ended, list[Link]]:
         for skew, (identity, link) in zip(SKEWS, links.items(), strict=True):
             lease = Lease(LEASE.name, LEASE.namespace, identity)
             clock = LoopClock(skew=skew * SECOND)
-            options = replace(stage.options(pace=pace(silence=1e9)), clock=clock, lease=lease, random=chance.random)
+            options = replace(
+                stage.options(cache_timing=pace(idle_timeout=1e9)), clock=clock, lease=lease, random=chance.random
+            )
             tasks.create_task(run(link, replace(memcached_operator, resync=None), options=options, stop=stop))
         await asyncio.sleep(30)
         await stage.create(AUTOSCALED)

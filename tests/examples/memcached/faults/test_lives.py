@@ -93,7 +93,7 @@ def test_row_30_what_fails_or_hangs_in_one_pass_harms_no_other() -> None:
     async def lived(stage: Stage, torment: Torment) -> Ended:
         late = []
         delays = stage.delays(cap=20 * SECOND)
-        async with stage.operating(components=torment.components, limit=30 * SECOND, delays=delays):
+        async with stage.operating(components=torment.components, reconcile_timeout=30 * SECOND, rate_limiter=delays):
             await stage.create(AUTOSCALED)
             await stage.another("tormented", autoscaling={"enabled": True, "maxReplicas": 4})
             for turn in range(INJECTIONS):

@@ -120,7 +120,7 @@ async def changed(failure: str = "") -> Ended:
     """Return where ten caches are that were changed, during an outage or not."""
     stage = await Stage().open()
     chance = random.Random(11)  # noqa: S311 (the same choices in every run)
-    async with stage.operating(options={"events": False}, delays=ExponentialBackoff(random=chance.random)):
+    async with stage.operating(options={"events": False}, rate_limiter=ExponentialBackoff(random=chance.random)):
         for name in NAMES:
             await stage.another(name, autoscaling={"enabled": True, "maxReplicas": 4})
         await asyncio.sleep(60)
