@@ -5,10 +5,11 @@ passes of keys; `passing` is one pass; `process` runs operators with all that a 
 """
 
 from ocf.runtime.operator.manager import Manager
-from ocf.runtime.operator.operator import Kind, Operator, OwnerType, ReconcileOutcome, Watch
+from ocf.runtime.operator.operator import Kind, Operator, OwnerType, Watch
 from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.run import main, run, running
+from ocf.runtime.operator.types import ReconcileOutcome
 from ocf.runtime.operator.webhook_options import WebhookOptions
 
 __all__ = [

@@ -12,7 +12,7 @@ from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
     from ocf.component import ReconcileContext
-    from ocf.runtime.operator.operator import Components, ReconcileOutcome, Report
+    from ocf.runtime.operator.types import Components, ReconcileOutcome, Report
 
 __all__ = ["Callbacks"]
 

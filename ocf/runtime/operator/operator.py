@@ -5,8 +5,8 @@ A declaration is a frozen value and does nothing; `running` runs it.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeAlias, TypeVar, cast
@@ -16,6 +16,7 @@ from ocf.objects import Manifest, ObjectKey, describe_invalid, split_api_version
 from ocf.objects.models import quantities_as_text
 from ocf.runtime.crds.versions import version_of
 from ocf.runtime.operator.callbacks import Callbacks
+from ocf.runtime.operator.types import Components, Report
 from ocf.runtime.rbac.rules import EVENTS, PolicyRule, policy_rules
 from ocf.runtime.workqueue import ExponentialBackoff, RateLimiter
 from ocf.schema.rest_mapping import rest_mapping
@@ -23,12 +24,12 @@ from ocf.schema.rest_mapping import rest_mapping
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from ocf.component import Component, FinalizationResult, ReconcileContext, Result
+    from ocf.component import Component
     from ocf.concepts import Recorder
     from ocf.runtime.admission import Webhook
     from ocf.runtime.events.recorders import EventFormatter
 
-__all__ = ["Components", "Kind", "Operator", "OwnerType", "ReconcileOutcome", "Report", "Watch"]
+__all__ = ["Kind", "Operator", "OwnerType", "Watch"]
 
 O = TypeVar("O")  # noqa: E741 (the owner)
 M = TypeVar("M", bound="BaseModel")
@@ -126,41 +127,6 @@ class Watch:
     api_version: str
     kind: str
     owners: Callable[[Manifest], Iterable[tuple[str, str]]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReconcileOutcome:
-    """What became of a pass over an owner, for the hook that reports it.
-
-    Args:
-        components: The owner's components; empty where there was an error before they were known.
-        results: Of the components that were reconciled, by name.
-        errors: What the others failed with, by name.
-        error: What the pass failed with; None if it did not.
-        departure: What is left to wait for, where the owner is being deleted; None where it lives.
-    """
-
-    components: tuple[Component, ...] = ()
-    results: Mapping[str, Result] = field(default_factory=dict)
-    errors: Mapping[str, Exception] = field(default_factory=dict)
-    error: Exception | None = None
-    finalization: FinalizationResult | None = None
-
-    @property
-    def requeue_after(self) -> timedelta | None:
-        """When to look again even if nothing happens; None when only an event can change anything."""
-        asked = [result.requeue_after for result in self.results.values()]
-        asked += [self.finalization.requeue_after] if self.finalization is not None else []
-        return min((delay for delay in asked if delay is not None), default=None)
-
-
-_Found: TypeAlias = "Iterable[Component] | Component"
-Components: TypeAlias = (
-    "Callable[[O], _Found | Awaitable[_Found]] | Callable[[O, ReconcileContext], _Found | Awaitable[_Found]]"
-)
-"""Returns the components of an owner, one or several; it may be a coroutine, and may take the pass besides."""
-Report: TypeAlias = "Callable[[ReconcileContext, O, ReconcileOutcome], timedelta | Awaitable[timedelta | None] | None]"
-"""Sets fields and conditions of the status; returns when to look again, None when that is settled already."""
 
 
 @dataclass(frozen=True, kw_only=True)

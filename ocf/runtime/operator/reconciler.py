@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from ocf.component import FINALIZER, finalize, reconcile_each, reconciling
 from ocf.errors import ReconcileError
 from ocf.objects import get_field
-from ocf.runtime.operator.operator import Operator, ReconcileOutcome
+from ocf.runtime.operator.operator import Operator
+from ocf.runtime.operator.types import ReconcileOutcome
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster

@@ -1,0 +1,50 @@
+"""Types of the functions that an author writes for an operator, and the outcome of a reconcile."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+if TYPE_CHECKING:
+    from ocf.component import Component, FinalizationResult, ReconcileContext, Result
+
+__all__ = ["Components", "ReconcileOutcome", "Report"]
+
+O = TypeVar("O")  # noqa: E741 (the owner)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReconcileOutcome:
+    """Outcome of the reconcile of one owner, as the author's `report` gets it.
+
+    Args:
+        components: The owner's components; empty if an error occurred before they were known.
+        results: Results of the components that were reconciled, by component name.
+        errors: Errors of the components that failed, by component name.
+        error: The error that the reconcile failed with; None if it succeeded.
+        finalization: What the deletion still waits for if the owner is being deleted; else None.
+    """
+
+    components: tuple[Component, ...] = ()
+    results: Mapping[str, Result] = field(default_factory=dict)
+    errors: Mapping[str, Exception] = field(default_factory=dict)
+    error: Exception | None = None
+    finalization: FinalizationResult | None = None
+
+    @property
+    def requeue_after(self) -> timedelta | None:
+        """Delay until the next reconcile without an event; None if only an event can change anything."""
+        asked = [result.requeue_after for result in self.results.values()]
+        asked += [self.finalization.requeue_after] if self.finalization is not None else []
+        return min((delay for delay in asked if delay is not None), default=None)
+
+
+_Found: TypeAlias = "Iterable[Component] | Component"
+Components: TypeAlias = (
+    "Callable[[O], _Found | Awaitable[_Found]] | Callable[[O, ReconcileContext], _Found | Awaitable[_Found]]"
+)
+"""Returns the components of an owner, one or several. It may be a coroutine function, and may take the context."""
+Report: TypeAlias = "Callable[[ReconcileContext, O, ReconcileOutcome], timedelta | Awaitable[timedelta | None] | None]"
+"""Sets fields and conditions of the owner's status; returns the delay until the next reconcile, or None."""
