@@ -1,6 +1,6 @@
 """The words: what a resource can be, the states it may report, the data it may pass on, and time."""
 
-from ocf.concepts.clock import Clock, SystemClock, format_time, parse_time
+from ocf.concepts.clock import Clock, SystemClock
 from ocf.concepts.data import Data, data_scope
 from ocf.concepts.provenance import Effect, FieldOrigin, MutationEffect, Provenance, Setting, Source, SourceKind
 from ocf.concepts.provenance_trace import ProvenanceTrace
@@ -73,7 +73,5 @@ __all__ = [
     "SystemClock",
     "Why",
     "data_scope",
-    "format_time",
-    "parse_time",
     "stale_generation_report",
 ]

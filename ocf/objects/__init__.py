@@ -10,6 +10,7 @@ from ocf.objects.paths import FieldPath, format_path, get_field, parse_path, wit
 from ocf.objects.quantity import Quantity
 from ocf.objects.redaction import redacted
 from ocf.objects.selectors import FieldTerm, LabelSelector, parse_field_selector, selector_identity
+from ocf.objects.timestamps import format_time, parse_time
 
 __all__ = [
     "PREFIX",
@@ -27,12 +28,14 @@ __all__ = [
     "dump_document",
     "entry_labels",
     "format_path",
+    "format_time",
     "get_field",
     "is_quantity_field",
     "load_document",
     "load_documents",
     "parse_field_selector",
     "parse_path",
+    "parse_time",
     "read_base",
     "read_live",
     "redacted",

@@ -15,7 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from ocf.concepts import parse_time
+from ocf.objects.timestamps import parse_rfc3339
 
 __all__ = ["ConditionFinding", "ConditionRule", "ConditionSeverity", "lint_conditions"]
 
@@ -26,7 +26,6 @@ _TYPE: Final = re.compile(
 _REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _LONGEST: Final = {"type": 316, "reason": 1024, "message": 32768}
 _CAMEL_CASE: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
-_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
 _STATUSES: Final = ("True", "False", "Unknown")
 _FIELDS: Final = frozenset({"type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"})
 
@@ -250,9 +249,9 @@ def _type_of(condition: Any) -> str:
 
 def _read_time(condition: Mapping[str, Any]) -> datetime | None:
     value = condition.get("lastTransitionTime")
-    if not isinstance(value, str) or not _TIME.fullmatch(value):
+    if not isinstance(value, str):
         return None
     try:
-        return parse_time(value)
+        return parse_rfc3339(value)
     except ValueError:
         return None

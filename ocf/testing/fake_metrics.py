@@ -5,10 +5,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias
 
-from ocf.concepts import Clock, SystemClock, format_time
+from ocf.concepts import Clock, SystemClock
 from ocf.controllers.metrics_client.client import CUSTOM_METRICS, EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ApiError
 from ocf.objects import LabelSelector, Manifest, split_api_version
+from ocf.objects.timestamps import format_time
 
 __all__ = ["FakeMetricsClient", "ObjectIdentity"]
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.algorithm import History, Sample, Settings, Snapshot, decide
 from ocf.cluster import PatchType, Subresource
-from ocf.concepts import format_time
 from ocf.errors import NotFoundError
+from ocf.objects import format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

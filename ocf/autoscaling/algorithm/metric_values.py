@@ -5,7 +5,7 @@ all measured has no sample at all, and an answer without any entry is a failure,
 """
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from ocf.autoscaling.algorithm.arithmetic import wrap64
 from ocf.autoscaling.algorithm.history import EARLIEST
@@ -13,6 +13,7 @@ from ocf.autoscaling.algorithm.snapshot import Sample, Unavailable
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest, Quantity
 from ocf.objects.durations import parse_duration
+from ocf.objects.timestamps import parse_time
 
 __all__ = ["read_external", "read_object", "read_pods", "read_resource"]
 
@@ -119,7 +120,7 @@ def _value(item: Manifest) -> int:
 
 def _instant(item: Manifest) -> datetime:
     written = item.get("timestamp")
-    return EARLIEST if written is None else datetime.fromisoformat(written).astimezone(UTC)
+    return EARLIEST if written is None else parse_time(written)
 
 
 def _window(item: Manifest) -> timedelta:

@@ -6,13 +6,14 @@ makes them directly.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
 from ocf.autoscaling.algorithm.pod_selectors import parsed
 from ocf.autoscaling.algorithm.status import Status
 from ocf.objects import LabelSelector, Manifest, Quantity, get_field
+from ocf.objects.timestamps import parse_time
 
 __all__ = ["Container", "Pod", "Readiness", "Reading", "Sample", "Scale", "Snapshot", "Unavailable", "WholePod"]
 
@@ -276,4 +277,4 @@ def _readiness(conditions: Sequence[Manifest]) -> Readiness | None:
 
 
 def _instant(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
+    return None if text is None else parse_time(text)

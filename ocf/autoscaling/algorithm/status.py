@@ -4,11 +4,12 @@ Values are kept as numbers and written out only when somebody asks for a manifes
 """
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 from ocf.autoscaling.algorithm.hpa_spec import Metric
 from ocf.objects import Manifest, Quantity
+from ocf.objects.timestamps import format_time, parse_time
 
 __all__ = ["Condition", "MetricStatus", "Status"]
 
@@ -36,7 +37,7 @@ class Condition(NamedTuple):
         """Return the condition as the API writes it."""
         written: Manifest = {"type": self.type, "status": self.status}
         told = {"reason": self.reason, "message": self.message}
-        since = None if self.since is None else _written(self.since)
+        since = None if self.since is None else format_time(self.since)
         return {**written, **{field: text for field, text in told.items() if text}, "lastTransitionTime": since}
 
 
@@ -136,7 +137,7 @@ class Status(NamedTuple):
         if self.observed_generation is not None:
             written["observedGeneration"] = self.observed_generation
         if self.last_scale_time is not None:
-            written["lastScaleTime"] = _written(self.last_scale_time)
+            written["lastScaleTime"] = format_time(self.last_scale_time)
         if self.current_metrics:
             written["currentMetrics"] = [
                 each.to_manifest() if isinstance(each, MetricStatus) else each for each in self.current_metrics
@@ -168,8 +169,4 @@ def _comparable(value: Any, field: str = "") -> Any:
 
 
 def _read(text: str | None) -> datetime | None:
-    return None if text is None else datetime.fromisoformat(text).astimezone(UTC)
-
-
-def _written(instant: datetime) -> str:
-    return f"{instant.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat()}Z"
+    return None if text is None else parse_time(text)

@@ -10,12 +10,12 @@ import contextlib
 import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from ocf.errors import FieldProblem, ManifestError, QuantityError
 from ocf.objects import Manifest, Quantity, copy_json, write_model
+from ocf.objects.timestamps import format_time, parse_rfc3339
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -186,17 +186,12 @@ def _canonical(text: str) -> str:
 # Blanks that JSON writes as they are; the server takes them off before it looks for escapes.
 _BLANKS: Final = " \u0085\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
-_INSTANT: Final = re.compile(
-    r"\d{4}-\d\d-\d\dT(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:[.,]\d+)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d)", re.ASCII
-)
-
 
 def instant(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     """Read a point in time as RFC 3339 writes it; it is kept in whole seconds of UTC."""
-    if isinstance(value, str) and _INSTANT.fullmatch(value):
+    if isinstance(value, str):
         with contextlib.suppress(ValueError, OverflowError):
-            found = datetime.fromisoformat(value).astimezone(UTC)
-            return f"{found.replace(microsecond=0, tzinfo=None).isoformat()}Z"
+            return format_time(parse_rfc3339(value, comma=True))
     return _refuse(value, path, "a time like 2026-01-31T12:00:00Z", problems)
 
 

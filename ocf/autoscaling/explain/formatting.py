@@ -5,6 +5,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Metric
 from ocf.objects import Quantity
+from ocf.objects.timestamps import Fraction, format_time
 
 __all__ = ["amount", "clock", "duration", "instant", "number"]
 
@@ -62,4 +63,4 @@ def clock(at: datetime, now: datetime) -> str:
 
 def instant(at: datetime) -> str:
     """Write an instant for programs: RFC 3339, with fractions where there are any."""
-    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    return format_time(at, Fraction.NONZERO)

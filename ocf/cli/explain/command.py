@@ -181,8 +181,8 @@ def _of_files(  # noqa: PLR0917 (what the command line says)
 
 
 def _instant(text: str) -> datetime:
-    from ocf.concepts import parse_time
     from ocf.errors import ConfigError
+    from ocf.objects.timestamps import parse_time
 
     try:
         return parse_time(text).astimezone(UTC)

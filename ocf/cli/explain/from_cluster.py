@@ -12,13 +12,14 @@ from typing import Any, Final
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
 from ocf.autoscaling.explain import KnownHistory
 from ocf.cli.explain.watch import Place, watched
-from ocf.concepts import SystemClock, parse_time
+from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.settings import overridden
 from ocf.controllers.hpa.snapshot import SelectorIndex, SnapshotReader, SubresourceScaleGetter
 from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
+from ocf.objects.timestamps import parse_time
 
 __all__ = ["Observed", "observed", "reach"]
 

@@ -19,9 +19,9 @@ from ocf.autoscaling.api.versions import read_hpa
 from ocf.cli.explain.input_validation import check, check_target, entries
 from ocf.cli.explain.metric_files import MEASUREMENTS, measured
 from ocf.cli.manifest_files import Document, read_documents
-from ocf.concepts import parse_time
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
+from ocf.objects.timestamps import parse_time
 
 if TYPE_CHECKING:
     from ocf.cli.explain.snapshot_file import SnapshotFile

@@ -11,10 +11,10 @@ from pydantic.alias_generators import to_camel
 
 from ocf.autoscaling.algorithm import History, Metric, Reading, Recommendation, Sample, ScaleEvent, Unavailable
 from ocf.cli.manifest_files import Document
-from ocf.concepts import format_time
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, Quantity
 from ocf.objects.durations import parse_duration
+from ocf.objects.timestamps import format_time
 
 __all__ = ["KIND", "SnapshotFile", "read_snapshot", "ready_since"]
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from ocf.cluster import Cluster, Subresource
 from ocf.component.model.ownership import Owner, field_manager
 from ocf.component.status.conditions import Condition, aggregate, stored_condition
-from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock, format_time
+from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock
 from ocf.errors import ApiError, ConfigError, ConflictError, NotFoundError
 from ocf.objects import Manifest, copy_json, get_field, write_model
+from ocf.objects.timestamps import format_time
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

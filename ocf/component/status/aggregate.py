@@ -14,7 +14,8 @@ from typing import Any
 
 from ocf.component.status.conditions import Condition, next_condition
 from ocf.component.status.reasons import CONVERGING, OUTSIDE_CONVERGENCE, PROGRESSING, READY, STICKY, Reason
-from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus, parse_time
+from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus
+from ocf.objects.timestamps import parse_time
 
 __all__ = ["ResourceObservation", "converging_condition", "grace_is_over", "grace_remaining", "suspending_condition"]
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from ocf.component.status.reasons import Reason
-from ocf.concepts import format_time
 from ocf.objects import Manifest
+from ocf.objects.timestamps import format_time
 
 __all__ = ["Condition", "aggregate", "failed_condition", "next_condition", "stored_condition"]
 

@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from ocf.autoscaling.algorithm import Autoscaler, History, Scale, Snapshot
 from ocf.autoscaling.algorithm.history import stored
-from ocf.concepts import format_time
 from ocf.controllers.hpa.plan import Plan
 from ocf.objects import ObjectKey
+from ocf.objects.timestamps import format_time
 
 __all__ = ["DryRunResult", "Scene", "dry_run", "followed"]
 

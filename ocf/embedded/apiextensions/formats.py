@@ -7,11 +7,14 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Mapping
-from datetime import date, datetime
+from datetime import date
+from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_network
 from typing import Final
 from urllib.parse import urlsplit
 from uuid import UUID
+
+from ocf.objects.timestamps import parse_rfc3339
 
 __all__ = ["is_of_format"]
 
@@ -37,12 +40,6 @@ def _matches(pattern: str) -> Callable[[str], bool]:
     return lambda text: compiled.fullmatch(text) is not None
 
 
-def _instant(text: str) -> bool:
-    return re.match(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d:\d\d(\.\d+)?([Zz]|[+-]\d\d:\d\d)$", text) is not None and _reads(
-        datetime.fromisoformat
-    )(text.upper())
-
-
 def _uri(text: str) -> object:
     parts = urlsplit(text)
     if not parts.scheme and not text.startswith("/"):
@@ -54,8 +51,8 @@ _CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     "byte": _reads(lambda text: base64.b64decode(text, validate=True)),
     "cidr": lambda text: "/" in text and _reads(lambda given: ip_network(given, strict=False))(text),
     "date": lambda text: len(text) == len("2026-01-01") and _reads(date.fromisoformat)(text),
-    "date-time": _instant,
-    "datetime": _instant,
+    "date-time": _reads(partial(parse_rfc3339, lower_case=True)),
+    "datetime": _reads(partial(parse_rfc3339, lower_case=True)),
     "duration": _matches(
         r"\d+(\.\d+)?\s*(ns|us|µs|ms|s|m|h|d|w|sec|min|hour|day|week)s?(\s*\d+(\.\d+)?\s*(ns|us|µs|ms|s|m|h))*"
     ),

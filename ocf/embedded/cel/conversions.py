@@ -13,6 +13,7 @@ from ocf.embedded.cel.overloads import Function, signed
 from ocf.embedded.cel.values import EvaluationError, kind_name, read_duration, read_instant
 from ocf.errors import QuantityError
 from ocf.objects.quantity import Quantity
+from ocf.objects.timestamps import Fraction, format_time
 
 __all__ = ["CONVERSIONS", "shown"]
 
@@ -82,8 +83,8 @@ def _seconds(value: timedelta) -> str:
 
 
 def _instant(value: datetime) -> str:
-    fraction = f".{value.microsecond:06d}".rstrip("0") if value.microsecond else ""
-    return f"{value:%Y-%m-%dT%H:%M:%S}".zfill(19) + fraction + "Z"
+    whole, point, digits = format_time(value, Fraction.NONZERO).removesuffix("Z").partition(".")
+    return f"{whole}{point}{digits.rstrip('0')}Z"
 
 
 _SHOWN: Final[dict[str, Callable[[Any], str]]] = {

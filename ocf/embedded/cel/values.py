@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ocf.embedded.cel.types import with_head
 from ocf.objects.quantity import Quantity
+from ocf.objects.timestamps import parse_rfc3339
 
 __all__ = ["Broken", "EvaluationError", "Items", "equal", "kind_name", "read_duration", "read_instant", "value_of"]
 
@@ -192,7 +193,6 @@ _READERS: Final[Mapping[Any, Callable[[Any, _Schema], Any]]] = {
     "boolean": _boolean,
 }
 
-_INSTANT: Final = re.compile(r"\d{4}-\d\d-\d\d[Tt]\d\d:\d\d(:\d\d(\.\d+)?)?([Zz]|[+-]\d\d:\d\d)")
 _UNITS: Final = {
     "ns": 1e-9,
     "us": 1e-6,
@@ -219,9 +219,7 @@ def read_instant(text: str) -> datetime:
     Raises:
         ValueError: If it is none.
     """
-    if not _INSTANT.fullmatch(text):
-        raise ValueError(f'parsing time "{text}"')
-    return datetime.fromisoformat(text.upper()).astimezone(UTC)
+    return parse_rfc3339(text, lower_case=True, optional_seconds=True).astimezone(UTC)
 
 
 def read_duration(text: str) -> timedelta:

@@ -18,6 +18,7 @@ from importlib import resources
 from typing import Any, Final
 
 from ocf.objects import Manifest
+from ocf.objects.timestamps import Fraction, format_time
 
 __all__ = ["MEDIA_TYPE", "ProtobufError", "read_protobuf"]
 
@@ -180,7 +181,7 @@ def _either(found: dict[str, Any]) -> Any:
     return found.get("allows", {})
 
 
-def _time(value: int | bytes, timespec: str) -> str | None:
+def _time(value: int | bytes, fraction: Fraction) -> str | None:
     parts = dict(_fields(_bytes(value)))
     if not parts:
         return None
@@ -189,7 +190,7 @@ def _time(value: int | bytes, timespec: str) -> str | None:
     except (ValueError, OverflowError, OSError) as error:
         raise ProtobufError("a time is out of range") from error
     instant = instant.replace(microsecond=_integer(parts.get(2, 0)) // 1000 % 1_000_000)
-    return instant.isoformat(timespec=timespec).removesuffix("+00:00") + "Z"
+    return format_time(instant, fraction)
 
 
 def _raw(value: int | bytes) -> Any:
@@ -211,8 +212,8 @@ _SCALARS: Final[Mapping[str, Callable[[int | bytes], Any]]] = {
     "b": lambda value: bool(_integer(value)),
     "i": _integer,
     "d": _number,
-    "T": lambda value: _time(value, "seconds"),
-    "U": lambda value: _time(value, "microseconds"),
+    "T": lambda value: _time(value, Fraction.NONE),
+    "U": lambda value: _time(value, Fraction.MICROSECONDS),
     "R": _raw,
     "Q": lambda value: _text(dict(_fields(_bytes(value))).get(1, b"")),
     "X": _int_or_text,

@@ -9,11 +9,12 @@ from uuid import UUID
 
 from ocf.embedded.api.status_errors import bad_request, forbidden, no_such_resource, not_found, unsupported
 from ocf.embedded.apiextensions import established, prune, set_schema_defaults
-from ocf.embedded.codec.decoding import decode, format_time
+from ocf.embedded.codec.decoding import decode
 from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.storage import Kind, Place, Store
 from ocf.errors import NotFoundError, StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
+from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
 
 __all__ = ["DEFINITION", "Registry", "bare", "decoded", "kind_of", "place_of"]

@@ -14,9 +14,10 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.concepts import Clock, SystemClock, format_time
+from ocf.concepts import Clock, SystemClock
 from ocf.errors import ConfigError, OcfError
 from ocf.objects import Manifest
+from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair
 from ocf.runtime.admission.review import refusal, review

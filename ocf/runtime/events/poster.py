@@ -32,8 +32,9 @@ from ocf.errors import (
     TooManyRequestsError,
 )
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.timestamps import format_micro_time
 from ocf.runtime.events.rate_limit import TokenBucket
-from ocf.runtime.events.series import EventSeries, Instant, Write, format_micro_time
+from ocf.runtime.events.series import EventSeries, Instant, Write
 
 __all__ = ["Drop", "EventBroadcaster", "broadcasting_events"]
 

@@ -9,12 +9,13 @@ and once more after six minutes of quiet, which end the series.
 from collections import OrderedDict
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from ocf.objects import Manifest
+from ocf.objects.timestamps import format_micro_time
 
-__all__ = ["EventSeries", "Instant", "Write", "format_micro_time"]
+__all__ = ["EventSeries", "Instant", "Write"]
 
 _QUIET: Final = timedelta(minutes=6)
 _HEARTBEAT: Final = timedelta(minutes=30)
@@ -153,16 +154,3 @@ class EventSeries:
             _, told = self._told.popitem(last=False)
             if told.count > told.sent_count:
                 yield told.written(elapsed)
-
-
-def format_micro_time(instant: datetime) -> str:
-    """Write an instant as the API writes a `MicroTime`.
-
-    Args:
-        instant: An aware instant.
-
-    Example:
-        >>> format_micro_time(datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=UTC))
-        '2026-01-31T12:00:00.000005Z'
-    """
-    return instant.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

@@ -18,7 +18,7 @@ from ocf.cluster import Cluster
 from ocf.concepts import Clock
 from ocf.errors import AlreadyExistsError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.runtime.events.series import format_micro_time
+from ocf.objects.timestamps import format_micro_time
 from ocf.runtime.leader.timing import Timing
 
 __all__ = ["Elector"]

@@ -15,6 +15,8 @@ from typing import Any, Final
 
 from pythonjsonlogger.json import JsonFormatter as BaseFormatter
 
+from ocf.objects.timestamps import Fraction, format_time
+
 __all__ = ["JsonFormatter"]
 
 # The library leaves it out before Python 3.12; a record may come from another process.
@@ -77,7 +79,7 @@ class JsonFormatter(BaseFormatter):
 
 
 def _timestamp(created: float) -> str:
-    return datetime.fromtimestamp(created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return format_time(datetime.fromtimestamp(created, UTC), Fraction.MILLISECONDS)
 
 
 def _described(error: BaseException) -> dict[str, Any]:

@@ -21,9 +21,10 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.exposition import choose_encoder
 
-from ocf.concepts import Attempt, Event, parse_time
+from ocf.concepts import Attempt, Event
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.timestamps import parse_time
 
 __all__ = ["Exposition", "PrometheusRecorder", "condition_metric", "exposition"]
 

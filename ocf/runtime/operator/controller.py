@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import EventType
-from ocf.concepts import parse_time
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import ObjectKey, get_field, split_api_version
+from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.observed_versions import ObservationIndex, ObservedVersions, RecordingReads
 from ocf.runtime.operator.reconciler import reconcile_owner
 from ocf.runtime.operator.supervised_tasks import StartTask, supervised_tasks

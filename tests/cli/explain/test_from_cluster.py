@@ -22,7 +22,6 @@ from ocf.cli.explain import from_cluster as explain_cluster
 from ocf.cli.explain.watch import Place, watched
 from ocf.cluster import PatchType, Subresource
 from ocf.cluster.interceptor import InterceptingCluster
-from ocf.concepts import format_time
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.modes import OWN
 from ocf.controllers.hpa.snapshot import SnapshotReader, SubresourceScaleGetter
@@ -30,6 +29,7 @@ from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.timestamps import format_time
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.virtual_time import LoopClock, run_in_virtual_time
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from ocf.autoscaling.explain import DecisionRange, KnownHistory, decision_range
-from ocf.concepts import parse_time
 from ocf.controllers.hpa.snapshot import HpaSnapshot
+from ocf.objects.timestamps import parse_time
 from tests.controllers.hpa.comparison.scenarios import DIFFERENCES
 from tests.controllers.hpa.comparison.ticks import DATA, SETTINGS, Ours, Verdict, load, replay
 

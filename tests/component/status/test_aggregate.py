@@ -23,8 +23,8 @@ from ocf.concepts import (
     OperationalStatus,
     StatusReport,
     SuspensionStatus,
-    format_time,
 )
+from ocf.objects.timestamps import format_time
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 STAMP = "2026-01-31T12:00:00Z"

@@ -1,11 +1,10 @@
 """What becomes of a body in the structs of the server."""
 
-from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from ocf.embedded.codec.decoding import DecodeError, decode, format_time
+from ocf.embedded.codec.decoding import DecodeError, decode
 from ocf.schema.builtin import struct
 
 
@@ -101,13 +100,6 @@ def test_times_are_stored_in_utc(field: str, sent: str, held: str) -> None:
 def test_a_text_that_is_no_time_is_refused(text: str) -> None:
     with pytest.raises(DecodeError, match="parsing time"):
         decode({"creationTimestamp": text}, struct("meta.v1.ObjectMeta"))
-
-
-def test_instants_are_written_in_utc_seconds() -> None:
-    zone = timezone(timedelta(hours=2))
-
-    assert format_time(datetime(2026, 1, 1, 2, 0, 0, 999_999, tzinfo=zone)) == "2026-01-01T00:00:00Z"
-    assert format_time(datetime(2026, 1, 1, tzinfo=UTC)) == "2026-01-01T00:00:00Z"
 
 
 def test_the_given_object_is_left_alone_and_shares_nothing() -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final, TypeAlias
 
 from ocf.embedded.registry.selectors import selector_text
 from ocf.objects import Manifest
+from ocf.objects.timestamps import parse_time
 
 __all__ = [
     "NONE",
@@ -82,7 +83,7 @@ class Clock:
         """Return how long ago a timestamp was; one that is missing is unknown."""
         if not timestamp:
             return UNKNOWN
-        return duration((self.now - datetime.fromisoformat(timestamp)).total_seconds())
+        return duration((self.now - parse_time(timestamp)).total_seconds())
 
     def age(self, item: Manifest) -> str:
         """Return the age of an object."""

@@ -1,7 +1,6 @@
 """The rows of what runs pods, of what scales it, and of what protects it."""
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 from typing import Any, Final
 
 from ocf.embedded.http.printers.text import (
@@ -17,6 +16,7 @@ from ocf.embedded.http.printers.text import (
     shortened,
 )
 from ocf.objects import Manifest
+from ocf.objects.timestamps import parse_time
 
 __all__ = [
     "controller_revision",
@@ -113,7 +113,7 @@ def _took(status: Mapping[str, Any], clock: Clock) -> str:
         return ""
     if not end:
         return clock.since(start)
-    return duration((datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())
+    return duration((parse_time(end) - parse_time(start)).total_seconds())
 
 
 def cron_job(item: Manifest, clock: Clock) -> Cells:

@@ -11,11 +11,11 @@ from typing import Any, Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Decision, Features, History, Settings, decide
 from ocf.cluster import Subresource
-from ocf.concepts import parse_time
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SelectorIndex, SnapshotReader
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, api_error
 from ocf.objects import LabelSelector, Manifest, ObjectKey
+from ocf.objects.timestamps import parse_time
 
 DATA: Final = Path(__file__).parent / "data"
 SETTINGS: Final = Settings(

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from ocf.cluster import PatchType, Subresource
 from ocf.cluster.client import ApiServerCluster
-from ocf.concepts import format_time
 from ocf.objects import Manifest, ObjectKey
+from ocf.objects.timestamps import format_time
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub import MetricsStub
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from ocf.cluster import Subresource
-from ocf.concepts import format_time
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest
+from ocf.objects.timestamps import format_time
 from ocf.testing import VirtualClock
 from ocf.testing.fake_metrics import FakeMetricsClient
 
