@@ -6,7 +6,6 @@ write would leave as it is, is no difference, even where the pass cannot know th
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -23,6 +22,7 @@ from ocf.component.reconcile.run import failing
 from ocf.concepts import ProvenanceTrace, Source, SourceKind, Why
 from ocf.errors import OcfError, ReconcileError
 from ocf.objects import ObjectKey, format_path, get_field, redacted
+from ocf.objects.managed_fields import ManagedFields
 
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
@@ -267,7 +267,7 @@ def _differs(written: PlannedWrite) -> bool:
         return written.before is not written.after
     if _content(written.before) != _content(written.after):
         return True
-    return _owned(written.before) != _owned(written.after)
+    return ManagedFields.of(written.before).paths() != ManagedFields.of(written.after).paths()
 
 
 def _content(manifest: Manifest) -> Manifest:
@@ -336,43 +336,13 @@ def _conflicts(key: ObjectKey, error: ConflictError) -> Iterator[FieldConflict]:
 
 
 def _managers(live: Manifest | None, path: Sequence[str]) -> Iterator[str]:
-    for entry in get_field(live, ("metadata", "managedFields"), []):
-        if get_field(entry.get("fieldsV1"), [f"f:{key}" for key in path]) is not None:
-            how = ", ".join(filter(None, (entry.get("operation"), entry.get("subresource"))))
-            yield f"{entry.get('manager')} ({how})"
+    for manager in ManagedFields.of(live).owners_of(path):
+        yield f"{manager.name} ({', '.join(filter(None, manager[1:]))})"
 
 
 def _taken(written: PlannedWrite, ours: frozenset[str]) -> Iterator[TakenField]:
     """Find the fields that somebody else owned before, and does not own after: no apply of ours gives one up."""
-    after = _owned(written.after)
-    for who, fields in _owned(written.before).items():
-        if who[0] not in ours:
-            yield from (TakenField(path, who[0]) for path in sorted(fields - after.get(who, frozenset())))
-
-
-def _owned(manifest: Manifest | None) -> dict[tuple[str, str, str], frozenset[str]]:
-    """Return who owns which fields: name, operation and subresource of each manager, and the fields."""
-    entries = get_field(manifest, ("metadata", "managedFields"), [])
-    return {
-        (str(entry.get("manager")), str(entry.get("operation")), str(entry.get("subresource", ""))): frozenset(
-            _leaves(entry.get("fieldsV1") or {}, "")
-        )
-        for entry in entries
-    }
-
-
-def _leaves(fields: Manifest, path: str) -> Iterator[str]:
-    """Yield the fields of a `fieldsV1`, which says of each whether it is a field, a keyed entry or a value."""
-    for name, inner in fields.items():
-        if name == ".":
-            continue
-        mark, _, text = name.partition(":")
-        place = f"{path}.{text}".removeprefix(".") if mark == "f" else f"{path}[{_entry(text)}]"
-        deeper = list(_leaves(inner, place))
-        yield from deeper or [place]
-
-
-def _entry(text: str) -> str:
-    """Name an entry of a list as `entry_labels` does; in `fieldsV1` it is JSON."""
-    key = json.loads(text)
-    return ",".join(f"{name}={value}" for name, value in key.items()) if isinstance(key, dict) else str(key)
+    after = ManagedFields.of(written.after).paths()
+    for manager, fields in ManagedFields.of(written.before).paths().items():
+        if manager.name not in ours:
+            yield from (TakenField(path, manager.name) for path in sorted(fields - after.get(manager, frozenset())))

@@ -5,9 +5,10 @@ their own entry, and of others at most who owns a field that was left to them.
 """
 
 from collections.abc import Callable, Collection
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
-from ocf.objects import FieldPath, Manifest, get_field, parse_path, with_field
+from ocf.objects import Manifest, parse_path
+from ocf.objects.managed_fields import ManagedFields, ManagedFieldsEntry, fields_path, restricted
 
 __all__ = ["Reduction", "reduction"]
 
@@ -37,29 +38,21 @@ def reduction(keeps_manager: Callable[[str], bool], left_fields: Collection[str]
         {'manager': 'us', 'fieldsV1': {'f:spec': {'f:replicas': {}, 'f:paused': {}}}}
         {'manager': 'autoscaler', 'fieldsV1': {'f:spec': {'f:replicas': {}}}}
     """
-    left = [tuple(f"f:{key}" for key in parse_path(path)) for path in left_fields]
+    left = [fields_path(parse_path(path)) for path in left_fields]
 
-    def kept(entry: Manifest) -> Manifest | None:
-        return entry if keeps_manager(str(entry.get("manager") or "")) else _owner_of_left(entry, left)
+    def kept(entry: ManagedFieldsEntry) -> Manifest | None:
+        if keeps_manager(entry.manager.name):
+            return entry.manifest
+        fields = restricted(entry.fields, left)
+        return {**entry.manifest, "fieldsV1": fields} if fields else None
 
     def reduced(manifest: Manifest) -> Manifest:
-        metadata = manifest["metadata"]
-        entries: list[Any] | None = metadata.get("managedFields")
+        entries = ManagedFields.of(manifest).entries
         if not entries:
             return manifest
+        metadata = manifest["metadata"]
         fewer = [entry for entry in map(kept, entries) if entry is not None]
         others = {key: value for key, value in metadata.items() if key != "managedFields"}
         return {**manifest, "metadata": {**others, "managedFields": fewer} if fewer else others}
 
     return reduced
-
-
-def _owner_of_left(entry: Manifest, left: Collection[FieldPath]) -> Manifest | None:
-    """Return what an entry says of the fields left to others; None if nothing."""
-    fields = entry.get("fieldsV1") or {}
-    said: Manifest = {}
-    for path in left:
-        owned = get_field(fields, path)
-        if owned is not None:
-            said = with_field(said, [str(key) for key in path], owned)
-    return {**entry, "fieldsV1": said} if said else None

@@ -20,6 +20,7 @@ from ocf.component.model.timeouts import call_with_timeout
 from ocf.concepts import ApplyOperation, Why
 from ocf.errors import ConfigError, ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, format_path, is_quantity_field
+from ocf.objects.managed_fields import ManagedFields
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
@@ -264,10 +265,10 @@ def _digest(wanted: Manifest) -> bytes:
 
 def _contest(live: Manifest, manager: str) -> str:
     """Say who undoes what we write, as far as the object tells."""
-    entries = live["metadata"].get("managedFields", [])
-    others = [entry for entry in entries if entry.get("manager") != manager and entry.get("subresource") != "status"]
-    latest = max(others, key=lambda entry: str(entry.get("time", "")), default=None)
-    by = f', last changed by "{latest.get("manager")}"' if latest is not None else ""
+    entries = ManagedFields.of(live).entries
+    others = [entry for entry in entries if entry.manager.name != manager and entry.manager.subresource != "status"]
+    latest = max(others, key=lambda entry: entry.time, default=None)
+    by = f', last changed by "{latest.manager.name}"' if latest is not None else ""
     return f"what was applied is undone again and again{by}"
 
 

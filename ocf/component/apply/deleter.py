@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import PatchType, Preconditions
-from ocf.component.apply.drift import owned_fields
 from ocf.component.model.ownership import field_manager
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects.managed_fields import ManagedFields
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
@@ -55,7 +55,7 @@ class OwnedObjectDeleter:
         Args:
             live: The live object.
         """
-        return owned_fields(live, self._manager) is not None
+        return ManagedFields.of(live).owned_by(self._manager) is not None
 
     async def delete(self, live: Manifest) -> None:
         """Delete an object as it was read, and no other of its name.

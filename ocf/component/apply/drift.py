@@ -3,8 +3,7 @@
 An apply can be left out exactly when it would change nothing, and the live object says so itself: our entry in its
 `managedFields` lists the fields we applied last, and a field of ours that somebody else changed is no longer listed
 there. So the object we are about to apply is compared with that entry and with the live values, side by side.
-`fieldsV1` describes its own structure (`f:` a field, `k:` an entry of a keyed list, `v:` a value of a set), which is
-why no schema is needed here.
+`fieldsV1` describes its own structure (`ocf.objects.managed_fields`), which is why no schema is needed here.
 
 Values are equal as JSON; quantities as quantities; and a value that the server is known to store differently from how
 it is sent equals the stored one (`ocf.cluster.ApplyCache`).
@@ -12,20 +11,19 @@ it is sent equals the stored one (`ocf.cluster.ApplyCache`).
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.concepts import Why
 from ocf.errors import QuantityError
-from ocf.objects import FieldPath, Manifest, Quantity, format_path, get_field
+from ocf.objects import FieldPath, Manifest, Quantity, format_path
+from ocf.objects.managed_fields import ManagedFields, read_key
 
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
 
-__all__ = ["Drift", "find_drift", "owned_fields", "owns"]
+__all__ = ["Drift", "find_drift"]
 
 # What the API server never lists in managedFields: it identifies the object.
 _IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
@@ -50,41 +48,6 @@ class Drift:
     stored: Any = None
 
 
-def owned_fields(live: Manifest, manager: str) -> Manifest | None:
-    """Return the `fieldsV1` of a manager's server-side apply.
-
-    Args:
-        live: The live object.
-        manager: Name of the field manager.
-
-    Returns:
-        Its fields; None if it never applied the object.
-    """
-    for entry in get_field(live, ("metadata", "managedFields"), []):
-        if entry.get("manager") == manager and entry.get("operation") == "Apply" and not entry.get("subresource"):
-            fields: Manifest = entry.get("fieldsV1") or {}
-            return fields
-    return None
-
-
-def owns(live: Manifest, manager: str, path: Sequence[str]) -> bool:
-    """Tell whether a manager's apply owns a field.
-
-    Args:
-        live: The live object.
-        manager: Name of the field manager.
-        path: Keys, from the object inwards.
-
-    Example:
-        >>> live = {"metadata": {"managedFields": [
-        ...     {"manager": "us", "operation": "Apply", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]}}
-        >>> owns(live, "us", ("spec", "replicas")), owns(live, "us", ("spec", "paused"))
-        (True, False)
-    """
-    fields = owned_fields(live, manager)
-    return fields is not None and get_field(fields, [f"f:{key}" for key in path]) is not None
-
-
 def find_drift(
     wanted: Manifest,
     live: Manifest,
@@ -105,7 +68,7 @@ def find_drift(
     Returns:
         One difference per field; none means that the apply can be left out.
     """
-    fields = owned_fields(live, manager)
+    fields = ManagedFields.of(live).owned_by(manager)
     declared = _declared(wanted)
     if fields is None:
         # The server keeps no entry for a manager that owns nothing, so it is not missed where nothing is declared.
@@ -154,7 +117,7 @@ class _Comparison:
                 self._report((*path, field[2:]), Why.NO_LONGER_DECLARED)
 
     def _keyed_list(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
-        unmatched = {field: _entry_key(field) for field in fields if field != "."}
+        unmatched = {field: read_key(field) for field in fields if field != "."}
         places: list[int] = []
         for position, item in enumerate(wanted):
             field = _matching(item, unmatched)
@@ -171,7 +134,7 @@ class _Comparison:
             self._report(path, Why.REORDERED, list(range(len(places))), places)
 
     def _set(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
-        owned = [_entry_key(field) for field in fields if field != "."]
+        owned = [read_key(field) for field in fields if field != "."]
         for value in wanted:
             if value not in owned or value not in (live or []):
                 self._report((*path, str(value)), Why.NOT_OWNED, value)
@@ -210,12 +173,6 @@ def _structure(fields: Manifest) -> str:
         if field != ".":
             return field[:2]
     return ""
-
-
-@lru_cache(maxsize=4096)
-def _entry_key(field: str) -> Any:
-    """Read what follows `k:` or `v:`."""
-    return json.loads(field[2:])
 
 
 def _matching(item: Any, candidates: dict[str, Any]) -> str | None:

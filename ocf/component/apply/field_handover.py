@@ -17,8 +17,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from ocf.component.apply.drift import owns
 from ocf.objects import PREFIX, Manifest, format_path, get_field, with_field
+from ocf.objects.managed_fields import ManagedFields
 
 __all__ = ["BEFORE_SUSPENSION", "DesiredStates", "Handover", "has_no_saved_value", "plan_handover", "with_saved_values"]
 
@@ -74,8 +74,8 @@ def has_no_saved_value(live: Manifest | None, manager: str, ignore_fields: Colle
     """
     if live is None:
         return False
-    remembered = _remembered(live)
-    return any(format_path(path) not in remembered and owns(live, manager, path) for path in ignore_fields)
+    remembered, managed = _remembered(live), ManagedFields.of(live)
+    return any(format_path(path) not in remembered and managed.owns(manager, path) for path in ignore_fields)
 
 
 def plan_handover(
@@ -93,7 +93,8 @@ def plan_handover(
         What has to be applied first; None where nothing of ours is left, or where the default is all that can be
         given back.
     """
-    ours = [path for path in ignore_fields if owns(live, manager, path)]
+    managed = ManagedFields.of(live)
+    ours = [path for path in ignore_fields if managed.owns(manager, path)]
     if not ours:
         return None
     remembered = _remembered(live)
@@ -143,7 +144,7 @@ def with_saved_values(
 def _to_remember(live: Manifest | None, manager: str, path: Sequence[str], forms: DesiredStates) -> Any:
     if live is None:
         return None
-    if not owns(live, manager, path):
+    if not ManagedFields.of(live).owns(manager, path):
         return get_field(live, path)
     name = format_path(path)
     remembered = _remembered(live)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from ocf.objects import Manifest
+from ocf.objects.managed_fields import ManagedFields
 
 __all__ = ["StatusWrite", "last_foreign_write"]
 
@@ -51,6 +52,6 @@ def last_foreign_write(autoscaler: Manifest, ours: str) -> StatusWrite | None:
 
 
 def _writes(autoscaler: Manifest) -> Iterator[StatusWrite]:
-    for entry in autoscaler["metadata"].get("managedFields") or ():
-        if entry.get("subresource") == "status":
-            yield StatusWrite(str(entry.get("time") or ""), str(entry.get("manager") or ""))
+    for entry in ManagedFields.of(autoscaler).entries:
+        if entry.manager.subresource == "status":
+            yield StatusWrite(entry.time, entry.manager.name)

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ocf.component.apply.drift import find_drift, owns
+from ocf.component.apply.drift import find_drift
 from ocf.objects import Manifest, copy_json, is_quantity_field
 
 MANAGER = "Shop/web/uid"
@@ -211,9 +211,3 @@ class TestSets:
             "metadata.finalizers.c: not owned",
             "metadata.finalizers.b: no longer declared",
         ]
-
-
-def test_owning_is_asked_by_path(live: Manifest) -> None:
-    assert owns(live, MANAGER, ("spec", "selector"))
-    assert not owns(live, MANAGER, ("spec", "replicas"))
-    assert not owns(live, "somebody", ("spec", "selector"))

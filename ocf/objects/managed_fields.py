@@ -1,0 +1,193 @@
+"""Field ownership of an object: `metadata.managedFields` and its `fieldsV1`.
+
+`fieldsV1` describes its own structure, so no schema is needed to read it: `f:` marks a field, `k:` an entry of a keyed
+list, `v:` a value of a set, and `.` the object or the entry itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final, NamedTuple
+
+from ocf.objects.manifest import Manifest
+from ocf.objects.paths import FieldPath, get_field, with_field
+
+__all__ = ["FieldManager", "ManagedFields", "ManagedFieldsEntry", "fields_path", "read_key", "restricted"]
+
+_APPLY: Final = "Apply"
+_SELF: Final = "."
+
+
+class FieldManager(NamedTuple):
+    """The identity of an entry: an object has at most one entry of each.
+
+    Args:
+        name: The name that the client sends as `fieldManager`.
+        operation: `Apply` for server-side apply, `Update` for every other write.
+        subresource: For example `status`; empty for the object itself.
+    """
+
+    name: str
+    operation: str
+    subresource: str
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedFieldsEntry:
+    """One entry of `managedFields`.
+
+    Args:
+        manifest: The entry, as the API server wrote it.
+    """
+
+    manifest: Manifest
+
+    @property
+    def manager(self) -> FieldManager:
+        """The field manager; what the entry does not name is empty."""
+        entry = self.manifest
+        return FieldManager(
+            str(entry.get("manager") or ""), str(entry.get("operation") or ""), str(entry.get("subresource") or "")
+        )
+
+    @property
+    def time(self) -> str:
+        """The time of the manager's last write, in RFC 3339 and UTC; empty if the entry does not name it."""
+        return str(self.manifest.get("time") or "")
+
+    @property
+    def fields(self) -> Manifest:
+        """The `fieldsV1`."""
+        fields: Manifest = self.manifest.get("fieldsV1") or {}
+        return fields
+
+    def owns(self, path: Sequence[str]) -> bool:
+        """Return whether the entry lists a field.
+
+        Args:
+            path: Keys, from the object inwards.
+        """
+        return get_field(self.fields, fields_path(path)) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedFields:
+    """The field managers of an object.
+
+    Args:
+        entries: The entries, in the order of the object.
+
+    Example:
+        >>> live = {"metadata": {"managedFields": [
+        ...     {"manager": "us", "operation": "Apply", "fieldsV1": {"f:spec": {"f:replicas": {}}}}]}}
+        >>> managed = ManagedFields.of(live)
+        >>> managed.owned_by("us"), managed.owned_by("kubectl")
+        ({'f:spec': {'f:replicas': {}}}, None)
+        >>> managed.owns("us", ("spec", "replicas")), managed.owns("us", ("spec", "paused"))
+        (True, False)
+    """
+
+    entries: tuple[ManagedFieldsEntry, ...]
+
+    @classmethod
+    def of(cls, live: Manifest | None) -> ManagedFields:
+        """Return the field managers of an object; none for an object that does not exist.
+
+        Args:
+            live: The live object.
+        """
+        return cls(tuple(map(ManagedFieldsEntry, get_field(live, ("metadata", "managedFields")) or ())))
+
+    def owned_by(self, manager: str) -> Manifest | None:
+        """Return the `fieldsV1` of a manager's server-side apply; None if it never applied the object.
+
+        Args:
+            manager: Name of the field manager.
+        """
+        wanted = FieldManager(manager, _APPLY, "")
+        return next((entry.fields for entry in self.entries if entry.manager == wanted), None)
+
+    def owns(self, manager: str, path: Sequence[str]) -> bool:
+        """Return whether a manager owns a field by server-side apply.
+
+        Args:
+            manager: Name of the field manager.
+            path: Keys, from the object inwards.
+        """
+        return get_field(self.owned_by(manager), fields_path(path)) is not None
+
+    def owners_of(self, path: Sequence[str]) -> Iterator[FieldManager]:
+        """Yield the managers that own a field, in the order of the object.
+
+        Args:
+            path: Keys, from the object inwards.
+        """
+        return (entry.manager for entry in self.entries if entry.owns(path))
+
+    def paths(self) -> dict[FieldManager, frozenset[str]]:
+        """Return the innermost fields of each manager, for example `spec.template.spec.containers[name=app].image`."""
+        return {entry.manager: frozenset(_leaves(entry.fields, "")) for entry in self.entries}
+
+
+def fields_path(path: Sequence[str]) -> FieldPath:
+    """Return where `fieldsV1` lists a field.
+
+    Args:
+        path: Keys, from the object inwards.
+
+    Example:
+        >>> fields_path(("spec", "replicas"))
+        ('f:spec', 'f:replicas')
+    """
+    return tuple(f"f:{key}" for key in path)
+
+
+def restricted(fields: Manifest, paths: Collection[FieldPath]) -> Manifest:
+    """Return a `fieldsV1` that lists no other fields than these.
+
+    Args:
+        fields: The `fieldsV1`.
+        paths: The places to keep, as `fields_path` returns them.
+
+    Example:
+        >>> restricted({"f:spec": {"f:replicas": {}, "f:paused": {}}}, [fields_path(("spec", "replicas"))])
+        {'f:spec': {'f:replicas': {}}}
+    """
+    kept: Manifest = {}
+    for path in paths:
+        owned = get_field(fields, path)
+        if owned is not None:
+            kept = with_field(kept, [str(key) for key in path], owned)
+    return kept
+
+
+@lru_cache(maxsize=4096)
+def read_key(name: str) -> Any:
+    """Return the JSON value that follows `k:` or `v:` in a `fieldsV1`; the caller does not change it.
+
+    Args:
+        name: For example `k:{"name":"app"}`.
+
+    Example:
+        >>> read_key('k:{"name":"app"}'), read_key('v:"a"')
+        ({'name': 'app'}, 'a')
+    """
+    return json.loads(name[2:])
+
+
+def _leaves(fields: Manifest, path: str) -> Iterator[str]:
+    """Yield the innermost fields."""
+    for name, inner in fields.items():
+        if name == _SELF:
+            continue
+        place = f"{path}.{name[2:]}".removeprefix(".") if name.startswith("f:") else f"{path}[{_label(read_key(name))}]"
+        deeper = list(_leaves(inner, place))
+        yield from deeper or [place]
+
+
+def _label(key: Any) -> str:
+    """Name an entry of a list in the form that `entry_labels` uses."""
+    return ",".join(f"{name}={value}" for name, value in key.items()) if isinstance(key, dict) else str(key)
