@@ -1,8 +1,8 @@
 """Rules in CEL, `x-kubernetes-validations`: what a definition may say, and what an object must be like.
 
-They are read with the grammar of cel-python, which comes with `ocf[cel]`, and nothing of it is imported before the
-first rule. Their types are checked and their expressions evaluated here: a server refuses a definition whose rules do
-not fit its schema, counts their steps, and has its own words for what goes wrong, none of which the library does.
+Expressions are parsed by lark, which comes with `ocf[cel]`, with a grammar of our own; lark is not imported before the
+first rule. Types are checked and expressions evaluated here, because an API server refuses a definition whose rules do
+not fit its schema, counts the steps of a rule, and has its own error messages.
 """
 
 from ocf.embedded.cel.compiler import Rules, compiled_rules

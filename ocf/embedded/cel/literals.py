@@ -83,13 +83,12 @@ def _bytes(text: str, at: int) -> bytes:
 
 
 LITERALS: Final[dict[str, Callable[[str, int], Any]]] = {
-    "INT_LIT": _integer,
-    "UINT_LIT": _unsigned,
-    "FLOAT_LIT": lambda text, _: float(text),
-    "STRING_LIT": _string,
-    "MLSTRING_LIT": _string,
-    "BYTES_LIT": _bytes,
-    "BOOL_LIT": lambda text, _: text == "true",
-    "NULL_LIT": lambda _, __: None,
+    "INT": _integer,
+    "UINT": _unsigned,
+    "FLOAT": lambda text, _: float(text),
+    "STRING": _string,
+    "BYTES": _bytes,
+    "BOOL": lambda text, _: text == "true",
+    "NULL": lambda _, __: None,
 }
 """What reads a value, by the name that the grammar has for it; with its text and its place."""

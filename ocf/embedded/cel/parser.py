@@ -1,15 +1,12 @@
 """The syntax of rules: an expression as a small tree.
 
-The grammar is that of cel-python; here its parse tree loses the levels that only say what binds tighter, and each node
-learns where it is, for the messages of a server.
+The grammar is in `cel.lark`. Each node has its position in the expression, for the messages of a server.
 """
 
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
-from pathlib import Path
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ocf.embedded.cel.literals import LITERALS, RuleSyntaxError
@@ -77,182 +74,132 @@ Node: TypeAlias = Literal | Identifier | Selection | Call | Listing | Entries
 
 
 def parse(text: str) -> Node:
-    """Read an expression.
+    """Parse an expression.
 
     Args:
         text: The expression.
 
     Returns:
-        What it says.
+        Its root.
 
     Raises:
-        RuleSyntaxError: If it is none.
-        ImportError: If cel-python is not installed.
+        RuleSyntaxError: If it does not follow the grammar.
+        ImportError: If lark is not installed.
     """
-    grammar = _grammar()
-    from lark.exceptions import UnexpectedInput
+    from lark import UnexpectedInput
 
     try:
-        tree = _parser(grammar).parse(text)
+        tree = _parser().parse(text)
     except UnexpectedInput as error:
         at: Any = error.pos_in_stream  # none, and no line, at the end
         place = len(text) if at is None or error.line < 1 else at
         raise RuleSyntaxError("Syntax error: the expression cannot be read here", place) from None
     try:
-        return _Reader(text).read(tree)
+        return _node(tree)
     except RecursionError:
         raise RuleSyntaxError("expression recursion limit exceeded: 250", 0) from None
 
 
-def _grammar() -> Path:
-    """Return where cel-python has its grammar; the rest of it, which is slow to import, is not needed."""
-    found = find_spec("celpy")
-    if found is None or not found.submodule_search_locations:
-        raise ImportError("cel-python is not installed")
-    return Path(found.submodule_search_locations[0]) / "cel.lark"
-
-
 @cache
-def _parser(grammar: Path) -> "Lark":
+def _parser() -> "Lark":
     from lark import Lark
 
-    return Lark(
-        grammar.read_text(encoding="utf-8"),
-        parser="lalr",
-        start="expr",
-        g_regex_flags=re.MULTILINE,
-        lexer_callbacks={"IDENT": _named},
-        propagate_positions=True,
-        maybe_placeholders=False,
-        priority="invert",
-    )
+    grammar = files("ocf.embedded.cel").joinpath("cel.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", start="expression", propagate_positions=True, maybe_placeholders=False)
 
 
-def _named(token: "Token") -> "Token":
-    """Tell the two truth values from names; the grammar leaves that to whoever uses it."""
-    return token.update(type="BOOL_LIT") if token in ("true", "false") else token
+def _node(tree: "_Tree") -> Node:
+    return _NODES[tree.data](tree, *tree.children)
 
 
-_OPERATORS: Final = {
-    "relation_lt": "_<_",
-    "relation_le": "_<=_",
-    "relation_gt": "_>_",
-    "relation_ge": "_>=_",
-    "relation_eq": "_==_",
-    "relation_ne": "_!=_",
-    "relation_in": "@in",
-    "addition_add": "_+_",
-    "addition_sub": "_-_",
-    "multiplication_mul": "_*_",
-    "multiplication_div": "_/_",
-    "multiplication_mod": "_%_",
+def _start(tree: "_Tree") -> int:
+    return tree.meta.start_pos or 0
+
+
+def _at(token: "Token") -> int:
+    return token.start_pos or 0
+
+
+def _nodes(tree: "_Tree") -> tuple[Node, ...]:
+    below: list[Any] = tree.children
+    return tuple(map(_node, below))
+
+
+_NAMES: Final = {"in": "@in"}
+
+
+def _conditional(_: "_Tree", condition: "_Tree", mark: "Token", yes: "_Tree", no: "_Tree") -> Node:
+    return Call("_?_:_", None, (_node(condition), _node(yes), _node(no)), _at(mark))
+
+
+def _binary(_: "_Tree", left: "_Tree", operator: "Token", right: "_Tree") -> Node:
+    name = _NAMES.get(str(operator), f"_{operator}_")
+    return Call(name, None, (_node(left), _node(right)), _at(operator))
+
+
+def _unary(_: "_Tree", operator: "Token", operand: "_Tree") -> Node:
+    if operand.data == "unary" and operand.children[0] == operator:
+        # Two equal operators cancel out, whatever follows them.
+        rest: Any = operand.children[1]
+        return _node(rest)
+    return Call(f"{operator}_", None, (_node(operand),), _at(operator))
+
+
+def _selection(_: "_Tree", operand: "_Tree", dot: "Token", name: "Token") -> Node:
+    return Selection(_node(operand), str(name), _at(dot))
+
+
+def _method(_: "_Tree", target: "_Tree", name: "Token", arguments: "_Tree") -> Node:
+    return Call(str(name), _node(target), _nodes(arguments), _start(arguments))
+
+
+def _index(_: "_Tree", operand: "_Tree", bracket: "Token", index: "_Tree") -> Node:
+    return Call("_[_]", None, (_node(operand), _node(index)), _at(bracket))
+
+
+def _message(tree: "_Tree", *_: "_Tree") -> Node:
+    raise RuleSyntaxError("undeclared reference: a rule cannot make messages", _start(tree))
+
+
+def _group(_: "_Tree", inner: "_Tree") -> Node:
+    return _node(inner)
+
+
+def _identifier(tree: "_Tree", name: "Token") -> Node:
+    return Identifier(str(name), _start(tree))
+
+
+def _function(_: "_Tree", name: "Token", arguments: "_Tree") -> Node:
+    return Call(str(name), None, _nodes(arguments), _start(arguments))
+
+
+def _listing(tree: "_Tree", *_: "_Tree") -> Node:
+    return Listing(_nodes(tree), _start(tree))
+
+
+def _entries(tree: "_Tree", *entries: "_Tree") -> Node:
+    pairs = [_nodes(entry) for entry in entries]
+    return Entries(tuple((key, value) for key, value in pairs), _start(tree))
+
+
+def _literal(_: "_Tree", token: "Token") -> Node:
+    at = _at(token)
+    return Literal(LITERALS[token.type](str(token), at), at)
+
+
+_NODES: Final[Mapping[str, Callable[..., Node]]] = {
+    "conditional": _conditional,
+    "binary": _binary,
+    "unary": _unary,
+    "selection": _selection,
+    "method": _method,
+    "index": _index,
+    "message": _message,
+    "group": _group,
+    "identifier": _identifier,
+    "function": _function,
+    "list": _listing,
+    "map": _entries,
+    "literal": _literal,
 }
-_WIDTHS: Final = {"_<=_": 2, "_>=_": 2, "_==_": 2, "_!=_": 2, "@in": 2}
-_SPACE: Final = re.compile(r"(?:[\t\n\f\r ]|//.*)*")
-
-
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Turns a parse tree into nodes.
-
-    Args:
-        text: The expression.
-    """
-
-    text: str
-
-    def read(self, tree: "_Tree") -> Node:
-        """Return the node of a tree."""
-        read: Callable[[Any], Node] | None = getattr(self, f"_{tree.data}", None)
-        if read is not None:
-            return read(tree)
-        first, *rest = (each for each in tree.children if not isinstance(each, str))
-        if not rest:
-            return self.read(first)
-        return self._binary(first, rest[0])
-
-    def _after(self, end: int) -> int:
-        """Return where the next word begins."""
-        found = _SPACE.match(self.text, end)
-        return found.end() if found else end
-
-    def _binary(self, operator: "_Tree", right: "_Tree") -> Node:
-        name = _OPERATORS[str(operator.data)]
-        left: Any = operator.children[0]
-        at = (operator.meta.end_pos or 0) - _WIDTHS.get(name, 1)
-        return Call(name, None, (self.read(left), self.read(right)), at)
-
-    def _expr(self, tree: "_Tree") -> Node:
-        trees: list[Any] = tree.children
-        if len(trees) == 1:
-            return self.read(trees[0])
-        at = self._after(trees[0].meta.end_pos)
-        return Call("_?_:_", None, tuple(map(self.read, trees)), at)
-
-    def _conditionalor(self, tree: "_Tree") -> Node:
-        return self._logical(tree, "_||_")
-
-    def _conditionaland(self, tree: "_Tree") -> Node:
-        return self._logical(tree, "_&&_")
-
-    def _logical(self, tree: "_Tree", name: str) -> Node:
-        trees: list[Any] = tree.children
-        if len(trees) == 1:
-            return self.read(trees[0])
-        at = self._after(trees[0].meta.end_pos)
-        return Call(name, None, tuple(map(self.read, trees)), at)
-
-    def _unary(self, tree: "_Tree") -> Node:
-        trees: list[Any] = tree.children
-        if len(trees) == 1:
-            return self.read(trees[0])
-        inner = trees[1].children
-        if inner[0].data == trees[0].data:
-            # Two of a kind are none, whatever stands after them.
-            return self.read(inner[1])
-        name = "!_" if trees[0].data == "unary_not" else "-_"
-        return Call(name, None, (self.read(trees[1]),), tree.meta.start_pos or 0)
-
-    def _member_dot(self, tree: "_Tree") -> Node:
-        operand: Any = tree.children[0]
-        return Selection(self.read(operand), str(tree.children[1]), self._after(operand.meta.end_pos))
-
-    def _member_dot_arg(self, tree: "_Tree") -> Node:
-        trees: list[Any] = tree.children
-        at = self._after(trees[1].end_pos)
-        return Call(str(trees[1]), self.read(trees[0]), self._arguments(trees[2:]), at)
-
-    def _member_index(self, tree: "_Tree") -> Node:
-        trees: list[Any] = tree.children
-        at = self._after(trees[0].meta.end_pos)
-        return Call("_[_]", None, (self.read(trees[0]), self.read(trees[1])), at)
-
-    def _member_object(self, tree: "_Tree") -> Node:
-        raise RuleSyntaxError("undeclared reference: a rule cannot make messages", tree.meta.start_pos or 0)
-
-    def _ident(self, tree: "_Tree") -> Node:
-        return Identifier(str(tree.children[0]), tree.meta.start_pos or 0)
-
-    _dot_ident = _ident
-
-    def _ident_arg(self, tree: "_Tree") -> Node:
-        trees: list[Any] = tree.children
-        return Call(str(trees[0]), None, self._arguments(trees[1:]), self._after(trees[0].end_pos))
-
-    _dot_ident_arg = _ident_arg
-
-    def _list_lit(self, tree: "_Tree") -> Node:
-        return Listing(self._arguments(tree.children), tree.meta.start_pos or 0)
-
-    def _map_lit(self, tree: "_Tree") -> Node:
-        below: list[Any] = tree.children
-        nodes = iter([self.read(each) for each in below[0].children] if below else [])
-        return Entries(tuple(zip(nodes, nodes, strict=True)), tree.meta.start_pos or 0)
-
-    def _arguments(self, trees: list[Any]) -> tuple[Node, ...]:
-        return tuple(self.read(each) for each in trees[0].children) if trees else ()
-
-    def _literal(self, tree: "_Tree") -> Node:
-        token: Any = tree.children[0]
-        at = tree.meta.start_pos or 0
-        return Literal(LITERALS[token.type](str(token), at), at)
+"""What makes a node of a tree, by the name that the grammar has for it."""
