@@ -5,7 +5,7 @@ Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#macros.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
 from ocf.embedded.cel.literals import RuleSyntaxError
 from ocf.embedded.cel.operators import sound
@@ -14,16 +14,29 @@ from ocf.embedded.cel.runtime import Checked, Frame, Run, truth
 from ocf.embedded.cel.types import ANY, BOOL, INT, Kind, list_of
 from ocf.embedded.cel.values import EvaluationError, kind_name
 
-if TYPE_CHECKING:
-    from ocf.embedded.cel.checker import Checker
+__all__ = ["MACROS", "Checker"]
 
-__all__ = ["MACROS"]
+
+class Checker(Protocol):
+    """Checks the expressions that a macro consists of."""
+
+    def check(self, node: Node) -> Checked:
+        """Check an expression."""
+        ...
+
+    def field(self, kind: Kind, node: Selection) -> tuple[str, Kind]:
+        """Return a field of a type: its name in manifests, and its type."""
+        ...
+
+    def within(self, name: str, kind: Kind) -> "Checker":
+        """Return a checker that knows one more variable."""
+        ...
 
 
 _IN_GO: Final = {"bool": "Bool", "double": "Double", "int": "Int", "null_type": "Null", "string": "String"}
 
 
-def _has(checker: "Checker", call: Call) -> Checked:
+def _has(checker: Checker, call: Call) -> Checked:
     field = call.arguments[0]
     if not isinstance(field, Selection):
         raise RuleSyntaxError("invalid argument to has() macro", field.at)
@@ -37,7 +50,7 @@ def _has(checker: "Checker", call: Call) -> Checked:
     return Checked(BOOL, run)
 
 
-def _over(checker: "Checker", call: Call) -> tuple[str, Checked, Kind]:
+def _over(checker: Checker, call: Call) -> tuple[str, Checked, Kind]:
     """Return the variable of a macro, what it goes over, and the type of one."""
     name = call.arguments[0]
     if not isinstance(name, Identifier):
@@ -53,14 +66,14 @@ def _over(checker: "Checker", call: Call) -> tuple[str, Checked, Kind]:
     raise RuleSyntaxError(text, call.target.at)
 
 
-def _condition(checker: "Checker", node: Node) -> Run:
+def _condition(checker: Checker, node: Node) -> Run:
     checked = checker.check(node)
     if checked.kind not in (BOOL, ANY):
         raise RuleSyntaxError(f"expected type 'bool' but found '{checked.kind}'", node.at)
     return checked.run
 
 
-def _choice(checker: "Checker", node: Node, call: Call, made: Kind) -> Run:
+def _choice(checker: Checker, node: Node, call: Call, made: Kind) -> Run:
     """Check the condition of a macro that a server reads as a choice between what is made and what was there."""
     checked = checker.check(node)
     if checked.kind not in (BOOL, ANY):
@@ -81,10 +94,10 @@ def _each(frame: Frame, span: Checked, name: str) -> Iterator[tuple[Frame, Any]]
         yield inner, value
 
 
-def _found(answer: bool) -> Callable[["Checker", Call], Checked]:  # noqa: FBT001
+def _found(answer: bool) -> Callable[[Checker, Call], Checked]:  # noqa: FBT001
     """Return the macro that looks for an item for which a condition has an answer."""
 
-    def macro(checker: "Checker", call: Call) -> Checked:
+    def macro(checker: Checker, call: Call) -> Checked:
         name, span, kind = _over(checker, call)
         condition = _condition(checker.within(name, kind), call.arguments[1])
 
@@ -105,13 +118,13 @@ def _found(answer: bool) -> Callable[["Checker", Call], Checked]:  # noqa: FBT00
     return macro
 
 
-def _one(checker: "Checker", call: Call) -> Checked:
+def _one(checker: Checker, call: Call) -> Checked:
     name, span, kind = _over(checker, call)
     condition = _choice(checker.within(name, kind), call.arguments[1], call, INT)
     return Checked(BOOL, lambda frame: sum(truth(condition(inner)) for inner, _ in _each(frame, span, name)) == 1)
 
 
-def _filter(checker: "Checker", call: Call) -> Checked:
+def _filter(checker: Checker, call: Call) -> Checked:
     name, span, kind = _over(checker, call)
     condition = _choice(checker.within(name, kind), call.arguments[1], call, list_of(kind))
 
@@ -121,7 +134,7 @@ def _filter(checker: "Checker", call: Call) -> Checked:
     return Checked(list_of(kind), run)
 
 
-def _map(checker: "Checker", call: Call) -> Checked:
+def _map(checker: Checker, call: Call) -> Checked:
     name, span, kind = _over(checker, call)
     inside = checker.within(name, kind)
     *conditions, last = call.arguments[1:]
@@ -137,7 +150,7 @@ def _map(checker: "Checker", call: Call) -> Checked:
 
 _ALL, _EXISTS = _found(answer=False), _found(answer=True)
 
-MACROS: Final[Mapping[tuple[str, bool, int], Callable[["Checker", Call], Checked]]] = {
+MACROS: Final[Mapping[tuple[str, bool, int], Callable[[Checker, Call], Checked]]] = {
     ("has", False, 1): _has,
     ("all", True, 2): _ALL,
     ("exists", True, 2): _EXISTS,
