@@ -8,6 +8,7 @@ from typing import Final
 
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects.owner_references import controller_of
 
 __all__ = ["Owner", "field_manager", "sendable"]
 
@@ -97,9 +98,9 @@ class Owner:
         if self.key.namespace and namespace != self.key.namespace:
             raise ConfigError(f'{self.key} cannot own an object in another namespace, "{namespace}"')
         others = [reference for reference in metadata.get("ownerReferences", []) if reference.get("uid") != self.uid]
-        controller = next((reference for reference in others if reference.get("controller")), None)
+        controller = controller_of({"metadata": {"ownerReferences": others}})
         if controller is not None:
-            raise ConfigError(f"the object names another controller, {controller.get('kind')} {controller.get('name')}")
+            raise ConfigError(f"the object names another controller, {controller}")
         return {**manifest, "metadata": {**metadata, "ownerReferences": [*others, self._reference()]}}
 
     def disowned(self, manifest: Manifest) -> Manifest:
@@ -133,10 +134,8 @@ class Owner:
         Returns:
             Kind and name, `Mall demo`; empty if nobody does, or this owner.
         """
-        for reference in get_field(live, ("metadata", "ownerReferences"), []):
-            if reference.get("controller") and reference.get("uid") != self.uid:
-                return f"{reference.get('kind')} {reference.get('name')}"
-        return ""
+        controller = controller_of(live)
+        return str(controller) if controller is not None and controller.uid != self.uid else ""
 
     def _reference(self) -> Manifest:
         return {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.cluster import EventType
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import ObjectKey, get_field, split_api_version
+from ocf.objects.owner_references import controller_of
 from ocf.objects.timestamps import parse_time
 from ocf.runtime.operator.observed_versions import ObservationIndex, ObservedVersions, RecordingReads
 from ocf.runtime.operator.reconciler import reconcile_owner
@@ -94,7 +95,7 @@ class Controller:
         )
         self._cache = cache
         self._means = means
-        self._group_of_owner, _ = split_api_version(operator.owner.api_version)
+        self._group_kind_of_owner = (split_api_version(operator.owner.api_version)[0], operator.owner.kind)
         self._sights = ObservationIndex()
         self._flights: dict[ObjectKey, _RunningReconcile] = {}
         """The passes that are under way."""
@@ -192,19 +193,15 @@ class Controller:
         """Yield the owners that an object concerns."""
         if (key.api_version, key.kind) == self.operator.owner_kind:
             yield key
-        for reference in get_field(live, ("metadata", "ownerReferences"), []):
-            if reference.get("controller") and self._is_owner(reference):
-                yield self._owner(key.namespace, str(reference.get("name")))
+        controller = controller_of(live)
+        if controller is not None and (controller.group, controller.kind) == self._group_kind_of_owner:
+            yield self._owner(key.namespace, controller.name)
         yield from self._sights.dependents(key)
         yield from (owner for owner, flight in self._flights.items() if key in flight.sight.asked)
         for watch in self.operator.watches:
             if (watch.api_version, watch.kind) == (key.api_version, key.kind):
                 for namespace, name in watch.owners(live):
                     yield self._owner(namespace, name)
-
-    def _is_owner(self, reference: Manifest) -> bool:
-        group, _ = split_api_version(str(reference.get("apiVersion")))
-        return (group, reference.get("kind")) == (self._group_of_owner, self.operator.owner.kind)
 
     def _owner(self, namespace: str, name: str) -> ObjectKey:
         return ObjectKey(self.operator.owner.api_version, self.operator.owner.kind, name, namespace)

@@ -14,9 +14,10 @@ from typing import Any, Final
 
 from ocf.cluster import Cluster, InterceptingCluster, Request, Subresource, Verb
 from ocf.errors import ConflictError, NotFoundError
-from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects import Manifest, ObjectKey
+from ocf.objects.owner_references import controller_of
 
-__all__ = ["ObservationIndex", "ObservedVersions", "RecordingReads", "controller_of"]
+__all__ = ["ObservationIndex", "ObservedVersions", "RecordingReads"]
 
 _ABSENT: Final = ""
 # No version is equal to it.
@@ -57,7 +58,7 @@ class ObservedVersions:
         if known is None or (written and known != _UNKNOWN):
             self.versions[key] = version
             self.overwritten.add((key, known or _ABSENT))
-        if key != self.owner and (live is None or controller_of(live) != (self.owner.kind, self.owner.name)):
+        if key != self.owner and (live is None or not _is_controlled_by(live, self.owner)):
             self.loose.add(key)
         else:
             self.loose.discard(key)
@@ -152,13 +153,6 @@ class RecordingReads(InterceptingCluster):
         return answer
 
 
-def controller_of(live: Manifest) -> tuple[str, str] | None:
-    """Return kind and name of an object's controller; None if it has none.
-
-    Args:
-        live: The object.
-    """
-    for reference in get_field(live, ("metadata", "ownerReferences"), []):
-        if reference.get("controller"):
-            return str(reference.get("kind")), str(reference.get("name"))
-    return None
+def _is_controlled_by(live: Manifest, owner: ObjectKey) -> bool:
+    controller = controller_of(live)
+    return controller is not None and (controller.kind, controller.name) == (owner.kind, owner.name)

@@ -16,6 +16,7 @@ from ocf.embedded.http.printers.text import (
     shortened,
 )
 from ocf.objects import Manifest
+from ocf.objects.owner_references import controller_of
 from ocf.objects.timestamps import parse_time
 
 __all__ = [
@@ -145,10 +146,10 @@ def pod_template(item: Manifest, clock: Clock) -> Cells:
 
 def controller_revision(item: Manifest, clock: Clock) -> Cells:
     """Write the row of a ControllerRevision."""
-    owners = item["metadata"].get("ownerReferences") or ()
-    owner = next((one for one in owners if one.get("controller")), None)
-    group = owner["apiVersion"].rpartition("/")[0] if owner else ""
-    of = NONE if owner is None else f"{owner['kind'].lower()}{'.' + group if group else ''}/{owner['name']}"
+    owner = controller_of(item)
+    of = NONE
+    if owner is not None:
+        of = f"{owner.kind.lower()}{'.' + owner.group if owner.group else ''}/{owner.name}"
     return [item["metadata"]["name"], of, item.get("revision", 0), clock.age(item)]
 
 

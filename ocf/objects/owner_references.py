@@ -1,0 +1,59 @@
+"""Owner references of an object: `metadata.ownerReferences`."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+from ocf.objects.manifest import Manifest, split_api_version
+from ocf.objects.paths import get_field
+
+__all__ = ["ControllerReference", "controller_of"]
+
+_FIELDS: Final = ("apiVersion", "kind", "name", "uid")
+
+
+class ControllerReference(NamedTuple):
+    """The owner reference with `controller: true`; the API server allows one in each object.
+
+    Args:
+        api_version: API version of the controller, for example `apps/v1`.
+        kind: Its kind.
+        name: Its name; it lives in the namespace of the object, or in no namespace.
+        uid: Its uid.
+    """
+
+    api_version: str
+    kind: str
+    name: str
+    uid: str
+
+    @property
+    def group(self) -> str:
+        """API group of the controller; empty for the core group."""
+        return split_api_version(self.api_version)[0]
+
+    def __str__(self) -> str:
+        """Return kind and name, for people."""
+        return f"{self.kind} {self.name}"
+
+
+def controller_of(live: Manifest) -> ControllerReference | None:
+    """Return an object's controller; None if it has none.
+
+    Source: `metav1.GetControllerOf` of apimachinery.
+
+    Args:
+        live: The object.
+
+    Example:
+        >>> owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "uid": "1", "controller": True}
+        >>> found = controller_of({"metadata": {"ownerReferences": [owner]}})
+        >>> str(found), found.group
+        ('ReplicaSet web', 'apps')
+    """
+    for reference in get_field(live, ("metadata", "ownerReferences")) or ():
+        if reference.get("controller"):
+            return ControllerReference(
+                *(str(reference.get(field, "")) for field in ("apiVersion", "kind", "name", "uid"))
+            )
+    return None
