@@ -20,7 +20,7 @@ from typing import Any, Final, TypeVar
 from benchmarks.autoscaler import NAMESPACE, plain
 from benchmarks.figures import Case, Suite
 from benchmarks.timer import Measure
-from ocf.cluster import Cluster
+from ocf.cluster import Cluster, ListOptions, WatchOptions
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
@@ -166,12 +166,12 @@ async def _filled(cluster: Cluster, number: int) -> Cluster:
 
 
 async def _listed(cluster: Cluster, number: int) -> None:
-    found = await cluster.list("v1", "ConfigMap", namespace=NAMESPACE, label_selector="app=benchmark")
+    found = await cluster.list("v1", "ConfigMap", ListOptions(namespace=NAMESPACE, label_selector="app=benchmark"))
     assert len(found.items) == number
 
 
 async def _watched(cluster: Cluster, start: str, number: int) -> None:
-    watch = cluster.watch("v1", "ConfigMap", resource_version=start, namespace=NAMESPACE)
+    watch = cluster.watch("v1", "ConfigMap", WatchOptions(resource_version=start, namespace=NAMESPACE))
     async for _ in watch:
         number -= 1
         if not number:

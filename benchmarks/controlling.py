@@ -23,7 +23,7 @@ from typing import Any, Final
 
 from benchmarks.figures import Count, Suite
 from ocf.autoscaling.algorithm import Container, Pod, Readiness, Sample, Scale, Settings, Snapshot, decide
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.controllers.hpa import BUILT_IN, ControllerOptions, HpaController, Mode
 from ocf.controllers.hpa.state import StateStore
 from ocf.embedded import EmbeddedCluster
@@ -158,9 +158,7 @@ class _Controlled:
         await self._cluster.patch(
             key,
             {"status": status},
-            patch_type=PatchType.MERGE,
-            field_manager="benchmark",
-            subresource=Subresource.STATUS,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager="benchmark", subresource=Subresource.STATUS),
         )
 
 

@@ -23,7 +23,7 @@ from benchmarks.figures import Case, Count, Suite
 from benchmarks.reconciling import ACTIVE, deployment_of, rolled_out
 from benchmarks.timer import each_turn
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.cluster.cache import CachedCluster
 from ocf.component import Component, Reason, Result, reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
@@ -121,9 +121,9 @@ class _Fleet:
             await self._cluster.patch(
                 key,
                 {"status": status},
-                patch_type=PatchType.MERGE,
-                field_manager="kube-controller-manager",
-                subresource=Subresource.STATUS,
+                PatchOptions(
+                    patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.STATUS
+                ),
             )
 
 

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import ObjectKey
 
@@ -87,15 +87,17 @@ async def reaction(cluster: EmbeddedCluster, name: str, namespace: str) -> float
     """Return after how many seconds an autoscaler that somebody edits is as before: with `maxReplicas` of 10."""
     key = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", name, namespace)
     edited = await cluster.patch(
-        key, {"spec": {"maxReplicas": 99}}, patch_type=PatchType.MERGE, field_manager="kubectl"
+        key, {"spec": {"maxReplicas": 99}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl")
     )
     began = time.perf_counter()
     events = cluster.watch(
         key.api_version,
         key.kind,
-        resource_version=edited["metadata"]["resourceVersion"],
-        namespace=namespace,
-        field_selector=f"metadata.name={name}",
+        WatchOptions(
+            resource_version=edited["metadata"]["resourceVersion"],
+            namespace=namespace,
+            field_selector=f"metadata.name={name}",
+        ),
     )
     try:
         async with asyncio.timeout(PATIENCE):

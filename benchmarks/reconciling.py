@@ -13,7 +13,7 @@ from benchmarks.autoscaler import NAMESPACE, resource
 from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import each_turn
 from ocf import component
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import Component, Reason, Result, reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
@@ -73,9 +73,9 @@ class _Shop:
         await self.cluster.patch(
             key,
             {"status": status},
-            patch_type=PatchType.MERGE,
-            field_manager="kube-controller-manager",
-            subresource=Subresource.STATUS,
+            PatchOptions(
+                patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.STATUS
+            ),
         )
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from ocf import component
 from ocf.autoscaling import metrics
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import Component, Reason, Result, reconciling
 from ocf.editors import HPASpecEditor
 from ocf.embedded import CustomKind, EmbeddedCluster
@@ -128,7 +128,9 @@ class Shop:
 
     async def patch(self, key: ObjectKey, patch: Manifest, part: Subresource | None = None) -> None:
         """Change something as somebody who is not the operator."""
-        await self.cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="other", subresource=part)
+        await self.cluster.patch(
+            key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="other", subresource=part)
+        )
 
     async def autoscaler_reports(self, active: str, why: str) -> None:
         """Write the condition that the autoscaler's controller would write."""

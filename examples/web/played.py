@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from examples.web.controller import reconcile
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import ObjectKey
 
@@ -158,14 +158,16 @@ async def change(cluster: Cluster, **spec: object) -> None:
         cluster: The cluster.
         spec: Fields of its spec.
     """
-    await cluster.patch(SHOP, {"spec": spec}, patch_type=PatchType.MERGE, field_manager="user")
+    await cluster.patch(SHOP, {"spec": spec}, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
 
 
 async def scale(cluster: Cluster, replicas: int) -> None:
     """Scale the application, as the autoscaler does."""
     wish = {"spec": {"replicas": replicas}}
     part = Subresource.SCALE
-    await cluster.patch(WEB, wish, patch_type=PatchType.MERGE, field_manager="autoscaler", subresource=part)
+    await cluster.patch(
+        WEB, wish, PatchOptions(patch_type=PatchType.MERGE, field_manager="autoscaler", subresource=part)
+    )
 
 
 async def controllers(cluster: Cluster) -> None:
@@ -182,10 +184,12 @@ async def report(cluster: Cluster, kind: str) -> None:
         kind: The kind.
     """
     status = _STATUS[kind]
-    for live in (await cluster.list(_API[kind], kind, namespace=NAMESPACE)).items:
+    for live in (await cluster.list(_API[kind], kind, ListOptions(namespace=NAMESPACE))).items:
         seen, part = {"status": status(live)}, Subresource.STATUS
         key = ObjectKey.of(live)
-        await cluster.patch(key, seen, patch_type=PatchType.MERGE, field_manager="controller", subresource=part)
+        await cluster.patch(
+            key, seen, PatchOptions(patch_type=PatchType.MERGE, field_manager="controller", subresource=part)
+        )
 
 
 def _of_deployment(live: Manifest) -> Manifest:

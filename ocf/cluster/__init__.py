@@ -7,24 +7,35 @@ The implementations are rooms of their own: `ocf.cluster.client` speaks to a rea
 from ocf.cluster.apply_cache import ApplyCache, LastWrite, Rewrites
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.cluster.protocol import (
+    DEFAULT_DELETE_OPTIONS,
+    DEFAULT_LIST_OPTIONS,
     Cluster,
+    DeleteOptions,
     EventType,
+    ListOptions,
     ObjectList,
+    PatchOptions,
     PatchType,
     Preconditions,
     Propagation,
     Subresource,
     WatchEvent,
+    WatchOptions,
 )
 from ocf.cluster.request_log import Request, RequestLog, Verb
 
 __all__ = [
+    "DEFAULT_DELETE_OPTIONS",
+    "DEFAULT_LIST_OPTIONS",
     "ApplyCache",
     "Cluster",
+    "DeleteOptions",
     "EventType",
     "InterceptingCluster",
     "LastWrite",
+    "ListOptions",
     "ObjectList",
+    "PatchOptions",
     "PatchType",
     "Preconditions",
     "Propagation",
@@ -34,4 +45,5 @@ __all__ = [
     "Subresource",
     "Verb",
     "WatchEvent",
+    "WatchOptions",
 ]

@@ -11,13 +11,16 @@ from typing import Any
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.protocol import (
+    DEFAULT_DELETE_OPTIONS,
+    DEFAULT_LIST_OPTIONS,
     Cluster,
+    DeleteOptions,
+    ListOptions,
     ObjectList,
-    PatchType,
-    Preconditions,
-    Propagation,
+    PatchOptions,
     Subresource,
     WatchEvent,
+    WatchOptions,
 )
 from ocf.cluster.request_log import Request, Verb
 from ocf.objects import Manifest, ObjectKey
@@ -72,57 +75,22 @@ class InterceptingCluster:
         found: Manifest = await self.intercept(request, lambda: self._inner.get(key, subresource=subresource))
         return found
 
-    async def list(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ObjectList:
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind."""
-
-        def send() -> Awaitable[ObjectList]:
-            return self._inner.list(
-                api_version,
-                kind,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                limit=limit,
-                continue_token=continue_token,
-            )
-
-        found: ObjectList = await self.intercept(Request(Verb.LIST, api_version, kind, namespace), send)
+        found: ObjectList = await self.intercept(
+            Request(Verb.LIST, api_version, kind, options.namespace),
+            lambda: self._inner.list(api_version, kind, options),
+        )
         return found
 
-    async def watch(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        resource_version: str,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> AsyncGenerator[WatchEvent, None]:
-        """Report what happens after a resource version; only the opening passes through `intercept`."""
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        """Report what happens to the objects of a kind; only the opening of the watch goes through `intercept`."""
 
         async def send() -> AsyncIterator[WatchEvent]:
-            return self._inner.watch(
-                api_version,
-                kind,
-                resource_version=resource_version,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-            )
+            return self._inner.watch(api_version, kind, options)
 
         events: AsyncIterator[WatchEvent] = await self.intercept(
-            Request(Verb.WATCH, api_version, kind, namespace), send
+            Request(Verb.WATCH, api_version, kind, options.namespace), send
         )
         try:
             async for event in events:
@@ -169,43 +137,18 @@ class InterceptingCluster:
         )
         return stored
 
-    async def patch(
-        self,
-        key: ObjectKey,
-        patch: Any,
-        *,
-        patch_type: PatchType,
-        field_manager: str,
-        subresource: Subresource | None = None,
-        dry_run: bool = False,
-    ) -> Manifest:
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Change parts of an object, of its status, or of its Scale."""
-        request = replace(_about(Verb.PATCH, key, subresource), field_manager=field_manager, dry_run=dry_run)
-        stored: Manifest = await self.intercept(
-            request,
-            lambda: self._inner.patch(
-                key,
-                patch,
-                patch_type=patch_type,
-                field_manager=field_manager,
-                subresource=subresource,
-                dry_run=dry_run,
-            ),
+        request = replace(
+            _about(Verb.PATCH, key, options.subresource), field_manager=options.field_manager, dry_run=options.dry_run
         )
+        stored: Manifest = await self.intercept(request, lambda: self._inner.patch(key, patch, options))
         return stored
 
-    async def delete(
-        self,
-        key: ObjectKey,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation | None = None,
-        dry_run: bool = False,
-    ) -> None:
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object."""
         await self.intercept(
-            replace(_about(Verb.DELETE, key, None), dry_run=dry_run),
-            lambda: self._inner.delete(key, preconditions=preconditions, propagation=propagation, dry_run=dry_run),
+            replace(_about(Verb.DELETE, key, None), dry_run=options.dry_run), lambda: self._inner.delete(key, options)
         )
 
 

@@ -1,39 +1,45 @@
-"""What a cluster can do for us: a few verbs over manifests, and how they fail.
+"""The `Cluster` protocol: the verbs over manifests, their options, and their results.
 
-The verbs are those of the Kubernetes API (https://kubernetes.io/docs/reference/using-api/api-concepts/). An
-implementation raises `ocf.errors.ApiError` and its subclasses and nothing else; it never changes a manifest it is
-given, and what it returns belongs to the caller.
+The verbs are those of the Kubernetes API (https://kubernetes.io/docs/reference/using-api/api-concepts/). Every
+implementation raises `ocf.errors.ApiError` or one of its subclasses and nothing else. It never changes a manifest that
+it is given, and what it returns belongs to the caller.
 """
 
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = [
+    "DEFAULT_DELETE_OPTIONS",
+    "DEFAULT_LIST_OPTIONS",
     "Cluster",
+    "DeleteOptions",
     "EventType",
+    "ListOptions",
     "ObjectList",
+    "PatchOptions",
     "PatchType",
     "Preconditions",
     "Propagation",
     "Subresource",
     "WatchEvent",
+    "WatchOptions",
 ]
 
 
 class Subresource(StrEnum):
-    """A part of an object with an endpoint of its own."""
+    """A part of an object that has its own endpoint."""
 
     STATUS = "status"
     SCALE = "scale"
 
 
 class PatchType(StrEnum):
-    """How a patch is read; the value is its content type."""
+    """The format of a patch; the value is its content type."""
 
     JSON = "application/json-patch+json"
     MERGE = "application/merge-patch+json"
@@ -41,7 +47,7 @@ class PatchType(StrEnum):
 
 
 class Propagation(StrEnum):
-    """What a delete does to the objects that name the deleted one as owner."""
+    """What a delete does to the dependents of the object: those that name it as their owner."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -49,7 +55,7 @@ class Propagation(StrEnum):
 
 
 class EventType(StrEnum):
-    """What a watch reports."""
+    """The type of a watch event."""
 
     ADDED = "ADDED"
     MODIFIED = "MODIFIED"
@@ -59,15 +65,96 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """What must still hold of the live object for a delete to happen.
+    """What must be true of the live object for a delete to happen.
 
     Args:
-        uid: Its uid; None does not ask.
-        resource_version: Its resourceVersion; None does not ask.
+        uid: Its uid; None does not check it.
+        resource_version: Its resourceVersion; None does not check it.
     """
 
     uid: str | None = None
     resource_version: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListOptions:
+    """Options of `Cluster.list`: which objects of a kind, and how many of them.
+
+    Args:
+        namespace: Only objects of this namespace; empty for all namespaces.
+        label_selector: A label selector in its text form, as in
+            https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/; empty for all objects.
+        field_selector: A field selector. Every kind can be selected by `metadata.name` and `metadata.namespace`, some
+            kinds also by the fields listed in
+            https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/.
+        limit: The maximum number of objects in the page; 0 requests one page with all objects.
+        continue_token: The token of the previous page; empty for the first page. All pages are of the resource version
+            of the first one.
+    """
+
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+    limit: int = 0
+    continue_token: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """Options of `Cluster.watch`: where the watch starts, and which objects of a kind it reports.
+
+    Args:
+        resource_version: The version after which the watch starts: that of a list or of the last event. Empty starts
+            with the present objects as `ADDED`.
+        namespace: As in `ListOptions`.
+        label_selector: As in `ListOptions`. An object that begins to match is reported as `ADDED`, one that ceases to
+            match as `DELETED`.
+        field_selector: As `label_selector`.
+    """
+
+    resource_version: str
+    namespace: str = ""
+    label_selector: str = ""
+    field_selector: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PatchOptions:
+    """Options of `Cluster.patch`.
+
+    Args:
+        patch_type: The format of the patch. A custom resource does not accept a strategic merge patch.
+        field_manager: The name that owns the changed fields, at most 128 characters.
+        subresource: The part of the object to patch; None patches the object itself.
+        dry_run: Return what would be stored, without storing it.
+    """
+
+    patch_type: PatchType
+    field_manager: str
+    subresource: Subresource | None = None
+    dry_run: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeleteOptions:
+    """Options of `Cluster.delete`.
+
+    Args:
+        preconditions: What must be true of the live object; None deletes it in any case.
+        propagation: What happens to its dependents; None takes the default of the kind.
+        dry_run: Check whether the delete would be accepted, without deleting.
+    """
+
+    preconditions: Preconditions | None = None
+    propagation: Propagation | None = None
+    dry_run: bool = False
+
+
+DEFAULT_LIST_OPTIONS: Final = ListOptions()
+"""All objects of a kind, in all namespaces and in one page."""
+
+DEFAULT_DELETE_OPTIONS: Final = DeleteOptions()
+"""A delete without preconditions, with the propagation that is the kind's default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +164,7 @@ class ObjectList:
     Args:
         items: The objects, each with `apiVersion` and `kind`, ordered by namespace and name.
         resource_version: Where a watch that follows this list starts.
-        continue_token: What the next call needs to go on; empty on the last page.
+        continue_token: The token that requests the next page; empty on the last page.
     """
 
     items: tuple[Manifest, ...]
@@ -91,7 +178,7 @@ class WatchEvent:
 
     Args:
         type: What happened.
-        object: The object after it happened; of a bookmark only kind, apiVersion and resourceVersion.
+        object: The object after it happened; a bookmark has only kind, apiVersion and resourceVersion.
     """
 
     type: EventType
@@ -99,46 +186,66 @@ class WatchEvent:
 
 
 class Cluster(Protocol):
-    """Where objects live.
+    """The verbs of the Kubernetes API over manifests.
 
-    Every verb raises `ocf.errors.ApiError` (by class: see the tree there). `field_manager` is a name of at most 128
-    characters. With `dry_run` the answer is what would have been stored, and nothing is.
+    Every verb raises `ocf.errors.ApiError`, by the class of the error. These parameters mean the same in each verb:
+
+    * `field_manager`: the name that owns the fields that are written, at most 128 characters;
+    * `subresource`: the part of the object to read or write; None is the object itself. A Scale does not say which
+      object it scales: it is sent under the apiVersion, kind and name of that object, with `spec.replicas`;
+    * `dry_run`: return what would be stored, without storing it.
     """
 
     @property
     def apply_cache(self) -> ApplyCache:
-        """What must outlive a pass; losing it costs one write per affected object."""
+        """What outlives a reconcile; losing it costs one write for each affected object."""
         ...
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
-        """Read one object, or its Scale."""
+        """Read one object, or its Scale.
+
+        Args:
+            key: The object.
+            subresource: The part to read.
+
+        Returns:
+            The object, or its Scale.
+
+        Raises:
+            ApiError: By class; `NotFoundError` when the object, the kind or the subresource does not exist.
+        """
         ...
 
-    async def list(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ObjectList:
-        """Read the objects of a kind, of one namespace or (empty) of all; `limit` 0 asks for everything at once."""
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        """Read the objects of a kind.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+            options: Which objects, and how many of them.
+
+        Returns:
+            A page of objects.
+
+        Raises:
+            ApiError: By class; `ExpiredError` when the continue token is too old.
+        """
         ...
 
-    def watch(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        resource_version: str,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> AsyncIterator[WatchEvent]:
-        """Report what happens after `resource_version`, until closed; raises `ExpiredError` when that is too old."""
+    def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncIterator[WatchEvent]:
+        """Report what happens to the objects of a kind, until the caller closes the watch or the server ends it.
+
+        Args:
+            api_version: Group and version.
+            kind: Kind.
+            options: Where the watch starts, and which objects it reports.
+
+        Returns:
+            The events in order, bookmarks included.
+
+        Raises:
+            ApiError: By class; `ExpiredError` when the resource version is too old: list and watch again.
+        """
         ...
 
     async def apply(
@@ -150,42 +257,85 @@ class Cluster(Protocol):
         subresource: Subresource | None = None,
         dry_run: bool = False,
     ) -> Manifest:
-        """Server-side apply: create or change; `ConflictError` names manager and field where `force` is off."""
+        """Create or change an object by server-side apply.
+
+        Args:
+            manifest: The fields to own.
+            field_manager: As of the class.
+            force: Take fields from other field managers instead of failing.
+            subresource: As of the class.
+            dry_run: As of the class.
+
+        Returns:
+            The object, or its Scale, as stored.
+
+        Raises:
+            ApiError: By class; without `force`, `ConflictError`, whose causes name field manager and field.
+        """
         ...
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create; `AlreadyExistsError` when the name is taken."""
+        """Create an object.
+
+        Args:
+            manifest: The object; `generateName` may take the place of its name.
+            field_manager: As of the class.
+            dry_run: As of the class.
+
+        Returns:
+            The object as stored.
+
+        Raises:
+            ApiError: By class; `AlreadyExistsError` when the name is taken.
+        """
         ...
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
-        """Replace the whole object, or its status, or its Scale; a `resourceVersion` in it must be the live one.
+        """Replace an object, its status, or its Scale.
 
-        A Scale does not say whose it is: it is sent under the apiVersion and kind of the object that it scales.
+        Args:
+            manifest: The object.
+            field_manager: As of the class.
+            subresource: As of the class.
+            dry_run: As of the class.
+
+        Returns:
+            The object, or its Scale, as stored.
+
+        Raises:
+            ApiError: By class; `ConflictError` when a `resourceVersion` in the manifest is not the live one.
         """
         ...
 
-    async def patch(
-        self,
-        key: ObjectKey,
-        patch: Any,
-        *,
-        patch_type: PatchType,
-        field_manager: str,
-        subresource: Subresource | None = None,
-        dry_run: bool = False,
-    ) -> Manifest:
-        """Change parts of an object, or of its status or Scale."""
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        """Change parts of an object, of its status, or of its Scale.
+
+        Args:
+            key: The object.
+            patch: A list of operations for `PatchType.JSON`, an object for the other types.
+            options: The type of the patch, and how to write.
+
+        Returns:
+            The object, or its Scale, as stored.
+
+        Raises:
+            ApiError: By class; `InvalidError` when the patch cannot be applied, or a `test` operation fails.
+        """
         ...
 
-    async def delete(
-        self,
-        key: ObjectKey,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation | None = None,
-        dry_run: bool = False,
-    ) -> None:
-        """Delete; returns when the request is accepted, which finalizers may make earlier than the object's end."""
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
+        """Delete an object.
+
+        It returns when the request is accepted. Finalizers can keep the object beyond that.
+
+        Args:
+            key: The object.
+            options: The conditions of the delete, and what happens to the dependents.
+
+        Raises:
+            ApiError: By class; `NotFoundError` when the object does not exist, `ConflictError` when a precondition is
+                not met.
+        """
         ...

@@ -9,15 +9,15 @@ kept here: nobody asks what writing it would do.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ocf.cluster import ApplyCache, InterceptingCluster, Preconditions, Subresource
+from ocf.cluster import DEFAULT_DELETE_OPTIONS, ApplyCache, InterceptingCluster, Preconditions, Subresource
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
 if TYPE_CHECKING:
-    from ocf.cluster import Cluster, PatchType, Propagation
+    from ocf.cluster import Cluster, DeleteOptions, PatchOptions
 
 __all__ = ["DryRunCluster", "PlannedWrite"]
 
@@ -128,41 +128,22 @@ class DryRunCluster(InterceptingCluster):
         answer = await self._inner.update(manifest, field_manager=field_manager, subresource=subresource, dry_run=True)
         return self._after(written, answer) if subresource is None else answer
 
-    async def patch(
-        self,
-        key: ObjectKey,
-        patch: Any,
-        *,
-        patch_type: PatchType,
-        field_manager: str,
-        subresource: Subresource | None = None,
-        dry_run: bool = False,
-    ) -> Manifest:
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Ask what a patch would do."""
-        del dry_run
         written = await self._about(key)
-        answer = await self._inner.patch(
-            key, patch, patch_type=patch_type, field_manager=field_manager, subresource=subresource, dry_run=True
-        )
-        if subresource is not None:
+        answer = await self._inner.patch(key, patch, replace(options, dry_run=True))
+        if options.subresource is not None:
             return answer
         written.released = True
         return self._after(written, answer)
 
-    async def delete(
-        self,
-        key: ObjectKey,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation | None = None,
-        dry_run: bool = False,
-    ) -> None:
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Ask whether a delete would be accepted."""
-        del dry_run
         written = await self._about(key)
         # The version may be that of a write that never happened; the object is the same.
-        same = Preconditions(uid=preconditions.uid) if preconditions is not None else None
-        await self._inner.delete(key, preconditions=same, propagation=propagation, dry_run=True)
+        asked = options.preconditions
+        same = Preconditions(uid=asked.uid) if asked is not None else None
+        await self._inner.delete(key, replace(options, preconditions=same, dry_run=True))
         written.after = None
         self.written[key] = written
 

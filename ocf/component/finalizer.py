@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType
 from ocf.component.model.ownership import field_manager
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import PREFIX, Manifest, ObjectKey, get_field
@@ -104,7 +104,7 @@ async def _set_finalizer(context: ReconcileContext, *, wanted: bool) -> bool:
             try:
                 # A patch, not an apply: an apply would bring back an owner that has just gone.
                 answer = await context.cluster.patch(
-                    owner.key, {"metadata": metadata}, patch_type=PatchType.MERGE, field_manager=manager
+                    owner.key, {"metadata": metadata}, PatchOptions(patch_type=PatchType.MERGE, field_manager=manager)
                 )
             except ConflictError:
                 if not tries_left:

@@ -10,12 +10,15 @@ from typing import Any, Final, TypeVar
 
 from ocf.cluster.apply_cache import ApplyCache
 from ocf.cluster.protocol import (
+    DEFAULT_DELETE_OPTIONS,
+    DEFAULT_LIST_OPTIONS,
+    DeleteOptions,
+    ListOptions,
     ObjectList,
-    PatchType,
-    Preconditions,
-    Propagation,
+    PatchOptions,
     Subresource,
     WatchEvent,
+    WatchOptions,
 )
 from ocf.cluster.request_log import Request, RequestLog, Verb
 from ocf.embedded.admission.dispatcher import AdmissionClient, Dispatcher
@@ -163,18 +166,7 @@ class EmbeddedCluster:
         self._core.store.forget()
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
-        """Read one object, or its Scale.
-
-        Args:
-            key: The object.
-            subresource: The part to read.
-
-        Returns:
-            The object; it is the caller's.
-
-        Raises:
-            ApiError: By class; `NotFoundError` when there is no such object, kind or subresource.
-        """
+        """Read one object, or its Scale."""
         with self._recorded(_about(Verb.GET, key, subresource)):
             resource = self._core.resource(key.api_version, key.kind)
             demand_subresource(resource, key.name, subresource)
@@ -183,41 +175,15 @@ class EmbeddedCluster:
                 return scale_subresource.scale_of(found, resource)
             return self._core.copy(found)
 
-    async def list(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ObjectList:
-        """Read one page of the objects of a kind.
-
-        Args:
-            api_version: Group and version.
-            kind: Kind.
-            namespace: Of this namespace; empty for all.
-            label_selector: As in https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/.
-            field_selector: By name, namespace and the other fields that the kind can be selected by, as in
-                https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/.
-            limit: At most so many; 0 asks for one page with everything.
-            continue_token: The token of the page before; all pages are of the version of the first.
-
-        Returns:
-            The page, in order of namespace and name.
-
-        Raises:
-            ApiError: By class; `ExpiredError` when the continue token is too old.
-        """
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        """Read one page of the objects of a kind."""
+        namespace = options.namespace
         with self._recorded(Request(Verb.LIST, api_version, kind, namespace)):
             resource = self._core.resource(api_version, kind)
-            selects = selection(resource, label_selector, field_selector)
+            selects = selection(resource, options.label_selector, options.field_selector)
             store = self._core.store
-            if continue_token:
-                version, last = read_token(continue_token)
+            if options.continue_token:
+                version, last = read_token(options.continue_token)
                 if version < store.forgotten:
                     raise expired("The provided continue parameter is too old to display a consistent list result.")
                 found = [item for item in store.at(version, kind_of(resource), namespace) if item[0] > last]
@@ -227,45 +193,23 @@ class EmbeddedCluster:
             found = [(place, self._core.shown(manifest, resource)) for place, manifest in found]
             if selects is not None:
                 found = [item for item in found if selects(item[1])]
-            page = found[:limit] if limit > 0 else found
+            page = found[: options.limit] if options.limit > 0 else found
             token = write_token(version, page[-1][0]) if len(page) < len(found) else ""
             return ObjectList(tuple(copy_json(manifest) for _, manifest in page), str(version), token)
 
-    async def watch(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        resource_version: str,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> AsyncGenerator[WatchEvent, None]:
-        """Report what happens after a resource version, without end.
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        """Report what happens to the objects of a kind, without end.
 
-        Nothing is held for a consumer between two events, so one that stops iterating leaves nothing behind.
-
-        Args:
-            api_version: Group and version.
-            kind: Kind.
-            resource_version: Of a list or of the last event; empty or `0` starts with the present objects as `ADDED`.
-            namespace: Of this namespace; empty for all.
-            label_selector: As for `list`. An object that begins to match is `ADDED`, one that ceases to is `DELETED`.
-            field_selector: As for `list`.
-
-        Yields:
-            Events in order, bookmarks included.
-
-        Raises:
-            ApiError: By class; `ExpiredError` when `resource_version` is too old: list and watch anew.
+        Nothing is held for the caller between two events: a caller that stops iterating leaves nothing behind. The
+        resource version `0` means the same as an empty one.
         """
-        with self._recorded(Request(Verb.WATCH, api_version, kind, namespace)):
+        with self._recorded(Request(Verb.WATCH, api_version, kind, options.namespace)):
             resource = self._core.resource(api_version, kind)
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
-            selects = selection(resource, label_selector, field_selector)
-            scope = Scope(resource, namespace, selects, lambda stored: self._core.shown(stored, resource))
-            version = read_version(resource_version)
+            selects = selection(resource, options.label_selector, options.field_selector)
+            scope = Scope(resource, options.namespace, selects, lambda stored: self._core.shown(stored, resource))
+            version = read_version(options.resource_version)
         async for event in follow(self._core.store, scope, version, bookmark_every=self._bookmark_every):
             yield event
 
@@ -278,22 +222,7 @@ class EmbeddedCluster:
         subresource: Subresource | None = None,
         dry_run: bool = False,
     ) -> Manifest:
-        """Create or change an object by server-side apply.
-
-        Args:
-            manifest: The fields to own. For a Scale: apiVersion, kind and name of the scaled object, and
-                `spec.replicas`.
-            field_manager: Who owns them, at most 128 bytes.
-            force: Take fields from other managers instead of failing.
-            subresource: The part to write.
-            dry_run: Only say what would be stored.
-
-        Returns:
-            The object, or its Scale, as stored; it is the caller's.
-
-        Raises:
-            ApiError: By class; `ConflictError` names managers and fields.
-        """
+        """Create or change an object by server-side apply."""
         options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
         with self._recorded(_of(Verb.APPLY, manifest, options)) as outcome:
             demand_manager(field_manager, operation=APPLY)
@@ -305,19 +234,7 @@ class EmbeddedCluster:
             return self._core.copy(await self._write(lambda: verbs.apply(self._core, manifest, options), outcome))
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object.
-
-        Args:
-            manifest: The object; with `generateName` in the place of a name the cluster makes one up.
-            field_manager: Who owns its fields.
-            dry_run: Only say what would be stored.
-
-        Returns:
-            The object as stored; it is the caller's.
-
-        Raises:
-            ApiError: By class; `AlreadyExistsError` when the name is taken.
-        """
+        """Create an object; the cluster completes a `generateName`."""
         options = self._options(field_manager, None, dry_run=dry_run)
         with self._recorded(_of(Verb.CREATE, manifest, options)) as outcome:
             demand_manager(field_manager, operation=UPDATE)
@@ -326,20 +243,7 @@ class EmbeddedCluster:
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
-        """Replace an object, its status, or its Scale.
-
-        Args:
-            manifest: The object. For a Scale: apiVersion, kind and name of the scaled object, and `spec.replicas`.
-            field_manager: Who owns what changes.
-            subresource: The part to write.
-            dry_run: Only say what would be stored.
-
-        Returns:
-            The object, or its Scale, as stored; it is the caller's.
-
-        Raises:
-            ApiError: By class; `ConflictError` when a `resourceVersion` in the manifest is not the live one.
-        """
+        """Replace an object, its status, or its Scale."""
         options = self._options(field_manager, subresource, dry_run=dry_run)
         with self._recorded(_of(Verb.UPDATE, manifest, options)) as outcome:
             demand_manager(field_manager, operation=UPDATE)
@@ -350,73 +254,38 @@ class EmbeddedCluster:
                 )
             return self._core.copy(await self._write(lambda: verbs.update(self._core, manifest, options), outcome))
 
-    async def patch(
-        self,
-        key: ObjectKey,
-        patch: Any,
-        *,
-        patch_type: PatchType,
-        field_manager: str,
-        subresource: Subresource | None = None,
-        dry_run: bool = False,
-    ) -> Manifest:
-        """Change parts of an object, of its status, or of its Scale.
-
-        Args:
-            key: The object.
-            patch: The patch.
-            patch_type: How it is read; a custom resource takes no strategic merge patch.
-            field_manager: Who owns what changes.
-            subresource: The part to write.
-            dry_run: Only say what would be stored.
-
-        Returns:
-            The object, or its Scale, as stored; it is the caller's.
-
-        Raises:
-            ApiError: By class; `InvalidError` when the patch cannot be applied.
-        """
-        options = self._options(field_manager, subresource, dry_run=dry_run)
-        request = replace(_about(Verb.PATCH, key, subresource), field_manager=field_manager, dry_run=dry_run)
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        """Change parts of an object, of its status, or of its Scale."""
+        patch_type, manager, subresource = options.patch_type, options.field_manager, options.subresource
+        write = self._options(manager, subresource, dry_run=options.dry_run)
+        request = replace(_about(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run)
         with self._recorded(request) as outcome:
-            demand_manager(field_manager, operation=UPDATE)
+            demand_manager(manager, operation=UPDATE)
             if subresource is Subresource.SCALE:
                 return await self._write(
-                    lambda: scale_subresource.patch_scale(self._core, key, patch, patch_type, options), outcome
+                    lambda: scale_subresource.patch_scale(self._core, key, patch, patch_type, write), outcome
                 )
             return self._core.copy(
-                await self._write(lambda: verbs.patch(self._core, key, patch, patch_type, options), outcome)
+                await self._write(lambda: verbs.patch(self._core, key, patch, patch_type, write), outcome)
             )
 
-    async def delete(
-        self,
-        key: ObjectKey,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation | None = None,
-        dry_run: bool = False,
-    ) -> None:
-        """Delete an object.
-
-        Args:
-            key: The object.
-            preconditions: What must still hold of it.
-            propagation: What becomes of its dependents; None leaves it to the kind.
-            dry_run: Only say whether it could be done.
-
-        Raises:
-            ApiError: By class; `NotFoundError` when it is not there, `ConflictError` when a precondition does not hold.
-        """
-        options = self._options("", None, dry_run=dry_run)
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
+        """Delete an object."""
+        write = self._options("", None, dry_run=options.dry_run)
 
         def plan() -> PendingWrite[Manifest | None]:
             resource = self._core.resource(key.api_version, key.kind)
             live = self._core.find(resource, key)
             return generic_store.delete(
-                self._core, resource, live, options, preconditions=preconditions, propagation=propagation
+                self._core,
+                resource,
+                live,
+                write,
+                preconditions=options.preconditions,
+                propagation=options.propagation,
             )
 
-        with self._recorded(replace(_about(Verb.DELETE, key, None), dry_run=dry_run)) as outcome:
+        with self._recorded(replace(_about(Verb.DELETE, key, None), dry_run=options.dry_run)) as outcome:
             await self._write(plan, outcome)
 
     def _options(

@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Final
 
-from ocf.cluster import Cluster, EventType, PatchType, Subresource
+from ocf.cluster import Cluster, EventType, PatchOptions, PatchType, Subresource, WatchOptions
 from ocf.errors import ConflictError, ExpiredError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
@@ -84,7 +84,7 @@ async def _play(cluster: Cluster, kind: str) -> None:
         for workload in page.items:
             await _report(cluster, workload)
         with suppress(ExpiredError):
-            async for event in cluster.watch(_API, kind, resource_version=page.resource_version):
+            async for event in cluster.watch(_API, kind, WatchOptions(resource_version=page.resource_version)):
                 if event.type in {EventType.ADDED, EventType.MODIFIED}:
                     await _report(cluster, event.object)
 
@@ -97,7 +97,5 @@ async def _report(cluster: Cluster, workload: Manifest) -> None:
         await cluster.patch(
             ObjectKey.of(workload),
             {"status": wanted},
-            patch_type=PatchType.MERGE,
-            field_manager=_MANAGER,
-            subresource=Subresource.STATUS,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager=_MANAGER, subresource=Subresource.STATUS),
         )

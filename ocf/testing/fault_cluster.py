@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ocf.cluster import ApplyCache, Cluster, EventType, ObjectList, Request, Subresource, Verb, WatchEvent
+from ocf.cluster import ApplyCache, Cluster, EventType, ObjectList, Request, Subresource, Verb, WatchEvent, WatchOptions
 from ocf.cluster.interceptor import InterceptingCluster, describe, is_write, key_of
 from ocf.errors import ApiError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
@@ -103,25 +103,9 @@ class FaultyCluster(InterceptingCluster):
             raise answer
         return answer
 
-    async def watch(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        resource_version: str,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> AsyncGenerator[WatchEvent, None]:
-        """Report what happens after a resource version, except for the events that are dropped."""
-        events = super().watch(
-            api_version,
-            kind,
-            resource_version=resource_version,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-        )
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        """Report what happens to the objects of a kind, except for the events that are dropped."""
+        events = super().watch(api_version, kind, options)
         try:
             async for event in events:
                 if event.type is EventType.BOOKMARK or not self._drops(event):

@@ -11,7 +11,7 @@ from typer.testing import Result
 
 from ocf.cli import diff as command
 from ocf.cli.component_loader import components_of, load_function, read_owners
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import ServerError
@@ -78,7 +78,7 @@ class Cell:
         asyncio.run(work())
 
     def patch(self, **content: Any) -> None:
-        work = self.inner.patch(BACKEND, content, patch_type=PatchType.MERGE, field_manager="kubectl")
+        work = self.inner.patch(BACKEND, content, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
         asyncio.run(work)
 
     def uid(self) -> str:
@@ -264,7 +264,7 @@ def test_an_owner_that_is_being_deleted_is_told(cell: Cell, diff: Run) -> None:
     cell.create_owner()
     key = ObjectKey("example.com/v1", "Shop", "corner", "shop")
     held = {"metadata": {"finalizers": ["example.com/hold"]}}
-    asyncio.run(cell.inner.patch(key, held, patch_type=PatchType.MERGE, field_manager="user"))
+    asyncio.run(cell.inner.patch(key, held, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")))
     asyncio.run(cell.inner.delete(key))
     assert diff().stderr == (
         "note: Shop shop/corner is being deleted; shown is what a reconcile would do if it were not\n"

@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.cluster import Cluster
+from ocf.cluster import Cluster, WatchOptions
 from ocf.controllers.hpa import BUILT_IN, NAME, OWN
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
@@ -195,7 +195,7 @@ def autoscaler(kind: tuple[str, str]) -> Manifest:
 
 async def reached(cluster: Cluster, replicas: int) -> None:
     found = await cluster.list("apps/v1", "Deployment")
-    changes = cluster.watch("apps/v1", "Deployment", resource_version=found.resource_version)
+    changes = cluster.watch("apps/v1", "Deployment", WatchOptions(resource_version=found.resource_version))
     counts = [one["spec"]["replicas"] for one in found.items]
     async with asyncio.timeout(30):
         while counts[-1] != replicas:

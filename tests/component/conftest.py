@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from ocf import component
-from ocf.cluster import ApplyCache, Cluster, PatchType, Subresource
+from ocf.cluster import ApplyCache, Cluster, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.component import Component, ReconcileContext, Result, reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import NotFoundError
@@ -113,7 +113,7 @@ class World:
         return next(found for found in status["conditions"] if found["type"] == name)
 
     async def exists(self, key: ObjectKey) -> bool:
-        kept = await self.cluster.list(key.api_version, key.kind, namespace=key.namespace)
+        kept = await self.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
         return any(item["metadata"]["name"] == key.name for item in kept.items)
 
     async def create(self, key: ObjectKey, **content: Any) -> Manifest:
@@ -125,7 +125,7 @@ class World:
 
     async def change(self, key: ObjectKey, **patch: Any) -> Manifest:
         """Change an object as somebody else does."""
-        return await self.cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="somebody")
+        return await self.cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="somebody"))
 
     async def other_owner(self) -> Manifest:
         """Make another owner, `Shop shop/other`, and return a controller reference to it."""
@@ -147,9 +147,9 @@ class World:
         await self.cluster.patch(
             self.web,
             {"spec": {"replicas": replicas}},
-            patch_type=PatchType.MERGE,
-            field_manager="kube-controller-manager",
-            subresource=Subresource.SCALE,
+            PatchOptions(
+                patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.SCALE
+            ),
         )
 
     async def report(self, key: ObjectKey, status: Manifest) -> None:
@@ -220,7 +220,7 @@ async def _emptied(server: Cluster) -> None:
     """Delete what the test before has left."""
     for api_version, kind in USED:
         namespace = "" if kind == "ClusterRole" else "shop"
-        for live in (await server.list(api_version, kind, namespace=namespace)).items:
+        for live in (await server.list(api_version, kind, ListOptions(namespace=namespace))).items:
             name = live["metadata"]["name"]
             if name.startswith(("system:", "kube-", "extension-")) or name in {
                 "admin",
@@ -233,7 +233,7 @@ async def _emptied(server: Cluster) -> None:
                 if live["metadata"].get("finalizers"):
                     released = {"metadata": {"finalizers": None}}
                     await server.patch(
-                        ObjectKey.of(live), released, patch_type=PatchType.MERGE, field_manager="cleaner"
+                        ObjectKey.of(live), released, PatchOptions(patch_type=PatchType.MERGE, field_manager="cleaner")
                     )
                 await server.delete(ObjectKey.of(live))
 

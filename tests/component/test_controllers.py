@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
+from ocf.cluster import ListOptions, WatchOptions
 from ocf.component import BEFORE_SUSPENSION, Reason
 from ocf.concepts import StatusReport, SuspensionStatus
 from ocf.primitives import deployment, hpa
@@ -39,12 +40,14 @@ async def until(world: World, key: ObjectKey, reached: Callable[[Manifest], bool
     """Follow an object until its controller has brought it somewhere."""
     async with asyncio.timeout(60):
         while True:
-            found = await world.cluster.list(key.api_version, key.kind, namespace=key.namespace)
+            found = await world.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
             for live in found.items:
                 if live["metadata"]["name"] == key.name and reached(live):
                     return live
             watch = world.cluster.watch(
-                key.api_version, key.kind, namespace=key.namespace, resource_version=found.resource_version
+                key.api_version,
+                key.kind,
+                WatchOptions(namespace=key.namespace, resource_version=found.resource_version),
             )
             await anext(watch)
             await watch.aclose()

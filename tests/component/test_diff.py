@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchType, Preconditions
+from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Preconditions
 from ocf.component import Component, Conflicts, depends_on
 from ocf.component.diff import ComponentDiff, FieldDiff, ObjectDiff, TakenField, Verb, diff
 from ocf.component.dry_run_cluster import DryRunCluster
@@ -111,7 +111,7 @@ async def test_a_field_taken_from_somebody_names_him(
     web = builder().with_resource(web_image("web:1")).build()
     await world.reconcile(web)
     patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "evil:1"}]
-    await world.cluster.patch(world.web, patch, patch_type=PatchType.JSON, field_manager="kubectl")
+    await world.cluster.patch(world.web, patch, PatchOptions(patch_type=PatchType.JSON, field_manager="kubectl"))
     [changed] = (await rehearse(web)).objects
     assert changed.taken == (TakenField("spec.template.spec.containers[name=web].image", "kubectl"),)
     assert [(each.before, each.after) for each in changed.fields] == [("evil:1", "web:1")]
@@ -345,9 +345,9 @@ class TestRehearsal:
     ) -> None:
         live = await cluster.create(settings, field_manager="us")
         as_rehearsed = Preconditions(uid=live["metadata"]["uid"], resource_version="never")
-        await DryRunCluster(cluster).delete(SETTINGS, preconditions=as_rehearsed)
+        await DryRunCluster(cluster).delete(SETTINGS, DeleteOptions(preconditions=as_rehearsed))
         with pytest.raises(ConflictError):
-            await DryRunCluster(cluster).delete(SETTINGS, preconditions=Preconditions(uid="another"))
+            await DryRunCluster(cluster).delete(SETTINGS, DeleteOptions(preconditions=Preconditions(uid="another")))
 
     async def test_every_write_is_a_dry_run(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
         await cluster.create(settings, field_manager="us")
@@ -355,7 +355,9 @@ class TestRehearsal:
         rehearsal = DryRunCluster(cluster)
         live = await rehearsal.get(SETTINGS)
         await rehearsal.update({**live, "data": {"a": "2"}}, field_manager="us")
-        await rehearsal.patch(SETTINGS, {"data": {"b": "3"}}, patch_type=PatchType.MERGE, field_manager="us")
+        await rehearsal.patch(
+            SETTINGS, {"data": {"b": "3"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="us")
+        )
         new = {**settings, "metadata": {"name": "new", "namespace": "shop"}}
         await rehearsal.create(new, field_manager="us")
         await rehearsal.delete(SETTINGS)
@@ -363,5 +365,5 @@ class TestRehearsal:
         assert list(rehearsal.written) == [SETTINGS, ObjectKey("v1", "ConfigMap", "new", "shop")]
 
     async def test_lists_are_the_cluster_s(self, cluster: EmbeddedCluster) -> None:
-        found = await DryRunCluster(cluster).list("v1", "Namespace", limit=1)
+        found = await DryRunCluster(cluster).list("v1", "Namespace", ListOptions(limit=1))
         assert len(found.items) == 1

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import Verb
+from ocf.cluster import ListOptions, Verb
 from ocf.component import Action, Component, Reason, depends_on, reconcile_all, reconciling
 from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.errors import BuildError, InvalidError, ReconcileError
@@ -47,7 +47,8 @@ def refusing(**when: Any) -> faults.Fault:
 
 async def names(world: World) -> set[str]:
     return {
-        found["metadata"]["name"] for found in (await world.cluster.list("v1", "ConfigMap", namespace="shop")).items
+        found["metadata"]["name"]
+        for found in (await world.cluster.list("v1", "ConfigMap", ListOptions(namespace="shop"))).items
     }
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import Cluster, PatchType, Propagation, Subresource, Verb
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Propagation, Subresource, Verb, WatchOptions
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.errors import (
     ApiError,
@@ -155,7 +155,7 @@ class TestLists:
             await cluster.create(build(name, namespace=namespace, labels=labels), field_manager="test")
 
     async def names(self, cluster: EmbeddedCluster, **options: Any) -> list[str]:
-        page = await cluster.list("v1", "ConfigMap", **options)
+        page = await cluster.list("v1", "ConfigMap", ListOptions(**options))
         return [f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in page.items]
 
     async def test_objects_come_by_namespace_and_name(self, cluster: EmbeddedCluster, config_map: Build) -> None:
@@ -201,17 +201,19 @@ class TestLists:
         self, cluster: EmbeddedCluster, selector: str, message: str
     ) -> None:
         with pytest.raises(BadRequestError) as caught:
-            await cluster.list("v1", "ConfigMap", field_selector=selector)
+            await cluster.list("v1", "ConfigMap", ListOptions(field_selector=selector))
 
         assert caught.value.message.startswith(message)
 
     async def test_pages_are_of_one_version(self, cluster: EmbeddedCluster, config_map: Build) -> None:
         """What happens between two pages is not seen by the later one."""
         await self.fill(cluster, config_map)
-        first = await cluster.list("v1", "ConfigMap", namespace="shop", limit=1)
+        first = await cluster.list("v1", "ConfigMap", ListOptions(namespace="shop", limit=1))
         await cluster.delete(ObjectKey("v1", "ConfigMap", "b", "shop"))
         await cluster.create(config_map("bb"), field_manager="test")
-        second = await cluster.list("v1", "ConfigMap", namespace="shop", limit=2, continue_token=first.continue_token)
+        second = await cluster.list(
+            "v1", "ConfigMap", ListOptions(namespace="shop", limit=2, continue_token=first.continue_token)
+        )
 
         names = [item["metadata"]["name"] for item in (*first.items, *second.items)]
         assert names == ["a", "b", "c"]
@@ -220,16 +222,16 @@ class TestLists:
 
     async def test_a_token_expires_with_the_history(self, cluster: EmbeddedCluster, config_map: Build) -> None:
         await self.fill(cluster, config_map)
-        first = await cluster.list("v1", "ConfigMap", limit=1)
+        first = await cluster.list("v1", "ConfigMap", ListOptions(limit=1))
         await cluster.create(config_map("z"), field_manager="test")
         cluster.compact()
 
         with pytest.raises(ExpiredError):
-            await cluster.list("v1", "ConfigMap", limit=1, continue_token=first.continue_token)
+            await cluster.list("v1", "ConfigMap", ListOptions(limit=1, continue_token=first.continue_token))
 
     async def test_a_foreign_token_is_refused(self, cluster: EmbeddedCluster) -> None:
         with pytest.raises(BadRequestError, match="invalid continue token"):
-            await cluster.list("v1", "ConfigMap", continue_token="abc")  # noqa: S106 (a page's, no secret)
+            await cluster.list("v1", "ConfigMap", ListOptions(continue_token="abc"))  # noqa: S106 (a page's, no secret)
 
 
 class TestRequests:
@@ -240,7 +242,7 @@ class TestRequests:
         with pytest.raises(ConflictError):
             await cluster.apply(deployment(4), field_manager="theirs")
         await cluster.get(WEB, subresource=Subresource.SCALE)
-        await cluster.list("apps/v1", "Deployment", namespace="shop")
+        await cluster.list("apps/v1", "Deployment", ListOptions(namespace="shop"))
 
         rows = [(r.verb, r.name, r.field_manager, r.dry_run, r.changed, r.code) for r in cluster.requests]
         assert rows == [
@@ -271,7 +273,7 @@ class TestRequests:
     async def test_a_watch_counts_as_one_read(self, cluster: EmbeddedCluster, config_map: Build) -> None:
         await cluster.create(config_map(), field_manager="test")
         cluster.requests.clear()
-        watch = cluster.watch("v1", "ConfigMap", resource_version="0")
+        watch = cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="0"))
         await anext(watch)
         await watch.aclose()
 
@@ -309,7 +311,7 @@ class TestRefusals:
         await cluster.create(manifest, field_manager="test")
         key = ObjectKey.of(manifest)
         with pytest.raises(BadRequestError, match="unknown format") as caught:
-            await cluster.patch(key, {}, patch_type=PatchType.STRATEGIC_MERGE, field_manager="test")
+            await cluster.patch(key, {}, PatchOptions(patch_type=PatchType.STRATEGIC_MERGE, field_manager="test"))
 
         assert (caught.value.code, caught.value.reason) == (415, "UnsupportedMediaType")
 
@@ -424,7 +426,7 @@ class TestNamespaces:
         assert caught.value.causes[0].reason == "NamespaceTerminating"
 
         patch = {"metadata": {"finalizers": None}}
-        await cluster.patch(SETTINGS, patch, patch_type=PatchType.MERGE, field_manager="test")
+        await cluster.patch(SETTINGS, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
         with pytest.raises(NotFoundError):
             await cluster.get(ObjectKey("v1", "Namespace", "shop"))
 

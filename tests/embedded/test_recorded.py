@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType, Preconditions, Subresource
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Subresource
 from ocf.embedded import EmbeddedCluster, FieldValidation
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
@@ -124,12 +124,16 @@ class Player:
                 kind = PATCH_TYPES[step["type"]]
                 key = ObjectKey(*step["key"])
                 return await self._cluster.patch(
-                    key, step["patch"], patch_type=kind, field_manager=by, subresource=part, dry_run=dry_run
+                    key,
+                    step["patch"],
+                    PatchOptions(patch_type=kind, field_manager=by, subresource=part, dry_run=dry_run),
                 )
             case _:
                 wanted = step.get("preconditions") or {}
                 preconditions = Preconditions(wanted.get("uid"), wanted.get("resourceVersion"))
-                await self._cluster.delete(ObjectKey(*step["key"]), preconditions=preconditions, dry_run=dry_run)
+                await self._cluster.delete(
+                    ObjectKey(*step["key"]), DeleteOptions(preconditions=preconditions, dry_run=dry_run)
+                )
                 return None
 
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import ObjectKey
 
@@ -33,7 +33,9 @@ async def test_an_answer_holds_nothing_but_json(subresource: Subresource | None)
     }
     await cluster.apply(web, field_manager="us")
     change = {"status": {"replicas": 2}} if subresource is Subresource.STATUS else {"spec": {"replicas": 2}}
-    await cluster.patch(WEB, change, patch_type=PatchType.MERGE, field_manager="controller", subresource=subresource)
+    await cluster.patch(
+        WEB, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="controller", subresource=subresource)
+    )
     assert types(await cluster.get(WEB)) <= {dict, list, str, int, bool, type(None)}
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey, copy_json
@@ -105,7 +105,7 @@ async def send(cluster: EmbeddedCluster, writer: Writer, resource: ApiResource) 
                 [manifest, [{"op": "add", "path": "/spec", "value": copy_json(chance.choice(JUNK))}]]
             )
             kind = chance.choice(list(PatchType))
-            await cluster.patch(key, change, patch_type=kind, field_manager="d", subresource=part)
+            await cluster.patch(key, change, PatchOptions(patch_type=kind, field_manager="d", subresource=part))
         case _:
             await cluster.delete(key)
 

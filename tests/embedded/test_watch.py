@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import EventType, PatchType, WatchEvent
+from ocf.cluster import EventType, ListOptions, PatchOptions, PatchType, WatchEvent, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, ExpiredError, ServerError
 from ocf.objects import Manifest, ObjectKey
@@ -18,7 +18,7 @@ Build = Callable[..., Manifest]
 
 def maps(cluster: EmbeddedCluster, **options: Any) -> AsyncGenerator[WatchEvent, None]:
     options = {"namespace": "shop", "resource_version": cluster.resource_version, **options}
-    return cluster.watch("v1", "ConfigMap", **options)
+    return cluster.watch("v1", "ConfigMap", WatchOptions(**options))
 
 
 async def take(watch: AsyncGenerator[WatchEvent, None], count: int) -> list[tuple[EventType, str]]:
@@ -33,7 +33,7 @@ async def take(watch: AsyncGenerator[WatchEvent, None], count: int) -> list[tupl
 async def relabel(cluster: EmbeddedCluster, name: str, value: str | None) -> Manifest:
     key = ObjectKey("v1", "ConfigMap", name, "shop")
     patch = {"metadata": {"labels": {"app": value}}}
-    return await cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="test")
+    return await cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
 
 
 async def test_what_happens_is_reported_in_order(cluster: EmbeddedCluster, config_map: Build) -> None:
@@ -107,7 +107,7 @@ async def test_a_deleted_object_carries_the_version_of_its_deletion(
 
 async def test_a_watch_that_follows_a_list_misses_nothing(cluster: EmbeddedCluster, config_map: Build) -> None:
     await cluster.create(config_map("a"), field_manager="test")
-    page = await cluster.list("v1", "ConfigMap", namespace="shop")
+    page = await cluster.list("v1", "ConfigMap", ListOptions(namespace="shop"))
     await cluster.create(config_map("b"), field_manager="test")
 
     assert await take(maps(cluster, resource_version=page.resource_version), 1) == [(EventType.ADDED, "b")]
@@ -209,6 +209,6 @@ async def test_events_belong_to_their_reader(cluster: EmbeddedCluster, config_ma
 
 async def test_an_unknown_kind_cannot_be_watched(cluster: EmbeddedCluster) -> None:
     with pytest.raises(ApiError) as caught:
-        await anext(cluster.watch("example.com/v9", "Nothing", resource_version=""))
+        await anext(cluster.watch("example.com/v9", "Nothing", WatchOptions(resource_version="")))
 
     assert caught.value.code == 404

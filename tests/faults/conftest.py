@@ -20,7 +20,7 @@ from kubernetes.client import V1EnvVar
 
 from ocf import component, feature
 from ocf.autoscaling import metrics
-from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.component import Component, ResourceOptions, Result, finalize, reconciling
 from ocf.concepts import ApplyOperation, Data, Event, NullRecorder, OperationalStatus, Resource, StatusReport
 from ocf.editors import Editor, ObjectMetaEditor, container_named
@@ -273,9 +273,9 @@ class Operator:
         await cluster.patch(
             self.web,
             {"spec": {"replicas": count}},
-            patch_type=PatchType.MERGE,
-            field_manager="kube-controller-manager",
-            subresource=Subresource.SCALE,
+            PatchOptions(
+                patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.SCALE
+            ),
         )
 
     async def _roll_out(self, cluster: Cluster) -> None:
@@ -289,9 +289,9 @@ class Operator:
         await cluster.patch(
             key,
             {"status": status},
-            patch_type=PatchType.MERGE,
-            field_manager="kube-controller-manager",
-            subresource=Subresource.STATUS,
+            PatchOptions(
+                patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.STATUS
+            ),
         )
 
     async def read(self, cluster: Cluster, key: ObjectKey) -> Manifest | None:
@@ -314,7 +314,7 @@ class Operator:
 
     async def change(self, cluster: Cluster, key: ObjectKey | None = None, **patch: Any) -> None:
         """Change an object, the owner if none is named, as somebody does with `kubectl`."""
-        await cluster.patch(key or self.owner, patch, patch_type=PatchType.MERGE, field_manager="kubectl")
+        await cluster.patch(key or self.owner, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
 
     async def settle(self, cluster: Cluster, through: Cluster | None = None, *, passes: int = 20) -> list[Result]:
         """Make passes until one after a round of the controllers sends no write; after an error the next one follows.

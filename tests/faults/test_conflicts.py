@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.component import Conflicts, ResourceOptions
 from ocf.errors import ConflictError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
@@ -69,9 +69,9 @@ async def by_autoscaler(cluster: Cluster, web: ObjectKey) -> None:
     await cluster.patch(
         web,
         {"spec": {"replicas": 7}},
-        patch_type=PatchType.MERGE,
-        field_manager="kube-controller-manager",
-        subresource=Subresource.SCALE,
+        PatchOptions(
+            patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.SCALE
+        ),
     )
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.cluster import Verb
+from ocf.cluster import Verb, WatchOptions
 from ocf.cluster.cache import CachedCluster
 from ocf.objects import copy_json
 from ocf.testing import InterceptingCluster, assert_quiet
@@ -98,8 +98,8 @@ class Held(InterceptingCluster):
     def release(self) -> None:
         self._released.set()
 
-    async def watch(self, api_version: str, kind: str, **options: Any) -> AsyncGenerator[WatchEvent, None]:
-        events = super().watch(api_version, kind, **options)
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        events = super().watch(api_version, kind, options)
         try:
             async for event in events:
                 if self._left <= 0 and not self._released.is_set():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Subresource, Verb
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource, Verb
 from ocf.component import Component
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ConfigError, NotFoundError, ServerError
@@ -54,9 +54,7 @@ async def report(cluster: Cluster, key: ObjectKey, status: Manifest) -> None:
     await cluster.patch(
         key,
         {"status": status},
-        patch_type=PatchType.MERGE,
-        field_manager="controller",
-        subresource=Subresource.STATUS,
+        PatchOptions(patch_type=PatchType.MERGE, field_manager="controller", subresource=Subresource.STATUS),
     )
 
 
@@ -110,12 +108,12 @@ class TestFindings:
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "run-", "namespace": "shop"}}
 
         async def forgetful(cluster: Cluster) -> None:
-            found = await cluster.list("v1", "ConfigMap", namespace="shop", label_selector="done=yes")
+            found = await cluster.list("v1", "ConfigMap", ListOptions(namespace="shop", label_selector="done=yes"))
             if found.items:
                 return
             made = await cluster.create(manifest, field_manager="me")
             patch = {"metadata": {"labels": {"done": "yes"}}}
-            await cluster.patch(ObjectKey.of(made), patch, patch_type=PatchType.MERGE, field_manager="me")
+            await cluster.patch(ObjectKey.of(made), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="me"))
 
         report = await crash_at_each_write(new_cluster, forgetful)
         assert {(row.number, row.disturbance) for row in report.different} == {

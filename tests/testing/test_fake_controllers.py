@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType
 from ocf.concepts import AliveStatus, ApplyOperation
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
@@ -61,7 +61,9 @@ async def test_it_goes_on_being_so_after_a_change_and_writes_nothing_without_one
         await cluster.create(web, field_manager="author")
         await settled(cluster)
         await cluster.patch(
-            ObjectKey.of(web), {"spec": {"replicas": 5}}, patch_type=PatchType.MERGE, field_manager="author"
+            ObjectKey.of(web),
+            {"spec": {"replicas": 5}},
+            PatchOptions(patch_type=PatchType.MERGE, field_manager="author"),
         )
         await settled(cluster)
         before = cluster.requests.writes

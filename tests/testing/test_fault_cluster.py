@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import Cluster, EventType, PatchType, Subresource, Verb
+from ocf.cluster import Cluster, EventType, ListOptions, PatchOptions, PatchType, Subresource, Verb, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import (
     AlreadyExistsError,
@@ -76,7 +76,7 @@ class TestRefusals:
 
     async def test_hit_a_watch_when_it_is_opened(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.expired()])
-        watch = faulty.watch("v1", "ConfigMap", resource_version=cluster.resource_version)
+        watch = faulty.watch("v1", "ConfigMap", WatchOptions(resource_version=cluster.resource_version))
         with pytest.raises(ExpiredError):
             await anext(watch)
 
@@ -117,7 +117,7 @@ class TestStale:
         with pytest.raises(NotFoundError) as missing:
             await data(faulty)
         assert (missing.value.code, missing.value.reason) == (404, "NotFound")
-        assert (await faulty.list("v1", "ConfigMap", namespace="shop")).items == ()
+        assert (await faulty.list("v1", "ConfigMap", ListOptions(namespace="shop"))).items == ()
 
     async def test_reads_still_see_what_was_deleted(self, cluster: EmbeddedCluster) -> None:
         faulty = FaultyCluster(cluster, [faults.stale()])
@@ -184,7 +184,7 @@ class TestStale:
         stored = await faulty.create(manifest, field_manager="me")
         patch = {"data": {"a": "2"}}
         key = ObjectKey.of(stored)
-        await faulty.patch(key, patch, patch_type=PatchType.MERGE, field_manager="me")
+        await faulty.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="me"))
         assert "data" not in await faulty.get(key)
 
     async def test_a_stale_owner_makes_no_second_object(self, cluster: EmbeddedCluster, operator: Operator) -> None:
@@ -206,7 +206,7 @@ class TestMeanwhile:
 
         async def rival() -> None:
             patch = {"metadata": {"labels": {"rival": "yes"}}}
-            await cluster.patch(operator.shop, patch, patch_type=PatchType.MERGE, field_manager="rival")
+            await cluster.patch(operator.shop, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="rival"))
 
         faulty = FaultyCluster(cluster, [faults.meanwhile(rival, verbs=[Verb.UPDATE])])
         shop = await faulty.get(operator.shop)
@@ -227,7 +227,7 @@ class TestDroppedEvents:
         self, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
     ) -> None:
         faulty = FaultyCluster(cluster, [faults.dropped_event(kind="ConfigMap", first=2)])
-        watch = faulty.watch("v1", "ConfigMap", resource_version=cluster.resource_version)
+        watch = faulty.watch("v1", "ConfigMap", WatchOptions(resource_version=cluster.resource_version))
         for name in "abc":
             await cluster.create(settings(name), field_manager="me")
         names = [(await anext(watch)).object["metadata"]["name"] for _ in range(2)]
@@ -238,7 +238,7 @@ class TestDroppedEvents:
     async def test_are_no_bookmarks(self, operator: Operator, settings: Callable[..., Manifest]) -> None:
         quick = EmbeddedCluster(namespaces=["shop"], now=operator.clock.now, bookmark_every=1)
         faulty = FaultyCluster(quick, [faults.dropped_event(times=None)])
-        watch = faulty.watch("v1", "Secret", resource_version=quick.resource_version)
+        watch = faulty.watch("v1", "Secret", WatchOptions(resource_version=quick.resource_version))
         await quick.create(settings("a"), field_manager="me")
         assert (await anext(watch)).type is EventType.BOOKMARK
         await watch.aclose()
@@ -247,7 +247,7 @@ class TestDroppedEvents:
         self, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
     ) -> None:
         faulty = FaultyCluster(cluster, [faults.dropped_event(), faults.expired(first=2)])
-        watch = faulty.watch("v1", "ConfigMap", resource_version=cluster.resource_version)
+        watch = faulty.watch("v1", "ConfigMap", WatchOptions(resource_version=cluster.resource_version))
         for name in "ab":
             await cluster.create(settings(name), field_manager="me")
         assert (await anext(watch)).object["metadata"]["name"] == "b"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.cluster import Cluster, PatchType
+from ocf.cluster import Cluster, PatchOptions, PatchType
 from ocf.component import Result
 from ocf.errors import ConfigError, ConflictError
 from ocf.objects import Manifest
@@ -49,7 +49,7 @@ async def test_the_reasons_of_a_write_are_told(operator: Operator, cluster: Embe
     async def fight(given: Cluster) -> list[Result]:
         undo = {"spec": {"maxReplicas": 99}}
         key = operator.subject.entries[1].resource.key
-        await cluster.patch(key, undo, patch_type=PatchType.MERGE, field_manager="rival")
+        await cluster.patch(key, undo, PatchOptions(patch_type=PatchType.MERGE, field_manager="rival"))
         return [await operator.reconcile(given)]
 
     for _ in range(2):

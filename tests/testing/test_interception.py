@@ -8,7 +8,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import ApplyCache, Cluster, PatchType, Preconditions, Request, Subresource, Verb, WatchEvent
+from ocf.cluster import (
+    ApplyCache,
+    Cluster,
+    DeleteOptions,
+    ListOptions,
+    PatchOptions,
+    PatchType,
+    Preconditions,
+    Request,
+    Subresource,
+    Verb,
+    WatchEvent,
+    WatchOptions,
+)
 from ocf.cluster.interceptor import describe, is_write
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
@@ -41,12 +54,14 @@ async def every_verb(cluster: Cluster, settings: Manifest) -> None:
     key = ObjectKey.of(settings)
     await cluster.create(settings, field_manager="me")
     await cluster.get(key)
-    await cluster.list("v1", "ConfigMap", namespace="shop", label_selector="a=b", field_selector="", limit=1)
+    await cluster.list(
+        "v1", "ConfigMap", ListOptions(namespace="shop", label_selector="a=b", field_selector="", limit=1)
+    )
     await cluster.apply(settings, field_manager="us", force=True, dry_run=True)
     await cluster.update({**settings, "data": {"a": "2"}}, field_manager="me")
-    await cluster.patch(key, {"data": {"a": "3"}}, patch_type=PatchType.MERGE, field_manager="me")
+    await cluster.patch(key, {"data": {"a": "3"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="me"))
     uid = (await cluster.get(key))["metadata"]["uid"]
-    await cluster.delete(key, preconditions=Preconditions(uid=uid))
+    await cluster.delete(key, DeleteOptions(preconditions=Preconditions(uid=uid)))
     shop = await cluster.get(ObjectKey("example.com/v1", "Shop", "demo", "shop"))
     await cluster.update({**shop, "status": {"a": 1}}, field_manager="me", subresource=Subresource.STATUS)
 
@@ -73,7 +88,7 @@ async def test_answers_and_errors_are_those_of_the_cluster(
 async def test_a_watch_passes_when_it_is_opened_and_can_be_closed(
     spy: Spy, cluster: EmbeddedCluster, settings: Callable[..., Manifest]
 ) -> None:
-    events = spy.watch("v1", "ConfigMap", resource_version=cluster.resource_version, namespace="shop")
+    events = spy.watch("v1", "ConfigMap", WatchOptions(resource_version=cluster.resource_version, namespace="shop"))
     await cluster.create(settings("a"), field_manager="me")
     await cluster.create(settings("b"), field_manager="me")
     names = [(await anext(events)).object["metadata"]["name"] for _ in range(2)]
@@ -86,14 +101,14 @@ async def test_closing_a_watch_closes_that_of_the_cluster_at_once(cluster: Embed
     closed: list[bool] = []
 
     class Watched(InterceptingCluster):
-        async def watch(self, *kind: str, **options: Any) -> AsyncGenerator[WatchEvent, None]:
+        async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
             try:
-                async for event in cluster.watch(*kind, **options):
+                async for event in cluster.watch(api_version, kind, options):
                     yield event
             finally:
                 closed.append(True)
 
-    watch = InterceptingCluster(Watched(cluster)).watch("v1", "Namespace", resource_version="0")
+    watch = InterceptingCluster(Watched(cluster)).watch("v1", "Namespace", WatchOptions(resource_version="0"))
     await anext(watch)
     await watch.aclose()
     assert closed == [True]

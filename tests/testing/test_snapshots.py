@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing import VirtualClock, snapshot
@@ -81,7 +81,7 @@ async def test_what_differs_is_shown(
 ) -> None:
     one, other = await run(), await run()
     web = ObjectKey("apps/v1", "Deployment", "web", "shop")
-    await other.patch(web, patch, patch_type=PatchType.MERGE, field_manager="rival")
+    await other.patch(web, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="rival"))
     before, after = await snapshot(one, KINDS), await snapshot(other, KINDS)
     told = differences(before, after, before_name="one", after_name="other")
     assert told.splitlines()[:2] == [f"--- {web} (one)", f"+++ {web} (other)"]
@@ -110,7 +110,9 @@ async def test_the_order_in_which_managers_and_keys_came_makes_no_difference(
         for name in names:
             operator.clock.advance(timedelta(minutes=1))
             await cluster.apply(settings(**{name: "1"}), field_manager=name)
-        await cluster.patch(ObjectKey.of(settings()), {"data": extra}, patch_type=PatchType.MERGE, field_manager="c")
+        await cluster.patch(
+            ObjectKey.of(settings()), {"data": extra}, PatchOptions(patch_type=PatchType.MERGE, field_manager="c")
+        )
         found.append(await snapshot(cluster, [("v1", "ConfigMap")]))
     told = differences(*found, before_name="one", after_name="other").splitlines()
     assert [line for line in told if line.startswith("-")] == ["--- v1/ConfigMap/shop/settings (one)"]

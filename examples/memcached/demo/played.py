@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.algorithm import History, Sample, Settings, Snapshot, decide
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.errors import NotFoundError
 from ocf.objects import format_time
 
@@ -142,4 +142,6 @@ class Played:
             return None
 
     async def _patch(self, key: ObjectKey, change: Manifest, part: Subresource) -> None:
-        await self._cluster.patch(key, change, patch_type=PatchType.MERGE, field_manager=CONTROLLERS, subresource=part)
+        await self._cluster.patch(
+            key, change, PatchOptions(patch_type=PatchType.MERGE, field_manager=CONTROLLERS, subresource=part)
+        )

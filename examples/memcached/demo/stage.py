@@ -16,7 +16,7 @@ from examples.memcached.demo.played import CONTROLLERS, ROUND, Played
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.reporting import observe
-from ocf.cluster import PatchType
+from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchOptions
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
@@ -76,7 +76,7 @@ class Stage:
 
     async def change(self, key: ObjectKey, **spec: object) -> None:
         """Change the spec of an object, as a user does."""
-        await self.cluster.patch(key, {"spec": spec}, patch_type=PatchType.MERGE, field_manager=_USER)
+        await self.cluster.patch(key, {"spec": spec}, PatchOptions(patch_type=PatchType.MERGE, field_manager=_USER))
 
     async def replicas(self) -> int:
         """Tell how many replicas the Deployment asks for."""
@@ -93,7 +93,7 @@ class Stage:
 
     async def events(self) -> list[Manifest]:
         """Return the events on the cache, in the order in which they came."""
-        found = await self.cluster.list("events.k8s.io/v1", "Event", namespace=CACHE.namespace)
+        found = await self.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=CACHE.namespace))
         told = [event for event in found.items if event["regarding"]["kind"] == CACHE.kind]
         return sorted(told, key=lambda event: int(event["metadata"]["resourceVersion"]))
 
@@ -163,7 +163,9 @@ async def staged() -> AsyncIterator[Stage]:
 async def _count(stage: Stage) -> None:
     """Note every count that the Deployment has asked for."""
     version = stage.embedded.resource_version
-    async for event in stage.embedded.watch(DEPLOYMENT.api_version, DEPLOYMENT.kind, resource_version=version):
+    async for event in stage.embedded.watch(
+        DEPLOYMENT.api_version, DEPLOYMENT.kind, WatchOptions(resource_version=version)
+    ):
         count = event.object.get("spec", {}).get("replicas")
         if count is not None and stage.counts[-1:] != [count]:
             stage.counts.append(count)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
 from ocf.autoscaling.explain import KnownHistory
 from ocf.cli.explain.watch import Place, watched
+from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
 from ocf.controllers.hpa.settings import overridden
@@ -140,7 +141,7 @@ async def _present(place: Place) -> Manifest:
     try:
         return await place.cluster.get(key)
     except NotFoundError as error:
-        found = await place.cluster.list(key.api_version, key.kind, namespace=key.namespace)
+        found = await place.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
         names = ", ".join(sorted(each["metadata"]["name"] for each in found.items)) or "none"
         raise ConfigError(f"{error.message}; in namespace {key.namespace} there are: {names}") from error
 
@@ -148,7 +149,7 @@ async def _present(place: Place) -> Manifest:
 async def _note_others(place: Place) -> None:
     """Learn which pods the other autoscalers of the namespace count, as a running controller knows it."""
     key = place.key
-    found = await place.cluster.list(key.api_version, key.kind, namespace=key.namespace)
+    found = await place.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
     await asyncio.gather(*(_note(place, each) for each in found.items if each["metadata"]["name"] != key.name))
 
 
@@ -168,7 +169,7 @@ async def _events(place: Place) -> tuple[Manifest, ...]:
     key = place.key
     about = f"involvedObject.kind={key.kind},involvedObject.name={key.name}"
     try:
-        found = await place.cluster.list("v1", "Event", namespace=key.namespace, field_selector=about)
+        found = await place.cluster.list("v1", "Event", ListOptions(namespace=key.namespace, field_selector=about))
     except ApiError:
         return ()
     told = [_event(each) for each in found.items]

@@ -15,7 +15,18 @@ from ocf.cluster.cache.serialization import unpack
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import reduction
 from ocf.cluster.cache.write_tracker import InFlightWrite
-from ocf.cluster.protocol import Cluster, ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent
+from ocf.cluster.protocol import (
+    DEFAULT_DELETE_OPTIONS,
+    DEFAULT_LIST_OPTIONS,
+    Cluster,
+    DeleteOptions,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    Subresource,
+    WatchEvent,
+    WatchOptions,
+)
 from ocf.errors import ConfigError, ManifestError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, split_api_version
 
@@ -178,18 +189,7 @@ class CachedCluster:
             informer.unsubscribe(subscription)
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
-        """Read one object from memory, or its Scale from the cluster.
-
-        Args:
-            key: The object.
-            subresource: The part to read; always from the cluster.
-
-        Returns:
-            The object; it is the caller's.
-
-        Raises:
-            ApiError: By class; `NotFoundError` when there is no such object.
-        """
+        """Read one object from memory, or its Scale from the cluster."""
         informer = None if subresource else self._covering(key.api_version, key.kind, key.namespace)
         if informer is None or not (informer.synced or await informer.ready()):
             return await self._cluster.get(key, subresource=subresource)
@@ -203,80 +203,22 @@ class CachedCluster:
             raise NotFoundError(f"{key} not found", code=404, reason="NotFound")
         return found
 
-    async def list(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ObjectList:
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read the objects of a kind from memory, or a page of them from the cluster.
 
-        Args:
-            api_version: Group and version.
-            kind: Kind.
-            namespace: Of this namespace; empty for all.
-            label_selector: The text form of a label selector.
-            field_selector: With `metadata.name` and `metadata.namespace` memory answers, else the cluster.
-            limit: A page of at most so many, always from the cluster; 0 asks for everything at once.
-            continue_token: The token of the page before.
-
-        Returns:
-            The objects, ordered by namespace and name, and a version from which a watch misses nothing of them.
-
-        Raises:
-            ApiError: By class.
+        The cluster answers a request for a page, and a field selector with other fields than `metadata.name` and
+        `metadata.namespace`. From the resource version of an answer from memory, a watch misses none of its objects.
         """
-        informer = self._covering(api_version, kind, namespace)
-        selection = ListFilter.parse(label_selector, field_selector)
-        in_pages = limit > 0 or continue_token
+        informer = self._covering(api_version, kind, options.namespace)
+        selection = ListFilter.parse(options.label_selector, options.field_selector)
+        in_pages = options.limit > 0 or options.continue_token
         if informer and selection and not in_pages and (informer.synced or await informer.ready()):
-            return await _selected(informer, namespace, selection)
-        return await self._cluster.list(
-            api_version,
-            kind,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-            limit=limit,
-            continue_token=continue_token,
-        )
+            return await _selected(informer, options.namespace, selection)
+        return await self._cluster.list(api_version, kind, options)
 
-    def watch(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        resource_version: str,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> AsyncIterator[WatchEvent]:
-        """Watch the cluster itself; see `subscribe` for what changes in memory.
-
-        Args:
-            api_version: Group and version.
-            kind: Kind.
-            resource_version: Of a list or of the last event.
-            namespace: Of this namespace; empty for all.
-            label_selector: As for `list`.
-            field_selector: What the cluster knows.
-
-        Returns:
-            The events, as the wrapped cluster reports them.
-        """
-        return self._cluster.watch(
-            api_version,
-            kind,
-            resource_version=resource_version,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-        )
+    def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncIterator[WatchEvent]:
+        """Watch the cluster itself; see `subscribe` for the changes of the cache."""
+        return self._cluster.watch(api_version, kind, options)
 
     async def apply(
         self,
@@ -287,126 +229,40 @@ class CachedCluster:
         subresource: Subresource | None = None,
         dry_run: bool = False,
     ) -> Manifest:
-        """Create or change an object by server-side apply, and remember the answer.
-
-        Args:
-            manifest: The fields to own.
-            field_manager: Who owns them, at most 128 characters.
-            force: Whether to take fields from other managers.
-            subresource: The part to apply to.
-            dry_run: Whether to leave things as they are.
-
-        Returns:
-            The object as stored.
-
-        Raises:
-            ApiError: By class; `ConflictError`, whose causes name manager and field, where `force` is off.
-        """
+        """Create or change an object by server-side apply, and cache the answer."""
         sent = self._cluster.apply(
             manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
         )
         return await self._write(_key_of(manifest), sent, subresource, dry_run=dry_run)
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object, and remember the answer.
-
-        Args:
-            manifest: The object; `generateName` may stand in for its name.
-            field_manager: Who owns its fields, at most 128 characters.
-            dry_run: Whether to leave things as they are.
-
-        Returns:
-            The object as stored.
-
-        Raises:
-            ApiError: By class; `AlreadyExistsError` when the name is taken.
-        """
+        """Create an object, and cache the answer."""
         sent = self._cluster.create(manifest, field_manager=field_manager, dry_run=dry_run)
         return await self._write(_key_of(manifest), sent, None, dry_run=dry_run)
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
-        """Replace an object, its status, or its Scale, and remember the answer.
+        """Replace an object, its status, or its Scale, and cache the answer.
 
         Where `keeps_manager` is given, `managedFields` is not sent, except for the list that resets it (`[{}]`): an
         object from memory does not have all of it, and sending a part would drop the rest.
-
-        Args:
-            manifest: The object.
-            field_manager: Who owns what changes, at most 128 characters.
-            subresource: The part to replace.
-            dry_run: Whether to leave things as they are.
-
-        Returns:
-            The object, or its Scale, as stored.
-
-        Raises:
-            ApiError: By class; `ConflictError` when the manifest's `resourceVersion` is not the live one.
         """
         whole = manifest if self._reduce is None else _without_managers(manifest)
         sent = self._cluster.update(whole, field_manager=field_manager, subresource=subresource, dry_run=dry_run)
         return await self._write(_key_of(manifest), sent, subresource, dry_run=dry_run)
 
-    async def patch(
-        self,
-        key: ObjectKey,
-        patch: Any,
-        *,
-        patch_type: PatchType,
-        field_manager: str,
-        subresource: Subresource | None = None,
-        dry_run: bool = False,
-    ) -> Manifest:
-        """Change parts of an object, of its status, or of its Scale, and remember the answer.
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        """Change parts of an object, of its status, or of its Scale, and cache the answer."""
+        sent = self._cluster.patch(key, patch, options)
+        return await self._write(key, sent, options.subresource, dry_run=options.dry_run)
 
-        Args:
-            key: The object.
-            patch: A list of operations for `PatchType.JSON`, an object for the others.
-            patch_type: How it is read.
-            field_manager: Who owns what changes, at most 128 characters.
-            subresource: The part to change.
-            dry_run: Whether to leave things as they are.
-
-        Returns:
-            The object, or its Scale, as stored.
-
-        Raises:
-            ApiError: By class.
-        """
-        sent = self._cluster.patch(
-            key,
-            patch,
-            patch_type=patch_type,
-            field_manager=field_manager,
-            subresource=subresource,
-            dry_run=dry_run,
-        )
-        return await self._write(key, sent, subresource, dry_run=dry_run)
-
-    async def delete(
-        self,
-        key: ObjectKey,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation | None = None,
-        dry_run: bool = False,
-    ) -> None:
-        """Delete an object; the next read of it asks the cluster how far that is.
-
-        Args:
-            key: The object.
-            preconditions: What must still hold of it.
-            propagation: What happens to the objects it owns; None leaves that to the kind's default.
-            dry_run: Whether to leave things as they are.
-
-        Raises:
-            ApiError: By class; `ConflictError` when a precondition does not hold.
-        """
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
+        """Delete an object; the next read of it asks the cluster how far the deletion is."""
         with self._flight(key) as flight:
-            await self._cluster.delete(key, preconditions=preconditions, propagation=propagation, dry_run=dry_run)
-            if not dry_run:
-                uid = preconditions.uid if preconditions is not None else None
+            await self._cluster.delete(key, options)
+            if not options.dry_run:
+                uid = options.preconditions.uid if options.preconditions is not None else None
                 flight.in_doubt(uid or "")
 
     async def _write(

@@ -22,7 +22,7 @@ from ocf.cluster.cache.store import Store
 from ocf.cluster.cache.subscriptions import Subscription
 from ocf.cluster.cache.timing import CacheTiming
 from ocf.cluster.cache.transform import Reduction
-from ocf.cluster.protocol import Cluster, ObjectList
+from ocf.cluster.protocol import Cluster, ListOptions, ObjectList, WatchOptions
 from ocf.errors import ApiError, ConfigError, ExpiredError, NotFoundError, OcfError, ServerError
 from ocf.objects import Manifest
 
@@ -304,10 +304,12 @@ class Informer:
         return await self._cluster.list(
             self.scope.api_version,
             self.scope.kind,
-            namespace=namespace or self.scope.namespace,
-            field_selector=field_selector,
-            limit=limit,
-            continue_token=continue_token,
+            ListOptions(
+                namespace=namespace or self.scope.namespace,
+                field_selector=field_selector,
+                limit=limit,
+                continue_token=continue_token,
+            ),
         )
 
     def _demand_room(self, count: int) -> None:
@@ -337,7 +339,9 @@ class Informer:
         if self.store.contradiction:
             return
         api_version, kind, namespace = self.scope
-        events = self._cluster.watch(api_version, kind, namespace=namespace, resource_version=self.store.version)
+        events = self._cluster.watch(
+            api_version, kind, WatchOptions(namespace=namespace, resource_version=self.store.version)
+        )
         try:
             async for event in events:
                 self._heard_at = self._pace.monotonic()

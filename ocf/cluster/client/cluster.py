@@ -17,7 +17,17 @@ from ocf.cluster.client.paths import DiscoveredResource, type_of
 from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import UnknownPathError, read_event, read_list
 from ocf.cluster.client.watch_stream import Lines
-from ocf.cluster.protocol import ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent
+from ocf.cluster.protocol import (
+    DEFAULT_DELETE_OPTIONS,
+    DEFAULT_LIST_OPTIONS,
+    DeleteOptions,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    Subresource,
+    WatchEvent,
+    WatchOptions,
+)
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 
@@ -44,7 +54,7 @@ class ApiServerCluster:
     Example:
         >>> async def main() -> None:
         ...     async with await ApiServerCluster.connect() as cluster:
-        ...         page = await cluster.list("apps/v1", "Deployment", namespace="shop")
+        ...         page = await cluster.list("apps/v1", "Deployment", ListOptions(namespace="shop"))
         ...         print([item["metadata"]["name"] for item in page.items])
     """
 
@@ -116,18 +126,7 @@ class ApiServerCluster:
         return self._memory
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
-        """Read one object, or its Scale.
-
-        Args:
-            key: The object.
-            subresource: The part to read.
-
-        Returns:
-            The object as the server sent it.
-
-        Raises:
-            ApiError: By class; `NotFoundError` when there is no such object, kind or subresource.
-        """
+        """Read one object, or its Scale."""
         return await self._about(key, subresource, lambda resource: requests.get(resource, key, subresource))
 
     async def read_path(
@@ -154,87 +153,20 @@ class ApiServerCluster:
         """
         return await self._connection.send(HttpRequest("GET", path, tuple(query)), most_bytes=most_bytes)
 
-    async def list(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-        limit: int = 0,
-        continue_token: str = "",
-    ) -> ObjectList:
-        """Read one page of the objects of a kind.
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        """Read one page of the objects of a kind."""
+        answer = await self._ask(api_version, kind, None, lambda resource: requests.listing(resource, options))
+        return read_list(answer, api_version, kind)
 
-        Args:
-            api_version: Group and version.
-            kind: Kind.
-            namespace: Of this namespace; empty for all.
-            label_selector: As in https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/.
-            field_selector: The server knows `metadata.name`, `metadata.namespace` and a few fields of some kinds.
-            limit: At most so many; 0 asks for one page with everything.
-            continue_token: The token of the page before.
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        """Report what happens to the objects of a kind.
 
-        Returns:
-            The page, in order of namespace and name.
-
-        Raises:
-            ApiError: By class; `ExpiredError` when the continue token is too old.
-        """
-
-        def build(resource: DiscoveredResource) -> HttpRequest:
-            return requests.listing(
-                resource,
-                namespace=namespace,
-                label_selector=label_selector,
-                field_selector=field_selector,
-                limit=limit,
-                continue_token=continue_token,
-            )
-
-        return read_list(await self._ask(api_version, kind, None, build), api_version, kind)
-
-    async def watch(
-        self,
-        api_version: str,
-        kind: str,
-        *,
-        resource_version: str,
-        namespace: str = "",
-        label_selector: str = "",
-        field_selector: str = "",
-    ) -> AsyncGenerator[WatchEvent, None]:
-        """Report what happens after a resource version.
-
-        The iteration ends when the server ends the watch, which it does after `watch_timeout` seconds at the latest;
-        go on from the last resource version seen. It raises `ServerError` when the connection breaks. To stop
-        earlier, leave the loop; `contextlib.aclosing` closes the connection at once, otherwise it closes when the
-        iterator is let go.
-
-        Args:
-            api_version: Group and version.
-            kind: Kind.
-            resource_version: Of a list or of the last event; empty starts with the present objects as `ADDED`.
-            namespace: Of this namespace; empty for all.
-            label_selector: As for `list`.
-            field_selector: As for `list`.
-
-        Yields:
-            Events as they arrive, bookmarks included.
-
-        Raises:
-            ApiError: By class; `ExpiredError` when `resource_version` is too old: list and watch anew.
+        The iteration ends when the server ends the watch, after `watch_timeout` seconds at the latest; continue from
+        the last resource version seen. It raises `ServerError` when the connection breaks. To stop earlier, leave the
+        loop: `contextlib.aclosing` closes the connection at once, otherwise it closes with the iterator.
         """
         resource = await self._discovery.find(api_version, kind)
-        request = requests.watching(
-            resource,
-            resource_version=resource_version,
-            seconds=self._watch_timeout,
-            namespace=namespace,
-            label_selector=label_selector,
-            field_selector=field_selector,
-        )
+        request = requests.watching(resource, options, seconds=self._watch_timeout)
         with self._forgetting(api_version):
             stream = await self._connection.stream(request)
         lines = Lines()
@@ -256,22 +188,7 @@ class ApiServerCluster:
         subresource: Subresource | None = None,
         dry_run: bool = False,
     ) -> Manifest:
-        """Create or change an object by server-side apply.
-
-        Args:
-            manifest: The fields to own. For a Scale: apiVersion, kind and name of the scaled object, and
-                `spec.replicas`.
-            field_manager: Who owns them, at most 128 characters.
-            force: Whether to take fields from other managers.
-            subresource: The part to apply to.
-            dry_run: Whether to leave things as they are.
-
-        Returns:
-            The object as stored.
-
-        Raises:
-            ApiError: By class; `ConflictError`, whose causes name manager and field, where `force` is off.
-        """
+        """Create or change an object by server-side apply."""
 
         def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.apply(
@@ -281,19 +198,7 @@ class ApiServerCluster:
         return await self._ask(*type_of(manifest, subresource), subresource, build)
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object.
-
-        Args:
-            manifest: The object; `generateName` may stand in for its name.
-            field_manager: Who owns its fields, at most 128 characters.
-            dry_run: Whether to leave things as they are.
-
-        Returns:
-            The object as stored.
-
-        Raises:
-            ApiError: By class; `AlreadyExistsError` when the name is taken.
-        """
+        """Create an object."""
 
         def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.create(resource, manifest, field_manager=field_manager, dry_run=dry_run)
@@ -303,20 +208,7 @@ class ApiServerCluster:
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
-        """Replace an object, its status, or its Scale.
-
-        Args:
-            manifest: The object. For a Scale: apiVersion, kind and name of the scaled object, and `spec.replicas`.
-            field_manager: Who owns what changes, at most 128 characters.
-            subresource: The part to replace.
-            dry_run: Whether to leave things as they are.
-
-        Returns:
-            The object, or its Scale, as stored.
-
-        Raises:
-            ApiError: By class; `ConflictError` when the manifest's `resourceVersion` is not the live one.
-        """
+        """Replace an object, its status, or its Scale."""
 
         def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.update(
@@ -325,72 +217,15 @@ class ApiServerCluster:
 
         return await self._ask(*type_of(manifest, subresource), subresource, build)
 
-    async def patch(
-        self,
-        key: ObjectKey,
-        patch: Any,
-        *,
-        patch_type: PatchType,
-        field_manager: str,
-        subresource: Subresource | None = None,
-        dry_run: bool = False,
-    ) -> Manifest:
-        """Change parts of an object, of its status, or of its Scale.
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        """Change parts of an object, of its status, or of its Scale."""
+        return await self._about(
+            key, options.subresource, lambda resource: requests.patch(resource, key, patch, options)
+        )
 
-        Args:
-            key: The object.
-            patch: A list of operations for `PatchType.JSON`, an object for the others.
-            patch_type: How it is read; a custom resource takes no strategic merge patch.
-            field_manager: Who owns what changes, at most 128 characters.
-            subresource: The part to change.
-            dry_run: Whether to leave things as they are.
-
-        Returns:
-            The object, or its Scale, as stored.
-
-        Raises:
-            ApiError: By class; `InvalidError` when a `test` operation of a JSON patch fails.
-        """
-
-        def build(resource: DiscoveredResource) -> HttpRequest:
-            return requests.patch(
-                resource,
-                key,
-                patch,
-                patch_type=patch_type,
-                field_manager=field_manager,
-                subresource=subresource,
-                dry_run=dry_run,
-            )
-
-        return await self._about(key, subresource, build)
-
-    async def delete(
-        self,
-        key: ObjectKey,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation | None = None,
-        dry_run: bool = False,
-    ) -> None:
-        """Delete an object.
-
-        Returns when the request is accepted, which finalizers may make earlier than the object's end.
-
-        Args:
-            key: The object.
-            preconditions: What must still hold of it.
-            propagation: What happens to the objects it owns; None leaves that to the kind's default.
-            dry_run: Whether to leave things as they are.
-
-        Raises:
-            ApiError: By class; `ConflictError` when a precondition does not hold.
-        """
-
-        def build(resource: DiscoveredResource) -> HttpRequest:
-            return requests.delete(resource, key, preconditions=preconditions, propagation=propagation, dry_run=dry_run)
-
-        await self._about(key, None, build)
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
+        """Delete an object."""
+        await self._about(key, None, lambda resource: requests.delete(resource, key, options))
 
     async def _about(
         self, key: ObjectKey, subresource: Subresource | None, build: Callable[[DiscoveredResource], HttpRequest]

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from ocf.cluster.client.paths import DiscoveredResource, bad_request, collection_path, home_path, key_of, object_path
-from ocf.cluster.protocol import PatchType, Preconditions, Propagation, Subresource
+from ocf.cluster.protocol import DeleteOptions, ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
 from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["HttpRequest", "apply", "create", "delete", "get", "listing", "patch", "update", "watching"]
@@ -46,48 +46,32 @@ def get(resource: DiscoveredResource, key: ObjectKey, subresource: Subresource |
     return HttpRequest("GET", object_path(resource, key, subresource))
 
 
-def listing(
-    resource: DiscoveredResource,
-    *,
-    namespace: str = "",
-    label_selector: str = "",
-    field_selector: str = "",
-    limit: int = 0,
-    continue_token: str = "",
-) -> HttpRequest:
+def listing(resource: DiscoveredResource, options: ListOptions) -> HttpRequest:
     """Ask for one page of the objects of a kind."""
     return HttpRequest(
         "GET",
-        collection_path(resource, namespace),
+        collection_path(resource, options.namespace),
         _query(
-            labelSelector=label_selector,
-            fieldSelector=field_selector,
-            limit=str(limit) if limit else "",
-            **{"continue": continue_token},
+            labelSelector=options.label_selector,
+            fieldSelector=options.field_selector,
+            limit=str(options.limit) if options.limit else "",
+            **{"continue": options.continue_token},
         ),
     )
 
 
-def watching(
-    resource: DiscoveredResource,
-    *,
-    resource_version: str,
-    seconds: float,
-    namespace: str = "",
-    label_selector: str = "",
-    field_selector: str = "",
-) -> HttpRequest:
+def watching(resource: DiscoveredResource, options: WatchOptions, *, seconds: float) -> HttpRequest:
     """Ask for what happens to the objects of a kind, for so many seconds."""
     return HttpRequest(
         "GET",
-        collection_path(resource, namespace),
+        collection_path(resource, options.namespace),
         _query(
             watch="true",
             allowWatchBookmarks="true",
-            resourceVersion=resource_version,
+            resourceVersion=options.resource_version,
             timeoutSeconds=str(max(1, round(seconds))),
-            labelSelector=label_selector,
-            fieldSelector=field_selector,
+            labelSelector=options.label_selector,
+            fieldSelector=options.field_selector,
         ),
     )
 
@@ -140,52 +124,36 @@ def update(
     )
 
 
-def patch(
-    resource: DiscoveredResource,
-    key: ObjectKey,
-    body: Any,
-    *,
-    patch_type: PatchType,
-    field_manager: str,
-    subresource: Subresource | None,
-    dry_run: bool,
-) -> HttpRequest:
+def patch(resource: DiscoveredResource, key: ObjectKey, body: Any, options: PatchOptions) -> HttpRequest:
     """Ask to change parts of an object.
 
     Raises:
         BadRequestError: If the body has not the shape of its patch type; the client library would send a JSON patch
             that is no list as a strategic merge patch.
     """
-    wanted, shape = (list, "a list of operations") if patch_type is PatchType.JSON else (dict, "an object")
+    wanted, shape = (list, "a list of operations") if options.patch_type is PatchType.JSON else (dict, "an object")
     if not isinstance(body, wanted):
-        raise bad_request(f"{key}: a patch of type {patch_type} must be {shape}, not {type(body).__name__}")
+        raise bad_request(f"{key}: a patch of type {options.patch_type} must be {shape}, not {type(body).__name__}")
     return HttpRequest(
         "PATCH",
-        object_path(resource, key, subresource),
-        _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
+        object_path(resource, key, options.subresource),
+        _query(fieldManager=options.field_manager, dryRun=_dry(dry_run=options.dry_run)),
         body,
-        patch_type.value,
+        options.patch_type.value,
     )
 
 
-def delete(
-    resource: DiscoveredResource,
-    key: ObjectKey,
-    *,
-    preconditions: Preconditions | None,
-    propagation: Propagation | None,
-    dry_run: bool,
-) -> HttpRequest:
+def delete(resource: DiscoveredResource, key: ObjectKey, options: DeleteOptions) -> HttpRequest:
     """Ask to delete an object; the options travel in the body, which makes the server pass over the query."""
-    options: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions"}
-    if preconditions:
-        held = {"uid": preconditions.uid, "resourceVersion": preconditions.resource_version}
-        options["preconditions"] = {name: value for name, value in held.items() if value is not None}
-    if propagation:
-        options["propagationPolicy"] = propagation.value
-    if dry_run:
-        options["dryRun"] = [_dry(dry_run=True)]
-    return HttpRequest("DELETE", object_path(resource, key), body=options)
+    body: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions"}
+    if options.preconditions:
+        held = {"uid": options.preconditions.uid, "resourceVersion": options.preconditions.resource_version}
+        body["preconditions"] = {name: value for name, value in held.items() if value is not None}
+    if options.propagation:
+        body["propagationPolicy"] = options.propagation.value
+    if options.dry_run:
+        body["dryRun"] = [_dry(dry_run=True)]
+    return HttpRequest("DELETE", object_path(resource, key), body=body)
 
 
 def _query(**parameters: str) -> tuple[tuple[str, str], ...]:

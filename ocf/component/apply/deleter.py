@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from ocf.cluster import PatchType, Preconditions
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions
 from ocf.component.model.ownership import field_manager
 from ocf.errors import ConflictError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, get_field
@@ -70,7 +70,7 @@ class OwnedObjectDeleter:
         self._cluster.apply_cache.forget_write(key, self._manager)
         as_read = Preconditions(uid=metadata["uid"], resource_version=metadata["resourceVersion"])
         try:
-            await self._cluster.delete(key, preconditions=as_read)
+            await self._cluster.delete(key, DeleteOptions(preconditions=as_read))
         except NotFoundError:
             return
         except ConflictError as error:
@@ -115,7 +115,7 @@ class OwnedObjectDeleter:
         others = self._owner.disowned(live)["metadata"].get("ownerReferences")
         metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "ownerReferences": others}
         patch = {"metadata": metadata}
-        await self._cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager=self._manager)
+        await self._cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager=self._manager))
 
     def _failed(self, what: str, key: ObjectKey, error: OcfError) -> ReconcileError:
         return ReconcileError(self._component, f"failed to {what}: {error}", resource=str(key))

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from ocf.cluster import ListOptions
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.reconcile.run import ReconcileRun, raise_all
 from ocf.component.status.results import Action, ResourceOutcome
@@ -124,7 +125,7 @@ class Pruner:
         """Find what this component applied for its owner; a kind that is not served has no objects."""
         context = self._current.context
         try:
-            found = await context.cluster.list(api_version, kind, namespace=namespace)
+            found = await context.cluster.list(api_version, kind, ListOptions(namespace=namespace))
         except NotFoundError:
             return []
         ours = self._removal.is_applied_by_us

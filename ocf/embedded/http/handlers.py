@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from ocf.cluster.protocol import ObjectList, Subresource
+from ocf.cluster.protocol import DeleteOptions, ListOptions, ObjectList, PatchOptions, Subresource
 from ocf.embedded.api.status_errors import bad_request, invalid, method_not_allowed, no_such_resource
 from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.http.access_reviews import review
@@ -184,11 +184,13 @@ async def _listed(backend: Backend, call: RequestContext, options: ListQuery) ->
     return await backend.front.list(
         call.kind.api_version,
         call.kind.kind,
-        namespace=call.path.namespace,
-        label_selector=options.label_selector,
-        field_selector=options.field_selector,
-        limit=options.limit,
-        continue_token=options.continue_token,
+        ListOptions(
+            namespace=call.path.namespace,
+            label_selector=options.label_selector,
+            field_selector=options.field_selector,
+            limit=options.limit,
+            continue_token=options.continue_token,
+        ),
     )
 
 
@@ -293,10 +295,12 @@ async def _patch(backend: Backend, call: RequestContext) -> Answer:
         stored = await backend.front.patch(
             call.key,
             patch,
-            patch_type=patch_type,
-            field_manager=call.manager(options),
-            subresource=call.subresource,
-            dry_run=options.dry_run,
+            PatchOptions(
+                patch_type=patch_type,
+                field_manager=call.manager(options),
+                subresource=call.subresource,
+                dry_run=options.dry_run,
+            ),
         )
     return presented(call, stored)
 
@@ -343,7 +347,8 @@ async def _delete(backend: Backend, call: RequestContext) -> Answer:
     options = DeleteQuery.read(call.query, read_options(call.body, call.content_type))
     before = backend.stored(call.kind, call.path.namespace, call.path.name)
     await backend.front.delete(
-        call.key, preconditions=options.preconditions, propagation=options.propagation, dry_run=options.dry_run
+        call.key,
+        DeleteOptions(preconditions=options.preconditions, propagation=options.propagation, dry_run=options.dry_run),
     )
     after = backend.stored(call.kind, call.path.namespace, call.path.name)
     if before is not None and (
@@ -365,9 +370,9 @@ async def _delete_collection(backend: Backend, call: RequestContext) -> Answer:
         try:
             await backend.front.delete(
                 ObjectKey.of(item),
-                preconditions=options.preconditions,
-                propagation=options.propagation,
-                dry_run=options.dry_run,
+                DeleteOptions(
+                    preconditions=options.preconditions, propagation=options.propagation, dry_run=options.dry_run
+                ),
             )
         except NotFoundError:
             continue

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, cast
 
-from ocf.cluster.protocol import EventType, WatchEvent
+from ocf.cluster.protocol import EventType, ListOptions, WatchEvent, WatchOptions
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form
 from ocf.embedded.http.handlers import RequestContext
@@ -74,10 +74,12 @@ async def _events(backend: Backend, call: RequestContext, options: ListQuery) ->
     found = backend.front.watch(
         call.kind.api_version,
         call.kind.kind,
-        resource_version=version,
-        namespace=call.path.namespace,
-        label_selector=options.label_selector,
-        field_selector=options.field_selector,
+        WatchOptions(
+            resource_version=version,
+            namespace=call.path.namespace,
+            label_selector=options.label_selector,
+            field_selector=options.field_selector,
+        ),
     )
     async with aclosing(cast("AsyncGenerator[WatchEvent, None]", found)) as events:
         async for event in events:
@@ -89,9 +91,9 @@ async def _initial(backend: Backend, call: RequestContext, options: ListQuery) -
     found = await backend.front.list(
         call.kind.api_version,
         call.kind.kind,
-        namespace=call.path.namespace,
-        label_selector=options.label_selector,
-        field_selector=options.field_selector,
+        ListOptions(
+            namespace=call.path.namespace, label_selector=options.label_selector, field_selector=options.field_selector
+        ),
     )
     for item in found.items:
         yield WatchEvent(EventType.ADDED, item)

@@ -20,7 +20,7 @@ from datetime import timedelta
 from enum import StrEnum
 from typing import Final
 
-from ocf.cluster import Cluster, PatchType
+from ocf.cluster import Cluster, PatchOptions, PatchType
 from ocf.concepts import Attempt, Clock, Event, SystemClock
 from ocf.errors import (
     AlreadyExistsError,
@@ -251,7 +251,7 @@ class EventBroadcaster:
             with suppress(NotFoundError):
                 key = ObjectKey.of(write.manifest)
                 patch = {"series": write.series}
-                await self._cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager=manager)
+                await self._cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager=manager))
                 return
             # It has expired, or never arrived.
             await self._cluster.create({**write.manifest, "series": write.series}, field_manager=manager)

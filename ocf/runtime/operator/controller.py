@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cluster import EventType
+from ocf.cluster import EventType, ListOptions
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import ObjectKey, get_field, split_api_version
 from ocf.objects.owner_references import controller_of
@@ -243,7 +243,7 @@ class Controller:
             await asyncio.sleep(period.total_seconds() * spread)
             for namespace in self._means.namespaces or ("",):
                 try:
-                    owners = await self._cache.list(*self.operator.owner_kind, namespace=namespace)
+                    owners = await self._cache.list(*self.operator.owner_kind, ListOptions(namespace=namespace))
                 except ApiError as error:
                     _log.warning("%s: resync left out: %s", self.operator.name, error)
                     continue

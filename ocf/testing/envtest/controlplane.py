@@ -55,7 +55,7 @@ class ControlPlane:
         >>> async def main() -> None:
         ...     async with ControlPlane() as plane, await plane.cluster() as cluster:
         ...         with plane.namespace("shop-") as namespace:
-        ...             page = await cluster.list("apps/v1", "Deployment", namespace=namespace)
+        ...             page = await cluster.list("apps/v1", "Deployment", ListOptions(namespace=namespace))
     """
 
     def __init__(

@@ -20,7 +20,7 @@ from ocf.autoscaling.explain import explain_unknown
 from ocf.cli.app import app
 from ocf.cli.explain import from_cluster as explain_cluster
 from ocf.cli.explain.watch import Place, watched
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.modes import OWN
@@ -100,7 +100,7 @@ class Shop:
     async def scale(self, replicas: int, *, at: datetime) -> None:
         """Do what a controller does that rescales."""
         change = {"spec": {"replicas": replicas}}
-        await self.cluster.patch(TARGET, change, patch_type=PatchType.MERGE, field_manager="controller")
+        await self.cluster.patch(TARGET, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="controller"))
         await self.status({**said("SucceededRescale", current=replicas), "lastScaleTime": format_time(at)})
 
     def place(self, key: ObjectKey = WEB, settings: Settings | None = None) -> Place:
@@ -221,7 +221,7 @@ def test_another_autoscaler_that_counts_the_same_pods(shop: Shop) -> None:
         ),
         pytest.param(
             lambda shop: shop.cluster.patch(
-                WEB, {"spec": {"maxReplicas": 2}}, patch_type=PatchType.MERGE, field_manager="shop"
+                WEB, {"spec": {"maxReplicas": 2}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="shop")
             ),
             ("2 replicas next: there are more replicas than maxReplicas",),
             id="above-the-maximum",

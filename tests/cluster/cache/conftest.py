@@ -8,7 +8,18 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import ApplyCache, ObjectList, PatchType, Preconditions, Propagation, Subresource, WatchEvent
+from ocf.cluster import (
+    DEFAULT_DELETE_OPTIONS,
+    DEFAULT_LIST_OPTIONS,
+    ApplyCache,
+    DeleteOptions,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    Subresource,
+    WatchEvent,
+    WatchOptions,
+)
 from ocf.cluster.cache import CachedCluster, CacheTiming
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey, copy_json
@@ -136,21 +147,21 @@ class Wire:
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         return await self.inner.get(key, subresource=subresource)
 
-    async def list(self, api_version: str, kind: str, **options: Any) -> ObjectList:
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         if self.list_errors:
             raise self.list_errors.pop(0)
-        page = await self.inner.list(api_version, kind, **options)
-        if self.hold_lists and options.get("limit"):
+        page = await self.inner.list(api_version, kind, options)
+        if self.hold_lists and options.limit:
             await self._hold(self._lists)
         return page
 
-    async def watch(self, api_version: str, kind: str, **options: Any) -> AsyncGenerator[WatchEvent, None]:
-        self.watched_from.append(options["resource_version"])
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        self.watched_from.append(options.resource_version)
         if self.watch_errors:
             raise self.watch_errors.pop(0)
         cut: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._cuts.append(cut)
-        events = self.inner.watch(api_version, kind, **options)
+        events = self.inner.watch(api_version, kind, options)
         try:
             while await self._until(cut, self._permit()) and await self._until(cut, (step := _Step(events)).run()):
                 if self.drop:
@@ -200,18 +211,11 @@ class Wire:
         self.sent.append(manifest)
         return await self._answered(await self.inner.update(manifest, **options))
 
-    async def patch(self, key: ObjectKey, patch: Any, *, patch_type: PatchType, **options: Any) -> Manifest:
-        return await self._answered(await self.inner.patch(key, patch, patch_type=patch_type, **options))
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        return await self._answered(await self.inner.patch(key, patch, options))
 
-    async def delete(
-        self,
-        key: ObjectKey,
-        *,
-        preconditions: Preconditions | None = None,
-        propagation: Propagation | None = None,
-        dry_run: bool = False,
-    ) -> None:
-        await self.inner.delete(key, preconditions=preconditions, propagation=propagation, dry_run=dry_run)
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
+        await self.inner.delete(key, options)
         await self._answered({})
 
     async def _answered(self, answer: Manifest) -> Manifest:
@@ -290,7 +294,7 @@ class Setting:
         return found
 
     async def names(self, **options: Any) -> list[str]:
-        page = await self.cached.list(self.api_version, self.kind, **options)
+        page = await self.cached.list(self.api_version, self.kind, ListOptions(**options))
         return [item["metadata"]["name"] for item in page.items]
 
     async def settle(self) -> None:

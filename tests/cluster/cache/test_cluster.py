@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import Cluster, ObjectList, PatchType, Preconditions, Subresource, Verb
+from ocf.cluster import (
+    Cluster,
+    DeleteOptions,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    PatchType,
+    Preconditions,
+    Subresource,
+    Verb,
+    WatchOptions,
+)
 from ocf.errors import (
     AlreadyExistsError,
     ApiError,
@@ -140,43 +151,47 @@ class TestList:
     @pytest.mark.parametrize(
         "options",
         [
-            pytest.param({}, id="all, by namespace and name"),
-            pytest.param({"namespace": "shop"}, id="one namespace"),
-            pytest.param({"label_selector": "app=x"}, id="labels"),
-            pytest.param({"label_selector": "app in (x,y),!canary", "namespace": "shop"}, id="label sets"),
-            pytest.param({"label_selector": "app=z"}, id="nothing"),
-            pytest.param({"field_selector": "metadata.name=a"}, id="name"),
-            pytest.param({"field_selector": "metadata.name!=a,metadata.namespace=shop"}, id="not a name"),
+            pytest.param(ListOptions(), id="all, by namespace and name"),
+            pytest.param(ListOptions(namespace="shop"), id="one namespace"),
+            pytest.param(ListOptions(label_selector="app=x"), id="labels"),
+            pytest.param(ListOptions(label_selector="app in (x,y),!canary", namespace="shop"), id="label sets"),
+            pytest.param(ListOptions(label_selector="app=z"), id="nothing"),
+            pytest.param(ListOptions(field_selector="metadata.name=a"), id="name"),
+            pytest.param(ListOptions(field_selector="metadata.name!=a,metadata.namespace=shop"), id="not a name"),
         ],
     )
-    async def test_memory_answers_as_the_cluster_does(self, filled: Setting, options: dict[str, Any]) -> None:
-        found = await filled.cached.list("apps/v1", "Deployment", **options)
+    async def test_memory_answers_as_the_cluster_does(self, filled: Setting, options: ListOptions) -> None:
+        found = await filled.cached.list("apps/v1", "Deployment", options)
         assert reads(filled) == []
 
-        assert found == await filled.far.list("apps/v1", "Deployment", **options)
+        assert found == await filled.far.list("apps/v1", "Deployment", options)
 
     async def test_pages_come_from_the_cluster(self, filled: Setting) -> None:
-        first = await filled.cached.list("apps/v1", "Deployment", limit=2)
-        second = await filled.cached.list("apps/v1", "Deployment", continue_token=first.continue_token)
+        first = await filled.cached.list("apps/v1", "Deployment", ListOptions(limit=2))
+        second = await filled.cached.list("apps/v1", "Deployment", ListOptions(continue_token=first.continue_token))
 
         assert (len(first.items), len(second.items)) == (2, 1)
         assert reads(filled) == [Verb.LIST, Verb.LIST]
 
     @pytest.mark.parametrize(
         "options",
-        [{"field_selector": "status.replicas=1"}, {"field_selector": "nonsense"}, {"label_selector": "a in ("}],
+        [
+            ListOptions(field_selector="status.replicas=1"),
+            ListOptions(field_selector="nonsense"),
+            ListOptions(label_selector="a in ("),
+        ],
         ids=["another field", "no field selector", "no label selector"],
     )
-    async def test_what_only_the_cluster_can_tell_is_left_to_it(self, filled: Setting, options: dict[str, Any]) -> None:
+    async def test_what_only_the_cluster_can_tell_is_left_to_it(self, filled: Setting, options: ListOptions) -> None:
         with pytest.raises(BadRequestError):
-            await filled.cached.list("apps/v1", "Deployment", **options)
+            await filled.cached.list("apps/v1", "Deployment", options)
 
     async def test_a_watch_that_follows_misses_nothing(self, lagging: Setting) -> None:
         await lagging.ours("new")
         page = await lagging.cached.list("apps/v1", "Deployment")
         await lagging.far.delete(lagging.key("new"))
         lagging.wire.let_go()
-        events = lagging.cached.watch("apps/v1", "Deployment", resource_version=page.resource_version)
+        events = lagging.cached.watch("apps/v1", "Deployment", WatchOptions(resource_version=page.resource_version))
         assert isinstance(events, AsyncGenerator)
         async with aclosing(events):
             seen = [await anext(events) for _ in range(2)]
@@ -227,7 +242,7 @@ class TestOwnWrites:
 
     async def test_patch(self, lagging: Setting) -> None:
         patch = {"metadata": {"annotations": {"note": "patched"}}}
-        await lagging.cached.patch(lagging.key(), patch, patch_type=PatchType.MERGE, field_manager="us")
+        await lagging.cached.patch(lagging.key(), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="us"))
 
         assert await lagging.note() == "patched"
         assert reads(lagging) == []
@@ -236,7 +251,9 @@ class TestOwnWrites:
         """The answer is a Scale; the object it changed has to be read once."""
         patch = {"spec": {"replicas": 7}}
         await lagging.cached.patch(
-            lagging.key(), patch, patch_type=PatchType.MERGE, field_manager="us", subresource=Subresource.SCALE
+            lagging.key(),
+            patch,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager="us", subresource=Subresource.SCALE),
         )
         for _ in range(2):
             assert (await lagging.cached.get(lagging.key()))["spec"]["replicas"] == 7
@@ -257,21 +274,23 @@ class TestOwnWrites:
 
     async def test_delete_of_what_has_a_finalizer(self, lagging: Setting) -> None:
         patch = {"metadata": {"finalizers": [FINALIZER]}}
-        await lagging.cached.patch(lagging.key(), patch, patch_type=PatchType.MERGE, field_manager="us")
+        await lagging.cached.patch(lagging.key(), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="us"))
         await lagging.cached.delete(lagging.key())
         assert "deletionTimestamp" in (await lagging.cached.get(lagging.key()))["metadata"]
         (listed,) = (await lagging.cached.list("apps/v1", "Deployment")).items
         assert "deletionTimestamp" in listed["metadata"]
 
         patch = {"metadata": {"finalizers": []}}
-        await lagging.cached.patch(lagging.key(), patch, patch_type=PatchType.MERGE, field_manager="us")
+        await lagging.cached.patch(lagging.key(), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="us"))
         with pytest.raises(NotFoundError):
             await lagging.note()
 
     async def test_delete_in_doubt_shows_in_lists_what_is_selected(self, lagging: Setting) -> None:
         await lagging.ours("held", app="x")
         patch = {"metadata": {"finalizers": [FINALIZER]}}
-        await lagging.cached.patch(lagging.key("held"), patch, patch_type=PatchType.MERGE, field_manager="us")
+        await lagging.cached.patch(
+            lagging.key("held"), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="us")
+        )
         await lagging.cached.delete(lagging.key("held"))
 
         assert await lagging.names(label_selector="app=y") == []
@@ -290,7 +309,7 @@ class TestOwnWrites:
     async def test_a_delete_whose_end_was_seen_costs_no_read(self, setting: Setting) -> None:
         uid = (await setting.theirs())["metadata"]["uid"]
         await setting.sync()
-        await setting.cached.delete(setting.key(), preconditions=Preconditions(uid=uid))
+        await setting.cached.delete(setting.key(), DeleteOptions(preconditions=Preconditions(uid=uid)))
         await setting.settle()
 
         assert await setting.names() == []
@@ -326,7 +345,7 @@ class TestOwnWrites:
         await setting.sync()
         changed = setting.web(note="dry")
         await setting.cached.apply(changed, field_manager="us", force=True, dry_run=True)
-        await setting.cached.delete(setting.key(), dry_run=True)
+        await setting.cached.delete(setting.key(), DeleteOptions(dry_run=True))
 
         assert await setting.note() == "theirs"
         assert reads(setting) == []
@@ -454,7 +473,7 @@ class TestManagers:
 
     async def test_who_owns_a_field_left_to_others_is_kept(self, reducing: Setting) -> None:
         patch = {"spec": {"replicas": 5}}
-        await reducing.far.patch(reducing.key(), patch, patch_type=PatchType.MERGE, field_manager="hpa")
+        await reducing.far.patch(reducing.key(), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="hpa"))
         await reducing.settle()
         entries = (await reducing.cached.get(reducing.key()))["metadata"]["managedFields"]
 

@@ -115,7 +115,7 @@ class TestPace:
 
         assert (pace.delay(1, 120.0), pace.delay(8, 1.0)) == (120, 45)
 
-    @pytest.mark.parametrize("name", ["first_delay", "longest_delay", "silence", "relist_every", "page_size"])
+    @pytest.mark.parametrize("name", ["first_delay", "longest_delay", "idle_timeout", "relist_every", "page_size"])
     @pytest.mark.parametrize("value", [0, -1])
     def test_what_is_not_positive_is_refused(self, name: str, value: int) -> None:
         settings: dict[str, Any] = {name: value}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ocf.cluster import PatchType, Preconditions, Subresource
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Preconditions, Subresource
 from ocf.errors import ApiError, ExpiredError, NotFoundError, ServerError
 from ocf.objects import Manifest
 
@@ -92,9 +92,7 @@ class Run:
         await self.setting.cached.patch(
             self.setting.key(name),
             {"spec": {"replicas": self._count}},
-            patch_type=PatchType.MERGE,
-            field_manager="us",
-            subresource=Subresource.SCALE,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager="us", subresource=Subresource.SCALE),
         )
 
     async def scale(self, name: str) -> None:
@@ -109,7 +107,9 @@ class Run:
         except NotFoundError:
             return
         bound = Preconditions(uid=live["metadata"]["uid"])
-        await self.ours(name, lambda: self.setting.cached.delete(self.setting.key(name), preconditions=bound))
+        await self.ours(
+            name, lambda: self.setting.cached.delete(self.setting.key(name), DeleteOptions(preconditions=bound))
+        )
 
     async def unfinalize(self, name: str) -> None:
         await self.ours(
@@ -117,8 +117,7 @@ class Run:
             lambda: self.setting.cached.patch(
                 self.setting.key(name),
                 {"metadata": {"finalizers": None}},
-                patch_type=PatchType.MERGE,
-                field_manager="us",
+                PatchOptions(patch_type=PatchType.MERGE, field_manager="us"),
             ),
         )
 
@@ -163,7 +162,9 @@ class Run:
     async def their_finalizer(self, name: str) -> None:
         patch = {"metadata": {"finalizers": [FINALIZER]}}
         await _trying(
-            self.setting.far.patch(self.setting.key(name), patch, patch_type=PatchType.MERGE, field_manager="them")
+            self.setting.far.patch(
+                self.setting.key(name), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="them")
+            )
         )
 
     # What goes wrong

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Request, Subresource
+from ocf.cluster import Cluster, PatchOptions, PatchType, Request, Subresource
 from ocf.cluster.cache import CachedCluster
 from ocf.component import Component, reconciling
 from ocf.embedded import CustomKind, EmbeddedCluster
@@ -120,9 +120,9 @@ async def test_also_with_only_our_own_managers_kept(setting: Setting) -> None:
         await cluster.patch(
             WEB,
             {"spec": {"replicas": 5}},
-            patch_type=PatchType.MERGE,
-            field_manager="kube-controller-manager",
-            subresource=Subresource.SCALE,
+            PatchOptions(
+                patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.SCALE
+            ),
         )
         await setting.settle()
         await reconcile(cached, web_component())

@@ -13,7 +13,19 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from aiohttp import web
 
-from ocf.cluster import ApplyCache, Cluster, EventType, PatchType, Preconditions, Propagation, Subresource
+from ocf.cluster import (
+    ApplyCache,
+    Cluster,
+    DeleteOptions,
+    EventType,
+    ListOptions,
+    PatchOptions,
+    PatchType,
+    Preconditions,
+    Propagation,
+    Subresource,
+    WatchOptions,
+)
 from ocf.cluster.client import ApiServerCluster
 from ocf.errors import (
     ApiError,
@@ -111,11 +123,13 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             lambda c: c.list(
                 "v1",
                 "ConfigMap",
-                namespace="shop",
-                label_selector="app in (a, b),!c,d=e+f",
-                field_selector="metadata.name!=x&y",
-                limit=50,
-                continue_token="eyJ2Ijo/+==",  # noqa: S106 (no secret, and no option of ours)
+                ListOptions(
+                    namespace="shop",
+                    label_selector="app in (a, b),!c,d=e+f",
+                    field_selector="metadata.name!=x&y",
+                    limit=50,
+                    continue_token="eyJ2Ijo/+==",  # noqa: S106 (no secret, and no option of ours)
+                ),
             ),
             "GET",
             MAPS,
@@ -223,7 +237,7 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             id="update the Scale",
         ),
         pytest.param(
-            lambda c: c.patch(WEB_KEY, JSON_PATCH, patch_type=PatchType.JSON, field_manager="m"),
+            lambda c: c.patch(WEB_KEY, JSON_PATCH, PatchOptions(patch_type=PatchType.JSON, field_manager="m")),
             "PATCH",
             f"{WEBS}/web",
             {"fieldManager": "m"},
@@ -232,7 +246,7 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             id="JSON patch",
         ),
         pytest.param(
-            lambda c: c.patch(WEB_KEY, [], patch_type=PatchType.JSON, field_manager="m"),
+            lambda c: c.patch(WEB_KEY, [], PatchOptions(patch_type=PatchType.JSON, field_manager="m")),
             "PATCH",
             f"{WEBS}/web",
             {"fieldManager": "m"},
@@ -241,7 +255,9 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             id="JSON patch without operations",
         ),
         pytest.param(
-            lambda c: c.patch(WEB_KEY, {"spec": None}, patch_type=PatchType.MERGE, field_manager="m", dry_run=True),
+            lambda c: c.patch(
+                WEB_KEY, {"spec": None}, PatchOptions(patch_type=PatchType.MERGE, field_manager="m", dry_run=True)
+            ),
             "PATCH",
             f"{WEBS}/web",
             {"fieldManager": "m", "dryRun": "All"},
@@ -253,9 +269,7 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             lambda c: c.patch(
                 WEB_KEY,
                 {"spec": {"replicas": 3}},
-                patch_type=PatchType.MERGE,
-                field_manager="m",
-                subresource=Subresource.SCALE,
+                PatchOptions(patch_type=PatchType.MERGE, field_manager="m", subresource=Subresource.SCALE),
             ),
             "PATCH",
             f"{WEBS}/web/scale",
@@ -265,7 +279,7 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             id="patch the Scale",
         ),
         pytest.param(
-            lambda c: c.patch(WEB_KEY, {}, patch_type=PatchType.STRATEGIC_MERGE, field_manager="m"),
+            lambda c: c.patch(WEB_KEY, {}, PatchOptions(patch_type=PatchType.STRATEGIC_MERGE, field_manager="m")),
             "PATCH",
             f"{WEBS}/web",
             {"fieldManager": "m"},
@@ -277,9 +291,11 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
         pytest.param(
             lambda c: c.delete(
                 MAP_KEY,
-                preconditions=Preconditions(uid="u", resource_version="7"),
-                propagation=Propagation.FOREGROUND,
-                dry_run=True,
+                DeleteOptions(
+                    preconditions=Preconditions(uid="u", resource_version="7"),
+                    propagation=Propagation.FOREGROUND,
+                    dry_run=True,
+                ),
             ),
             "DELETE",
             f"{MAPS}/a",
@@ -294,7 +310,7 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             id="delete with every option",
         ),
         pytest.param(
-            lambda c: c.delete(MAP_KEY, preconditions=Preconditions(uid="u")),
+            lambda c: c.delete(MAP_KEY, DeleteOptions(preconditions=Preconditions(uid="u"))),
             "DELETE",
             f"{MAPS}/a",
             {},
@@ -329,12 +345,12 @@ async def test_a_verb_is_one_request(
     ("call", "message"),
     [
         pytest.param(
-            lambda c: c.patch(WEB_KEY, {"op": "add"}, patch_type=PatchType.JSON, field_manager="m"),
+            lambda c: c.patch(WEB_KEY, {"op": "add"}, PatchOptions(patch_type=PatchType.JSON, field_manager="m")),
             "must be a list of operations, not dict",
             id="JSON patch that is no list",
         ),
         pytest.param(
-            lambda c: c.patch(WEB_KEY, [], patch_type=PatchType.MERGE, field_manager="m"),
+            lambda c: c.patch(WEB_KEY, [], PatchOptions(patch_type=PatchType.MERGE, field_manager="m")),
             "must be an object, not list",
             id="merge patch that is no object",
         ),
@@ -517,7 +533,9 @@ class TestWatch:
     async def test_a_watch_is_one_request(self, server: Server, cluster: ApiServerCluster) -> None:
         server.handle("GET", MAPS, Feed())
         events = cluster.watch(
-            "v1", "ConfigMap", resource_version="388", namespace="shop", label_selector="a=b", field_selector="c=d"
+            "v1",
+            "ConfigMap",
+            WatchOptions(resource_version="388", namespace="shop", label_selector="a=b", field_selector="c=d"),
         )
 
         assert [event async for event in events] == []
@@ -534,28 +552,28 @@ class TestWatch:
         self, server: Server, cluster: ApiServerCluster
     ) -> None:
         server.handle("GET", "/api/v1/configmaps", Feed())
-        assert [event async for event in cluster.watch("v1", "ConfigMap", resource_version="")] == []
+        assert [event async for event in cluster.watch("v1", "ConfigMap", WatchOptions(resource_version=""))] == []
 
         assert "resourceVersion" not in server.last.query
 
     async def test_events_arrive_until_the_server_ends(self, server: Server, cluster: ApiServerCluster) -> None:
         stream = _line("ADDED", "a") + _line("MODIFIED", "a") + BOOKMARK + _line("DELETED", "a")
         server.handle("GET", "/api/v1/configmaps", Feed(stream[:5], stream[5:200], stream[200:]))
-        events = [event async for event in cluster.watch("v1", "ConfigMap", resource_version="1")]
+        events = [event async for event in cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))]
 
         assert [event.type for event in events] == list(map(EventType, ("ADDED", "MODIFIED", "BOOKMARK", "DELETED")))
         assert events[2].object["metadata"] == {"resourceVersion": "447"}
 
     async def test_an_event_may_be_megabytes_long(self, server: Server, cluster: ApiServerCluster) -> None:
         server.handle("GET", "/api/v1/configmaps", Feed(_line("ADDED", "big", k="x" * 5_000_000), BOOKMARK))
-        events = [event async for event in cluster.watch("v1", "ConfigMap", resource_version="1")]
+        events = [event async for event in cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))]
 
         assert len(events[0].object["data"]["k"]) == 5_000_000
         assert events[1].type is EventType.BOOKMARK
 
     async def test_events_arrive_while_the_server_goes_on(self, server: Server, cluster: ApiServerCluster) -> None:
         server.handle("GET", "/api/v1/configmaps", Feed(_line("ADDED", "a"), ending="wait"))
-        async with contextlib.aclosing(cluster.watch("v1", "ConfigMap", resource_version="1")) as events:
+        async with contextlib.aclosing(cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))) as events:
             event = await anext(events)
 
         assert event.object["metadata"]["name"] == "a"
@@ -563,7 +581,7 @@ class TestWatch:
     async def test_leaving_the_loop_closes_the_connection(self, server: Server, cluster: ApiServerCluster) -> None:
         feed = Feed(_line("ADDED", "a"), ending="wait")
         server.handle("GET", "/api/v1/configmaps", feed)
-        async for _ in cluster.watch("v1", "ConfigMap", resource_version="1"):
+        async for _ in cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1")):
             break
         gc.collect()
 
@@ -576,7 +594,7 @@ class TestWatch:
         server.handle("GET", "/api/v1/configmaps", feed)
 
         async def consume() -> None:
-            async for _ in cluster.watch("v1", "ConfigMap", resource_version="1"):
+            async for _ in cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1")):
                 pass
 
         consumer = asyncio.create_task(consume())
@@ -590,7 +608,7 @@ class TestWatch:
     async def test_an_error_event_ends_it_with_the_error(self, server: Server, cluster: ApiServerCluster) -> None:
         feed = Feed(_line("ADDED", "a") + EXPIRED, ending="wait")
         server.handle("GET", "/api/v1/configmaps", feed)
-        events = cluster.watch("v1", "ConfigMap", resource_version="1")
+        events = cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))
 
         assert (await anext(events)).type is EventType.ADDED
         with pytest.raises(ExpiredError, match="too old"):
@@ -605,7 +623,7 @@ class TestWatch:
     ) -> None:
         server.answer("GET", "/api/v1/configmaps", {"kind": "Status", "message": "no", "code": status}, status=status)
         with pytest.raises(error):
-            await anext(cluster.watch("v1", "ConfigMap", resource_version="1"))
+            await anext(cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1")))
 
     @pytest.mark.parametrize(
         "feed",
@@ -619,7 +637,7 @@ class TestWatch:
     ) -> None:
         server.handle("GET", "/api/v1/configmaps", feed())
         with pytest.raises(ServerError) as caught:
-            assert [event async for event in cluster.watch("v1", "ConfigMap", resource_version="1")]
+            assert [event async for event in cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))]
 
         assert caught.value.code == 0
 
@@ -627,7 +645,7 @@ class TestWatch:
         server.handle("GET", "/api/v1/configmaps", Feed(ending="wait"))
         async with ApiServerCluster(client, close_client=True, watch_timeout=0.01, request_timeout=0.5) as cluster:
             with pytest.raises(ServerError, match="no answer: time is up"):
-                await anext(cluster.watch("v1", "ConfigMap", resource_version="1"))
+                await anext(cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1")))
 
         assert server.last.query["timeoutSeconds"] == "1", "the server counts whole seconds"
 
@@ -638,7 +656,7 @@ class TestWatch:
         cluster = ApiServerCluster(client, close_client=close_client)
         feed = Feed(_line("ADDED", "a"), ending="wait")
         server.handle("GET", "/api/v1/configmaps", feed)
-        events = cluster.watch("v1", "ConfigMap", resource_version="1")
+        events = cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))
         await anext(events)
         waiting = asyncio.ensure_future(anext(events))
         await asyncio.sleep(0)
@@ -649,7 +667,7 @@ class TestWatch:
         await client.rest_client.close()
 
     async def test_a_watch_nobody_reads_asks_for_nothing(self, server: Server, cluster: ApiServerCluster) -> None:
-        events: AsyncIterator[Any] = cluster.watch("v1", "ConfigMap", resource_version="1")
+        events: AsyncIterator[Any] = cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))
         del events
 
         assert server.seen == []

@@ -21,7 +21,18 @@ from typing import Any, Final, cast
 import pytest
 import pytest_asyncio
 
-from ocf.cluster import Cluster, EventType, ObjectList, PatchType, Subresource, WatchEvent
+from ocf.cluster import (
+    Cluster,
+    DeleteOptions,
+    EventType,
+    ListOptions,
+    ObjectList,
+    PatchOptions,
+    PatchType,
+    Subresource,
+    WatchEvent,
+    WatchOptions,
+)
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, BadRequestError, NotFoundError, TooManyRequestsError, api_error
@@ -127,7 +138,7 @@ class Place:
 
     async def page(self, kind: str, **options: Any) -> ObjectList:
         """Return a page of a list."""
-        return await self.cluster.list(API_VERSIONS[kind], kind, namespace=self.namespace, **options)
+        return await self.cluster.list(API_VERSIONS[kind], kind, ListOptions(namespace=self.namespace, **options))
 
     async def names(self, kind: str, **options: Any) -> list[str]:
         """Return the names of what a list answers with."""
@@ -184,11 +195,13 @@ class Place:
         dry_run: bool = False,
     ) -> Manifest:
         return await self.cluster.patch(
-            self.key(kind, name), patch, patch_type=patch_type, field_manager=by, subresource=part, dry_run=dry_run
+            self.key(kind, name),
+            patch,
+            PatchOptions(patch_type=patch_type, field_manager=by, subresource=part, dry_run=dry_run),
         )
 
     async def delete(self, kind: str, name: str = "demo", **options: Any) -> None:
-        await self.cluster.delete(self.key(kind, name), **options)
+        await self.cluster.delete(self.key(kind, name), DeleteOptions(**options))
 
     async def exists(self, kind: str, name: str = "demo") -> bool:
         try:
@@ -211,7 +224,8 @@ class Place:
         """
         cluster = self.hasty if hasty else self.cluster
         namespace = "" if everywhere or kind in OF_THE_CLUSTER else self.namespace
-        watch = cluster.watch(API_VERSIONS[kind], kind, resource_version=after, namespace=namespace, **options)
+        wanted = WatchOptions(resource_version=after, namespace=namespace, **options)
+        watch = cluster.watch(API_VERSIONS[kind], kind, wanted)
         return aclosing(cast("AsyncGenerator[WatchEvent, None]", watch))
 
     async def events(self, kind: str, *, after: str, count: int, **options: Any) -> list[WatchEvent]:
@@ -228,7 +242,7 @@ class Place:
     async def until(self, kind: str, reached: Callable[[Manifest | None], bool], name: str = "demo") -> None:
         """Wait until an object, None once it is gone, has come somewhere."""
         key = self.key(kind, name)
-        page = await self.cluster.list(key.api_version, kind, namespace=key.namespace)
+        page = await self.cluster.list(key.api_version, kind, ListOptions(namespace=key.namespace))
         if reached(next((item for item in page.items if item["metadata"]["name"] == key.name), None)):
             return
         async with asyncio.timeout(PATIENCE), self.watch(kind, after=page.resource_version) as events:

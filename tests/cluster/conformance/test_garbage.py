@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ocf.cluster import Propagation
+from ocf.cluster import ListOptions, Propagation
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
@@ -122,7 +122,7 @@ class TestNamespaces:
         await collecting.delete("Namespace")
         await collecting.gone("Namespace")
 
-        assert (await collecting.cluster.list("v1", "ConfigMap", namespace=home)).items == ()
+        assert (await collecting.cluster.list("v1", "ConfigMap", ListOptions(namespace=home))).items == ()
 
     async def test_it_waits_for_finalizers_inside(self, collecting: Place) -> None:
         home = await collecting.create("Namespace")

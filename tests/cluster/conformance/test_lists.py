@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ocf.cluster import ListOptions
+
 if TYPE_CHECKING:
     from tests.cluster.conformance.conftest import Place
 
@@ -191,6 +193,8 @@ async def test_a_list_of_nothing_has_a_version(place: Place) -> None:
 
 async def test_a_list_in_another_version_shows_that_version(place: Place) -> None:
     await place.create("Widget")
-    (item,) = (await place.cluster.list("conformance.example.com/v2", "Widget", namespace=place.namespace)).items
+    (item,) = (
+        await place.cluster.list("conformance.example.com/v2", "Widget", ListOptions(namespace=place.namespace))
+    ).items
 
     assert item["apiVersion"] == "conformance.example.com/v2"

@@ -162,7 +162,9 @@ async def test_an_unknown_directive_is_refused(place: Place) -> None:
 
     with pytest.raises(InvalidError) as caught:
         await place.patch(
-            "Deployment", containers({"name": "web", "$patch": "smash"}), patch_type=PatchType.STRATEGIC_MERGE
+            "Deployment",
+            containers({"name": "web", "$patch": "smash"}),
+            patch_type=PatchType.STRATEGIC_MERGE,
         )
     assert (caught.value.code, caught.value.reason) == (500, "")
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
 from ocf.errors import AlreadyExistsError, ApiError, InvalidError, NotFoundError, TooManyRequestsError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.yaml_reader import read_yaml
@@ -60,7 +60,7 @@ async def served(place: Place, definition: Manifest) -> str:
     async with asyncio.timeout(60):
         while True:
             try:
-                await place.cluster.list(api_version, "Gizmo", namespace=place.namespace)
+                await place.cluster.list(api_version, "Gizmo", ListOptions(namespace=place.namespace))
             except NotFoundError:
                 with suppress(AlreadyExistsError):
                     await place.cluster.create(definition, field_manager="author")
@@ -230,7 +230,9 @@ async def test_stricter_rules_do_not_lock_what_is_there(place: Place, patch: dic
     key = ObjectKey(api_version, "Gizmo", "demo", place.namespace)
     found: list[str] = []
     try:
-        await place.cluster.patch(key, {"spec": patch}, patch_type=PatchType.MERGE, field_manager="author")
+        await place.cluster.patch(
+            key, {"spec": patch}, PatchOptions(patch_type=PatchType.MERGE, field_manager="author")
+        )
     except InvalidError as error:
         found = causes(error)
     assert found == [f"FieldValueInvalid {text}" for text in told]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import ListOptions, PatchType, Subresource
 from ocf.errors import NotFoundError
 from ocf.objects import ObjectKey
 
@@ -48,7 +48,9 @@ class TestLife:
         made = await place.create(kind)
         key = place.key(kind)
         selector = f"metadata.name={key.name}"
-        page = await place.cluster.list(key.api_version, kind, namespace=key.namespace, field_selector=selector)
+        page = await place.cluster.list(
+            key.api_version, kind, ListOptions(namespace=key.namespace, field_selector=selector)
+        )
 
         assert page.items == (made,)
 
@@ -279,7 +281,7 @@ async def test_what_is_not_served_is_not_found(place: Place, api_version: str, k
 
     for asked in (
         place.cluster.get(key),
-        place.cluster.list(api_version, kind, namespace=place.namespace),
+        place.cluster.list(api_version, kind, ListOptions(namespace=place.namespace)),
         place.cluster.apply(manifest, field_manager="us"),
         place.cluster.create(manifest, field_manager="us"),
         place.cluster.delete(key),

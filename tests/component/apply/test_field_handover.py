@@ -10,9 +10,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType
+from ocf.cluster import (
+    DEFAULT_DELETE_OPTIONS,
+    Cluster,
+    DeleteOptions,
+    ListOptions,
+    PatchOptions,
+    PatchType,
+    WatchOptions,
+)
 from ocf.component import BEFORE_SUSPENSION, Component, reconciling
 from ocf.errors import ServerError
+from ocf.objects import ObjectKey
 from ocf.primitives import deployment, hpa
 
 if TYPE_CHECKING:
@@ -41,8 +50,8 @@ class Writes:
         answer: Manifest = await self._attempt(lambda: self._cluster.apply(manifest, **options))
         return answer
 
-    async def delete(self, *key: Any, **options: Any) -> None:
-        await self._attempt(lambda: self._cluster.delete(*key, **options))
+    async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
+        await self._attempt(lambda: self._cluster.delete(key, options))
 
     async def update(self, manifest: Manifest, **options: Any) -> Manifest:
         answer: Manifest = await self._attempt(lambda: self._cluster.update(manifest, **options))
@@ -100,10 +109,10 @@ class TestAutoscaled:
     ) -> None:
         """Dropping a field that only we own would reset it to 1."""
         await world.reconcile(without_hpa(fixed_web))
-        version = (await world.cluster.list("apps/v1", "Deployment", namespace="shop")).resource_version
+        version = (await world.cluster.list("apps/v1", "Deployment", ListOptions(namespace="shop"))).resource_version
         await world.reconcile(with_hpa(fixed_web, web_hpa))
         assert await world.replicas() == 4
-        watch = world.cluster.watch("apps/v1", "Deployment", resource_version=version, namespace="shop")
+        watch = world.cluster.watch("apps/v1", "Deployment", WatchOptions(resource_version=version, namespace="shop"))
         counts = []
         async for event in watch:
             counts.append(event.object["spec"]["replicas"])
@@ -182,7 +191,7 @@ class TestRemembering:
         await world.reconcile(with_hpa(web, web_hpa))
         await world.reconcile(with_hpa(web, web_hpa, suspended=True))
         spoilt = {"metadata": {"annotations": {BEFORE_SUSPENSION: "{nonsense"}}}
-        await world.cluster.patch(world.web, spoilt, patch_type=PatchType.MERGE, field_manager="user")
+        await world.cluster.patch(world.web, spoilt, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         await world.reconcile(with_hpa(web, web_hpa))
         assert (await world.condition())["reason"] != "Error"
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchType, Subresource, Verb
+from ocf.cluster import PatchOptions, PatchType, Subresource, Verb
 from ocf.component import Component, reconciling
 from ocf.errors import ApiError, ConfigError, ConflictError, ManifestError, ReconcileError
 from ocf.primitives import deployment
@@ -31,9 +31,7 @@ async def patch_status(world: World, status: Manifest) -> None:
     await world.cluster.patch(
         world.owner,
         {"status": status},
-        patch_type=PatchType.MERGE,
-        field_manager="somebody",
-        subresource=Subresource.STATUS,
+        PatchOptions(patch_type=PatchType.MERGE, field_manager="somebody", subresource=Subresource.STATUS),
     )
 
 
@@ -148,7 +146,7 @@ class TestWriting:
         assert (condition["observedGeneration"], condition["lastTransitionTime"]) == (1, "2026-01-31T12:00:00Z")
         world.clock.advance(timedelta(minutes=5))
         patch = {"spec": {"size": 4}}
-        await world.cluster.patch(world.owner, patch, patch_type=PatchType.MERGE, field_manager="user")
+        await world.cluster.patch(world.owner, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         await world.reconcile(of(web))
         condition = await world.condition()
         assert (condition["observedGeneration"], condition["lastTransitionTime"]) == (2, "2026-01-31T12:00:00Z")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchType, Verb
+from ocf.cluster import ListOptions, PatchOptions, PatchType, Verb
 from ocf.component import Action, Component, Reason, ReconcileContext, reconciling
 from ocf.concepts import AliveStatus, ApplyOperation, Data, GuardStatus, StatusReport
 from ocf.errors import HandlerError, InvalidError, MutationError, ReconcileError
@@ -126,7 +126,7 @@ class TestQuiet:
     async def test_an_edit_by_hand_is_repaired_once(self, world: World, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         patch = {"spec": {"maxReplicas": 3}}
-        await world.cluster.patch(world.hpa, patch, patch_type=PatchType.MERGE, field_manager="kubectl")
+        await world.cluster.patch(world.hpa, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
         repaired = await world.reconcile(scaled())
         assert repaired.outcomes[1].reasons == ("spec.maxReplicas: not owned",)
         assert (await world.cluster.get(world.hpa))["spec"]["maxReplicas"] == 10
@@ -135,7 +135,7 @@ class TestQuiet:
     async def test_a_foreign_field_is_let_be(self, world: World, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         patch = {"metadata": {"labels": {"team": "a"}}}
-        await world.cluster.patch(world.web, patch, patch_type=PatchType.MERGE, field_manager="kubectl")
+        await world.cluster.patch(world.web, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
         assert (await world.reconcile(scaled())).writes == 0
         assert (await world.cluster.get(world.web))["metadata"]["labels"] == {"team": "a"}
 
@@ -259,7 +259,7 @@ class TestGuardsAndData:
             .build()
         )
         await world.reconcile(only(producer, consumer))
-        live = await world.cluster.list("apps/v1", "Deployment", namespace="shop")
+        live = await world.cluster.list("apps/v1", "Deployment", ListOptions(namespace="shop"))
         uids = {item["metadata"]["name"]: item["metadata"]["uid"] for item in live.items}
         follows = {item["metadata"]["name"]: item["metadata"].get("annotations") for item in live.items}
         assert follows["consumer"] == {"follows": uids["producer"]}

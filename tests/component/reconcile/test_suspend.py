@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchType, Verb
+from ocf.cluster import PatchOptions, PatchType, Verb
 from ocf.component import BEFORE_SUSPENSION, Action, Component, Reason
 from ocf.concepts import StatusReport, SuspensionStatus
 from ocf.errors import ReconcileError
@@ -149,14 +149,14 @@ class TestDeletion:
     ) -> None:
         await world.reconcile(scaled())
         hold = {"metadata": {"finalizers": ["example.com/hold"]}}
-        await world.cluster.patch(world.hpa, hold, patch_type=PatchType.MERGE, field_manager="user")
+        await world.cluster.patch(world.hpa, hold, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         for _ in range(2):
             result = await world.reconcile(scaled(suspended=True))
             assert result.condition.reason is Reason.SUSPENDING
             assert result.condition.message == f"Waiting for resource {world.hpa} to be deleted."
         assert len(world.cluster.requests.of(Verb.DELETE)) == 1
         release: Manifest = {"metadata": {"finalizers": None}}
-        await world.cluster.patch(world.hpa, release, patch_type=PatchType.MERGE, field_manager="user")
+        await world.cluster.patch(world.hpa, release, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         assert (await world.reconcile(scaled(suspended=True))).condition.reason is Reason.SUSPENDED
 
     async def test_what_another_owner_controls_is_not_deleted(self, world: World, web_hpa: hpa.Resource) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeAlias
 import pytest
 
 from ocf.autoscaling.algorithm import Settings
-from ocf.cluster import Cluster, PatchType, Request, Subresource
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Request, Subresource
 from ocf.controllers.hpa import OWN, ControllerOptions, DryRunResult, HpaController, Mode, Monitor, Operator
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.leader_runner import Election
@@ -89,7 +89,7 @@ class World:
         replicas = (await self.cluster.get(key))["spec"]["replicas"]
         await self._report(key, {"replicas": replicas})
         wanted = {f"{name}-{number}" for number in range(replicas)}
-        pods = await self.cluster.list("v1", "Pod", namespace=namespace, label_selector=f"app={name}")
+        pods = await self.cluster.list("v1", "Pod", ListOptions(namespace=namespace, label_selector=f"app={name}"))
         existing = {pod["metadata"]["name"] for pod in pods.items}
         for pod in sorted(existing - wanted):
             await self.cluster.delete(ObjectKey("v1", "Pod", pod, namespace))
@@ -109,9 +109,7 @@ class World:
         await self.cluster.patch(
             key,
             {"status": status},
-            patch_type=PatchType.MERGE,
-            field_manager="user",
-            subresource=Subresource.STATUS,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager="user", subresource=Subresource.STATUS),
         )
 
     def burn(self, name: str, cpu: str, pods: int, *, namespace: str = NAMESPACE) -> None:
@@ -149,9 +147,9 @@ class World:
         await self.cluster.patch(
             key,
             patch,
-            patch_type=PatchType.MERGE,
-            field_manager=by,
-            subresource=Subresource.STATUS if status else None,
+            PatchOptions(
+                patch_type=PatchType.MERGE, field_manager=by, subresource=Subresource.STATUS if status else None
+            ),
         )
 
     async def replicas(self, name: str = "web", *, namespace: str = NAMESPACE) -> int:

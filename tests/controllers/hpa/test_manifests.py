@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.autoscaling.algorithm import Settings
-from ocf.cluster import Cluster, InterceptingCluster, PatchType, Request, WatchEvent
+from ocf.cluster import (
+    Cluster,
+    InterceptingCluster,
+    ListOptions,
+    PatchOptions,
+    PatchType,
+    Request,
+    WatchEvent,
+    WatchOptions,
+)
 from ocf.controllers.hpa import (
     BUILT_IN,
     NAME,
@@ -59,8 +68,8 @@ class Listening(InterceptingCluster):
         with self._noting():
             return await send()
 
-    async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
-        events = super().watch(api_version, kind, **said)
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        events = super().watch(api_version, kind, options)
         try:
             with self._noting():
                 async for event in events:
@@ -143,14 +152,16 @@ class Stage:
     async def reset(self) -> None:
         for each in self.workloads:
             patch = {"spec": {"replicas": 1}}
-            await self.admin.patch(ObjectKey.of(each), patch, patch_type=PatchType.MERGE, field_manager="admin")
+            await self.admin.patch(
+                ObjectKey.of(each), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="admin")
+            )
         with suppress(NotFoundError):
             await self.admin.delete(ObjectKey("coordination.k8s.io/v1", "Lease", NAME, self.namespace))
 
     async def done(self) -> bool:
         """Tell whether everything was done: all workloads are scaled, and an event happened twice."""
         counts = [(await self.admin.get(ObjectKey.of(each)))["spec"]["replicas"] for each in self.workloads]
-        events = (await self.admin.list("events.k8s.io/v1", "Event", namespace=self.namespace)).items
+        events = (await self.admin.list("events.k8s.io/v1", "Event", ListOptions(namespace=self.namespace))).items
         absent = [one for one in events if one["regarding"]["name"] == "absent"]
         return counts == [2] * len(counts) and any(one.get("series") for one in absent)
 

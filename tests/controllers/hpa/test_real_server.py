@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from ocf.autoscaling.algorithm import Settings
-from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource
 from ocf.controllers.hpa import BUILT_IN, OWN, ControllerOptions, HpaController, Mode, Operator
 from ocf.controllers.hpa.crd import definition
 from ocf.controllers.metrics_client import RESTMetricsClient
@@ -95,12 +95,14 @@ async def test_one_of_our_kind_scales_a_real_deployment(
             await until(defined, ObjectKey.of(web), lambda live: live["status"].get("replicas") == 4)
             live = await until(defined, ObjectKey.of(ours), says("AbleToScale", "ReadyForNewScale"))
             assert live["status"]["currentMetrics"][0]["external"]["current"]["averageValue"] in ("10", "20")
-            assert len((await defined.list("v1", "Pod", namespace=home, label_selector="app=web")).items) == 4
+            assert (
+                len((await defined.list("v1", "Pod", ListOptions(namespace=home, label_selector="app=web"))).items) == 4
+            )
             shown = await asyncio.to_thread(envtest.kubectl, "get", "oha", "web", "--no-headers")
             assert shown.split()[:5] == ["web", "web", "9", "4", "True"]  # no minimum is said
             stub.metrics.set_external(home, "queue", "10")
             await until(defined, ObjectKey.of(web), counts(1))
-        events = await defined.list("events.k8s.io/v1", "Event", namespace=home)
+        events = await defined.list("events.k8s.io/v1", "Event", ListOptions(namespace=home))
         told = {one["reason"] for one in events.items if one["regarding"]["kind"] == OWN[1]}
         assert "SuccessfulRescale" in told
 
@@ -116,15 +118,13 @@ async def test_in_place_of_the_built_in_controller_it_scales_by_cpu(
     with envtest_controllers(Controller.DEPLOYMENT, Controller.REPLICA_SET):
         await until(envtest_cluster, ObjectKey.of(web), lambda live: (live.get("status") or {}).get("replicas") == 2)
         async with MetricsStub(envtest.plane) as stub:
-            for pod in (await envtest_cluster.list("v1", "Pod", namespace=home)).items:
+            for pod in (await envtest_cluster.list("v1", "Pod", ListOptions(namespace=home))).items:
                 ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T10:00:00Z"}
                 status = {"phase": "Running", "startTime": "2026-01-01T10:00:00Z", "conditions": [ready]}
                 await envtest_cluster.patch(
                     ObjectKey.of(pod),
                     {"status": status},
-                    patch_type=PatchType.MERGE,
-                    field_manager="kubelet",
-                    subresource=Subresource.STATUS,
+                    PatchOptions(patch_type=PatchType.MERGE, field_manager="kubelet", subresource=Subresource.STATUS),
                 )
                 stub.metrics.set_usage(home, pod["metadata"]["name"], {"app": {"cpu": "75m"}}, labels=LABELS)
             async with running(envtest_cluster, Mode.REPLACE):

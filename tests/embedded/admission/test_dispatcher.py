@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.embedded import CustomKind, EmbeddedCluster, FieldValidation, UnansweredError
 from ocf.errors import ApiError, BadRequestError, ForbiddenError, InvalidError, NotFoundError, ServerError
 from ocf.objects import Manifest, ObjectKey
@@ -116,7 +116,7 @@ class TestQuestions:
         await cluster.create(config_map(data={"a": "1"}), field_manager="me")
         await install(cluster, "Validating", webhook("hook"))
         await cluster.patch(
-            SETTINGS, {"data": {"a": "2"}}, patch_type=PatchType.MERGE, field_manager="me", dry_run=True
+            SETTINGS, {"data": {"a": "2"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="me", dry_run=True)
         )
         await cluster.delete(SETTINGS)
 
@@ -141,7 +141,9 @@ class TestQuestions:
         webhooks.answers["hook"] = patch({"op": "replace", "path": "/spec/replicas", "value": 4})
         change = {"spec": {"replicas": 9}}
         part = Subresource.SCALE
-        scale = await cluster.patch(WEB, change, patch_type=PatchType.MERGE, field_manager="hpa", subresource=part)
+        scale = await cluster.patch(
+            WEB, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="hpa", subresource=part)
+        )
 
         ((_, request),) = webhooks.asked
         assert (request["kind"]["kind"], request["resource"]["resource"], request["subResource"]) == (
@@ -489,9 +491,13 @@ async def test_a_write_is_planned_anew_when_somebody_else_was_faster(
 
     webhooks.answers["hook"] = slow
     change = {"data": {"b": "mine"}}
-    mine = asyncio.create_task(cluster.patch(SETTINGS, change, patch_type=PatchType.MERGE, field_manager="me"))
+    mine = asyncio.create_task(
+        cluster.patch(SETTINGS, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="me"))
+    )
     await paused.wait()
-    await cluster.patch(SETTINGS, {"data": {"c": "theirs"}}, patch_type=PatchType.MERGE, field_manager="they")
+    await cluster.patch(
+        SETTINGS, {"data": {"c": "theirs"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="they")
+    )
     cluster.requests.clear()
     going.set()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import EventType, PatchType, Subresource
+from ocf.cluster import EventType, ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import BadRequestError, InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
@@ -101,7 +101,7 @@ class TestServing:
         assert (left["metadata"]["name"], "deletionTimestamp" in left["metadata"]) == ("t", True)
 
         release = {"metadata": {"finalizers": None}}
-        await cluster.patch(THING, release, patch_type=PatchType.MERGE, field_manager="user")
+        await cluster.patch(THING, release, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         with pytest.raises(NotFoundError):
             await cluster.get(DEFINITION)
 
@@ -166,7 +166,7 @@ class TestVersions:
         assert (await two.get(THING))["spec"] == {"size": 2}
 
     async def test_a_watch_shows_the_version_it_asked_for(self, two: EmbeddedCluster) -> None:
-        watch = two.watch("example.com/v2", "Thing", resource_version=two.resource_version)
+        watch = two.watch("example.com/v2", "Thing", WatchOptions(resource_version=two.resource_version))
         await two.create(thing("example.com/v1", size=1, old="x"), field_manager="user")
         event = await anext(watch)
         await watch.aclose()
@@ -188,13 +188,13 @@ class TestVersions:
             {"op": "replace", "path": "/spec/versions/1/storage", "value": True},
         ]
         await two.create(thing(size=1), field_manager="user")
-        changed = await two.patch(DEFINITION, change, patch_type=PatchType.JSON, field_manager="author")
+        changed = await two.patch(DEFINITION, change, PatchOptions(patch_type=PatchType.JSON, field_manager="author"))
 
         assert changed["status"]["storedVersions"] == ["v1", "v2"]
         assert (await two.get(THING))["spec"] == {"size": 1}
         drop = [{"op": "remove", "path": "/spec/versions/0"}]
         with pytest.raises(InvalidError, match="v1 was previously a storage version"):
-            await two.patch(DEFINITION, drop, patch_type=PatchType.JSON, field_manager="author")
+            await two.patch(DEFINITION, drop, PatchOptions(patch_type=PatchType.JSON, field_manager="author"))
 
     async def test_a_version_that_is_not_served_cannot_be_asked_for(
         self, cluster: EmbeddedCluster, define: Define
@@ -219,11 +219,11 @@ class TestScale:
         await cluster.create(thing(size=2), field_manager="user")
         status = {"status": {"replicas": 1}}
         await cluster.patch(
-            THING, status, patch_type=PatchType.MERGE, field_manager="ctl", subresource=Subresource.STATUS
+            THING, status, PatchOptions(patch_type=PatchType.MERGE, field_manager="ctl", subresource=Subresource.STATUS)
         )
         scale = {"spec": {"replicas": 5}}
         shown = await cluster.patch(
-            THING, scale, patch_type=PatchType.MERGE, field_manager="hpa", subresource=Subresource.SCALE
+            THING, scale, PatchOptions(patch_type=PatchType.MERGE, field_manager="hpa", subresource=Subresource.SCALE)
         )
 
         assert (shown["spec"], shown["status"]) == ({"replicas": 5}, {"replicas": 1})
@@ -245,7 +245,7 @@ class TestSelection:
         await cluster.create(define(given), field_manager="author")
         await cluster.create(thing(name="a", size=1), field_manager="user")
         await cluster.create(thing(name="b", size=2), field_manager="user")
-        found = await cluster.list("example.com/v1", "Thing", field_selector="spec.size=2")
+        found = await cluster.list("example.com/v1", "Thing", ListOptions(field_selector="spec.size=2"))
 
         assert [item["metadata"]["name"] for item in found.items] == ["b"]
 
@@ -259,10 +259,12 @@ class TestRefusals:
         await cluster.apply(define(stricter), field_manager="author", force=True)
 
         note = {"spec": {"note": "x"}}
-        stored = await cluster.patch(THING, note, patch_type=PatchType.MERGE, field_manager="user")
+        stored = await cluster.patch(THING, note, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         assert stored["spec"] == {"size": 1, "note": "x"}
         with pytest.raises(InvalidError, match="should be greater than or equal to 5"):
-            await cluster.patch(THING, {"spec": {"size": 2}}, patch_type=PatchType.MERGE, field_manager="user")
+            await cluster.patch(
+                THING, {"spec": {"size": 2}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
+            )
 
     @pytest.mark.parametrize(
         ("change", "field"),
@@ -277,7 +279,9 @@ class TestRefusals:
     ) -> None:
         await cluster.create(define(), field_manager="author")
         with pytest.raises(InvalidError) as caught:
-            await cluster.patch(DEFINITION, {"spec": change}, patch_type=PatchType.MERGE, field_manager="author")
+            await cluster.patch(
+                DEFINITION, {"spec": change}, PatchOptions(patch_type=PatchType.MERGE, field_manager="author")
+            )
 
         assert [cause.field for cause in caught.value.causes] == [field]
         assert caught.value.causes[0].message.endswith("field is immutable")

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType, Propagation
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
@@ -37,7 +37,7 @@ async def made(cluster: EmbeddedCluster, build: Build, name: str, *owners: dict[
 
 async def release(cluster: EmbeddedCluster, name: str) -> None:
     patch = {"metadata": {"finalizers": None}}
-    await cluster.patch(key(name), patch, patch_type=PatchType.MERGE, field_manager="test")
+    await cluster.patch(key(name), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
 
 
 async def test_dependents_go_with_their_owner_down_to_the_last(cluster: EmbeddedCluster, config_map: Build) -> None:
@@ -77,7 +77,7 @@ async def test_an_owner_of_the_same_name_is_another_owner(cluster: EmbeddedClust
 async def test_orphaned_dependents_lose_the_reference_and_stay(cluster: EmbeddedCluster, config_map: Build) -> None:
     top = await made(cluster, config_map, "top")
     await made(cluster, config_map, "child", owner(top))
-    await cluster.delete(key("top"), propagation=Propagation.ORPHAN)
+    await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.ORPHAN))
 
     assert not await exists(cluster, "top")
     assert "ownerReferences" not in (await cluster.get(key("child")))["metadata"]
@@ -90,7 +90,7 @@ async def test_in_the_foreground_the_owner_waits_for_those_that_block_it(
     blocking = owner(top, blockOwnerDeletion=True)
     await made(cluster, config_map, "held", blocking, finalizers=["example.com/wait"])
     await made(cluster, config_map, "free", blocking)
-    await cluster.delete(key("top"), propagation=Propagation.FOREGROUND)
+    await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
 
     metadata = (await cluster.get(key("top")))["metadata"]
     assert metadata["finalizers"] == ["foregroundDeletion"]
@@ -105,7 +105,7 @@ async def test_in_the_foreground_the_owner_waits_for_those_that_block_it(
 async def test_in_the_foreground_it_does_not_wait_for_others(cluster: EmbeddedCluster, config_map: Build) -> None:
     top = await made(cluster, config_map, "top")
     await made(cluster, config_map, "child", owner(top), finalizers=["example.com/wait"])
-    await cluster.delete(key("top"), propagation=Propagation.FOREGROUND)
+    await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
 
     assert not await exists(cluster, "top")
     assert "deletionTimestamp" in (await cluster.get(key("child")))["metadata"]
@@ -118,7 +118,7 @@ async def test_in_the_foreground_the_whole_tree_goes_from_the_leaves(
     middle = await made(cluster, config_map, "middle", owner(top, blockOwnerDeletion=True))
     bottom = owner(middle, blockOwnerDeletion=True)
     await made(cluster, config_map, "bottom", bottom, finalizers=["example.com/wait"])
-    await cluster.delete(key("top"), propagation=Propagation.FOREGROUND)
+    await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
 
     assert [await exists(cluster, name) for name in ("top", "middle", "bottom")] == [True, True, True]
     await release(cluster, "bottom")
@@ -178,7 +178,7 @@ async def test_a_cluster_scoped_owner_owns_in_every_namespace(cluster: EmbeddedC
     )
     reference = {"apiVersion": "example.com/v1", "kind": "Gadget", "name": "g", "uid": gadget["metadata"]["uid"]}
     await made(cluster, config_map, "child", {**reference, "blockOwnerDeletion": True})
-    await cluster.delete(ObjectKey("example.com/v1", "Gadget", "g"), propagation=Propagation.FOREGROUND)
+    await cluster.delete(ObjectKey("example.com/v1", "Gadget", "g"), DeleteOptions(propagation=Propagation.FOREGROUND))
 
     assert not await exists(cluster, "child")
 
@@ -206,7 +206,7 @@ async def test_the_finalizers_a_delete_sets(
 ) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",), collect=False)
     await made(cluster, config_map, "top", finalizers=["example.com/wait"])
-    await cluster.delete(key("top"), propagation=propagation)
+    await cluster.delete(key("top"), DeleteOptions(propagation=propagation))
 
     assert (await cluster.get(key("top")))["metadata"]["finalizers"] == finalizers
 
@@ -223,7 +223,7 @@ async def test_a_delete_that_adds_nothing_leaves_the_order_of_finalizers(config_
 async def test_a_later_delete_changes_its_mind(config_map: Build) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",), collect=False)
     await made(cluster, config_map, "top")
-    await cluster.delete(key("top"), propagation=Propagation.FOREGROUND)
-    await cluster.delete(key("top"), propagation=Propagation.ORPHAN)
+    await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
+    await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.ORPHAN))
 
     assert (await cluster.get(key("top")))["metadata"]["finalizers"] == ["orphan"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import ListOptions, PatchOptions, PatchType, Subresource
 from ocf.cluster.cache import CachedCluster
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
@@ -92,7 +92,9 @@ async def test_our_own_client_sees_what_it_sees_on_a_real_server(kubeconfig: str
     async with await ApiServerCluster.connect(kubeconfig) as client:
         await client.apply(deployment(3), field_manager="us")
         scale = {"spec": {"replicas": 5}}
-        await client.patch(WEB, scale, patch_type=PatchType.MERGE, field_manager="them", subresource=Subresource.SCALE)
+        await client.patch(
+            WEB, scale, PatchOptions(patch_type=PatchType.MERGE, field_manager="them", subresource=Subresource.SCALE)
+        )
         with pytest.raises(ConflictError) as caught:
             await client.apply(deployment(3), field_manager="us")
         assert caught.value.causes[0].message == 'conflict with "them" with subresource "scale" using apps/v1'
@@ -100,9 +102,9 @@ async def test_our_own_client_sees_what_it_sees_on_a_real_server(kubeconfig: str
         await client.delete(WEB)
         with pytest.raises(NotFoundError):
             await client.get(WEB)
-        listed = await client.list("v1", "Namespace", limit=2)
+        listed = await client.list("v1", "Namespace", ListOptions(limit=2))
         assert len(listed.items) == 2
-        rest = await client.list("v1", "Namespace", limit=50, continue_token=listed.continue_token)
+        rest = await client.list("v1", "Namespace", ListOptions(limit=50, continue_token=listed.continue_token))
         assert {item["metadata"]["name"] for item in (*listed.items, *rest.items)} >= {"default", "shop"}
     assert cluster.requests.changes == 3
 
@@ -113,7 +115,7 @@ async def test_a_cache_follows_over_http(kubeconfig: str, cluster: EmbeddedClust
         await cluster.create(deployment(1), field_manager="them")
         assert (await cached.get(WEB))["spec"]["replicas"] == 1
         changed = {"spec": {"replicas": 7}}
-        await cluster.patch(WEB, changed, patch_type=PatchType.MERGE, field_manager="them")
+        await cluster.patch(WEB, changed, PatchOptions(patch_type=PatchType.MERGE, field_manager="them"))
         for _ in range(3000):
             if (await cached.get(WEB))["spec"]["replicas"] == 7:
                 return

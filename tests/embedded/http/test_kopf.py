@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import HttpServer, write_kubeconfig
 from ocf.errors import ApiError
@@ -145,7 +145,7 @@ async def test_an_operator_follows_its_objects_and_its_webhooks_are_asked(
             status: Manifest = (await cluster.get(SHOP)).get("status") or {}
             return status.get("seen") == 3
 
-        await cluster.patch(SHOP, {"spec": {"size": 3}}, patch_type=PatchType.MERGE, field_manager="test")
+        await cluster.patch(SHOP, {"spec": {"size": 3}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
         await until(reported)
 
         async def gone() -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import ObjectKey
 
@@ -279,7 +279,9 @@ async def test_get_watch_prints_changes_as_they_happen(kubectl: Kubectl, cluster
     await kubectl("apply", "-f", "-", stdin=WEB)
     watching = asyncio.ensure_future(kubectl("get", "deploy", "-n", "shop", "-w", "--request-timeout=3s", code=None))
     await asyncio.sleep(1)
-    await cluster.patch(WEB_KEY, {"spec": {"replicas": 9}}, patch_type=PatchType.MERGE, field_manager="test")
+    await cluster.patch(
+        WEB_KEY, {"spec": {"replicas": 9}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="test")
+    )
     seen = words((await watching).out)
     assert [line[1] for line in seen] == ["READY", "0/2", "0/9"]
 

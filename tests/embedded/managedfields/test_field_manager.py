@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType
 from ocf.embedded import CustomKind, EmbeddedCluster
 from ocf.embedded.managedfields.field_manager import FieldManager, ManagerEntry, read_entries, write_entries
 from ocf.errors import ConflictError
@@ -30,7 +30,7 @@ async def test_applies_come_before_updates_and_both_by_time(
         clock.advance(60)
         await cluster.apply(config_map(labels={name: name}), field_manager=name)
         patch = {"data": {name: name}}
-        await cluster.patch(SETTINGS, patch, patch_type=PatchType.MERGE, field_manager=f"patch-{name}")
+        await cluster.patch(SETTINGS, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager=f"patch-{name}"))
 
     assert owners(await cluster.get(SETTINGS)) == [
         ("Apply", "y", "00:01:00"),
@@ -72,7 +72,7 @@ async def test_the_oldest_updaters_become_one(cluster: EmbeddedCluster, config_m
     for number in range(12):
         clock.advance(1)
         patch = {"data": {f"k{number}": "x"}}
-        await cluster.patch(SETTINGS, patch, patch_type=PatchType.MERGE, field_manager=f"m{number}")
+        await cluster.patch(SETTINGS, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager=f"m{number}"))
 
     entries = (await cluster.get(SETTINGS))["metadata"]["managedFields"]
 

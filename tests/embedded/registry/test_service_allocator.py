@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 
@@ -50,7 +50,7 @@ async def test_what_is_given_up_is_free_again(cluster: EmbeddedCluster) -> None:
     await spec_of(cluster, service("a", type="NodePort"))
     patch = {"spec": {"type": "ExternalName", "externalName": "example.com"}}
     key = ObjectKey("v1", "Service", "a", "shop")
-    released = await cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="other")
+    released = await cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="other"))
     other = await spec_of(cluster, service("b", type="NodePort"))
 
     assert "clusterIP" not in released["spec"]

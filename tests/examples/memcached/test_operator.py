@@ -12,7 +12,7 @@ from examples.memcached.definition import definition
 from examples.memcached.metrics import Metrics
 from examples.memcached.operator import NAME, operator
 from examples.memcached.samples import AUTOSCALED, EVERYTHING, PLAIN
-from ocf.cluster import PatchType
+from ocf.cluster import ListOptions, PatchOptions, PatchType
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest
@@ -47,7 +47,7 @@ class Stage(World):
             yield
 
     async def events(self) -> list[tuple[str, str, str, str]]:
-        found = (await self.server.list("events.k8s.io/v1", "Event", namespace="caches")).items
+        found = (await self.server.list("events.k8s.io/v1", "Event", ListOptions(namespace="caches"))).items
         return [(one["reason"], one["action"], one["note"], one["reportingController"]) for one in found]
 
     def sample(self, metric: str, **labels: str) -> float | None:
@@ -185,7 +185,7 @@ def test_a_pass_that_fails_is_counted_and_told() -> None:
         await stage.create(PLAIN)
         await asyncio.sleep(MINUTE)
         bad = {"spec": {"autoscaling": {"enabled": True}}}  # nobody was there to refuse that there is no upper limit
-        await stage.server.patch(stage.owner, bad, patch_type=PatchType.MERGE, field_manager="user")
+        await stage.server.patch(stage.owner, bad, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         await asyncio.sleep(MINUTE)
 
         assert (await stage.conditions())["Degraded"][1] == "Degraded"

@@ -16,6 +16,7 @@ from examples.memcached import monitor
 from examples.memcached.definition import definition
 from examples.memcached.samples import AUTOSCALED
 from examples.memcached.settings import Settings
+from ocf.cluster import ListOptions, WatchOptions
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
 from ocf.errors import ConfigError
@@ -94,7 +95,7 @@ async def ready(world: World) -> None:
     async with asyncio.timeout(60):
         key = world.owner
         since = (await world.cluster.list(key.api_version, key.kind)).resource_version
-        async for _ in world.cluster.watch(key.api_version, key.kind, resource_version=since):
+        async for _ in world.cluster.watch(key.api_version, key.kind, WatchOptions(resource_version=since)):
             if (await world.conditions()).get("Ready", ("",))[0] == "True":
                 return
 
@@ -127,7 +128,7 @@ async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[st
             async with session.get(f"https://127.0.0.1:{webhook_port}/readyz", ssl=False) as answer:
                 reachable = answer.status
         live = await world.get("Memcached")
-        events = (await cluster.list("events.k8s.io/v1", "Event", namespace="caches")).items
+        events = (await cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="caches"))).items
 
     assert 'memcached_operator_instance_replicas_ready{name="my-cache",namespace="caches"} 1.0' in metrics
     assert (
@@ -137,4 +138,4 @@ async def test_the_program_serves_caches_metrics_and_webhooks(arguments: list[st
     assert reachable == 200
     assert {"annotations", "finalizers"}.isdisjoint(live["metadata"])
     assert {event["note"] for event in events} >= {"Created Deployment my-cache", "Created Service my-cache"}
-    assert (await cluster.list("coordination.k8s.io/v1", "Lease", namespace="ops")).items
+    assert (await cluster.list("coordination.k8s.io/v1", "Lease", ListOptions(namespace="ops"))).items

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import PLAIN
-from ocf.cluster import ApplyCache
+from ocf.cluster import ApplyCache, ListOptions, WatchOptions
 from ocf.objects import Manifest
 from ocf.runtime.operator import ManagerOptions, running
 from ocf.testing import RecordingCluster
@@ -28,13 +28,15 @@ async def until(world: World, reached: Callable[[Manifest], bool]) -> Manifest:
     key = world.own("Deployment")
     async with asyncio.timeout(60):
         while True:
-            page = await world.cluster.list(key.api_version, key.kind, namespace=key.namespace)
+            page = await world.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
             for live in page.items:
                 if reached(live):
                     return live
             await anext(
                 world.cluster.watch(
-                    key.api_version, key.kind, namespace=key.namespace, resource_version=page.resource_version
+                    key.api_version,
+                    key.kind,
+                    WatchOptions(namespace=key.namespace, resource_version=page.resource_version),
                 )
             )
 
@@ -52,7 +54,9 @@ async def trace(world: World, since: str) -> list[int]:
     found: list[int] = []
     key = world.own("Deployment")
     last = (await world.cluster.get(key))["metadata"]["resourceVersion"]
-    async for event in world.cluster.watch(key.api_version, key.kind, namespace=key.namespace, resource_version=since):
+    async for event in world.cluster.watch(
+        key.api_version, key.kind, WatchOptions(namespace=key.namespace, resource_version=since)
+    ):
         count = int(event.object["spec"]["replicas"])
         if found[-1:] != [count]:
             found.append(count)

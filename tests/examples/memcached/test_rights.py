@@ -17,7 +17,7 @@ from examples.memcached.admission import webhooks
 from examples.memcached.deploy import ACCOUNT, generated
 from examples.memcached.operator import NAME, memcached_operator
 from examples.memcached.samples import EVERYTHING
-from ocf.cluster import InterceptingCluster, PatchType, Request
+from ocf.cluster import InterceptingCluster, ListOptions, PatchOptions, PatchType, Request
 from ocf.concepts import SystemClock
 from ocf.errors import ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, load_document
@@ -158,7 +158,7 @@ class Life:
 
     async def change(self, **spec: Any) -> None:
         key = self.key("memcached.c5c3.io/v1alpha1", "Memcached")
-        await self.admin.patch(key, {"spec": spec}, patch_type=PatchType.MERGE, field_manager="admin")
+        await self.admin.patch(key, {"spec": spec}, PatchOptions(patch_type=PatchType.MERGE, field_manager="admin"))
 
     async def is_led(self) -> bool:
         try:
@@ -169,7 +169,7 @@ class Life:
 
     async def all_are_there(self) -> bool:
         cache = await self.found("memcached.c5c3.io/v1alpha1", "Memcached")
-        events = await self.admin.list("events.k8s.io/v1", "Event", namespace=self.namespace)
+        events = await self.admin.list("events.k8s.io/v1", "Event", ListOptions(namespace=self.namespace))
         made = [await self.found(*kind) for kind in MADE]
         return None not in made and bool(cache and cache.get("status")) and len(events.items) >= len(MADE)
 

@@ -7,7 +7,7 @@ import pytest
 
 from examples.memcached.samples import AUTOSCALED, EVERYTHING, PLAIN
 from examples.memcached.secrets import SECRET_HASH
-from ocf.cluster import PatchType, Propagation, Verb
+from ocf.cluster import DeleteOptions, PatchOptions, PatchType, Propagation, Verb, WatchOptions
 from ocf.component import Action
 from ocf.errors import ReconcileError
 from ocf.objects import Manifest, ObjectKey
@@ -36,7 +36,9 @@ async def counts(world: World, since: str) -> list[int]:
     """Return every count that the Deployment has asked for since a version."""
     found, key = [], world.own("Deployment")
     last = (await world.cluster.get(key))["metadata"]["resourceVersion"]
-    async for event in world.cluster.watch(key.api_version, key.kind, namespace=key.namespace, resource_version=since):
+    async for event in world.cluster.watch(
+        key.api_version, key.kind, WatchOptions(namespace=key.namespace, resource_version=since)
+    ):
         found.append(int(event.object["spec"]["replicas"]))
         if event.object["metadata"]["resourceVersion"] == last:
             break
@@ -100,7 +102,7 @@ class TestTable:
 
     async def test_delete_the_cache(self, world: World) -> None:
         await everything(world)
-        await world.cluster.delete(world.owner, propagation=Propagation.BACKGROUND)
+        await world.cluster.delete(world.owner, DeleteOptions(propagation=Propagation.BACKGROUND))
         for kind in ("Deployment", "Service", *OPTIONAL):
             await world.gone(kind)
 
@@ -367,7 +369,7 @@ class TestFailure:
         await world.create(PLAIN)
         await world.settle()
         bad = {"spec": {"autoscaling": {"enabled": True}}}
-        await world.cluster.patch(world.owner, bad, patch_type=PatchType.MERGE, field_manager="user")
+        await world.cluster.patch(world.owner, bad, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         with pytest.raises(ReconcileError, match="maxReplicas"):
             await world.reconcile()
         found, generation = await world.conditions(), (await world.get("Memcached"))["metadata"]["generation"]
@@ -395,7 +397,9 @@ class TestFailure:
     async def test_a_cache_that_is_being_deleted_is_left_alone(self, embedded: World) -> None:
         await embedded.create(PLAIN)
         held = {"metadata": {"finalizers": ["example.com/held"]}}
-        await embedded.cluster.patch(embedded.owner, held, patch_type=PatchType.MERGE, field_manager="user")
+        await embedded.cluster.patch(
+            embedded.owner, held, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
+        )
         await embedded.cluster.delete(embedded.owner)
         embedded.cluster.requests.clear()
 

@@ -13,7 +13,7 @@ from examples.memcached.defaulting import default
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
 from examples.memcached.validation import validate
-from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource, WatchOptions
 from ocf.component import ReconcileContext, Result
 from ocf.concepts import Attempt, Event
 from ocf.embedded import EmbeddedCluster
@@ -101,7 +101,9 @@ class World:
 
     async def meddle(self, kind: str, **patch: Any) -> Manifest:
         """Change an object of the operator by hand."""
-        return await self.cluster.patch(self.own(kind), patch, patch_type=PatchType.MERGE, field_manager="somebody")
+        return await self.cluster.patch(
+            self.own(kind), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="somebody")
+        )
 
     # --- The controllers. ---
 
@@ -110,7 +112,9 @@ class World:
         wish, part = {"spec": {"replicas": replicas}}, Subresource.SCALE
         key = self.own("Deployment")
         await self.cluster.patch(
-            key, wish, patch_type=PatchType.MERGE, field_manager="horizontal-pod-autoscaler", subresource=part
+            key,
+            wish,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager="horizontal-pod-autoscaler", subresource=part),
         )
 
     async def kubelet(self) -> None:
@@ -172,9 +176,13 @@ class World:
         """Wait until there is no object of a kind: a real garbage collector takes its time."""
         api_version = APIS[kind]
         async with asyncio.timeout(_PATIENCE):
-            while (found := await self.cluster.list(api_version, kind, namespace=self.namespace)).items:
+            while (found := await self.cluster.list(api_version, kind, ListOptions(namespace=self.namespace))).items:
                 since = found.resource_version
-                await anext(self.cluster.watch(api_version, kind, namespace=self.namespace, resource_version=since))
+                await anext(
+                    self.cluster.watch(
+                        api_version, kind, WatchOptions(namespace=self.namespace, resource_version=since)
+                    )
+                )
 
     async def replicas(self) -> int:
         return int((await self.get("Deployment"))["spec"]["replicas"])
@@ -206,7 +214,7 @@ def admitted(manifest: Manifest) -> Manifest:
 
 async def embedded_kubelet(cluster: Cluster, namespace: str) -> None:
     """Say that all pods of all Deployments run."""
-    for live in (await cluster.list("apps/v1", "Deployment", namespace=namespace)).items:
+    for live in (await cluster.list("apps/v1", "Deployment", ListOptions(namespace=namespace))).items:
         status = {"status": rolled_out(live)}
         await _report(cluster, live, status)
 
@@ -219,12 +227,14 @@ async def real_kubelet(cluster: Cluster, namespace: str) -> None:
     limits = await _limits(cluster, namespace)
     async with asyncio.timeout(_PATIENCE):
         while True:
-            found = await cluster.list("apps/v1", "Deployment", namespace=namespace)
+            found = await cluster.list("apps/v1", "Deployment", ListOptions(namespace=namespace))
             await _make_ready(cluster, namespace)
             if all(_is_rolled_out(live, limits.get(live["metadata"]["name"])) for live in found.items):
                 return
             await anext(
-                cluster.watch("apps/v1", "Deployment", namespace=namespace, resource_version=found.resource_version)
+                cluster.watch(
+                    "apps/v1", "Deployment", WatchOptions(namespace=namespace, resource_version=found.resource_version)
+                )
             )
 
 
@@ -233,19 +243,23 @@ async def _limits(cluster: Cluster, namespace: str) -> dict[str, range]:
     api_version, kind = "autoscaling/v2", "HorizontalPodAutoscaler"
     async with asyncio.timeout(_PATIENCE):
         while True:
-            found = await cluster.list(api_version, kind, namespace=namespace)
+            found = await cluster.list(api_version, kind, ListOptions(namespace=namespace))
             if all(live.get("status", {}).get("conditions") for live in found.items):
                 specs = [live["spec"] for live in found.items]
                 return {
                     each["scaleTargetRef"]["name"]: range(each["minReplicas"], each["maxReplicas"] + 1)
                     for each in specs
                 }
-            await anext(cluster.watch(api_version, kind, namespace=namespace, resource_version=found.resource_version))
+            await anext(
+                cluster.watch(
+                    api_version, kind, WatchOptions(namespace=namespace, resource_version=found.resource_version)
+                )
+            )
 
 
 async def _make_ready(cluster: Cluster, namespace: str) -> None:
     ready = {"conditions": [{"type": "Ready", "status": "True"}], "phase": "Running"}
-    for pod in (await cluster.list("v1", "Pod", namespace=namespace)).items:
+    for pod in (await cluster.list("v1", "Pod", ListOptions(namespace=namespace))).items:
         if pod.get("status", {}).get("phase") != "Running":
             with suppress(NotFoundError):
                 await _report(cluster, pod, {"status": ready})
@@ -253,7 +267,9 @@ async def _make_ready(cluster: Cluster, namespace: str) -> None:
 
 async def _report(cluster: Cluster, live: Manifest, status: Manifest) -> None:
     key, part = ObjectKey.of(live), Subresource.STATUS
-    await cluster.patch(key, status, patch_type=PatchType.MERGE, field_manager="kubelet", subresource=part)
+    await cluster.patch(
+        key, status, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubelet", subresource=part)
+    )
 
 
 def _is_rolled_out(live: Manifest, limits: range | None) -> bool:
@@ -270,6 +286,6 @@ async def served(cluster: Cluster, *kinds: tuple[str, str]) -> None:
         for api_version, kind in kinds:
             while True:
                 with suppress(NotFoundError, TooManyRequestsError):
-                    await cluster.list(api_version, kind, namespace="default")
+                    await cluster.list(api_version, kind, ListOptions(namespace="default"))
                     break
                 await asyncio.sleep(0)

@@ -10,7 +10,7 @@ import pytest
 from examples.web import played
 from examples.web.application import application
 from examples.web.shop import Shop
-from ocf.cluster import Cluster, PatchType, Propagation, Subresource
+from ocf.cluster import Cluster, DeleteOptions, PatchOptions, PatchType, Propagation, Subresource
 from ocf.component import FINALIZER, Action, reconciling
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError
@@ -72,7 +72,9 @@ class TestBirth:
 
     async def test_a_secret_without_the_key_keeps_the_server_waiting(self, clock: VirtualClock) -> None:
         cluster = await born(clock)
-        await cluster.patch(played.SECRET, {"data": None}, patch_type=PatchType.MERGE, field_manager="user")
+        await cluster.patch(
+            played.SECRET, {"data": None}, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")
+        )
         of_database, _ = await played.reconcile_shop(cluster, clock)
 
         assert of_database.condition.message == 'Waiting for a Secret with the key "password"'
@@ -145,7 +147,9 @@ class TestExporter:
         cluster = await played.healthy_cluster(clock, exporter=True)
         down, part = {"status": {"readyReplicas": 0}}, Subresource.STATUS
         await cluster.patch(
-            played.EXPORTER, down, patch_type=PatchType.MERGE, field_manager="controller", subresource=part
+            played.EXPORTER,
+            down,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager="controller", subresource=part),
         )
         await played.reconcile_shop(cluster, clock)
 
@@ -237,8 +241,8 @@ class TestEnd:
         """What the garbage collector takes away, a pass in between must not bring back."""
         cluster = await played.healthy_cluster(clock)
         held = {"metadata": {"finalizers": ["example.com/held"]}}
-        await cluster.patch(played.SHOP, held, patch_type=PatchType.MERGE, field_manager="user")
-        await cluster.delete(played.SHOP, propagation=Propagation.FOREGROUND)
+        await cluster.patch(played.SHOP, held, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
+        await cluster.delete(played.SHOP, DeleteOptions(propagation=Propagation.FOREGROUND))
         cluster.requests.clear()
         results = await played.reconcile_shop(cluster, clock)
 

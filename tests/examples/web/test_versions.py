@@ -11,6 +11,7 @@ from examples.web import played
 from examples.web.application import application
 from examples.web.database import HOST, PASSWORD_SECRET, database
 from examples.web.shop import Shop
+from ocf.cluster import ListOptions
 from ocf.component import Component
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, dump_document
@@ -120,7 +121,11 @@ def in_order(value: Any) -> Any:
 
 async def workloads(cluster: EmbeddedCluster) -> list[Manifest]:
     kinds = ("StatefulSet", "apps/v1"), ("Deployment", "apps/v1"), ("HorizontalPodAutoscaler", "autoscaling/v2")
-    return [item for kind, version in kinds for item in (await cluster.list(version, kind, namespace="shop")).items]
+    return [
+        item
+        for kind, version in kinds
+        for item in (await cluster.list(version, kind, ListOptions(namespace="shop"))).items
+    ]
 
 
 def declared(live: Manifest) -> Manifest:

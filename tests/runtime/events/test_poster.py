@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from ocf.cluster import Cluster, PatchType
+from ocf.cluster import Cluster, PatchOptions, PatchType
 from ocf.concepts import Event
 from ocf.errors import (
     AlreadyExistsError,
@@ -44,8 +44,8 @@ class EventStore:
         self.events[manifest["metadata"]["name"]] = manifest
         return manifest
 
-    async def patch(self, key: ObjectKey, patch: Any, *, patch_type: PatchType, field_manager: str) -> Manifest:
-        assert (key.api_version, patch_type, field_manager) == (
+    async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
+        assert (key.api_version, options.patch_type, options.field_manager) == (
             "events.k8s.io/v1",
             PatchType.MERGE,
             "example.com/shop",

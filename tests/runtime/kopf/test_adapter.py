@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict
 
 import ocf
 from ocf import component
-from ocf.cluster import PatchType
+from ocf.cluster import ListOptions, PatchOptions, PatchType
 from ocf.component import Component
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import serving, write_kubeconfig
@@ -117,7 +117,9 @@ async def until(holds: Callable[[], Awaitable[Any]]) -> None:
 
 
 async def motto(cluster: EmbeddedCluster) -> str | None:
-    found = await cluster.list("v1", "ConfigMap", namespace="town", field_selector="metadata.name=corner-settings")
+    found = await cluster.list(
+        "v1", "ConfigMap", ListOptions(namespace="town", field_selector="metadata.name=corner-settings")
+    )
     return found.items[0]["data"]["motto"] if found.items else None
 
 
@@ -145,18 +147,18 @@ async def test_owners_and_their_objects_are_looked_after_and_nothing_of_kopf_is_
             (SETTINGS, {"data": {"motto": "changed by hand"}}, "closed"),
             (SHOP, {"spec": {"motto": "open"}}, "open"),
         ]:
-            await cluster.patch(object_key, patch, patch_type=PatchType.MERGE, field_manager="test")
+            await cluster.patch(object_key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
             await until_it_shows(cluster, text)
     for key in (SHOP, SETTINGS):
         metadata = (await cluster.get(key))["metadata"]
         assert not {"annotations", "finalizers"} & metadata.keys()
         assert not [entry for entry in metadata["managedFields"] if "kopf" in entry["manager"].lower()]
     assert list((await cluster.get(SHOP))["status"]) == ["conditions"]
-    events = await cluster.list("events.k8s.io/v1", "Event", namespace="town")
+    events = await cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="town"))
     assert {event["reportingController"] for event in events.items} == {"example.com/shops"}
     # Nobody holds it.
     await cluster.delete(SHOP)
-    assert not (await cluster.list("example.com/v1", "Shop", namespace="town")).items
+    assert not (await cluster.list("example.com/v1", "Shop", ListOptions(namespace="town"))).items
 
 
 async def test_what_is_under_way_is_finished_when_kopf_is_stopped(cluster: EmbeddedCluster) -> None:

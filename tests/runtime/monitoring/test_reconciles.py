@@ -7,7 +7,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families as parse
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Verb
+from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Verb
 from ocf.component import Component, reconciling
 from ocf.concepts import Recorder
 from ocf.embedded import CustomKind, EmbeddedCluster
@@ -109,7 +109,9 @@ async def test_a_write_war_shows_as_backing_off(operator: Operator) -> None:
     for _ in range(5):
         await operator.run()
         theirs = {"metadata": {"labels": {"team": "platform"}}}
-        await operator.cluster.patch(DEPLOYMENT, theirs, patch_type=PatchType.MERGE, field_manager="platform")
+        await operator.cluster.patch(
+            DEPLOYMENT, theirs, PatchOptions(patch_type=PatchType.MERGE, field_manager="platform")
+        )
 
     assert operator.counted("ocf_resource_apply_total", "operation", "why")["none", "backing off"] == 2
 
@@ -128,11 +130,13 @@ async def test_what_was_done_is_told_on_the_owner(operator: Operator) -> None:
     for labels in ({}, {}, {"team": "platform"}, {}):
         theirs = {"metadata": {"labels": labels}}
         if labels:
-            await operator.cluster.patch(DEPLOYMENT, theirs, patch_type=PatchType.MERGE, field_manager="platform")
+            await operator.cluster.patch(
+                DEPLOYMENT, theirs, PatchOptions(patch_type=PatchType.MERGE, field_manager="platform")
+            )
         await operator.run(recorder=multi_recorder(operator.metrics, poster))
     await poster.close()
 
-    told = (await operator.cluster.list("events.k8s.io/v1", "Event", namespace="town")).items
+    told = (await operator.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace="town"))).items
     uid = (await operator.cluster.get(OWNER))["metadata"]["uid"]
     assert [(event["reason"], event["action"], event["note"]) for event in told] == [
         ("CreatedDeployment", "Create", "Created Deployment 'backend'"),

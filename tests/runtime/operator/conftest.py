@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Request, Verb, WatchEvent
+from ocf.cluster import Cluster, PatchOptions, PatchType, Request, Verb, WatchEvent, WatchOptions
 from ocf.cluster.cache import CacheTiming
 from ocf.component import Component, ReconcileContext
 from ocf.embedded import EmbeddedCluster
@@ -96,9 +96,9 @@ class Gateway(InterceptingCluster):
         self.after: Callable[[Request], Awaitable[None]] | None = None
         self._cuts: set[asyncio.Future[Exception | None]] = set()
 
-    async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         """Report events until `cut` is called, or nothing any more once `silence` is."""
-        events = super().watch(api_version, kind, **said)
+        events = super().watch(api_version, kind, options)
         cut: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         self._cuts.add(cut)
         try:
@@ -215,7 +215,7 @@ class Stage:
             yield process
 
     async def edit(self, key: ObjectKey, patch: Manifest) -> Manifest:
-        return await self.cluster.patch(key, patch, patch_type=PatchType.MERGE, field_manager="kubectl")
+        return await self.cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
 
     async def create(self, manifest: Manifest) -> Manifest:
         return await self.cluster.create(manifest, field_manager="kubectl")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
+from ocf.cluster import ListOptions
 from ocf.concepts import Attempt, Event, NullRecorder
 from ocf.objects import ObjectKey
 
@@ -30,7 +31,7 @@ def test_recorders_of_its_own_are_told_of_every_attempt(play: Play) -> None:
         async with stage.operating(recorders=[attempts], event_formatter=brief):
             await stage.create(shop())
             await asyncio.sleep(10)
-        events = (await stage.cluster.list("events.k8s.io/v1", "Event", namespace=NAMESPACE)).items
+        events = (await stage.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))).items
 
         assert attempts.taken == ["ConfigMap absent", "Service absent"]
         assert [(event["reason"], event["note"]) for event in events] == [("Made", "corner-front")]

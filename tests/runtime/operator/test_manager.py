@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession
 
+from ocf.cluster import ListOptions
 from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
@@ -40,7 +41,7 @@ FOLLOWER = Lease("shops", "default", "two")
 
 
 async def exists(stage: Stage, name: str = "corner") -> bool:
-    found = await stage.cluster.list("v1", "ConfigMap", namespace=NAMESPACE)
+    found = await stage.cluster.list("v1", "ConfigMap", ListOptions(namespace=NAMESPACE))
     return settings_of(name).name in {item["metadata"]["name"] for item in found.items}
 
 
@@ -98,7 +99,7 @@ def test_what_is_told_at_the_end_is_still_posted(play: Play) -> None:
         async with stage.operating():
             await stage.create(shop())
             await asyncio.sleep(1)
-        events = await stage.cluster.list("events.k8s.io/v1", "Event", namespace=NAMESPACE)
+        events = await stage.cluster.list("events.k8s.io/v1", "Event", ListOptions(namespace=NAMESPACE))
         assert {event["reportingController"] for event in events.items} == {"example.com/shops"}
         assert {event["reason"] for event in events.items} == {"CreatedConfigMap", "CreatedService"}
 

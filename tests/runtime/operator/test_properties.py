@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.cluster import Request
+from ocf.cluster import ListOptions, Request
 from ocf.cluster.cache import CacheTiming
 from ocf.component import ReconcileContext
 from ocf.embedded import EmbeddedCluster
@@ -110,7 +110,7 @@ class World:
                 self.broken += 1
 
     async def mottos(self) -> dict[str, Any]:
-        found = await self.stage.cluster.list("v1", "ConfigMap", namespace=NAMESPACE)
+        found = await self.stage.cluster.list("v1", "ConfigMap", ListOptions(namespace=NAMESPACE))
         known = {settings_of(name).name: name for name in NAMES}
         return {
             known[item["metadata"]["name"]]: item["data"]["motto"]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ocf import component
-from ocf.cluster import PatchType
+from ocf.cluster import PatchOptions, PatchType
 from ocf.component import FINALIZER, Component, ReconcileContext
 from ocf.errors import InvalidError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
@@ -128,7 +128,9 @@ async def test_its_privileges_are_enough(
     async def refuses() -> bool:
         try:
             await admin.patch(
-                owner, {"spec": {"motto": "loud"}}, patch_type=PatchType.MERGE, field_manager="admin", dry_run=True
+                owner,
+                {"spec": {"motto": "loud"}},
+                PatchOptions(patch_type=PatchType.MERGE, field_manager="admin", dry_run=True),
             )
         except InvalidError as error:
             return "is no motto" in str(error)
@@ -145,9 +147,13 @@ async def test_its_privileges_are_enough(
         await admin.create(guide, field_manager="admin")
         await until(is_there)
         assert (await admin.get(owner))["metadata"]["finalizers"] == [FINALIZER]
-        await admin.patch(settings, {"data": {"motto": "no"}}, patch_type=PatchType.MERGE, field_manager="admin")
+        await admin.patch(
+            settings, {"data": {"motto": "no"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="admin")
+        )
         await until(lambda: shows("open"))
-        await admin.patch(owner, {"spec": {"motto": "closed"}}, patch_type=PatchType.MERGE, field_manager="admin")
+        await admin.patch(
+            owner, {"spec": {"motto": "closed"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="admin")
+        )
         await until(lambda: shows("closed"))
         await admin.delete(priority)
 

@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from ocf import component
-from ocf.cluster import PatchType
+from ocf.cluster import ListOptions, PatchOptions, PatchType, WatchOptions
 from ocf.component import Component, finalize, reconciling
 from ocf.editors import ObjectMetaEditor
 from ocf.errors import ForbiddenError, NotFoundError, OcfError
@@ -162,15 +162,15 @@ class Stage:
                 key = ObjectKey.of(one)
                 patch = {"metadata": {"finalizers": None}}
                 if key.kind == "Shop":
-                    await self.admin.patch(key, patch, patch_type=PatchType.MERGE, field_manager="admin")
+                    await self.admin.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="admin"))
                 await self.admin.delete(key)
             except NotFoundError:
                 continue
 
 
 async def first(cluster: Cluster, api_version: str, kind: str, namespace: str) -> None:
-    await cluster.list(api_version, kind, namespace=namespace)
-    events = cluster.watch(api_version, kind, resource_version="0", namespace=namespace)
+    await cluster.list(api_version, kind, ListOptions(namespace=namespace))
+    events = cluster.watch(api_version, kind, WatchOptions(resource_version="0", namespace=namespace))
     async for _ in events:
         break
     await events.aclose()  # type: ignore[attr-defined]  # every implementation gives a generator
@@ -216,7 +216,7 @@ async def effective(cluster: Cluster, namespace: str) -> None:
             kind = {"endpoints": "Endpoints", "nodes": "Node"}[one.resource]
             while True:
                 try:
-                    await cluster.list("v1", kind, namespace=namespace if one.namespaced else "")
+                    await cluster.list("v1", kind, ListOptions(namespace=namespace if one.namespaced else ""))
                 except ForbiddenError:
                     await asyncio.sleep(0.02)  # the server tells nobody
                 else:

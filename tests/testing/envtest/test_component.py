@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ocf import component
-from ocf.cluster import Cluster, PatchType, Subresource
+from ocf.cluster import Cluster, PatchOptions, PatchType, Subresource
 from ocf.component import Component, Result, reconciling
 from ocf.errors import NotFoundError
 from ocf.objects import Manifest, ObjectKey
@@ -116,9 +116,9 @@ class Shop:
         await self.cluster.patch(
             self.backend,
             {"spec": {"replicas": count}},
-            patch_type=PatchType.MERGE,
-            field_manager="kube-controller-manager",
-            subresource=Subresource.SCALE,
+            PatchOptions(
+                patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.SCALE
+            ),
         )
 
     @property

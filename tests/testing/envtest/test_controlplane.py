@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ocf.cluster import ListOptions
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import Controller, ControlPlane, Programs
@@ -309,7 +310,7 @@ async def _items(cluster: ApiServerCluster, version: str, kind: str, namespace: 
     """Return the objects of a kind as soon as there are so many."""
 
     async def listed() -> Any:
-        items = (await cluster.list(version, kind, namespace=namespace)).items
+        items = (await cluster.list(version, kind, ListOptions(namespace=namespace))).items
         return items if len(items) == count else None
 
     return await _until(listed, lambda items: items is not None)

@@ -18,7 +18,7 @@ from ocf.autoscaling.algorithm import (
     Unavailable,
     early_exit_rule,
 )
-from ocf.cluster import Cluster
+from ocf.cluster import Cluster, ListOptions
 from ocf.concepts import Clock, SystemClock
 from ocf.controllers.hpa.snapshot.label_index import LabelIndex
 from ocf.controllers.hpa.snapshot.scale_getter import ScaleGetter, SubresourceScaleGetter
@@ -65,7 +65,7 @@ class _Sync:
         return await self.once.do(("pods", namespace), lambda: self._pods(namespace))
 
     async def _pods(self, namespace: str) -> LabelIndex[Manifest]:
-        found = await self._cluster.list("v1", "Pod", namespace=namespace)
+        found = await self._cluster.list("v1", "Pod", ListOptions(namespace=namespace))
         return LabelIndex((pod["metadata"].get("labels") or {}, pod) for pod in found.items)
 
 

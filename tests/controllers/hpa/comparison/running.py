@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from ocf.cluster import ListOptions
 from ocf.cluster.client import ApiServerCluster
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader, SubresourceScaleGetter
 from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
@@ -97,7 +98,7 @@ class Stage:
 
     async def _told(self, world: World) -> set[Told]:
         """Return what the controller has told about the autoscaler."""
-        found = (await self.cluster.list("v1", "Event", namespace=world.namespace)).items
+        found = (await self.cluster.list("v1", "Event", ListOptions(namespace=world.namespace))).items
         about = (each for each in found if each["involvedObject"]["name"] == world.hpa_key.name)
         return {(each["type"], each["reason"], message_of(each["message"])) for each in about}
 
@@ -126,7 +127,7 @@ class Stage:
             self.cluster, recorder, scales=recorder, selectors=known, settings=SETTINGS, max_age=timedelta()
         )
         seen = await observer.observe(hpa)
-        pods = (await self.cluster.list("v1", "Pod", namespace=world.namespace)).items
+        pods = (await self.cluster.list("v1", "Pod", ListOptions(namespace=world.namespace))).items
         kept = [_reduced(pod) for pod in pods]
         return Round(Tick("", _reduced(hpa), kept, recorder.answers, {}, None, dict(world.rivals)), seen)
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.cluster.client import ApiServerCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.timestamps import format_time
@@ -108,7 +108,7 @@ class World:
     async def change_selector(self, selector: str) -> None:
         """Let a target of a kind of our own say another selector."""
         change = {"spec": {"selector": selector}}
-        await self.cluster.patch(self.target, change, patch_type=PatchType.MERGE, field_manager=_US)
+        await self.cluster.patch(self.target, change, PatchOptions(patch_type=PatchType.MERGE, field_manager=_US))
 
     async def hpa(
         self, *metrics: Manifest, maximum: int = 10, target: Manifest | None = None, name: str = "web", **spec: Any
@@ -146,16 +146,14 @@ class World:
     async def change_hpa_now(self) -> None:
         """Change the autoscaler as was told."""
         change, self.pending = {"spec": self.pending}, {}
-        await self.cluster.patch(self.hpa_key, change, patch_type=PatchType.MERGE, field_manager=_US)
+        await self.cluster.patch(self.hpa_key, change, PatchOptions(patch_type=PatchType.MERGE, field_manager=_US))
 
     async def scale(self, replicas: int) -> None:
         """Scale the target as a person does."""
         await self.cluster.patch(
             self.target,
             {"spec": {"replicas": replicas}},
-            patch_type=PatchType.MERGE,
-            field_manager=_US,
-            subresource=Subresource.SCALE,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager=_US, subresource=Subresource.SCALE),
         )
 
     async def replicas(self) -> int:
@@ -173,7 +171,9 @@ class World:
         self.running = [f"web-{number}" for number in range(wanted)]
         status: Manifest = {"status": {"replicas": wanted}}
         await self.cluster.patch(
-            self.target, status, patch_type=PatchType.MERGE, field_manager=_US, subresource=Subresource.STATUS
+            self.target,
+            status,
+            PatchOptions(patch_type=PatchType.MERGE, field_manager=_US, subresource=Subresource.STATUS),
         )
 
     async def pod(
@@ -217,7 +217,7 @@ class World:
         """Let a pod be on its way out, for as long as somebody holds it."""
         key = ObjectKey("v1", "Pod", name, self.namespace)
         held = {"metadata": {"finalizers": ["example.com/held"]}}
-        await self.cluster.patch(key, held, patch_type=PatchType.MERGE, field_manager=_US)
+        await self.cluster.patch(key, held, PatchOptions(patch_type=PatchType.MERGE, field_manager=_US))
         await self.cluster.delete(key)
 
     async def remove(self, name: str) -> None:
@@ -225,7 +225,7 @@ class World:
         self.metrics.forget_pod(self.namespace, name)
         key = ObjectKey("v1", "Pod", name, self.namespace)
         metadata = {"metadata": {"finalizers": None}}
-        await self.cluster.patch(key, metadata, patch_type=PatchType.MERGE, field_manager=_US)
+        await self.cluster.patch(key, metadata, PatchOptions(patch_type=PatchType.MERGE, field_manager=_US))
         await self.cluster.delete(key)
 
     def use(self, *names: str, age: timedelta = timedelta(seconds=10), **used: str) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ocf.cluster import PatchType, Subresource
+from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SubresourceScaleGetter
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import NotFoundError, ServerError
@@ -43,7 +43,9 @@ async def test_a_derived_scale_is_the_one_that_is_read(kind: str, selector: Any,
     made = await cluster.create(workload(kind, selector, replicas), field_manager="test")
     key = ObjectKey.of(made)
     status = {"status": {"replicas": 2}}
-    await cluster.patch(key, status, patch_type=PatchType.MERGE, field_manager="test", subresource=Subresource.STATUS)
+    await cluster.patch(
+        key, status, PatchOptions(patch_type=PatchType.MERGE, field_manager="test", subresource=Subresource.STATUS)
+    )
     told = SubresourceScaleGetter(cluster)
 
     assert await DerivedScaleGetter(cluster, told).scale(key) == await told.scale(key)

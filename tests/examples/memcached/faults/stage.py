@@ -21,7 +21,15 @@ from examples.memcached.component import memcached
 from examples.memcached.definition import definition
 from examples.memcached.model import Memcached
 from examples.memcached.operator import memcached_operator
-from ocf.cluster import Cluster, InterceptingCluster, ObjectList, Request
+from ocf.cluster import (
+    DEFAULT_LIST_OPTIONS,
+    Cluster,
+    InterceptingCluster,
+    ListOptions,
+    ObjectList,
+    Request,
+    WatchOptions,
+)
 from ocf.cluster.cache import CacheTiming
 from ocf.component import Component
 from ocf.embedded import EmbeddedCluster
@@ -86,10 +94,10 @@ class Way(Gateway):
         super().__init__(cluster)
         self.sought: list[tuple[str, str]] = []
 
-    async def list(self, api_version: str, kind: str, *, field_selector: str = "", **said: Any) -> ObjectList:
-        if field_selector:
-            self.sought.append((kind, field_selector.removeprefix("metadata.name=")))
-        return await super().list(api_version, kind, field_selector=field_selector, **said)
+    async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
+        if options.field_selector:
+            self.sought.append((kind, options.field_selector.removeprefix("metadata.name=")))
+        return await super().list(api_version, kind, options)
 
 
 class _Slow(InterceptingCluster):
@@ -226,7 +234,7 @@ class Stage(World):
             with suppress(NotFoundError, ExpiredError):
                 page = await self.server.list(*OWNER)
                 before = {ObjectKey.of(cache): _conditions(cache) for cache in page.items}
-                async for event in self.server.watch(*OWNER, resource_version=page.resource_version):
+                async for event in self.server.watch(*OWNER, WatchOptions(resource_version=page.resource_version)):
                     self._look(event.object, before)
             await asyncio.sleep(_ROLLOUT)
 

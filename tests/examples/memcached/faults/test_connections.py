@@ -13,7 +13,7 @@ from examples.memcached import monitor
 from examples.memcached.definition import definition
 from examples.memcached.operator import memcached_operator
 from examples.memcached.samples import AUTOSCALED
-from ocf.cluster import Cluster, InterceptingCluster, Request, Verb
+from ocf.cluster import Cluster, InterceptingCluster, Request, Verb, WatchOptions
 from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.embedded.http import HttpServer, serving, write_kubeconfig
@@ -46,7 +46,9 @@ async def seen(world: World, kind: str, holds: Callable[[Manifest], object]) -> 
     """Wait until an object is as it should be."""
     api_version = KINDS.get(kind, "memcached.c5c3.io/v1alpha1")
     async with asyncio.timeout(PATIENCE):
-        async for event in world.cluster.watch(api_version, kind, resource_version="0", namespace=NAMESPACE):
+        async for event in world.cluster.watch(
+            api_version, kind, WatchOptions(resource_version="0", namespace=NAMESPACE)
+        ):
             if holds(event.object):
                 return event.object
     raise AssertionError("a watch has ended")

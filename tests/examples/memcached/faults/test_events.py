@@ -15,7 +15,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from examples.memcached.samples import AUTOSCALED
-from ocf.cluster import Cluster, Verb, WatchEvent
+from ocf.cluster import Cluster, Verb, WatchEvent, WatchOptions
 from ocf.errors import ServerError
 from ocf.testing import FaultyCluster, InterceptingCluster, faults, run_in_virtual_time
 from tests.examples.memcached.faults.stage import HPA, Ended, Stage, Step, pace
@@ -57,8 +57,8 @@ class Counting(InterceptingCluster):
         super().__init__(cluster)
         self.events = 0
 
-    async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
-        async for event in super().watch(api_version, kind, **said):
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
+        async for event in super().watch(api_version, kind, options):
             self.events += 1
             yield event
 
@@ -93,9 +93,9 @@ class Scrambled(InterceptingCluster):
         self.repeated = 0
         self.overtaken = 0
 
-    async def watch(self, api_version: str, kind: str, **said: Any) -> AsyncGenerator[WatchEvent, None]:
+    async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         told: asyncio.Queue[WatchEvent | None] = asyncio.Queue()
-        reading = asyncio.create_task(self._read(super().watch(api_version, kind, **said), told))
+        reading = asyncio.create_task(self._read(super().watch(api_version, kind, options), told))
         try:
             while event := await told.get():
                 yield event
