@@ -26,8 +26,14 @@ from ocf.component.reconcile.prune import Pruner
 from ocf.component.reconcile.reporter import Reporter
 from ocf.component.reconcile.run import ReconcileRun, failing
 from ocf.component.reconcile.suspend import suspend
-from ocf.component.status.aggregate import converging_condition, grace_is_over, grace_remaining, suspending_condition
-from ocf.component.status.conditions import Condition, failed_condition, next_condition
+from ocf.component.status.conditions import (
+    Condition,
+    ConditionContext,
+    converging_condition,
+    grace_is_over,
+    grace_remaining,
+    suspending_condition,
+)
 from ocf.component.status.reasons import SUSPENSION_REASONS, Reason
 from ocf.component.status.results import Action, ResourceOutcome, Result
 from ocf.concepts import Provenance, Resource, data_scope
@@ -93,14 +99,14 @@ class Component:
             ReconcileError: Naming the resource and the step that failed; the condition is then `Error`, or the more
                 precise word where there is one, and says the same.
         """
-        previous = context.condition(self.condition_type)
+        before = context.condition_context(self.condition_type)
         if context.is_ending:
-            return Result(condition=previous, outcomes=())
+            return Result(condition=before.previous, outcomes=())
         with data_scope():
             try:
-                condition, outcomes = await self._work(context, previous)
+                condition, outcomes = await self._work(context, before)
             except Exception as error:
-                self._fail(context, previous, error)
+                self._stage(context, _failed(before, error))
                 raise
         self._stage(context, condition)
         requeue = self._requeue(condition, outcomes, context.now)
@@ -180,17 +186,18 @@ class Component:
         """Describe how data flows between the resources, one entry per cell."""
         return data_flows(self.entries)
 
-    async def _work(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[ResourceOutcome]]:
+    async def _work(
+        self, context: ReconcileContext, before: ConditionContext
+    ) -> tuple[Condition, list[ResourceOutcome]]:
         if not self._is_enabled():
-            return await self._disable(context, previous)
-        unmet = await self._unmet(context, previous)
+            outcomes = await self._disable(context)
+            return before.next(Reason.DISABLED, "Component is disabled.", ready=True), outcomes
+        unmet = await self._unmet(context, before.previous)
         if unmet is not None:
-            return self._told(Reason.PREREQUISITE_NOT_MET, unmet, context, previous), []
+            return before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), []
         current = self._pass(context, await self._scaling())
-        if self.suspended:
-            condition, outcomes = await self._suspend(current, previous)
-        else:
-            condition, outcomes = await self._converge(current, previous)
+        converges = self._suspend if self.suspended else self._converge
+        condition, outcomes = await converges(current, before)
         blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
         outcomes += await self._clean_up(current, prune=not (self.suspended or blocked))
         return condition, outcomes
@@ -209,10 +216,9 @@ class Component:
         except OcfError as error:
             raise _PreciseError(self.name, str(error), Reason.FEATURE_GATE_ERROR) from error
 
-    async def _disable(self, context: ReconcileContext, previous: Condition) -> tuple[Condition, list[ResourceOutcome]]:
+    async def _disable(self, context: ReconcileContext) -> list[ResourceOutcome]:
         """Delete what the component made and let go of what is to stay; what it only reads is left alone."""
-        outcomes = await self._clean_up(self._pass(context, ScaleTargets({}, {})), disabled=True)
-        return self._told(Reason.DISABLED, "Component is disabled.", context, previous, ready=True), outcomes
+        return await self._clean_up(self._pass(context, ScaleTargets({}, {})), disabled=True)
 
     async def _clean_up(
         self, current: ReconcileRun, *, disabled: bool = False, prune: bool = True
@@ -242,27 +248,24 @@ class Component:
                 return answer.reason
         return None
 
-    async def _converge(self, current: ReconcileRun, previous: Condition) -> tuple[Condition, list[ResourceOutcome]]:
+    async def _converge(
+        self, current: ReconcileRun, before: ConditionContext
+    ) -> tuple[Condition, list[ResourceOutcome]]:
         entries = self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY)
-        if previous.reason in SUSPENSION_REASONS:
+        if before.previous.reason in SUSPENSION_REASONS:
             entries = scalers_first(entries, current.scaling.targets)
-        now, grace_period = current.context.now, self.grace_period
-        outcomes, observations = await converge(entries, current, grading=grace_is_over(previous, grace_period, now))
-        generation = current.context.owned_by.generation
-        condition = converging_condition(
-            observations, previous=previous, generation=generation, now=now, grace_period=grace_period
-        )
-        return condition, outcomes
+        grading = grace_is_over(before.previous, self.grace_period, before.now)
+        outcomes, observations = await converge(entries, current, grading=grading)
+        return converging_condition(observations, before, grace_period=self.grace_period), outcomes
 
-    async def _suspend(self, current: ReconcileRun, previous: Condition) -> tuple[Condition, list[ResourceOutcome]]:
+    async def _suspend(
+        self, current: ReconcileRun, before: ConditionContext
+    ) -> tuple[Condition, list[ResourceOutcome]]:
         outcomes = await suspend(
             scalers_first(self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY), current.scaling.targets), current
         )
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
-        generation = current.context.owned_by.generation
-        return suspending_condition(
-            reports, previous=previous, generation=generation, now=current.context.now
-        ), outcomes
+        return suspending_condition(reports, before), outcomes
 
     def _left_behind(self, context: ReconcileContext) -> Sequence[Registration]:
         if not context.owned_by.key.namespace:
@@ -273,21 +276,6 @@ class Component:
     def _with(self, *fates: Lifecycle) -> Sequence[Registration]:
         return [entry for entry in self.entries if entry.lifecycle in fates]
 
-    def _told(
-        self, reason: Reason, message: str, context: ReconcileContext, previous: Condition, *, ready: bool = False
-    ) -> Condition:
-        generation = context.owned_by.generation
-        return next_condition(reason, message, ready=ready, previous=previous, generation=generation, now=context.now)
-
-    def _fail(self, context: ReconcileContext, previous: Condition, error: Exception) -> None:
-        # What nobody foresaw is named by its type alone: its text may hold anything.
-        problem = error.problem if isinstance(error, ReconcileError) else f"unexpected {type(error).__name__}"
-        reason = error.reason if isinstance(error, _PreciseError) else Reason.ERROR
-        generation = context.owned_by.generation
-        self._stage(
-            context, failed_condition(problem, previous=previous, generation=generation, now=context.now, reason=reason)
-        )
-
     def _stage(self, context: ReconcileContext, condition: Condition) -> None:
         context.set_condition(condition, published=self.published)
 
@@ -296,6 +284,13 @@ class Component:
         grace = grace_remaining(condition, self.grace_period, now)
         delays = [poll, grace, *(outcome.retry_after for outcome in outcomes)]
         return min((delay for delay in delays if delay is not None), default=None)
+
+
+def _failed(before: ConditionContext, error: Exception) -> Condition:
+    # Only the type of an unexpected error is shown, because its text may hold anything.
+    problem = error.problem if isinstance(error, ReconcileError) else f"unexpected {type(error).__name__}"
+    reason = error.reason if isinstance(error, _PreciseError) else Reason.ERROR
+    return before.failed(problem, reason=reason)
 
 
 class _PreciseError(ReconcileError):

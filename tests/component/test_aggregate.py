@@ -9,7 +9,7 @@ import pytest
 
 from ocf import component
 from ocf.component import Component, Reason, ReconcileContext, reconciling
-from ocf.component.status.conditions import Condition, aggregate, stored_condition
+from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
 from ocf.concepts import AliveStatus, StatusReport
 from ocf.objects import Manifest, copy_json
 from ocf.primitives import deployment
@@ -40,7 +40,7 @@ UNKNOWN = stored_condition([], "AnyReady", 1)
 
 
 def together(*pairs: tuple[str, Condition]) -> tuple[bool, str, str]:
-    condition = aggregate("Ready", pairs, previous=FRESH, generation=1, now=NOW)
+    condition = aggregate(pairs, ConditionContext(FRESH, 1, NOW))
     return condition.status, str(condition.reason), condition.message
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ocf.cluster import Cluster, Subresource
 from ocf.component.model.ownership import Owner, field_manager
-from ocf.component.status.conditions import Condition, aggregate, stored_condition
+from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
 from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock
 from ocf.errors import ApiError, ConfigError, ConflictError, NotFoundError
 from ocf.objects import Manifest, copy_json, get_field, write_model
@@ -90,6 +90,14 @@ class ReconcileContext:
         """
         return stored_condition(self.status.get("conditions") or [], name, self.owned_by.generation)
 
+    def condition_context(self, name: str) -> ConditionContext:
+        """Return what the next condition of a type is computed from.
+
+        Args:
+            name: The condition's type.
+        """
+        return ConditionContext(self.condition(name), self.owned_by.generation, self.now)
+
     def set_condition(self, condition: Condition, *, published: bool = True) -> None:
         """Stage a condition; it replaces the one of its type, at its place.
 
@@ -141,13 +149,8 @@ class ReconcileContext:
         Returns:
             The condition: True exactly if all of theirs are, told in the words of the one that says most.
         """
-        condition = aggregate(
-            name,
-            [(component.name, self._standing(component.condition_type)) for component in components],
-            previous=self.condition(name),
-            generation=self.owned_by.generation,
-            now=self.now,
-        )
+        standing = [(component.name, self._standing(component.condition_type)) for component in components]
+        condition = aggregate(standing, self.condition_context(name))
         self.set_condition(condition)
         return condition
 

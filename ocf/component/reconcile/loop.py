@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.component.model.resource_options import Lifecycle, Participation
 from ocf.component.reconcile.run import ReconcileRun, outcome_of, raise_all
-from ocf.component.status.aggregate import ResourceObservation
+from ocf.component.status.conditions import ResourceObservation
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.concepts import ApplyOperation, GraceStatus, GuardStatus, StatusReport
 from ocf.errors import ReconcileError

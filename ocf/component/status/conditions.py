@@ -1,32 +1,53 @@
-"""The one condition of a component: stored in its owner, moved from pass to pass, folded with others into one.
+"""Conditions of a component: stored in its owner, computed from the reports of its resources, and aggregated.
 
 Everything here is a function of values and an instant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
-from ocf.component.status.reasons import Reason
+from ocf.component.status.reasons import (
+    CONVERGING,
+    OUTSIDE_CONVERGENCE,
+    PRIORITY,
+    PROGRESSING,
+    READY,
+    SEVERITY,
+    STICKY,
+    Reason,
+)
+from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus
 from ocf.objects import Manifest
-from ocf.objects.timestamps import format_time
+from ocf.objects.timestamps import format_time, parse_time
 
-__all__ = ["Condition", "aggregate", "failed_condition", "next_condition", "stored_condition"]
+__all__ = [
+    "Condition",
+    "ConditionContext",
+    "ResourceObservation",
+    "aggregate",
+    "converging_condition",
+    "grace_is_over",
+    "grace_remaining",
+    "stored_condition",
+    "suspending_condition",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Condition:
-    """A condition of an owner, as `metav1.Condition` has it.
+    """A condition of an owner, as `metav1.Condition` defines it.
 
     Args:
-        type: What it is about, `WebInterfaceReady`.
-        status: Whether it holds; a component never says Unknown.
-        reason: One word.
-        message: For a person.
-        observed_generation: `metadata.generation` of the owner that was looked at.
-        last_transition_time: Since when the status holds, RFC 3339.
+        type: Type of the condition, `WebInterfaceReady`.
+        status: Whether it is True; a component never reports Unknown.
+        reason: Machine-readable reason.
+        message: Human-readable message.
+        observed_generation: `metadata.generation` of the owner that was reconciled.
+        last_transition_time: Time of the last change of the status, RFC 3339.
     """
 
     type: str
@@ -37,7 +58,7 @@ class Condition:
     last_transition_time: str
 
     def to_manifest(self) -> Manifest:
-        """Return it in API spelling."""
+        """Return the condition in API spelling."""
         return {
             "type": self.type,
             "status": "True" if self.status else "False",
@@ -48,16 +69,66 @@ class Condition:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class ConditionContext:
+    """What the next condition of one type is computed from.
+
+    Args:
+        previous: The stored condition.
+        generation: `metadata.generation` of the owner.
+        now: Time of the reconcile.
+
+    Example:
+        >>> from datetime import UTC
+        >>> now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+        >>> context = ConditionContext(stored_condition([], "WebReady", 3), 3, now)
+        >>> context.next(Reason.HEALTHY, "Component is healthy.", ready=True).last_transition_time
+        '2026-01-31T12:00:00Z'
+    """
+
+    previous: Condition
+    generation: int
+    now: datetime
+
+    def next(self, reason: Reason, message: str, *, ready: bool) -> Condition:
+        """Return the condition that follows the stored one.
+
+        Args:
+            reason: Machine-readable reason.
+            message: Human-readable message.
+            ready: Whether the condition is True.
+        """
+        # The transition time moves only with the status, or where there is none yet.
+        stays = self.previous.status is ready and self.previous.last_transition_time
+        return Condition(
+            type=self.previous.type,
+            status=ready,
+            reason=reason,
+            message=message,
+            observed_generation=self.generation,
+            last_transition_time=self.previous.last_transition_time if stays else format_time(self.now),
+        )
+
+    def failed(self, message: str, *, reason: Reason = Reason.ERROR) -> Condition:
+        """Return the condition after a failed reconcile.
+
+        Args:
+            message: The error.
+            reason: `Error`, or a more precise reason.
+        """
+        return self.next(reason, message, ready=False)
+
+
 def stored_condition(conditions: Sequence[Manifest], name: str, generation: int) -> Condition:
     """Read a component's condition from its owner.
 
     Args:
         conditions: `status.conditions` of the owner.
-        name: The condition's type.
+        name: Type of the condition.
         generation: `metadata.generation` of the owner.
 
     Returns:
-        The stored condition; one that is absent, or whose reason is none of ours, reads as Unknown.
+        The stored condition; its reason is Unknown if the condition is absent or has a reason that is not a `Reason`.
 
     Example:
         >>> stored_condition([], "WebReady", 3).message
@@ -76,78 +147,167 @@ def stored_condition(conditions: Sequence[Manifest], name: str, generation: int)
     )
 
 
-def next_condition(
-    reason: Reason, message: str, *, ready: bool, previous: Condition, generation: int, now: datetime
-) -> Condition:
-    """Return the condition that follows a stored one.
+def aggregate(components: Sequence[tuple[str, Condition]], context: ConditionContext) -> Condition:
+    """Aggregate the conditions of several components.
+
+    The result is True if all of them are. Of the conditions that are not True, or of all if all are, the one with the
+    highest priority decides; of equals the first.
 
     Args:
-        reason: The word.
-        message: The sentence.
-        ready: Whether the condition holds.
-        previous: The stored condition.
-        generation: `metadata.generation` of the owner.
-        now: The instant of this pass.
-    """
-    # The transition time moves only with the status, or where there is none yet.
-    stays = previous.status is ready and previous.last_transition_time
-    return Condition(
-        type=previous.type,
-        status=ready,
-        reason=reason,
-        message=message,
-        observed_generation=generation,
-        last_transition_time=previous.last_transition_time if stays else format_time(now),
-    )
-
-
-def failed_condition(
-    message: str, *, previous: Condition, generation: int, now: datetime, reason: Reason = Reason.ERROR
-) -> Condition:
-    """Say that a pass failed.
-
-    Args:
-        message: The error.
-        previous: The stored condition.
-        generation: `metadata.generation` of the owner.
-        now: The instant of this pass.
-        reason: `Error`, or the more precise word where there is one.
-    """
-    return next_condition(reason, message, ready=False, previous=previous, generation=generation, now=now)
-
-
-def aggregate(
-    name: str, components: Sequence[tuple[str, Condition]], *, previous: Condition, generation: int, now: datetime
-) -> Condition:
-    """Make one condition of the conditions of several components.
-
-    It is True exactly if all of them are. Among those that are not True, or among all if all are, the one with the
-    highest priority governs; of equals the first.
-
-    Args:
-        name: Type of the condition.
         components: Name and condition of each component.
-        previous: The stored condition of that type.
-        generation: `metadata.generation` of the owner.
-        now: The instant of this pass.
+        context: The stored condition of the resulting type, generation and time.
 
     Returns:
-        The condition; its message begins with the name of the component that governs.
+        The condition; its message begins with the name of the deciding component.
 
     Example:
         >>> from datetime import UTC
         >>> now = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
         >>> fresh = stored_condition([], "Ready", 1)
-        >>> aggregate("Ready", [("broker", fresh)], previous=fresh, generation=1, now=now).message
+        >>> aggregate([("broker", fresh)], ConditionContext(fresh, 1, now)).message
         'broker: Component has not been reconciled yet.'
     """
-    previous = replace(previous, type=name)
     if not components:
-        return failed_condition(
-            "No components were aggregated.", previous=previous, generation=generation, now=now, reason=Reason.UNKNOWN
-        )
-    open_ones = [pair for pair in components if not pair[1].status]
-    component, governing = max(open_ones or components, key=lambda pair: pair[1].reason.priority)
-    message = f"{component}: {governing.message}" if governing.message else component
-    ready = not open_ones
-    return next_condition(governing.reason, message, ready=ready, previous=previous, generation=generation, now=now)
+        return context.failed("No components were aggregated.", reason=Reason.UNKNOWN)
+    not_ready = [pair for pair in components if not pair[1].status]
+    component, deciding = max(not_ready or components, key=lambda pair: pair[1].reason.priority)
+    message = f"{component}: {deciding.message}" if deciding.message else component
+    return context.next(deciding.reason, message, ready=not not_ready)
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceObservation:
+    """What a resource reports in a reconcile.
+
+    Args:
+        resource: Identity of the resource.
+        report: Its status report.
+        grade: Its grace status, once the grace period is over; None before, and for a resource without a grace status.
+    """
+
+    resource: str
+    report: StatusReport[Any]
+    grade: StatusReport[GraceStatus] | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the resource has converged."""
+        return Reason(self.report.status) in READY
+
+    @property
+    def is_blocked(self) -> bool:
+        """Whether the resource waits for something else, so that its grace status is not evaluated."""
+        return bool(self.report.status == Reason.BLOCKED)
+
+
+def converging_condition(
+    observations: Sequence[ResourceObservation], context: ConditionContext, *, grace_period: timedelta = timedelta(0)
+) -> Condition:
+    """Return the condition of a component that is being reconciled.
+
+    Args:
+        observations: Reports of the resources that count, in order of registration; a static resource has none.
+        context: The stored condition, generation and time.
+        grace_period: Time until a component that is not ready becomes degraded or down; zero for no limit.
+
+    Returns:
+        `True/Healthy` if every resource is ready, else `False` with the reason and messages of the reports with the
+        highest priority, or with the grace status once the grace period is over.
+    """
+    if all(observation.is_ready for observation in observations):
+        return context.next(Reason.HEALTHY, "Component is healthy.", ready=True)
+    reports = [observation.report for observation in observations]
+    reasons = [Reason(report.status) for report in reports]
+    reason = max(reasons, key=PRIORITY.__getitem__)
+    severity = SEVERITY.get(reason)
+    message = _joined(report for report, each in zip(reports, reasons, strict=True) if SEVERITY.get(each) == severity)
+    previous = context.previous
+    grade = _graded(observations) if grace_is_over(previous, grace_period, context.now) else None
+    if previous.reason in OUTSIDE_CONVERGENCE:
+        # Even from False to False: the time spent suspended or waiting does not count as converging.
+        context = replace(context, previous=replace(previous, last_transition_time=""))
+    elif previous.reason in STICKY and reason in PROGRESSING:
+        reason = previous.reason
+    return context.next(*(grade or (reason, message)), ready=False)
+
+
+def grace_remaining(condition: Condition, grace_period: timedelta, now: datetime) -> timedelta | None:
+    """Return the rest of the grace period of a component that converges.
+
+    Args:
+        condition: Its condition after the reconcile.
+        grace_period: Its grace period.
+        now: Time of the reconcile.
+
+    Returns:
+        Time until the first whole second after the end of the period, because stored times are truncated to seconds;
+        None if the period is over or does not run.
+
+    Example:
+        >>> from datetime import UTC
+        >>> start = datetime(2026, 1, 31, 12, 0, 0, 700_000, tzinfo=UTC)
+        >>> context = ConditionContext(stored_condition([], "WebReady", 1), 1, start)
+        >>> creating = context.next(Reason.CREATING, "0 of 3 pods are ready", ready=False)
+        >>> grace_remaining(creating, timedelta(minutes=5), start).total_seconds()
+        300.3
+    """
+    if not grace_period or condition.status or condition.reason not in CONVERGING:
+        return None
+    left = _deadline(condition, grace_period) + timedelta(seconds=1) - now
+    return left if left > timedelta(0) else None
+
+
+def grace_is_over(previous: Condition, grace_period: timedelta, now: datetime) -> bool:
+    """Return whether a component has been converging for longer than its grace period.
+
+    Args:
+        previous: The stored condition.
+        grace_period: The grace period; zero never ends.
+        now: Time of the reconcile.
+    """
+    if not grace_period or previous.status or not previous.last_transition_time:
+        return False
+    return previous.reason not in OUTSIDE_CONVERGENCE and now > _deadline(previous, grace_period)
+
+
+def suspending_condition(reports: Sequence[StatusReport[SuspensionStatus]], context: ConditionContext) -> Condition:
+    """Return the condition of a component that is being suspended.
+
+    Args:
+        reports: Reports of the resources that can be suspended, in order of registration.
+        context: The stored condition, generation and time.
+
+    Returns:
+        `True/Suspended` once every resource is suspended, else `False` with the status that is furthest from it.
+    """
+    furthest = max((report.status for report in reports), key=lambda status: status.distance, default=None)
+    if furthest is None or furthest is SuspensionStatus.SUSPENDED:
+        return context.next(Reason.SUSPENDED, "All resources are suspended.", ready=True)
+    message = _joined(report for report in reports if report.status is furthest)
+    return context.next(Reason(furthest), message, ready=False)
+
+
+def _deadline(condition: Condition, grace_period: timedelta) -> datetime:
+    return parse_time(condition.last_transition_time) + grace_period
+
+
+def _graded(observations: Sequence[ResourceObservation]) -> tuple[Reason, str] | None:
+    """Return reason and message of the worst grace status; None if all of them are Healthy."""
+    grades = [grade for observation in observations if (grade := _grade(observation)) is not None]
+    if not grades:
+        return Reason.DOWN, "Component is down: Component failed to converge within grace period."
+    worst = max((grade.status for grade in grades), key=lambda status: status.severity)
+    if worst is GraceStatus.HEALTHY:
+        return None
+    message = _joined(grade for grade in grades if grade.status is worst)
+    return Reason(worst), f"Component is {worst.lower()}: {message}"
+
+
+def _grade(observation: ResourceObservation) -> StatusReport[GraceStatus] | None:
+    if observation.is_blocked:
+        return StatusReport(GraceStatus.DOWN, observation.report.reason or f"{observation.resource} is blocked")
+    return observation.grade
+
+
+def _joined(reports: Iterable[StatusReport[Any]]) -> str:
+    return "; ".join(report.reason for report in reports if report.reason)

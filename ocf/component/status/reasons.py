@@ -12,8 +12,10 @@ from typing import Final
 __all__ = [
     "CONVERGING",
     "OUTSIDE_CONVERGENCE",
+    "PRIORITY",
     "PROGRESSING",
     "READY",
+    "SEVERITY",
     "STICKY",
     "SUSPENSION_REASONS",
     "Reason",
@@ -50,15 +52,15 @@ class Reason(StrEnum):
     @property
     def priority(self) -> int:
         """The higher, the more it says; the highest among the reports becomes the condition's reason."""
-        return _PRIORITY[self]
+        return PRIORITY[self]
 
     @property
     def severity(self) -> int:
         """The reports that weigh as much as the winner are joined to the message; 0 for words no resource reports."""
-        return _SEVERITY.get(self, 0)
+        return SEVERITY.get(self, 0)
 
 
-_PRIORITY: Final = {
+PRIORITY: Final = {
     Reason.ERROR: 20,
     Reason.FEATURE_GATE_ERROR: 20,
     Reason.DOWN: 19,
@@ -84,7 +86,7 @@ _PRIORITY: Final = {
     Reason.UNKNOWN: 0,
 }
 
-_SEVERITY: Final = {
+SEVERITY: Final = {
     Reason.FAILING: 5,
     Reason.OPERATION_FAILING: 5,
     Reason.TASK_FAILING: 5,
@@ -101,7 +103,7 @@ _SEVERITY: Final = {
 }
 
 READY: Final = frozenset({Reason.HEALTHY, Reason.OPERATIONAL, Reason.COMPLETED})
-# These hold their place while others of the kind come and go, so that a rollout keeps one name; see `_sticks`.
+# A rollout keeps the first of these as its reason while others of them are reported; see `converging_condition`.
 STICKY: Final = frozenset({Reason.CREATING, Reason.UPDATING, Reason.SCALING})
 PROGRESSING: Final = STICKY | {Reason.TASK_RUNNING, Reason.OPERATION_PENDING, Reason.TASK_PENDING}
 # While a component says one of these, its grace period runs.

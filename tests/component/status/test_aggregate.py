@@ -7,13 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.component.status.aggregate import (
+from ocf.component.status.conditions import (
+    Condition,
+    ConditionContext,
     ResourceObservation,
     converging_condition,
     grace_remaining,
     suspending_condition,
 )
-from ocf.component.status.conditions import Condition
 from ocf.component.status.reasons import Reason
 from ocf.concepts import (
     AliveStatus,
@@ -44,9 +45,13 @@ def previous(reason: str = "Unknown", *, status: bool = False, since: str = EARL
     )
 
 
+def context_of(before: Condition) -> ConditionContext:
+    return ConditionContext(before, 7, NOW)
+
+
 def judged(reports: list[StatusReport[Any]], before: Condition | None = None) -> Condition:
     observations = [ResourceObservation(f"resource-{at}", report) for at, report in enumerate(reports)]
-    return converging_condition(observations, previous=before or previous(since=""), generation=7, now=NOW)
+    return converging_condition(observations, context_of(before or previous(since="")))
 
 
 def parts(condition: Condition) -> tuple[bool, str, str]:
@@ -189,9 +194,7 @@ def graded(
 
     return converging_condition(
         [observe(*row) for row in rows],
-        previous=previous(before, since=since),
-        generation=7,
-        now=NOW,
+        context_of(previous(before, since=since)),
         grace_period=timedelta(minutes=minutes),
     )
 
@@ -367,4 +370,4 @@ class TestSuspending:
     )
     def test_folds_to_the_furthest(self, reports: list[tuple[str, str]], expected: tuple[bool, str, str]) -> None:
         found = [StatusReport(SuspensionStatus(word), reason) for word, reason in reports]
-        assert parts(suspending_condition(found, previous=previous(), generation=7, now=NOW)) == expected
+        assert parts(suspending_condition(found, context_of(previous()))) == expected

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-from ocf.component.status.conditions import Condition, failed_condition, stored_condition
+from ocf.component.status.conditions import Condition, ConditionContext, stored_condition
 from ocf.component.status.reasons import Reason
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -19,7 +19,7 @@ CREATING = Condition(
 
 class TestFailed:
     def test_says_what_failed(self) -> None:
-        condition = failed_condition("failed to apply resource X: boom", previous=CREATING, generation=7, now=NOW)
+        condition = ConditionContext(CREATING, 7, NOW).failed("failed to apply resource X: boom")
         assert (condition.status, condition.reason, condition.message) == (
             False,
             "Error",
