@@ -17,7 +17,8 @@ from kubernetes.client import V2HorizontalPodAutoscaler
 from benchmarks.autoscaler import NAMESPACE, base, plain
 from benchmarks.figures import Case, Count, Suite
 from benchmarks.timer import each_call, each_turn
-from ocf.component.apply.drift import Drift, find_drift
+from ocf.component import Drift
+from ocf.component.apply.drift import find_drift
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey, is_quantity_field, read_base, read_live
 

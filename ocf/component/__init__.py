@@ -15,7 +15,7 @@ from ocf.component.parallel import reconcile_all, reconcile_each
 from ocf.component.reconcile.prerequisites import Prerequisite, PrerequisiteStatus, depends_on
 from ocf.component.status.conditions import Condition
 from ocf.component.status.reasons import Reason
-from ocf.component.status.results import Action, ResourceOutcome, Result
+from ocf.component.status.results import Action, Drift, ResourceOutcome, Result
 from ocf.component.summary import NOT_REACHED, ResourceSummary, describe, summarize
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "Condition",
     "Conflicts",
     "DataFlow",
+    "Drift",
     "FieldConflict",
     "FieldDiff",
     "FinalizationResult",

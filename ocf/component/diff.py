@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ocf.component.dry_run_cluster import PlannedWrite
     from ocf.component.model.ownership import Owner
     from ocf.component.model.registration import Registration
-    from ocf.component.status.results import Result
+    from ocf.component.status.results import ResourceOutcome, Result
     from ocf.concepts import Clock, Provenance
     from ocf.errors import ConflictError
     from ocf.objects import Manifest
@@ -217,9 +217,9 @@ def _described(
 ) -> ComponentDiff:
     explained = _Explained(component)
     ours = frozenset(field_manager(owner.key.kind, component.name, owner.uid, *more) for more in ((), ("left",)))
-    reasons = {outcome.resource: outcome.reasons for outcome in result.outcomes} if result is not None else {}
+    outcomes = {outcome.resource: outcome for outcome in result.outcomes} if result is not None else {}
     objects = [
-        _object(written, explained.of(written.key), reasons.get(str(written.key), ()), ours)
+        _object(written, explained.of(written.key), outcomes.get(str(written.key)), ours)
         for written in rehearsal.written.values()
         if _differs(written)
     ]
@@ -229,7 +229,7 @@ def _described(
 
 
 def _object(
-    written: PlannedWrite, explanation: Provenance | None, reasons: tuple[str, ...], ours: frozenset[str]
+    written: PlannedWrite, explanation: Provenance | None, outcome: ResourceOutcome | None, ours: frozenset[str]
 ) -> ObjectDiff:
     before, after = (_shown(each) for each in (written.before, written.after))
     verb = _verb(written)
@@ -243,15 +243,19 @@ def _object(
         for each in fields
     )
     taken = tuple(_taken(written, ours)) if verb is Verb.UPDATE else ()
-    return ObjectDiff(str(written.key), verb, before, after, told, taken, tuple(_borne_out(reasons, told)))
+    return ObjectDiff(str(written.key), verb, before, after, told, taken, _reasons(outcome, told))
 
 
-def _borne_out(reasons: Sequence[str], fields: Sequence[FieldDiff]) -> Iterator[str]:
-    """Leave out fields that the pass takes for changed only because the server spells their values differently."""
-    for reason in reasons:
-        path, _, why = reason.partition(": ")
-        if why != Why.CHANGED or any(each.path.startswith(path) for each in fields):
-            yield reason
+def _reasons(outcome: ResourceOutcome | None, fields: Sequence[FieldDiff]) -> tuple[str, ...]:
+    """Return why an object would be written, without fields that differ only in how the server spells their values."""
+    if outcome is None:
+        return ()
+    confirmed = tuple(
+        drift
+        for drift in outcome.reasons
+        if drift.why is not Why.CHANGED or any(each.path.startswith(drift.path) for each in fields)
+    )
+    return replace(outcome, reasons=confirmed).reason_texts
 
 
 def _verb(written: PlannedWrite) -> Verb:

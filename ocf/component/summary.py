@@ -112,7 +112,7 @@ def describe(component: Component, result: Result) -> str:
 def _account(outcome: ResourceOutcome, entry: Registration | None) -> ResourceSummary:
     report = outcome.report
     shown = ": ".join(filter(None, (report.status, report.reason))) if report is not None else ""
-    fields = outcome.reasons if outcome.action in _COMPARED else ()
+    fields = outcome.reason_texts if outcome.action in _COMPARED else ()
     return ResourceSummary(outcome.resource, str(outcome.action), _because(outcome, entry), fields, shown)
 
 
@@ -126,7 +126,7 @@ def _because(outcome: ResourceOutcome, entry: Registration | None) -> str:
         return f"somebody undoes what is written, so the next write waits{wait}"
     # Taken away, kept or blocked: the pass says why in its own words.
     told = outcome.report.reason if outcome.report is not None else ""
-    return ", ".join(outcome.reasons) or told
+    return ", ".join(outcome.reason_texts) or told
 
 
 def _unchanged(outcome: ResourceOutcome, entry: Registration | None) -> str:

@@ -88,7 +88,7 @@ def explained(writes: Iterable[Request], results: Iterable[Result]) -> Iterator[
     Yields:
         Indented lines.
     """
-    reasons = {outcome.resource: outcome.reasons for result in results for outcome in result.outcomes}
+    reasons = {outcome.resource: outcome.reason_texts for result in results for outcome in result.outcomes}
     told: set[str] = set()
     for write in writes:
         yield f"  {describe(write)}"

@@ -305,7 +305,9 @@ async def test_what_the_server_spells_differently_is_no_difference(
     """A rehearsal remembers nothing, so the pass has to ask; the answer says that nothing changes."""
     await world.reconcile(builder().with_resource(web).build())
     found = await rehearse(builder().with_resource(web).build())
-    assert found.result.outcomes[0].reasons == ("spec.template.spec.containers[0].env[0].valueFrom.fieldRef: changed",)
+    assert found.result.outcomes[0].reason_texts == (
+        "spec.template.spec.containers[0].env[0].valueFrom.fieldRef: changed",
+    )
     assert found.is_empty
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from ocf import component
-from ocf.component import Action, Component, ResourceOutcome, Result, depends_on
+from ocf.component import Action, Component, Drift, ResourceOutcome, Result, depends_on
 from ocf.component.summary import NOT_REACHED, ResourceSummary, describe, summarize
-from ocf.concepts import GuardStatus, StatusReport
+from ocf.concepts import GuardStatus, StatusReport, Why
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest
 from ocf.primitives import deployment, hpa
@@ -118,7 +118,7 @@ async def test_every_action_has_a_reason(action: Action, world: Any, web: deploy
     """Also one of an object that is no resource any more, as a pruned one."""
     built = of(web).build()
     result = await world.reconcile(built)
-    outcome = ResourceOutcome(resource="v1/ConfigMap/shop/old", action=action, reasons=("because",))
+    outcome = ResourceOutcome(resource="v1/ConfigMap/shop/old", action=action, detail="because")
     other = Result(condition=result.condition, outcomes=(outcome,))
     assert summarize(built, other)[0].because
 
@@ -126,10 +126,12 @@ async def test_every_action_has_a_reason(action: Action, world: Any, web: deploy
 async def test_a_write_that_changed_nothing_is_told_apart_from_none(world: Any, web: deployment.Resource) -> None:
     built = of(web).build()
     result = await world.reconcile(built)
-    sent = ResourceOutcome(resource=WEB, action=Action.UNCHANGED, writes=1, reasons=("spec.replicas: not owned",))
+    sent = ResourceOutcome(
+        resource=WEB, action=Action.UNCHANGED, writes=1, reasons=(Drift("spec.replicas", Why.NOT_OWNED),)
+    )
     [account] = summarize(built, Result(condition=result.condition, outcomes=(sent,)))
     assert account.because == "an apply was sent, and the server stores what it stored before"
-    assert account.fields == sent.reasons
+    assert account.fields == ("spec.replicas: not owned",)
 
 
 async def test_the_text(world: Any, web: deployment.Resource, config_map: Callable[..., Any]) -> None:

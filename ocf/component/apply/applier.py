@@ -11,12 +11,13 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import LastWrite
-from ocf.component.apply.drift import Drift, find_drift
+from ocf.component.apply.drift import find_drift
 from ocf.component.apply.field_handover import DesiredStates, has_no_saved_value, plan_handover, with_saved_values
 from ocf.component.apply.write_backoff import is_fighting, is_older, next_write, record_revert, written
 from ocf.component.model.ownership import field_manager, sendable
 from ocf.component.model.resource_options import Conflicts
 from ocf.component.model.timeouts import call_with_timeout
+from ocf.component.status.results import Drift
 from ocf.concepts import ApplyOperation, Why
 from ocf.errors import ConfigError, ConflictError, MutationError, NotFoundError, OcfError, ReconcileError
 from ocf.objects import Manifest, ObjectKey, format_path, is_quantity_field
@@ -52,7 +53,7 @@ class ApplyResult:
     operation: ApplyOperation
     why: Why
     writes: int = 0
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Drift, ...] = ()
     conflicting_manager: str = ""
     retry_after: timedelta | None = None
 
@@ -164,7 +165,7 @@ class Applier:
             # Most often for lack of data: then the live value is all that is known.
             return DesiredStates({}, {})
 
-    async def _hand_over_fields(self, live: Manifest | None) -> tuple[Manifest | None, tuple[str, ...]]:
+    async def _hand_over_fields(self, live: Manifest | None) -> tuple[Manifest | None, tuple[Drift, ...]]:
         """Hand over the fields left to others, where we still own them."""
         for tries_left in reversed(range(_HAND_OVER_TRIES)):
             forms = await self._forms(live)
@@ -178,12 +179,12 @@ class Applier:
                     raise
                 live = await self.get()
             else:
-                return live, tuple(f"{path}: handed over" for path in plan.paths)
+                return live, tuple(Drift(path, Why.HANDED_OVER) for path in plan.paths)
         return live, ()
 
     async def _apply_if_drifted(self, wanted: Manifest, live: Manifest | None) -> ApplyResult:
         digest = _digest(wanted)
-        why, reasons = (Why.ABSENT, (str(Why.ABSENT),)) if live is None else self._compared(wanted, live, digest)
+        why, reasons = (Why.ABSENT, (Drift("", Why.ABSENT),)) if live is None else self._compared(wanted, live, digest)
         if live is not None and not reasons:
             return ApplyResult(live, ApplyOperation.NONE, why)
         # An object that somebody deletes is made again at once: there is nothing of theirs to fight over.
@@ -199,7 +200,7 @@ class Applier:
         self._remember(wanted, answer, written(last, digest, self._context.elapsed, version))
         return ApplyResult(answer, _classified(live, answer), why, 1, reasons, contest)
 
-    def _compared(self, wanted: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[str, ...]]:
+    def _compared(self, wanted: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[Drift, ...]]:
         """Say why the object has to be written; no reasons if it has not."""
         memory, uid, version = self._cluster.apply_cache, _uid(live), live["metadata"].get("resourceVersion")
         known = bool(digest and uid and version)
@@ -208,7 +209,7 @@ class Applier:
         found = self._differences(wanted, live)
         if known and not found:
             memory.mark_in_sync(uid, self._manager, version, digest)
-        return (found[0].why if found else Why.EQUAL), tuple(_shown(difference) for difference in found)
+        return (found[0].why if found else Why.EQUAL), tuple(found)
 
     def _last_write(self, live: Manifest, digest: bytes) -> LastWrite | None:
         """Return what is known of our last write of this wish, now that the object is not as it was written."""
@@ -270,10 +271,6 @@ def _contest(live: Manifest, manager: str) -> str:
     latest = max(others, key=lambda entry: entry.time, default=None)
     by = f', last changed by "{latest.manager.name}"' if latest is not None else ""
     return f"what was applied is undone again and again{by}"
-
-
-def _shown(difference: Drift) -> str:
-    return f"{difference.path}: {difference.why}" if difference.path else difference.why
 
 
 def _classified(before: Manifest | None, after: Manifest) -> ApplyOperation:

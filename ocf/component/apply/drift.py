@@ -12,9 +12,9 @@ it is sent equals the stored one (`ocf.cluster.ApplyCache`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from ocf.component.status.results import Drift
 from ocf.concepts import Why
 from ocf.errors import QuantityError
 from ocf.objects import FieldPath, Manifest, Quantity, format_path
@@ -23,29 +23,12 @@ from ocf.objects.managed_fields import ManagedFields, read_key
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
 
-__all__ = ["Drift", "find_drift"]
+__all__ = ["find_drift"]
 
 # What the API server never lists in managedFields: it identifies the object.
 _IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
 _IDENTITY_METADATA: Final = frozenset({"name", "namespace"})
 _ABSENT: Final = object()
-
-
-@dataclass(frozen=True, slots=True)
-class Drift:
-    """One reason to write.
-
-    Args:
-        path: The field, in API spelling; empty for the object as a whole.
-        why: What is different, for logs and metrics.
-        sent: The value we want, where there is one.
-        stored: The live value, where there is one.
-    """
-
-    path: str
-    why: Why
-    sent: Any = None
-    stored: Any = None
 
 
 def find_drift(

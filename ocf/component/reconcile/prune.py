@@ -158,18 +158,16 @@ class Pruner:
             controller = self._current.context.owned_by.foreign_controller(live)
             why = f"controlled by {controller}" if controller else "not ours"
             self._current.reporter.kept(ObjectKey.of(live), why)
-            return ResourceOutcome(resource=identity, action=Action.KEPT, reasons=(why,))
+            return ResourceOutcome(resource=identity, action=Action.KEPT, detail=why)
         await self._removal.delete(live)
         self._current.reporter.deleted(ObjectKey.of(live), told)
-        return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, reasons=(reason,))
+        return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=reason)
 
     async def _orphan(self, identity: str, live: Manifest) -> ResourceOutcome:
         if not await self._removal.orphan(live):
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
         self._current.reporter.orphaned(ObjectKey.of(live))
-        return ResourceOutcome(
-            resource=identity, action=Action.ORPHANED, writes=1, reasons=("owner reference removed",)
-        )
+        return ResourceOutcome(resource=identity, action=Action.ORPHANED, writes=1, detail="owner reference removed")
 
 
 def _scalers_first(entries: Iterable[Registration]) -> list[Registration]:

@@ -83,7 +83,9 @@ class Reporter:
         key, operation = entry.resource.key, applied.operation
         if applied.writes:
             text = "%s %s: %s"
-            self._say(logging.INFO, text, operation.lower(), key, "; ".join(applied.reasons), resource=str(key))
+            self._say(
+                logging.INFO, text, operation.lower(), key, "; ".join(map(str, applied.reasons)), resource=str(key)
+            )
         if operation is ApplyOperation.NONE:
             return
         self._happened(key, f"{operation}{key.kind}", _ACTIONS[operation], f"{operation} {key.kind} '{key.name}'")

@@ -92,7 +92,8 @@ async def _one(entry: Registration, suspendable: Suspendable, current: Reconcile
         action=Action.DELETED,
         report=report,
         writes=applied.writes + 1,
-        reasons=(*applied.reasons, "suspended"),
+        reasons=applied.reasons,
+        detail="suspended",
     )
 
 

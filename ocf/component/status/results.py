@@ -1,17 +1,19 @@
-"""What a pass did: per resource, and for the component."""
+"""Results of a reconcile: per resource, and for the component."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
+from ocf.concepts import Why
+
 if TYPE_CHECKING:
     from ocf.component.status.conditions import Condition
-    from ocf.concepts import StatusReport, Why
+    from ocf.concepts import StatusReport
 
-__all__ = ["Action", "ResourceOutcome", "Result"]
+__all__ = ["Action", "Drift", "ResourceOutcome", "Result"]
 
 
 class Action(StrEnum):
@@ -28,17 +30,44 @@ class Action(StrEnum):
     BLOCKED = "Blocked"
 
 
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """One difference between the desired and the live object, and so a reason to write.
+
+    Args:
+        path: The field, in API spelling; empty for the object as a whole.
+        why: What differs.
+        sent: The desired value, if there is one.
+        stored: The live value, if there is one.
+
+    Example:
+        >>> str(Drift("spec.maxReplicas", Why.CHANGED, sent=10, stored=99))
+        'spec.maxReplicas: changed'
+    """
+
+    path: str
+    why: Why
+    # Either may be a secret, so neither is in the text of a value.
+    sent: Any = field(default=None, repr=False)
+    stored: Any = field(default=None, repr=False)
+
+    def __str__(self) -> str:
+        """Return the field and what differs, without its values."""
+        return f"{self.path}: {self.why}" if self.path else self.why
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResourceOutcome:
-    """What a pass did to one resource.
+    """What a reconcile did to one resource.
 
     Args:
         resource: Identity of the resource.
         action: What was done to its object.
         report: What it reported; None for a static resource.
         writes: How many write requests were sent for it.
-        reasons: Why they were sent, one text per field: `spec.maxReplicas: changed`; empty when nothing was to be sent.
-        why: The same in one word, also of a write that was left out; None where nothing was compared.
+        reasons: Why they were sent, one per field; empty if there was no drift.
+        detail: Why the object was deleted, orphaned or kept, `disabled`; empty otherwise.
+        why: The main reason, also for a skipped write; None if nothing was compared.
         retry_after: When to look again at an object whose write is held back; None otherwise.
     """
 
@@ -46,9 +75,15 @@ class ResourceOutcome:
     action: Action
     report: StatusReport[Any] | None = None
     writes: int = 0
-    reasons: tuple[str, ...] = ()
+    reasons: tuple[Drift, ...] = ()
+    detail: str = ""
     why: Why | None = None
     retry_after: timedelta | None = None
+
+    @property
+    def reason_texts(self) -> tuple[str, ...]:
+        """The reasons and the detail as text, `spec.maxReplicas: changed`."""
+        return (*map(str, self.reasons), *filter(None, (self.detail,)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -85,7 +85,7 @@ class TestWar:
         held = await world.reconcile(labelled)
         outcome = held.outcomes[0]
         assert (held.writes, outcome.action, outcome.why) == (0, Action.HELD_BACK, Why.BACKING_OFF)
-        assert outcome.reasons == ("metadata.labels: not owned",)
+        assert outcome.reason_texts == ("metadata.labels: not owned",)
         assert (outcome.retry_after, held.condition.reason) == (timedelta(minutes=1), Reason.BLOCKED)
         assert held.condition.message == (
             'apps/v1/Deployment/shop/web: what was applied is undone again and again, last changed by "somebody"'

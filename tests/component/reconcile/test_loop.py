@@ -56,7 +56,7 @@ class TestApply:
         await world.scale(9)
         result = await world.reconcile(only(fixed_web))
         assert await world.replicas() == 4
-        assert result.outcomes[0].reasons == ("spec.replicas: not owned",)
+        assert result.outcomes[0].reason_texts == ("spec.replicas: not owned",)
 
     async def test_repeated_passes_leave_one_entry_of_the_manager(self, world: World, web: deployment.Resource) -> None:
         for _ in range(3):
@@ -128,7 +128,7 @@ class TestQuiet:
         patch = {"spec": {"maxReplicas": 3}}
         await world.cluster.patch(world.hpa, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
         repaired = await world.reconcile(scaled())
-        assert repaired.outcomes[1].reasons == ("spec.maxReplicas: not owned",)
+        assert repaired.outcomes[1].reason_texts == ("spec.maxReplicas: not owned",)
         assert (await world.cluster.get(world.hpa))["spec"]["maxReplicas"] == 10
         assert (await world.reconcile(scaled())).writes == 0
 

@@ -90,7 +90,7 @@ class TestDeleting:
     async def test_what_somebody_else_made_is_kept(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         live = await world.create(SETTINGS, data={"a": "1"})
         result = await world.reconcile(of(config_map().build(), **DELETE))
-        assert (result.outcomes[0].action, result.outcomes[0].reasons) == (Action.KEPT, ("not ours",))
+        assert (result.outcomes[0].action, result.outcomes[0].reason_texts) == (Action.KEPT, ("not ours",))
         assert await world.cluster.get(SETTINGS) == live
 
     async def test_what_another_owner_controls_is_kept(
@@ -100,7 +100,10 @@ class TestDeleting:
         await world.reconcile(of(config_map().build(), unowned=True))
         await world.change(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
         result = await world.reconcile(of(config_map().build(), **DELETE))
-        assert (result.outcomes[0].action, result.outcomes[0].reasons) == (Action.KEPT, ("controlled by Shop other",))
+        assert (result.outcomes[0].action, result.outcomes[0].reason_texts) == (
+            Action.KEPT,
+            ("controlled by Shop other",),
+        )
         assert await world.exists(SETTINGS)
 
     async def test_what_has_another_owner_and_not_ours_is_kept(
@@ -359,7 +362,7 @@ class TestPruning:
         result = await world.reconcile(pruning(pair[0]))
         assert not await world.exists(SETTINGS)
         gone = result.outcomes[-1]
-        assert (gone.resource, gone.action, gone.reasons) == (
+        assert (gone.resource, gone.action, gone.reason_texts) == (
             "v1/ConfigMap/shop/settings",
             Action.DELETED,
             ("no longer registered",),

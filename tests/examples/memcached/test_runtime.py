@@ -60,7 +60,7 @@ class TestTable:
         assert "f:replicas" not in ours["fieldsV1"]["f:spec"]
         assert await world.replicas() == 3
         assert result is not None
-        assert result.outcomes[0].reasons == ("spec.replicas: handed over", "spec.replicas: no longer declared")
+        assert result.outcomes[0].reason_texts == ("spec.replicas: handed over", "spec.replicas: no longer declared")
 
     @pytest.mark.parametrize(
         ("change", "path"),
