@@ -32,6 +32,7 @@ the field, the value seen and the value allowed, and never a secret: values unde
 out.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
@@ -218,6 +219,10 @@ class QueueClosedError(OcfError):
     """A work queue was closed, and hands out nothing any more."""
 
 
+_CONFLICTING_MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
+_ESCAPED: Final = re.compile(r'\\(["\\])')
+
+
 @dataclass(frozen=True, slots=True)
 class StatusCause:
     """One cause of a refused request, as the API server words it.
@@ -226,11 +231,24 @@ class StatusCause:
         reason: Machine-readable, for example `FieldValueInvalid` or `FieldManagerConflict`.
         message: For a person; of a `FieldManagerConflict` it names the other manager.
         field: The field, for example `.spec.replicas`.
+
+    Example:
+        >>> StatusCause("FieldManagerConflict", 'conflict with "kubectl" using v1', ".spec.replicas").manager
+        'kubectl'
     """
 
     reason: str
     message: str
     field: str = ""
+
+    @property
+    def manager(self) -> str:
+        """Field manager that owns the field, for a `FieldManagerConflict`; empty for other causes.
+
+        The API server names it only in the message, quoted as Go quotes a string.
+        """
+        named = _CONFLICTING_MANAGER.match(self.message) if self.reason == "FieldManagerConflict" else None
+        return _ESCAPED.sub(r"\1", named[1]) if named else ""
 
 
 class ApiError(OcfError):

@@ -32,6 +32,26 @@ def test_a_status_becomes_the_error_of_its_class(code: int, reason: str, name: s
     assert (error.code, error.reason, error.causes, error.retry_after) == (code, reason, (cause,), 3)
 
 
+@pytest.mark.parametrize(
+    ("reason", "message", "manager"),
+    [
+        pytest.param("FieldManagerConflict", 'conflict with "us"', "us", id="plain"),
+        pytest.param("FieldManagerConflict", 'conflict with "us" using apps/v1', "us", id="other version"),
+        pytest.param(
+            "FieldManagerConflict",
+            'conflict with "hpa" with subresource "scale" using apps/v1 at 2026-01-31 12:00:00 +0000 UTC',
+            "hpa",
+            id="subresource and time",
+        ),
+        pytest.param("FieldManagerConflict", r'conflict with "a\"b\\c"', 'a"b\\c', id="quotes in the name"),
+        pytest.param("FieldManagerConflict", "conflict", "", id="no name"),
+        pytest.param("FieldValueInvalid", 'conflict with "us"', "", id="another reason"),
+    ],
+)
+def test_a_conflict_names_the_field_manager_that_owns_the_field(reason: str, message: str, manager: str) -> None:
+    assert StatusCause(reason, message, ".spec.replicas").manager == manager
+
+
 def test_every_error_is_drawn_in_the_tree() -> None:
     classes = [name for name in errors.__all__ if isinstance(getattr(errors, name), type) and name.endswith("Error")]
     assert errors.__doc__

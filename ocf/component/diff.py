@@ -6,7 +6,6 @@ write would leave as it is, is no difference, even where the pass cannot know th
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -48,7 +47,6 @@ __all__ = [
 
 # What says nothing about what an object is: it is new with every write, or somebody else's report.
 _NOISE: Final = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"})
-_MANAGER: Final = re.compile(r'conflict with "(.*?)"')
 _LIVE: Final = Source(SourceKind.BASE)
 _OURS: Final = Source(SourceKind.RESOURCE)
 
@@ -335,8 +333,7 @@ def _naming(component: str) -> Callable[[Registration], Any]:
 
 def _conflicts(key: ObjectKey, error: ConflictError) -> Iterator[FieldConflict]:
     for cause in error.causes:
-        named = _MANAGER.search(cause.message)
-        yield FieldConflict(str(key), cause.field.removeprefix("."), named[1] if named else cause.message)
+        yield FieldConflict(str(key), cause.field.removeprefix("."), cause.manager or cause.message)
 
 
 def _managers(live: Manifest | None, path: Sequence[str]) -> Iterator[str]:
