@@ -17,12 +17,15 @@ from ocf.cluster import (
     ListOptions,
     PatchOptions,
     PatchType,
+    Verb,
     WatchOptions,
 )
-from ocf.component import BEFORE_SUSPENSION, Component, reconciling
-from ocf.errors import ServerError
+from ocf.component import BEFORE_SUSPENSION, Component, Drift, Result, reconciling
+from ocf.concepts import Why
+from ocf.errors import ReconcileError, ServerError
 from ocf.objects import ObjectKey
 from ocf.primitives import deployment, hpa
+from ocf.testing import FaultyCluster, faults
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -68,10 +71,29 @@ class Writes:
         return result
 
 
-async def one_pass(world: World, cluster: Any, subject: Component) -> None:
+class Interfering:
+    """Another writer, which changes the Deployment while an apply is on its way; the count stays as it is.
+
+    Args:
+        world: The cluster.
+        times: How many applies are hit; None for all.
+    """
+
+    def __init__(self, world: World, *, times: int | None) -> None:
+        self._world = world
+        self.changes = 0
+        hit = faults.meanwhile(self._change, kind="Deployment", verbs=[Verb.APPLY], times=times)
+        self.cluster = FaultyCluster(world.cluster, [hit])
+
+    async def _change(self) -> None:
+        self.changes += 1
+        await self._world.change(self._world.web, metadata={"annotations": {"change": str(self.changes)}})
+
+
+async def one_reconcile(world: World, cluster: Any, subject: Component) -> Result:
     typed: Cluster = cluster
     async with reconciling(await world.owner_manifest(), typed, clock=world.clock) as context:
-        await subject.reconcile(context)
+        return await subject.reconcile(context)
 
 
 def with_hpa(web: deployment.Resource, web_hpa: hpa.Resource, *, suspended: bool = False) -> Component:
@@ -90,7 +112,7 @@ class TestAutoscaled:
         """Also where the baseline declares one."""
         writes = Writes(world.cluster)
         for _ in range(3):
-            await one_pass(world, writes, with_hpa(fixed_web, web_hpa))
+            await one_reconcile(world, writes, with_hpa(fixed_web, web_hpa))
             await world.scale(6)
         assert [body for body in writes.applied if "replicas" in body["spec"]] == []
         assert await world.replicas() == 6
@@ -100,7 +122,7 @@ class TestAutoscaled:
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady").with_resource(web_hpa).with_resource(fixed_web)
         writes = Writes(world.cluster)
-        await one_pass(world, writes, builder.build())
+        await one_reconcile(world, writes, builder.build())
         assert "replicas" not in writes.applied[1]["spec"]
 
     @pytest.mark.promise("hand-over")
@@ -126,6 +148,37 @@ class TestAutoscaled:
         await world.scale(7)
         assert (await world.reconcile(with_hpa(fixed_web, web_hpa))).writes == 0
         assert await world.replicas() == 7
+
+    async def test_a_handover_is_retried_after_a_conflict(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        """Another writer changes the object between our read and the first handover."""
+        await world.reconcile(without_hpa(fixed_web))
+        writer = Interfering(world, times=1)
+        outcome = (await one_reconcile(world, writer.cluster, with_hpa(fixed_web, web_hpa))).outcomes[0]
+        assert outcome.reasons[0] == Drift("spec.replicas", Why.HANDED_OVER)
+        assert (writer.changes, await world.replicas()) == (1, 4)
+
+    async def test_a_handover_ends_when_the_autoscaler_sets_the_count_meanwhile(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        await world.reconcile(without_hpa(fixed_web))
+        scales = faults.meanwhile(lambda: world.scale(7), kind="Deployment", verbs=[Verb.APPLY])
+        outcome = (
+            await one_reconcile(world, FaultyCluster(world.cluster, [scales]), with_hpa(fixed_web, web_hpa))
+        ).outcomes[0]
+        assert Why.HANDED_OVER not in [drift.why for drift in outcome.reasons]
+        assert await world.replicas() == 7
+
+    async def test_a_handover_that_always_conflicts_fails_the_reconcile_and_keeps_the_field(
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        """Dropping the field without the handover would reset the count to 1."""
+        await world.reconcile(without_hpa(fixed_web))
+        writer = Interfering(world, times=None)
+        with pytest.raises(ReconcileError, match="failed to apply resource apps/v1/Deployment/shop/web"):
+            await one_reconcile(world, writer.cluster, with_hpa(fixed_web, web_hpa))
+        assert (writer.changes, await world.replicas()) == (5, 4)
 
     @pytest.mark.promise("hand-over")
     async def test_the_count_is_taken_back_when_the_autoscaler_is_gone(
@@ -180,7 +233,7 @@ class TestRemembering:
         await world.reconcile(with_hpa(web, web_hpa))
         await world.scale(5)
         writes = Writes(world.cluster)
-        await one_pass(world, writes, with_hpa(web, web_hpa, suspended=True))
+        await one_reconcile(world, writes, with_hpa(web, web_hpa, suspended=True))
         (body,) = writes.applied
         assert body["spec"]["replicas"] == 0
         assert body["metadata"]["annotations"] == {BEFORE_SUSPENSION: '{"spec.replicas":5}'}
@@ -212,7 +265,7 @@ async def test_a_crash_loses_no_count(
     subject = with_hpa(fixed_web, web_hpa, suspended=step == "suspend")
     crashing = Writes(world.cluster, fail_at=crash_at, done=done)
     try:
-        await one_pass(world, crashing, subject)
+        await one_reconcile(world, crashing, subject)
     except Exception:  # noqa: BLE001 (any of the pass's own errors is the crash)
         assert crashing.count > crash_at
     for _ in range(2):
