@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default
-from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.autoscaling.validation.scale import validate_scale
 from ocf.autoscaling.validation.validation import admitted, validate, validate_spec, validate_status
 from ocf.objects.field_errors import ErrorType, FieldError, invalid_message
+from ocf.schema.kubernetes import FeatureGates
 
 if TYPE_CHECKING:
     from ocf.autoscaling.builders import behavior as scaling

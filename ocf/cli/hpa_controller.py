@@ -20,7 +20,8 @@ from ocf.cli.output import exit_on_error
 if TYPE_CHECKING:
     from datetime import timedelta
 
-    from ocf.autoscaling.algorithm import Features, Settings
+    from ocf.autoscaling import FeatureGates
+    from ocf.autoscaling.algorithm import Settings
     from ocf.controllers.hpa import ControllerOptions, DryRunResult, ScalableResource
     from ocf.controllers.hpa.manager import ProcessOptions
     from ocf.runtime.monitoring.http_server import Endpoints
@@ -198,7 +199,9 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
         asyncio.run(_run(process, kubeconfig, context, output))
 
 
-def _settings(periods: Mapping[str, tuple[str, str]], tolerance: float, workers: int, features: Features) -> Settings:
+def _settings(
+    periods: Mapping[str, tuple[str, str]], tolerance: float, workers: int, features: FeatureGates
+) -> Settings:
     import math
 
     from ocf.autoscaling.algorithm import Settings
@@ -227,11 +230,11 @@ def _period(flag: str, text: str) -> timedelta:
     return found
 
 
-def _features(version: str | None, switches: Sequence[str]) -> Features:
-    from ocf.autoscaling.algorithm import Features
+def _features(version: str | None, switches: Sequence[str]) -> FeatureGates:
+    from ocf.autoscaling import FeatureGates
     from ocf.errors import ConfigError
 
-    found = Features.of(version) if version else Features()
+    found = FeatureGates.for_release(version) if version else FeatureGates()
     for switch in (one for text in switches for one in text.split(",")):
         name, _, value = switch.partition("=")
         if name not in _GATES or value.lower() not in {"true", "false"}:
@@ -334,7 +337,8 @@ def _scalable(text: str) -> ScalableResource:
 
 def _arguments(options: ControllerOptions) -> Iterator[str]:
     """Write the options as the command line that gives them, without those that are as by default."""
-    from ocf.autoscaling.algorithm import Features, Settings
+    from ocf.autoscaling import FeatureGates
+    from ocf.autoscaling.algorithm import Settings
     from ocf.objects.durations import format_duration
 
     settings, usual = options.settings, Settings()
@@ -348,8 +352,8 @@ def _arguments(options: ControllerOptions) -> Iterator[str]:
         yield f"--tolerance={settings.tolerance:g}"
     if settings.workers != usual.workers:
         yield f"--concurrent-syncs={settings.workers}"
-    if settings.features.remembered_zero != Features().remembered_zero:
+    if settings.features.remembered_zero != FeatureGates().remembered_zero:
         yield "--kubernetes-version=1.35"
     for gate, name in _GATES.items():
-        if getattr(settings.features, name) != getattr(Features(), name):
+        if getattr(settings.features, name) != getattr(FeatureGates(), name):
             yield f"--feature-gates={gate}={str(getattr(settings.features, name)).lower()}"

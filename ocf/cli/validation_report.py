@@ -100,7 +100,7 @@ def gates_of(version: str | None, switches: Sequence[str]) -> FeatureGates:
     Raises:
         ConfigError: If the version or a feature is not known.
     """
-    gates = FeatureGates.of(version) if version else FeatureGates()
+    gates = FeatureGates.for_release(version) if version else FeatureGates()
     chosen = {}
     for switch in switches:
         name, _, value = switch.partition("=")

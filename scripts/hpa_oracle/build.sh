@@ -2,8 +2,8 @@
 # Build the program that decides as the controller of Kubernetes does, from its own source: hpa_oracle/build.sh OUTPUT.
 # The source comes through the Go module proxy. In the copy, the clock is replaced, and nothing else.
 set -eu
-version=1.36.3
 here=$(cd "$(dirname "$0")" && pwd)
+version=$(sed -n 's/^KUBERNETES_VERSION: Final = "\(.*\)"$/\1/p' "$here/../../ocf/schema/kubernetes.py")
 output=$(realpath -m "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -3,8 +3,8 @@
 # Its tests run unchanged; record.go stands between them and the code, notes what goes in and what comes out, and stops
 # the clock meanwhile. One test is left out: it runs hundreds of autoscalers side by side, all of them alike.
 set -eu
-version=1.36.3
 here=$(cd "$(dirname "$0")" && pwd)
+version=$(sed -n 's/^KUBERNETES_VERSION: Final = "\(.*\)"$/\1/p' "$here/../../ocf/schema/kubernetes.py")
 output=$(realpath -m "$1")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -6,6 +6,7 @@ import pytest
 
 from ocf.embedded.apiextensions import custom_resource
 from ocf.schema.builtin import CustomKind, EmptyValue, ListType, MapType, Scalar, StructType, builtin_resource, struct
+from ocf.schema.kubernetes import KUBERNETES_VERSION
 
 
 @pytest.mark.parametrize(
@@ -145,5 +146,5 @@ def test_the_table_is_small_and_says_where_it_is_from() -> None:
 
     assert len(folder.joinpath("builtin.json.gz").read_bytes()) < 150_000
     notice = folder.joinpath("builtin.NOTICE").read_text()
-    assert "1.36.3" in notice
+    assert KUBERNETES_VERSION in notice
     assert "Apache License" in notice

@@ -25,7 +25,7 @@ from ocf.autoscaling.algorithm.replica_calculator import (
 )
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.scaling_policies import Allowance, Limit, apply_behavior_limits, apply_limits
-from ocf.autoscaling.algorithm.settings import Features, Settings
+from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import (
     Container,
     Pod,
@@ -54,7 +54,6 @@ __all__ = [
     "Decision",
     "Error",
     "Failure",
-    "Features",
     "History",
     "HpaEvent",
     "Limit",

@@ -5,68 +5,16 @@ are given, and their defaults are those of Kubernetes 1.36.
 """
 
 import math
-import re
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
-from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.errors import ConfigError
+from ocf.schema.kubernetes import FeatureGates
 
-__all__ = ["Features", "Settings"]
+__all__ = ["Settings"]
 
-_MINOR: Final = re.compile(r"v?1\.(\d+)")
-_POD_LEVEL_ON: Final = 34
-_REMEMBERED_ZERO_KNOWN: Final = 36
-_GENERATION_ON: Final = 37
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
-    """The feature gates that decide how the controller computes; by default those of Kubernetes 1.36.
-
-    Args:
-        scale_to_zero: `HPAScaleToZero`: a workload that the controller took to zero is brought back.
-        configurable_tolerance: `HPAConfigurableTolerance`: `behavior.scaleUp.tolerance` and its counterpart count.
-        pod_level_resources: `PodLevelResources`: what a pod requests as a whole replaces the sum of its containers.
-        remembered_zero: Whether the condition `ScaledToZero` tells who took a workload to zero. Before 1.36 there was
-            none: with `minReplicas: 0` a workload came back from zero, whoever took it there.
-        observed_generation: `HPAGeneration`: the status says which generation of the spec it is about.
-
-    Example:
-        >>> Features.of("1.33").configurable_tolerance, Features.of("1.37").scale_to_zero
-        (False, True)
-    """
-
-    scale_to_zero: bool = False
-    configurable_tolerance: bool = True
-    pod_level_resources: bool = True
-    remembered_zero: bool = True
-    observed_generation: bool = False
-
-    @classmethod
-    def of(cls, version: str) -> "Features":
-        """Return the defaults of a release.
-
-        Args:
-            version: Version of Kubernetes, `1.36` or `v1.36.3`.
-
-        Returns:
-            What that release has, if nobody changed it.
-
-        Raises:
-            ConfigError: If it is no version, or one whose rules are not known here.
-        """
-        gates = FeatureGates.of(version)
-        found = _MINOR.match(version)
-        minor = int(found[1]) if found else 0
-        return cls(
-            scale_to_zero=gates.scale_to_zero,
-            configurable_tolerance=gates.configurable_tolerance,
-            pod_level_resources=minor >= _POD_LEVEL_ON,
-            remembered_zero=minor >= _REMEMBERED_ZERO_KNOWN,
-            observed_generation=minor >= _GENERATION_ON,
-        )
+_CURRENT: Final = FeatureGates()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +51,7 @@ class Settings:
     initial_readiness_delay: timedelta = timedelta(seconds=30)
     scale_up_limit_factor: float = 2.0
     scale_up_limit_minimum: float = 4.0
-    features: Features = Features()
+    features: FeatureGates = _CURRENT
 
     def __post_init__(self) -> None:
         for name in ("downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):

@@ -6,9 +6,9 @@ from typing import Final
 
 from ocf.autoscaling.api.decoders import METADATA, instant, integer, read_object, struct, text
 from ocf.autoscaling.api.decoding import decode
-from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey
+from ocf.schema.kubernetes import FeatureGates
 
 __all__ = ["read_hpa"]
 

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, cast, overload
 
 from ocf.autoscaling.api.defaulting import default
-from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.autoscaling.builders.arguments import check_integer
 from ocf.autoscaling.targets.missing_requests import missing_requests
 from ocf.autoscaling.targets.targets import Reference, Renderable, Scalable, cannot_scale, read_target
 from ocf.autoscaling.validation.validation import validate
 from ocf.errors import ConfigError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, client_model, without_field, write_model
+from ocf.schema.kubernetes import FeatureGates
 
 if TYPE_CHECKING:
     from kubernetes.client import (

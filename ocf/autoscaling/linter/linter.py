@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import filled
-from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.autoscaling.linter.behavior import behavior_findings
 from ocf.autoscaling.linter.findings import Finding
 from ocf.autoscaling.linter.metrics import metric_findings
@@ -15,6 +14,7 @@ from ocf.autoscaling.linter.targets import neighbour_findings, target_findings
 from ocf.autoscaling.targets.targets import Scalable, TargetSource, manifest_of, read_target
 from ocf.autoscaling.validation.validation import validate
 from ocf.objects import Manifest, ObjectKey
+from ocf.schema.kubernetes import FeatureGates
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import filled
-from ocf.autoscaling.api.feature_gates import FeatureGates
 from ocf.autoscaling.validation.behavior import behavior_errors
 from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
@@ -21,6 +20,7 @@ from ocf.objects import Manifest, get_field
 from ocf.objects.field_errors import FieldError, invalid, required
 from ocf.objects.metadata_validation import creation_errors, standard_finalizer_errors, update_errors
 from ocf.objects.name_validation import dns_subdomain, dns_subdomain_prefix, path_segment, path_segment_prefix
+from ocf.schema.kubernetes import FeatureGates
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -127,12 +127,13 @@ def _settings(
 ) -> Settings:
     from dataclasses import replace
 
-    from ocf.autoscaling.algorithm import Features, Settings
+    from ocf.autoscaling import FeatureGates
+    from ocf.autoscaling.algorithm import Settings
     from ocf.cli.validation_report import gates_of
 
     gates = gates_of(version, switches)
     features = replace(
-        Features.of(version) if version else Features(),
+        FeatureGates.for_release(version) if version else FeatureGates(),
         scale_to_zero=gates.scale_to_zero,
         configurable_tolerance=gates.configurable_tolerance,
     )

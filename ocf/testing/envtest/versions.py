@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from ocf.schema.kubernetes import KUBERNETES_VERSION
+
 __all__ = ["PINNED", "Machine", "Release", "cache_folder"]
 
 _ARCHITECTURES: Final = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
@@ -54,7 +56,7 @@ class Release:
         return f"{self.kubernetes}-etcd-{self.etcd}-{machine.system}-{machine.architecture}"
 
 
-PINNED: Final = Release(kubernetes="1.36.3", etcd="3.7.3", go="1.26")
+PINNED: Final = Release(kubernetes=KUBERNETES_VERSION, etcd="3.7.3", go="1.26")
 """What `make envtest` provides."""
 
 

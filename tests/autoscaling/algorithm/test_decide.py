@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Behavior,
     Condition,
-    Features,
     History,
     Metric,
     MetricTarget,
@@ -159,7 +159,7 @@ def test_who_comes_back_from_zero(  # noqa: PLR0917 (a row of the table)
         readings=([3500],),
         status=Status(conditions=(condition,)),
     )
-    decision = decide(snapshot, settings=Settings(features=Features.of(version)), now=now)
+    decision = decide(snapshot, settings=Settings(features=FeatureGates.for_release(version)), now=now)
 
     assert decision.desired == desired
 
@@ -168,7 +168,7 @@ def test_who_comes_back_from_zero(  # noqa: PLR0917 (a row of the table)
     ("version", "expected"), [pytest.param("1.36", None, id="1.36"), pytest.param("1.37", 7, id="1.37")]
 )
 def test_the_generation_is_told_from_137_on(seen: Maker, now: datetime, version: str, expected: int | None) -> None:
-    decision = decide(seen(500, generation=7), settings=Settings(features=Features.of(version)), now=now)
+    decision = decide(seen(500, generation=7), settings=Settings(features=FeatureGates.for_release(version)), now=now)
 
     assert decision.status.observed_generation == expected
 

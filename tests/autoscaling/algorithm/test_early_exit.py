@@ -2,10 +2,10 @@
 
 import pytest
 
+from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Condition,
-    Features,
     Metric,
     MetricTarget,
     Scale,
@@ -19,8 +19,8 @@ QUEUE = Metric("External", "queue", MetricTarget(value=10_000))
 CPU = Metric("Resource", "cpu", MetricTarget(utilization=50))
 TAKEN = Condition("ScaledToZero", "True", "ScaledToZero", "")
 PAUSED = Condition("ScaledToZero", "False", "NotScaledToZero", "")
-ON = Settings(features=Features(scale_to_zero=True))
-OLD = Settings(features=Features(scale_to_zero=True, remembered_zero=False))
+ON = Settings(features=FeatureGates(scale_to_zero=True))
+OLD = Settings(features=FeatureGates(scale_to_zero=True, remembered_zero=False))
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,12 @@ from typing import Final
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
     Condition,
     Container,
-    Features,
     History,
     Metric,
     MetricTarget,
@@ -108,7 +108,7 @@ SETTINGS: Final = st.builds(
     Settings,
     tolerance=st.floats(0, 2),
     downscale_stabilization=st.sampled_from([timedelta(), timedelta(minutes=5), timedelta.max]),
-    features=st.builds(Features, scale_to_zero=st.booleans(), remembered_zero=st.booleans()),
+    features=st.builds(FeatureGates, scale_to_zero=st.booleans(), remembered_zero=st.booleans()),
 )
 SNAPSHOTS: Final = st.builds(
     Snapshot,

@@ -15,9 +15,9 @@ from typing import Any, Final
 
 import pytest
 
+from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Decision,
-    Features,
     History,
     Reading,
     Recommendation,
@@ -90,7 +90,7 @@ def settings(case: Case) -> Settings:
         initial_readiness_delay=timedelta(milliseconds=case["readiness"]),
         scale_up_limit_factor=case["factor"],
         scale_up_limit_minimum=case["minimum"],
-        features=Features(
+        features=FeatureGates(
             scale_to_zero=gates["HPAScaleToZero"],
             configurable_tolerance=gates["HPAConfigurableTolerance"],
             pod_level_resources=gates["PodLevelResources"],

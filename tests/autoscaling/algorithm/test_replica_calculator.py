@@ -9,10 +9,10 @@ from typing import Any, Final
 
 import pytest
 
+from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Calculation,
     Count,
-    Features,
     Pod,
     Rule,
     Sample,
@@ -56,7 +56,7 @@ def counted(case: Case) -> Count:
         settings=Settings(
             cpu_initialization_period=timedelta(milliseconds=case["cpuInit"]),
             initial_readiness_delay=timedelta(milliseconds=case["readiness"]),
-            features=Features(pod_level_resources=case["podLevel"]),
+            features=FeatureGates(pod_level_resources=case["podLevel"]),
         ),
         now=instant(case["now"]),
     )

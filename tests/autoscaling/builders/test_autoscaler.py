@@ -464,7 +464,7 @@ class TestBetterThanCdk8s:
             call(**arguments)
 
     def test_from_zero_with_a_metric_that_exists_without_pods(self) -> None:
-        spec = spec_of(deployment({}), min_replicas=0, metrics=[QUEUE], gates=FeatureGates.of("1.37"))
+        spec = spec_of(deployment({}), min_replicas=0, metrics=[QUEUE], gates=FeatureGates.for_release("1.37"))
 
         assert spec["minReplicas"] == 0
 

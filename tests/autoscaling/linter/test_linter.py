@@ -391,7 +391,7 @@ def test_models_are_taken_everywhere() -> None:
 def test_what_the_server_would_refuse_is_left_to_validation() -> None:
     assert lint(hpa(maxReplicas=0)) == ()
     assert lint(hpa(minReplicas=0, metrics=[queue()])) == ()
-    assert lint(hpa(minReplicas=0, metrics=[]), gates=FeatureGates.of("1.37")) == ()
+    assert lint(hpa(minReplicas=0, metrics=[]), gates=FeatureGates.for_release("1.37")) == ()
 
 
 def test_a_name_that_is_missing_stops_no_lint() -> None:

@@ -30,7 +30,7 @@ from ocf.errors import ManifestError
 from ocf.objects import Manifest, copy_json, format_path, parse_path
 
 CORPUS: Final = Path(__file__).with_name("data") / "hpa_corpus.json.xz"
-GATES: Final = (FeatureGates.of("1.36"), FeatureGates(scale_to_zero=True, configurable_tolerance=False))
+GATES: Final = (FeatureGates.for_release("1.36"), FeatureGates(scale_to_zero=True, configurable_tolerance=False))
 UNDECODABLE, REFUSED, TAKEN = 400, 422, 200
 ADDRESS: Final = re.compile("the name(space)? of the (provided )?object")
 """Begins the refusals of an object that does not fit the URL it was sent to; off-line there is no URL."""

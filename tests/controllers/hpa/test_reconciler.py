@@ -8,7 +8,8 @@ from datetime import timedelta
 
 import pytest
 
-from ocf.autoscaling.algorithm import Features, Settings
+from ocf.autoscaling import FeatureGates
+from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Subresource, Verb
 from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode
 from ocf.controllers.hpa.state import StateStore
@@ -108,11 +109,11 @@ class TestWhen:
     @pytest.mark.parametrize(
         ("features", "at"),
         [
-            pytest.param(Features.of("1.36"), PERIOD, id="up to 1.36 it waits for a period"),
-            pytest.param(Features.of("1.37"), 0.0, id="from 1.37 on it is looked at at once"),
+            pytest.param(FeatureGates.for_release("1.36"), PERIOD, id="up to 1.36 it waits for a period"),
+            pytest.param(FeatureGates.for_release("1.37"), 0.0, id="from 1.37 on it is looked at at once"),
         ],
     )
-    def test_a_new_autoscaler(self, play: Play, features: Features, at: float) -> None:
+    def test_a_new_autoscaler(self, play: Play, features: FeatureGates, at: float) -> None:
         async def scene(world: World) -> None:
             await world.deploy(replicas=3)
             world.queue(50)
@@ -131,7 +132,7 @@ class TestWhen:
         async def scene(world: World) -> None:
             await world.deploy(replicas=3)
             world.queue(30)
-            async with world.running(settings=Settings(features=Features.of(version))):
+            async with world.running(settings=Settings(features=FeatureGates.for_release(version))):
                 key = await world.autoscale()
                 await periods(2)
                 await world.change(key, {"spec": {"minReplicas": 6}})

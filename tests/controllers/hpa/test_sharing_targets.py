@@ -7,7 +7,8 @@ import logging
 
 import pytest
 
-from ocf.autoscaling.algorithm import Features, History, Settings
+from ocf.autoscaling import FeatureGates
+from ocf.autoscaling.algorithm import History, Settings
 from ocf.cluster import Verb
 from ocf.controllers.hpa import BUILT_IN, Mode
 from ocf.objects import ObjectKey
@@ -67,7 +68,7 @@ class TestOwnKind:
             world.queue(50)
             await world.autoscale("ours", target={"name": "web"})
             await world.autoscale("theirs", of=BUILT_IN, target={"name": "web"})
-            async with world.running(settings=Settings(features=Features.of("1.37"))) as process:
+            async with world.running(settings=Settings(features=FeatureGates.for_release("1.37"))) as process:
                 await asyncio.sleep(1)
                 assert (await world.replicas(), process.states()) == (3, {"refused": 1})
 

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from ocf.autoscaling.algorithm import Decision, Features, History, Settings, decide
+from ocf.autoscaling import FeatureGates
+from ocf.autoscaling.algorithm import Decision, History, Settings, decide
 from ocf.cluster import Subresource
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SelectorIndex, SnapshotReader
 from ocf.embedded import EmbeddedCluster
@@ -20,7 +21,7 @@ from ocf.objects.timestamps import parse_time
 DATA: Final = Path(__file__).parent / "data"
 SETTINGS: Final = Settings(
     downscale_stabilization=timedelta(seconds=5),
-    features=Features(scale_to_zero=True),
+    features=FeatureGates(scale_to_zero=True),
 )
 FLAGS: Final = {"horizontal-pod-autoscaler-downscale-stabilization": "5s"}
 GATES: Final = {"HPAScaleToZero": True}

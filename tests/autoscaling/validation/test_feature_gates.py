@@ -1,0 +1,65 @@
+"""Validation by the feature gates of a release."""
+
+import pytest
+
+from ocf.autoscaling import FeatureGates, admitted, validate
+from ocf.errors import ManifestError
+from ocf.objects import Manifest
+
+
+def hpa(**spec: object) -> Manifest:
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    return {"metadata": {"name": "web"}, "spec": {"scaleTargetRef": target, "maxReplicas": 5, **spec}}
+
+
+TOLERANT = hpa(behavior={"scaleUp": {"tolerance": "0.2"}})
+QUEUE = {"type": "External", "external": {"metric": {"name": "q"}, "target": {"type": "Value", "value": "1"}}}
+FROM_ZERO = hpa(minReplicas=0, metrics=[QUEUE])
+
+
+class TestTolerance:
+    def test_a_server_without_the_field_rejects_it(self) -> None:
+        with pytest.raises(ManifestError, match=r"spec\.behavior\.scaleUp\.tolerance: unknown field"):
+            validate(TOLERANT, gates=FeatureGates.for_release("1.32"))
+
+    def test_without_its_gate_it_is_dropped_silently(self) -> None:
+        gates = FeatureGates.for_release("1.34")
+
+        assert validate(TOLERANT, gates=gates) == ()
+        assert "tolerance" not in admitted(TOLERANT, gates=gates)["spec"]["behavior"]["scaleUp"]
+
+    def test_it_is_kept_if_the_stored_object_has_one(self) -> None:
+        stored = admitted(TOLERANT, TOLERANT, gates=FeatureGates.for_release("1.34"))
+
+        assert stored["spec"]["behavior"]["scaleUp"]["tolerance"] == "200m"
+
+    def test_a_dropped_tolerance_is_not_validated(self) -> None:
+        wrong = hpa(behavior={"scaleUp": {"tolerance": "-1"}})
+
+        assert validate(wrong, gates=FeatureGates.for_release("1.34")) == ()
+        assert [error.path for error in validate(wrong)] == ["spec.behavior.scaleUp.tolerance"]
+
+
+class TestScaleToZero:
+    def test_without_its_gate_the_minimum_is_one(self) -> None:
+        assert [str(error) for error in validate(FROM_ZERO)] == [
+            "spec.minReplicas: Invalid value: 0: must be greater than or equal to 1"
+        ]
+
+    def test_with_its_gate_it_is_allowed(self) -> None:
+        assert validate(FROM_ZERO, gates=FeatureGates.for_release("1.37")) == ()
+
+    def test_a_stored_zero_may_stay(self) -> None:
+        assert validate(FROM_ZERO, FROM_ZERO) == ()
+
+
+def test_the_api_versions_of_references_are_validated_from_1_34() -> None:
+    described = {"apiVersion": "a/b/c", "kind": "Ingress", "name": "main"}
+    source = {"describedObject": described, "metric": {"name": "hits"}, "target": {"type": "Value", "value": "1"}}
+    odd = hpa(scaleTargetRef={"kind": "Deployment", "name": "web"}, metrics=[{"type": "Object", "object": source}])
+
+    assert validate(odd, gates=FeatureGates.for_release("1.33")) == ()
+    assert [error.path for error in validate(odd, gates=FeatureGates.for_release("1.34"))] == [
+        "spec.scaleTargetRef.apiVersion",
+        "spec.metrics[0].object.describedObject.apiVersion",
+    ]
