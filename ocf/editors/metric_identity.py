@@ -24,6 +24,7 @@ from ocf.editors.model_values import require
 from ocf.errors import ConfigError
 from ocf.objects import copy_model, write_model
 from ocf.objects.selectors import selector_identity
+from ocf.schema.metric_sources import METRIC_SOURCES
 
 if TYPE_CHECKING:
     from kubernetes.client import V1LabelSelector, V2CrossVersionObjectReference, V2MetricSpec
@@ -42,17 +43,6 @@ class AnyValue(Enum):
 
 ANY: Final = AnyValue.ANY
 """Says that a filter is not given; None cannot say it, because a selector of None means "without a selector"."""
-
-_SOURCES: Final[Mapping[str, str]] = {
-    "ContainerResource": "container_resource",
-    "External": "external",
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-}
-"""The attribute that holds the source, by the `type` of the metric."""
-
-_API_NAMES: Final[Mapping[str, str]] = {attribute: kind[0].lower() + kind[1:] for kind, attribute in _SOURCES.items()}
 
 _FILTERED_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "selector": ("External", "Object", "Pods"),
@@ -108,7 +98,7 @@ def metric_identity(metric: V2MetricSpec) -> MetricIdentity | None:
         Its identity; None for an unknown type, or where the source that the type calls for is missing.
     """
     kind = metric.type
-    source: Any = getattr(metric, _SOURCES[kind]) if kind in _SOURCES else None
+    source: Any = getattr(metric, METRIC_SOURCES[kind].attribute) if kind in METRIC_SOURCES else None
     if source is None:
         return None
     if kind == "Resource":
@@ -128,13 +118,13 @@ def check_metric(metric: V2MetricSpec) -> None:
     Raises:
         ConfigError: If its type is unknown, or does not agree with the sources it has.
     """
-    expected = _SOURCES.get(metric.type)
+    expected = METRIC_SOURCES.get(metric.type)
     if expected is None:
-        raise ConfigError(f'metrics: type "{metric.type}" is unknown, must be one of {", ".join(_SOURCES)}')
-    present = [attribute for attribute in _API_NAMES if getattr(metric, attribute) is not None]
+        raise ConfigError(f'metrics: type "{metric.type}" is unknown, must be one of {", ".join(METRIC_SOURCES)}')
+    present = [each for each in METRIC_SOURCES.values() if getattr(metric, each.attribute) is not None]
     if present != [expected]:
-        seen = " and ".join(f'"{_API_NAMES[attribute]}"' for attribute in present) or "none"
-        rule = f'must have the source "{_API_NAMES[expected]}" and no other'
+        seen = " and ".join(f'"{each.field}"' for each in present) or "none"
+        rule = f'must have the source "{expected.field}" and no other'
         raise ConfigError(f'metrics: a metric of type "{metric.type}" {rule}, has {seen}')
 
 

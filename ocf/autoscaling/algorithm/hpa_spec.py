@@ -12,16 +12,10 @@ from ocf.autoscaling.api.decoding import decode
 from ocf.autoscaling.api.defaulting import default
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest, Quantity
+from ocf.schema.metric_sources import PODLESS_METRICS, source_field
 
 __all__ = ["Autoscaler", "Behavior", "Metric", "MetricTarget", "ScalingPolicy", "ScalingRules"]
 
-_SOURCES: Final = {
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "Pods": "pods",
-    "Object": "object",
-    "External": "external",
-}
 # The API server stores a quantity with a suffix, so its digits count in steps of three.
 _NANO_DIGITS: Final = 9
 _DIGITS_OF_STEP: Final = 3
@@ -70,7 +64,7 @@ class Metric:
     @property
     def source(self) -> str:
         """The field that holds the source, `containerResource`; empty for an unknown type."""
-        return _SOURCES.get(self.type, "")
+        return source_field(self.type)
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +174,7 @@ class Autoscaler:
     @property
     def counts_more_than_pods(self) -> bool:
         """Whether a metric does not need pods: only with one can a workload come back from zero."""
-        return any(metric.type in {"Object", "External"} for metric in self.metrics)
+        return any(metric.type in PODLESS_METRICS for metric in self.metrics)
 
 
 def _autoscaler(hpa: Manifest) -> Autoscaler:
@@ -203,7 +197,7 @@ def _autoscaler(hpa: Manifest) -> Autoscaler:
 
 def _metric(metric: Manifest) -> Metric:
     kind = metric.get("type", "")
-    source = metric.get(_SOURCES.get(kind, ""), {})
+    source = metric.get(source_field(kind), {})
     identity = source.get("metric", {})
     selector = identity.get("selector")
     return Metric(

@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from ocf.autoscaling.algorithm.hpa_spec import Metric
 from ocf.objects import Manifest, Quantity
 from ocf.objects.timestamps import format_time, parse_time
+from ocf.schema.metric_sources import RESOURCE_METRICS
 
 __all__ = ["Condition", "MetricStatus", "Status"]
 
@@ -61,7 +62,7 @@ class MetricStatus(NamedTuple):
         metric = self.metric
         if metric is None:
             return {"type": ""}
-        binary = metric.name == "memory" and metric.type in {"Resource", "ContainerResource"}
+        binary = metric.name == "memory" and metric.type in RESOURCE_METRICS
         current: dict[str, Any] = {}
         if self.utilization is not None:
             current["averageUtilization"] = self.utilization

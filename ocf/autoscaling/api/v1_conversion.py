@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from ocf.autoscaling.api.defaulting import default
 from ocf.objects import Manifest, copy_json
+from ocf.schema.metric_sources import source_field
 
 __all__ = ["to_v1", "to_v2"]
 
@@ -36,13 +37,6 @@ _CARRIED: Final = frozenset(
 )
 _ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 _CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "message")
-_SOURCES: Final = {
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-    "External": "external",
-}
 
 
 def to_v1(hpa: Manifest) -> Manifest:
@@ -251,9 +245,10 @@ _STATUS_FIELDS: Final[Mapping[str, _Fields]] = {
 
 def _metric_to_v1(metric: Mapping[str, Any], table: Mapping[str, _Fields]) -> _Json:
     kind = str(metric.get("type"))
-    if kind not in _SOURCES:
+    field = source_field(kind)
+    if not field:
         return {"type": kind}
-    source = metric.get(_SOURCES[kind]) or {}
+    source = metric.get(field) or {}
     out: _Json = {}
     for name, place, *zero in table[kind]:
         value = _at(source, place)
@@ -263,7 +258,7 @@ def _metric_to_v1(metric: Mapping[str, Any], table: Mapping[str, _Fields]) -> _J
             value = zero[0]
         if value is not None:
             out[name] = value
-    return {"type": kind, _SOURCES[kind]: out}
+    return {"type": kind, field: out}
 
 
 def _at(value: Any, place: str) -> Any:
@@ -360,10 +355,11 @@ _STATUS_READERS: Final[Mapping[str, _Reader]] = {
 
 def _metric_to_v2(metric: Mapping[str, Any], readers: Mapping[str, _Reader]) -> _Json:
     kind = str(metric.get("type"))
-    source = metric.get(_SOURCES.get(kind, ""))
-    if not isinstance(source, Mapping):
+    field = source_field(kind)
+    source = metric.get(field)
+    if not field or not isinstance(source, Mapping):
         return {"type": kind}
-    return {"type": kind, _SOURCES[kind]: readers[kind](source)}
+    return {"type": kind, field: readers[kind](source)}
 
 
 # The behavior is written with the names that the server's fields have inside, where they begin with a capital.

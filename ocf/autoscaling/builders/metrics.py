@@ -15,6 +15,7 @@ from ocf.autoscaling.targets.targets import TargetSource, read_reference
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import LabelSelector, Manifest, client_model, write_model
 from ocf.objects.name_validation import NameRule, dns_label, path_segment, qualified_name
+from ocf.schema.metric_sources import TARGET_FIELDS, source_field
 
 if TYPE_CHECKING:
     from kubernetes.client import V1LabelSelector, V2MetricSpec
@@ -51,7 +52,7 @@ def cpu(*, average_utilization: int | None = None, average_value: str | int | No
         70
     """
     target = _target("cpu", average_utilization=average_utilization, average_value=average_value)
-    return _metric("Resource", "resource", {"name": "cpu", "target": target})
+    return _metric("Resource", {"name": "cpu", "target": target})
 
 
 def memory(*, average_utilization: int | None = None, average_value: str | int | None = None) -> V2MetricSpec:
@@ -77,7 +78,7 @@ def memory(*, average_utilization: int | None = None, average_value: str | int |
         '512Mi'
     """
     target = _target("memory", average_utilization=average_utilization, average_value=average_value)
-    return _metric("Resource", "resource", {"name": "memory", "target": target})
+    return _metric("Resource", {"name": "memory", "target": target})
 
 
 def container_resource(
@@ -111,7 +112,7 @@ def container_resource(
         "container": _named("container_resource: container", container, dns_label),
         "target": target,
     }
-    return _metric("ContainerResource", "containerResource", source)
+    return _metric("ContainerResource", source)
 
 
 def pods(name: str, *, average_value: str | int, selector: Selector = None) -> V2MetricSpec:
@@ -135,7 +136,7 @@ def pods(name: str, *, average_value: str | int, selector: Selector = None) -> V
         'AverageValue'
     """
     target = _target("pods", average_value=average_value)
-    return _metric("Pods", "pods", {"metric": _identifier("pods", name, selector), "target": target})
+    return _metric("Pods", {"metric": _identifier("pods", name, selector), "target": target})
 
 
 def object(  # noqa: A001 (the API's own word)
@@ -176,7 +177,7 @@ def object(  # noqa: A001 (the API's own word)
         "metric": _identifier("object", name, selector),
         "target": target,
     }
-    return _metric("Object", "object", source)
+    return _metric("Object", source)
 
 
 def external(
@@ -209,20 +210,20 @@ def external(
         {'queue': 'mail'}
     """
     target = _target("external", value=value, average_value=average_value)
-    return _metric("External", "external", {"metric": _identifier("external", name, selector), "target": target})
+    return _metric("External", {"metric": _identifier("external", name, selector), "target": target})
 
 
-def _metric(kind: str, field: str, source: Manifest) -> V2MetricSpec:
+def _metric(kind: str, source: Manifest) -> V2MetricSpec:
     """Make a metric of a type from its source, as a manifest has it: one model checks the whole at once."""
-    return cast("V2MetricSpec", client_model("V2MetricSpec").model_validate({"type": kind, field: source}))
+    return cast("V2MetricSpec", client_model("V2MetricSpec").model_validate({"type": kind, source_field(kind): source}))
 
 
-_TARGETS: Final = {
-    "value": ("Value", "value"),
-    "average_value": ("AverageValue", "averageValue"),
-    "average_utilization": ("Utilization", "averageUtilization"),
+_TARGET_TYPES: Final = {
+    "value": "Value",
+    "average_value": "AverageValue",
+    "average_utilization": "Utilization",
 }
-"""Type and field of a target, by the parameter that gives it."""
+"""Target types, by the parameter that gives the amount."""
 
 
 def _target(factory: str, **targets: str | int | None) -> Manifest:
@@ -238,8 +239,9 @@ def _target(factory: str, **targets: str | int | None) -> Manifest:
         raise ConfigError(f"metrics.{factory}: give exactly one of {' and '.join(targets)}, not {shown}")
     ((name, value),) = given.items()
     subject = f"metrics.{factory}: {name}"
-    kind, field = _TARGETS[name]
-    if field == "averageUtilization":
+    kind = _TARGET_TYPES[name]
+    field = TARGET_FIELDS[kind]
+    if kind == "Utilization":
         return {"type": kind, field: check_integer(subject, value, 1, _INT32_MAX, "percent")}
     return {"type": kind, field: check_quantity(subject, value)}
 

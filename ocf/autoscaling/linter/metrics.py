@@ -6,9 +6,9 @@ from typing import Any, Final
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.targets.missing_requests import missing_requests
 from ocf.autoscaling.targets.pod_resources import PodResources
-from ocf.autoscaling.validation.metrics import SOURCES
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest, Quantity, get_field, selector_identity
+from ocf.schema.metric_sources import RESOURCE_METRICS, TARGET_FIELDS, source_field
 
 __all__ = ["metric_findings"]
 
@@ -16,7 +16,6 @@ _KNOWN_RESOURCES: Final = frozenset({"cpu", "memory"})
 _WHOLE: Final = 100
 _COARSE: Final = 10
 _DEFAULT_TOLERANCE: Final = Quantity.parse("100m")
-_FIELD_OF_TYPE: Final = {"Utilization": "averageUtilization", "Value": "value", "AverageValue": "averageValue"}
 
 
 def metric_findings(spec: Manifest, pods: PodResources | None, *, given: bool) -> Iterator[Finding]:
@@ -41,7 +40,7 @@ def metric_findings(spec: Manifest, pods: PodResources | None, *, given: bool) -
     yield from _missing_requests(spec, pods, given=given)
     seen: dict[Hashable, int] = {}
     for position, metric in enumerate(spec["metrics"]):
-        field = SOURCES.get(metric.get("type", ""), "")
+        field = source_field(metric.get("type", ""))
         source = metric.get(field)
         if source is None:
             continue
@@ -56,7 +55,7 @@ def metric_findings(spec: Manifest, pods: PodResources | None, *, given: bool) -
                 "Keep one of them.",
             )
         yield from _source_findings(source, path)
-        if field in {"resource", "containerResource"}:
+        if metric["type"] in RESOURCE_METRICS:
             yield from _resource_findings(source, path, spec["minReplicas"])
             yield from _reach_findings(source, path, pods, spec)
 
@@ -85,8 +84,8 @@ def _missing_requests(spec: Manifest, pods: PodResources | None, *, given: bool)
 
 
 def _is_share(metric: Manifest) -> bool:
-    source: Any = metric.get(SOURCES.get(metric.get("type", ""), "")) or {}
-    return metric.get("type") in {"Resource", "ContainerResource"} and "averageUtilization" in source.get("target", {})
+    source: Any = metric.get(source_field(metric.get("type", ""))) or {}
+    return metric.get("type") in RESOURCE_METRICS and "averageUtilization" in source.get("target", {})
 
 
 def _identity(kind: str, source: Manifest) -> Hashable:
@@ -116,9 +115,9 @@ def _source_findings(source: Manifest, path: str) -> Iterator[Finding]:
                 "Mend the selector.",
             )
     target = source.get("target", {})
-    field = _FIELD_OF_TYPE.get(target.get("type", ""))
+    field = TARGET_FIELDS.get(target.get("type", ""))
     if field and field not in target:
-        found = next((each for each in _FIELD_OF_TYPE.values() if each in target), "nothing")
+        found = next((each for each in TARGET_FIELDS.values() if each in target), "nothing")
         yield Finding(
             Code.MISMATCHED_TARGET,
             Severity.WARNING,

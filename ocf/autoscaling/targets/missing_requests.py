@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ocf.autoscaling.targets.pod_resources import PodResources
-from ocf.autoscaling.validation.metrics import SOURCES
 from ocf.errors import FieldProblem
 from ocf.objects import Manifest
+from ocf.schema.metric_sources import RESOURCE_METRICS, source_field
 
 __all__ = ["missing_requests"]
 
@@ -27,11 +27,12 @@ def missing_requests(hpa: Manifest, pods: PodResources, *, by_default: bool = Fa
         A problem per metric, with the containers that are to blame.
     """
     for position, metric in enumerate(hpa["spec"]["metrics"]):
-        kind = metric.get("type")
-        source = metric.get(SOURCES.get(kind, ""))
-        if kind not in {"Resource", "ContainerResource"} or not isinstance(source, Mapping):
+        kind = metric.get("type", "")
+        field = source_field(kind)
+        source = metric.get(field)
+        if kind not in RESOURCE_METRICS or not isinstance(source, Mapping):
             continue
-        path = f"spec.metrics[{position}].{SOURCES[kind]}"
+        path = f"spec.metrics[{position}].{field}"
         container = source.get("container") if kind == "ContainerResource" else None
         if container is not None and container not in pods.names:
             known = ", ".join(pods.names) or "none"

@@ -12,20 +12,11 @@ from ocf.autoscaling.validation.references import VersionRule, reference_errors
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, forbidden, invalid, not_supported, required
 from ocf.objects.name_validation import dns_label, path_segment, qualified_name
+from ocf.schema.metric_sources import METRIC_SOURCES, PODLESS_METRICS, TARGET_FIELDS, source_field
 
-__all__ = ["SOURCES", "metrics_errors"]
-
-SOURCES: Final = {
-    "ContainerResource": "containerResource",
-    "External": "external",
-    "Object": "object",
-    "Pods": "pods",
-    "Resource": "resource",
-}
-"""The field that holds the source, by the `type` of the metric."""
+__all__ = ["metrics_errors"]
 
 _LOOKED_AT: Final = ("object", "external", "pods", "resource", "containerResource")
-_TARGET_TYPES: Final = frozenset({"Utilization", "Value", "AverageValue"})
 
 _CONTAINER_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _RESOURCES: Final = _CONTAINER_RESOURCES | {
@@ -53,7 +44,7 @@ def metrics_errors(metrics: list[Manifest], path: str, min_replicas: int, rule: 
     """
     for position, metric in enumerate(metrics):
         yield from _metric_errors(metric, f"{path}[{position}]", rule)
-    if min_replicas == 0 and not any(metric.get("type") in {"Object", "External"} for metric in metrics):
+    if min_replicas == 0 and not any(metric.get("type") in PODLESS_METRICS for metric in metrics):
         detail = "must specify at least one Object or External metric to support scaling to zero replicas"
         yield forbidden(path, detail)
 
@@ -62,14 +53,14 @@ def _metric_errors(metric: Manifest, path: str, rule: VersionRule) -> Iterator[F
     kind = metric.get("type", "")
     if not kind:
         yield required(f"{path}.type", "must specify a metric source type")
-    if kind not in SOURCES:
-        yield not_supported(f"{path}.type", kind, tuple(SOURCES))
+    if kind not in METRIC_SOURCES:
+        yield not_supported(f"{path}.type", kind, tuple(METRIC_SOURCES))
     present = [source for source in _LOOKED_AT if source in metric]
     for source in present[:1]:
         yield from _SOURCE_RULES[source](metric[source], f"{path}.{source}", rule)
-    expected = SOURCES.get(kind)
-    if expected is None:
-        yield not_supported(f"{path}.type", kind, tuple(SOURCES))
+    expected = source_field(kind)
+    if not expected:
+        yield not_supported(f"{path}.type", kind, tuple(METRIC_SOURCES))
     elif expected not in metric:
         yield required(f"{path}.{expected}", "must populate information for the given metric source")
     if len(present) != 1:
@@ -167,7 +158,7 @@ def _target_errors(target: Manifest, path: str) -> Iterator[FieldError]:
     kind = target.get("type", "")
     if not kind:
         yield required(f"{path}.type", "must specify a metric target type")
-    if kind not in _TARGET_TYPES:
+    if kind not in TARGET_FIELDS:
         yield invalid(f"{path}.type", kind, "must be either Utilization, Value, or AverageValue", as_json=True)
     for field in ("value", "averageValue"):
         if field in target:

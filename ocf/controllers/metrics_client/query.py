@@ -19,6 +19,7 @@ from ocf.controllers.metrics_client.client import MetricsClient
 from ocf.controllers.metrics_client.decoding import decode_external_values, decode_pod_metrics, decode_values
 from ocf.errors import ApiError, ManifestError, QuantityError
 from ocf.objects import LabelSelector
+from ocf.schema.metric_sources import METRIC_SOURCES
 
 __all__ = ["read_metric"]
 
@@ -51,10 +52,10 @@ async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, sel
         >>> asyncio.run(read_metric(measured, queue, namespace="blog", selector="app=web")).message
         'no metrics returned from external metrics API'
     """
-    ask = _BY_TYPE.get(metric.type)
-    if ask is None or metric.complaint:
+    read = _BY_TYPE.get(metric.type)
+    if read is None or metric.complaint:
         return Unavailable("it was not asked for")
-    read, name = ask
+    name = METRIC_SOURCES[metric.type].api
     try:
         return await read(api, metric, namespace, selector)
     except ApiError as error:
@@ -93,10 +94,10 @@ def _text(metric: Metric) -> str:
 
 
 _Read = Callable[[MetricsClient, Metric, str, str], Awaitable[Reading]]
-_BY_TYPE: Final[Mapping[str, tuple[_Read, str]]] = {
-    "Resource": (_resource, "resource"),
-    "ContainerResource": (_resource, "resource"),
-    "Pods": (_pods, "custom"),
-    "Object": (_object, "custom"),
-    "External": (_external, "external"),
+_BY_TYPE: Final[Mapping[str, _Read]] = {
+    "Resource": _resource,
+    "ContainerResource": _resource,
+    "Pods": _pods,
+    "Object": _object,
+    "External": _external,
 }

@@ -18,6 +18,7 @@ from ocf.embedded.http.printers.text import (
 from ocf.objects import Manifest
 from ocf.objects.owner_references import controller_of
 from ocf.objects.timestamps import parse_time
+from ocf.schema.metric_sources import source_field
 
 __all__ = [
     "controller_revision",
@@ -185,18 +186,9 @@ def _older_metrics(spec: Mapping[str, Any], status: Mapping[str, Any]) -> Iterat
         yield f"cpu: {UNKNOWN if current is None else f'{current}%'}/{wanted}%"
 
 
-_SOURCES: Final = {
-    "External": "external",
-    "Pods": "pods",
-    "Object": "object",
-    "Resource": "resource",
-    "ContainerResource": "containerResource",
-}
-
-
 def _metrics(specs: list[Mapping[str, Any]], current: list[Mapping[str, Any]]) -> Iterator[str]:
     for number, spec in enumerate(specs):
-        source = _SOURCES.get(spec["type"], "")
+        source = source_field(spec["type"])
         if not source:
             yield "<unknown type>"
             continue
