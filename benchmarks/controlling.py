@@ -191,7 +191,7 @@ def _remembered() -> int:
         for each in known:
             assert each.subject.autoscaler is not None
             seen = Snapshot(
-                autoscaler=each.subject.autoscaler, scale=Scale(1, 1, "app=web"), pods=pods, readings=(samples,)
+                autoscaler=each.subject.autoscaler, scale=Scale(1, 1, "app=web"), pods=pods, metric_values=(samples,)
             )
             each.history = decide(seen, each.history, now=now).history
     assert all(len(each.history.recommendations or ()) > 3600 // 15 for each in known)

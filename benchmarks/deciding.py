@@ -29,7 +29,7 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
     apply_behavior_limits,
     decide,
-    hold_in_envelope,
+    stabilize_with_behavior,
 )
 from ocf.autoscaling.explain import explain
 
@@ -61,7 +61,7 @@ def _snapshot(target: int, behavior: Behavior | None) -> Snapshot:
     autoscaler = Autoscaler(
         namespace="shop", name="web", kind="Deployment", target="web", maximum=50, metrics=(metric,), behavior=behavior
     )
-    return Snapshot(autoscaler=autoscaler, scale=Scale(10, 10, "app=web"), pods=_PODS, readings=(_SAMPLES,))
+    return Snapshot(autoscaler=autoscaler, scale=Scale(10, 10, "app=web"), pods=_PODS, metric_values=(_SAMPLES,))
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def suite() -> Iterator[Suite]:
             name="deciding.stabilization",
             what="the windows alone, 20 recommendations",
             measure=each_call(
-                lambda: hold_in_envelope(
+                lambda: stabilize_with_behavior(
                     14, 10, _HISTORY.recommendations or (), up_window=_PERIOD, down_window=20 * _PERIOD, now=_NOW
                 )
             ),

@@ -95,7 +95,7 @@ class Played:
         deployment = await self._cluster.get(self._deployment)
         now = self._clock.now()
         usage = {self._pod_name(number): Sample(self.used, now, _WINDOW) for number in self._serving()}
-        seen = Snapshot.of(autoscaler, scale=scale, pods=self._pods(deployment), readings=[usage])
+        seen = Snapshot.of(autoscaler, scale=scale, pods=self._pods(deployment), metric_values=[usage])
         decision = decide(seen, self._history, settings=Settings(), now=now)
         self._history = decision.history
         if decision.rescale:

@@ -5,7 +5,7 @@ for one metric, combining metrics, stabilization, policies, history.
 """
 
 from ocf.autoscaling.algorithm.decide import decide, tolerances_of
-from ocf.autoscaling.algorithm.decision import Decision, Error
+from ocf.autoscaling.algorithm.decision import Decision, SyncError
 from ocf.autoscaling.algorithm.early_exit import early_exit_rule
 from ocf.autoscaling.algorithm.history import History, Recommendation, ScaleEvent
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler, Behavior, Metric, MetricTarget, ScalingPolicy, ScalingRules
@@ -16,7 +16,7 @@ from ocf.autoscaling.algorithm.pod_groups import PodGroups, group_pods
 from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.replica_calculator import (
     Calculation,
-    Count,
+    CalculatorInputs,
     Tolerances,
     from_average,
     from_total,
@@ -28,17 +28,17 @@ from ocf.autoscaling.algorithm.scaling_policies import Allowance, Limit, apply_b
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import (
     Container,
+    MetricValues,
     Pod,
+    PodLevelResources,
     Readiness,
-    Reading,
     Sample,
     Scale,
     Snapshot,
     Unavailable,
-    WholePod,
 )
-from ocf.autoscaling.algorithm.stabilization import Stabilization, hold_down, hold_in_envelope
-from ocf.autoscaling.algorithm.status import Condition, MetricStatus, Status
+from ocf.autoscaling.algorithm.stabilization import Stabilization, stabilize, stabilize_with_behavior
+from ocf.autoscaling.algorithm.status import HpaCondition, MetricStatus, Status
 from ocf.autoscaling.algorithm.status_builder import HpaEvent
 from ocf.autoscaling.algorithm.trace import Trace
 
@@ -47,24 +47,24 @@ __all__ = [
     "Autoscaler",
     "Behavior",
     "Calculation",
+    "CalculatorInputs",
     "Combination",
-    "Condition",
     "Container",
-    "Count",
     "Decision",
-    "Error",
     "Failure",
     "History",
+    "HpaCondition",
     "HpaEvent",
     "Limit",
     "Metric",
     "MetricOutcome",
     "MetricStatus",
     "MetricTarget",
+    "MetricValues",
     "Pod",
     "PodGroups",
+    "PodLevelResources",
     "Readiness",
-    "Reading",
     "Recommendation",
     "Rule",
     "Sample",
@@ -76,10 +76,10 @@ __all__ = [
     "Snapshot",
     "Stabilization",
     "Status",
+    "SyncError",
     "Tolerances",
     "Trace",
     "Unavailable",
-    "WholePod",
     "apply_behavior_limits",
     "apply_limits",
     "choose_proposal",
@@ -92,13 +92,13 @@ __all__ = [
     "from_total_per_pod",
     "from_utilization",
     "group_pods",
-    "hold_down",
-    "hold_in_envelope",
     "normalize",
     "pod_requests",
     "read_external",
     "read_object",
     "read_pods",
     "read_resource",
+    "stabilize",
+    "stabilize_with_behavior",
     "tolerances_of",
 ]

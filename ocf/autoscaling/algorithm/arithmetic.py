@@ -9,7 +9,7 @@ itself, and a decision that is off by one pod is a wrong decision, so every such
 import math
 from typing import Final
 
-__all__ = ["INT32_MAX", "INT64_MAX", "ceil32", "ceil64", "divided", "ratio", "to_int32", "wrap32", "wrap64"]
+__all__ = ["INT32_MAX", "INT64_MAX", "ceil32", "ceil64", "divide", "ratio", "to_int32", "wrap32", "wrap64"]
 
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
@@ -38,7 +38,7 @@ def wrap64(number: int) -> int:
     return (number - _INT64_MIN) % 2**64 + _INT64_MIN
 
 
-def divided(number: int, divisor: int) -> int:
+def divide(number: int, divisor: int) -> int:
     """Divide integers, cutting off toward zero.
 
     Example:

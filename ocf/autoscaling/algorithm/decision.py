@@ -8,14 +8,14 @@ from typing import Literal, NamedTuple
 
 from ocf.autoscaling.algorithm.history import History
 from ocf.autoscaling.algorithm.snapshot import Snapshot
-from ocf.autoscaling.algorithm.status import Condition, Status
+from ocf.autoscaling.algorithm.status import HpaCondition, Status
 from ocf.autoscaling.algorithm.status_builder import HpaEvent, StatusBuilder
 from ocf.autoscaling.algorithm.trace import Trace
 
-__all__ = ["Decision", "Error", "Resize"]
+__all__ = ["Decision", "PendingRescale", "SyncError"]
 
 
-class Error(NamedTuple):
+class SyncError(NamedTuple):
     """What a round ends with when something failed; it may have decided nevertheless.
 
     Args:
@@ -27,7 +27,7 @@ class Error(NamedTuple):
     message: str
 
 
-class Resize(NamedTuple):
+class PendingRescale(NamedTuple):
     """What is true of a decision to resize as long as the Scale has not been written.
 
     Args:
@@ -38,7 +38,7 @@ class Resize(NamedTuple):
     """
 
     reason: str
-    conditions: tuple[Condition, ...]
+    conditions: tuple[HpaCondition, ...]
     events: tuple[HpaEvent, ...]
     history: History
 
@@ -54,7 +54,7 @@ class Decision(NamedTuple):
         history: What is remembered for the next round, likewise.
         error: What failed; None if nothing did.
         trace: How it came about.
-        resize: What is true until the Scale is written; None if it is not to be.
+        pending_rescale: What is true until the Scale is written; None if it is not to be.
     """
 
     snapshot: Snapshot
@@ -62,29 +62,29 @@ class Decision(NamedTuple):
     status: Status
     events: tuple[HpaEvent, ...]
     history: History
-    error: Error | None
+    error: SyncError | None
     trace: Trace
-    resize: Resize | None = None
+    pending_rescale: PendingRescale | None = None
 
     @property
     def rescale(self) -> bool:
         """Whether `desired` is to be written to the Scale."""
-        return self.resize is not None
+        return self.pending_rescale is not None
 
     @property
     def status_changed(self) -> bool:
         """Whether the status is to be written: if it says something else than the one that was read."""
-        return not self.status.same_as(self.snapshot.status)
+        return not self.status.equals(self.snapshot.status)
 
     @property
     def action(self) -> Literal["scale_up", "scale_down", "none"]:
         """What is done, in the words of the controller's metrics."""
         current = self.trace.current
-        if self.resize is None or current is None:
+        if self.pending_rescale is None or current is None:
             return "none"
         return "scale_up" if self.desired > current else "scale_down"
 
-    def scale_refused(self, message: str) -> "Decision":
+    def after_scale_write_failed(self, message: str) -> "Decision":
         """Return what is true if the Scale could not be written.
 
         Args:
@@ -93,26 +93,28 @@ class Decision(NamedTuple):
         Returns:
             A decision that resizes nothing and remembers no change; its status keeps the number of the one before.
         """
-        if self.resize is None:
+        if self.pending_rescale is None:
             return self
         before = self.snapshot.status
-        board = StatusBuilder(self.resize.conditions, self.trace.now)
+        board = StatusBuilder(self.pending_rescale.conditions, self.trace.now)
         failed = f"the HPA controller was unable to update the target scale: {message}"
         board.set("AbleToScale", "False", "FailedUpdateScale", failed)
-        board.warn("FailedRescale", f"New size: {self.desired}; reason: {self.resize.reason}; error: {message}")
+        board.warn(
+            "FailedRescale", f"New size: {self.desired}; reason: {self.pending_rescale.reason}; error: {message}"
+        )
         return self._replace(
             status=self.status._replace(
                 desired_replicas=before.desired_replicas,
                 last_scale_time=before.last_scale_time,
                 conditions=board.conditions,
             ),
-            events=(*self.resize.events, *board.events),
-            history=self.resize.history,
-            error=Error("internal", f"failed to rescale {self.snapshot.autoscaler.reference}: {message}"),
-            resize=None,
+            events=(*self.pending_rescale.events, *board.events),
+            history=self.pending_rescale.history,
+            error=SyncError("internal", f"failed to rescale {self.snapshot.autoscaler.reference}: {message}"),
+            pending_rescale=None,
         )
 
-    def status_refused(self, message: str) -> "Decision":
+    def after_status_write_failed(self, message: str) -> "Decision":
         """Return what is true if the status could not be written.
 
         Args:
@@ -121,5 +123,5 @@ class Decision(NamedTuple):
         name = self.snapshot.autoscaler.name
         return self._replace(
             events=(*self.events, HpaEvent("Warning", "FailedUpdateStatus", message)),
-            error=Error("internal", f"failed to update status for {name}: {message}"),
+            error=SyncError("internal", f"failed to update status for {name}: {message}"),
         )

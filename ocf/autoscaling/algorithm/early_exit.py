@@ -10,14 +10,14 @@ from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import Scale, Unavailable
-from ocf.autoscaling.algorithm.status import Condition
+from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.schema.kubernetes import FeatureGates
 
 __all__ = ["early_exit_rule", "was_scaled_to_zero_by_us"]
 
 
 def early_exit_rule(
-    autoscaler: Autoscaler, scale: Scale | Unavailable, conditions: Iterable[Condition], settings: Settings
+    autoscaler: Autoscaler, scale: Scale | Unavailable, conditions: Iterable[HpaCondition], settings: Settings
 ) -> Rule | None:
     """Tell which rule ends a round before its metrics matter.
 
@@ -46,7 +46,7 @@ def early_exit_rule(
     return Rule.BELOW_MINIMUM if scale.replicas < autoscaler.minimum else None
 
 
-def was_scaled_to_zero_by_us(conditions: Iterable[Condition], features: FeatureGates) -> bool:
+def was_scaled_to_zero_by_us(conditions: Iterable[HpaCondition], features: FeatureGates) -> bool:
     """Tell whether the controller, and not a person, took the workload to zero; only 1.36 and newer know.
 
     Args:
@@ -57,9 +57,7 @@ def was_scaled_to_zero_by_us(conditions: Iterable[Condition], features: FeatureG
     return features.remembered_zero and features.scale_to_zero and any(told)
 
 
-def _may_leave_zero(autoscaler: Autoscaler, conditions: Iterable[Condition], features: FeatureGates) -> bool:
+def _may_leave_zero(autoscaler: Autoscaler, conditions: Iterable[HpaCondition], features: FeatureGates) -> bool:
     if not features.remembered_zero:
         return autoscaler.minimum == 0
-    return was_scaled_to_zero_by_us(conditions, features) and (
-        autoscaler.minimum != 0 or autoscaler.counts_more_than_pods
-    )
+    return was_scaled_to_zero_by_us(conditions, features) and (autoscaler.minimum != 0 or autoscaler.has_podless_metric)

@@ -13,9 +13,18 @@ from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm.arithmetic import wrap32
 
-__all__ = ["EARLIEST", "History", "Recommendation", "ScaleEvent", "changed_within", "cutoff", "recorded", "stored"]
+__all__ = [
+    "ZERO_TIME",
+    "History",
+    "Recommendation",
+    "ScaleEvent",
+    "add_recommendation",
+    "add_scale_event",
+    "change_within",
+    "window_start",
+]
 
-EARLIEST: Final = datetime.min.replace(tzinfo=UTC)
+ZERO_TIME: Final = datetime.min.replace(tzinfo=UTC)
 """The instant that stands for none; the zero time of Go is this one."""
 
 
@@ -58,7 +67,7 @@ class History(NamedTuple):
     scale_ups: tuple[ScaleEvent, ...] = ()
     scale_downs: tuple[ScaleEvent, ...] = ()
 
-    def started(self, current: int, now: datetime) -> "History":
+    def with_first_recommendation(self, current: int, now: datetime) -> "History":
         """Return the history with a first recommendation, if it has no list of them.
 
         Args:
@@ -70,15 +79,15 @@ class History(NamedTuple):
         return self._replace(recommendations=(Recommendation(current, now),))
 
 
-def cutoff(now: datetime, period: timedelta) -> datetime:
+def window_start(now: datetime, period: timedelta) -> datetime:
     """Return the instant a period ago, or the earliest there is."""
     try:
         return now - period
     except OverflowError:
-        return EARLIEST
+        return ZERO_TIME
 
 
-def recorded(
+def add_recommendation(
     entries: tuple[Recommendation, ...], entry: Recommendation, slot: int | None
 ) -> tuple[Recommendation, ...]:
     """Return the entries with a new one, in a slot that is free again or at the end.
@@ -91,7 +100,7 @@ def recorded(
     return (*entries, entry) if slot is None else (*entries[:slot], entry, *entries[slot + 1 :])
 
 
-def changed_within(period: timedelta, events: Iterable[ScaleEvent], now: datetime) -> int:
+def change_within(period: timedelta, events: Iterable[ScaleEvent], now: datetime) -> int:
     """Add up the changes of the last period; one that is exactly as old as the period is not counted.
 
     Args:
@@ -99,11 +108,13 @@ def changed_within(period: timedelta, events: Iterable[ScaleEvent], now: datetim
         events: Changes of one direction.
         now: The instant of the round.
     """
-    start = cutoff(now, period)
+    start = window_start(now, period)
     return wrap32(sum(event.change for event in events if event.at > start))
 
 
-def stored(events: Sequence[ScaleEvent], change: int, *, longest: timedelta, now: datetime) -> tuple[ScaleEvent, ...]:
+def add_scale_event(
+    events: Sequence[ScaleEvent], change: int, *, longest: timedelta, now: datetime
+) -> tuple[ScaleEvent, ...]:
     """Return the events of a direction with a new one.
 
     Args:
@@ -118,7 +129,7 @@ def stored(events: Sequence[ScaleEvent], change: int, *, longest: timedelta, now
     new = ScaleEvent(change, now)
     if not events:
         return (new,)
-    start = cutoff(now, longest)
+    start = window_start(now, longest)
     marked = [event._replace(outdated=True) if event.at < start else event for event in events]
     free = [position for position, event in enumerate(marked) if event.outdated]
     if free:

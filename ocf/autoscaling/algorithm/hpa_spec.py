@@ -57,12 +57,12 @@ class Metric:
     name: str
     target: MetricTarget = MetricTarget()
     container: str = ""
-    described: Manifest | None = None
+    described_object: Manifest | None = None
     selector: Manifest | None = None
-    complaint: str = ""
+    selector_error: str = ""
 
     @property
-    def source(self) -> str:
+    def source_field(self) -> str:
         """The field that holds the source, `containerResource`; empty for an unknown type."""
         return source_field(self.type)
 
@@ -99,7 +99,7 @@ class ScalingRules:
     tolerance: float | None = None
 
     @property
-    def longest(self) -> timedelta:
+    def longest_period(self) -> timedelta:
         """The longest period of a policy."""
         return max((policy.period for policy in self.policies), default=timedelta())
 
@@ -172,7 +172,7 @@ class Autoscaler:
         return f"{self.kind}/{self.namespace}/{self.target}"
 
     @property
-    def counts_more_than_pods(self) -> bool:
+    def has_podless_metric(self) -> bool:
         """Whether a metric does not need pods: only with one can a workload come back from zero."""
         return any(metric.type in PODLESS_METRICS for metric in self.metrics)
 
@@ -205,9 +205,9 @@ def _metric(metric: Manifest) -> Metric:
         name=identity.get("name", "") or source.get("name", ""),
         target=_target(source.get("target", {})),
         container=source.get("container", ""),
-        described=source.get("describedObject"),
+        described_object=source.get("describedObject"),
         selector=selector,
-        complaint=_complaint(selector),
+        selector_error=_selector_error(selector),
     )
 
 
@@ -236,7 +236,7 @@ def _policy(policy: Manifest) -> ScalingPolicy:
     return ScalingPolicy(policy.get("type", ""), policy.get("value", 0), timedelta(seconds=seconds))
 
 
-def _complaint(selector: Manifest | None) -> str:
+def _selector_error(selector: Manifest | None) -> str:
     try:
         LabelSelector.of(selector)
     except ManifestError as error:

@@ -8,22 +8,22 @@ from collections.abc import Mapping, Sequence
 from typing import Final, Literal, NamedTuple
 
 from ocf.autoscaling.algorithm.hpa_spec import Metric
-from ocf.autoscaling.algorithm.pod_selectors import printed
+from ocf.autoscaling.algorithm.pod_selectors import format_selector
 from ocf.autoscaling.algorithm.replica_calculator import (
     Calculation,
-    Count,
+    CalculatorInputs,
     from_average,
     from_total,
     from_total_per_pod,
     from_utilization,
-    summed,
+    sum_series,
 )
-from ocf.autoscaling.algorithm.snapshot import Reading, Sample, Unavailable
+from ocf.autoscaling.algorithm.snapshot import MetricValues, Sample, Unavailable
 from ocf.autoscaling.algorithm.status import MetricStatus
 
 __all__ = ["Combination", "Failure", "MetricOutcome", "choose_proposal", "evaluate"]
 
-_NO_READING: Final = Unavailable("no reading of it was handed over")
+_NO_VALUES: Final = Unavailable("no reading of it was handed over")
 
 
 class Failure(NamedTuple):
@@ -98,7 +98,7 @@ class Combination(NamedTuple):
         return "" if self.chosen is None else self.outcomes[self.chosen].name
 
 
-def evaluate(metric: Metric, reading: Reading, count: Count, namespace: str) -> MetricOutcome:
+def evaluate(metric: Metric, reading: MetricValues, count: CalculatorInputs, namespace: str) -> MetricOutcome:
     """Let one metric make its proposal.
 
     Args:
@@ -120,7 +120,7 @@ def evaluate(metric: Metric, reading: Reading, count: Count, namespace: str) -> 
 
 
 def choose_proposal(
-    metrics: Sequence[Metric], readings: Sequence[Reading], count: Count, namespace: str = "default"
+    metrics: Sequence[Metric], readings: Sequence[MetricValues], count: CalculatorInputs, namespace: str = "default"
 ) -> Combination:
     """Let every metric make its proposal, and choose.
 
@@ -137,7 +137,7 @@ def choose_proposal(
     best = failed = 0
     chosen = first_failure = None
     for position, metric in enumerate(metrics):
-        reading = readings[position] if position < len(readings) else _NO_READING
+        reading = readings[position] if position < len(readings) else _NO_VALUES
         outcome = evaluate(metric, reading, count, namespace)
         outcomes.append(outcome)
         result = outcome.result
@@ -154,7 +154,7 @@ def choose_proposal(
     return Combination(tuple(outcomes), chosen, best, first_failure, error)
 
 
-def _resource(metric: Metric, reading: Reading, count: Count, _namespace: str) -> MetricOutcome:
+def _resource(metric: Metric, reading: MetricValues, count: CalculatorInputs, _namespace: str) -> MetricOutcome:
     resource, target = metric.name, metric.target
     whole = metric.type == "Resource"
     words = f"{resource} resource" if whole else f"{metric.container} container"
@@ -162,7 +162,7 @@ def _resource(metric: Metric, reading: Reading, count: Count, _namespace: str) -
     if target.average is None and target.utilization is None:
         kind = "neither an average utilization target nor an average value (usage) target was set"
         return _failed(metric, reason, f"invalid resource metric source: {kind}", words)
-    samples = _samples(reading)
+    samples = _pod_samples(reading)
     if isinstance(samples, Unavailable):
         result: Calculation | Unavailable = Unavailable(
             f"unable to get metrics for resource {resource}: {samples.message}"
@@ -183,13 +183,13 @@ def _resource(metric: Metric, reading: Reading, count: Count, _namespace: str) -
     return MetricOutcome(metric, name, result, MetricStatus(metric, result.utilization, result.measured))
 
 
-def _pods(metric: Metric, reading: Reading, count: Count, _namespace: str) -> MetricOutcome:
+def _pods(metric: Metric, reading: MetricValues, count: CalculatorInputs, _namespace: str) -> MetricOutcome:
     reason, words = "FailedGetPodsMetric", "pods"
-    if metric.complaint:
-        return _failed(metric, reason, metric.complaint, words)
+    if metric.selector_error:
+        return _failed(metric, reason, metric.selector_error, words)
     if metric.target.average is None:
         return _failed(metric, reason, "invalid pods metric source: no average value target was set", words)
-    samples = _samples(reading)
+    samples = _pod_samples(reading)
     if isinstance(samples, Unavailable):
         return _failed(metric, reason, f"unable to get metric {metric.name}: {samples.message}", words)
     result = from_average(count, samples, metric.target.average)
@@ -198,17 +198,17 @@ def _pods(metric: Metric, reading: Reading, count: Count, _namespace: str) -> Me
     return MetricOutcome(metric, f"pods metric {metric.name}", result, MetricStatus(metric, average=result.measured))
 
 
-def _object(metric: Metric, reading: Reading, count: Count, namespace: str) -> MetricOutcome:
+def _object(metric: Metric, reading: MetricValues, count: CalculatorInputs, namespace: str) -> MetricOutcome:
     reason, words, target = "FailedGetObjectMetric", "object", metric.target
-    described = metric.described or {}
+    described = metric.described_object or {}
     kind = described.get("kind") or ""
-    if metric.complaint:
-        return _failed(metric, reason, metric.complaint, words)
+    if metric.selector_error:
+        return _failed(metric, reason, metric.selector_error, words)
     per_pod = target.type == "AverageValue" and target.average is not None
     if not per_pod and not (target.type == "Value" and target.value is not None):
         message = "invalid object metric source: neither a value target nor an average value target was set"
         return _failed(metric, reason, message, words)
-    values = _values(reading)
+    values = _series_values(reading)
     wrapped = f"failed to get {metric.name} object metric: " if per_pod else ""
     if isinstance(values, Unavailable):
         # The controller hands these over in the wrong order; who searches for its text must find it.
@@ -217,7 +217,7 @@ def _object(metric: Metric, reading: Reading, count: Count, namespace: str) -> M
         return _failed(metric, reason, message, words, wrapped)
     if per_pod:
         found = from_total_per_pod(count, values[0], target.average or 0, external=False)
-        name = f"external metric {metric.name}({printed(metric.selector)})"
+        name = f"external metric {metric.name}({format_selector(metric.selector)})"
         return MetricOutcome(metric, name, found, MetricStatus(metric, average=found.measured))
     result = from_total(count, values[0], target.value or 0)
     if isinstance(result, Unavailable):
@@ -225,7 +225,7 @@ def _object(metric: Metric, reading: Reading, count: Count, namespace: str) -> M
     return MetricOutcome(metric, f"{kind} metric {metric.name}", result, MetricStatus(metric, value=result.measured))
 
 
-def _external(metric: Metric, reading: Reading, count: Count, namespace: str) -> MetricOutcome:
+def _external(metric: Metric, reading: MetricValues, count: CalculatorInputs, namespace: str) -> MetricOutcome:
     reason, words, target = "FailedGetExternalMetric", f"{metric.name} external", metric.target
     if target.average is None and target.value is None:
         message = "invalid external metric source: neither a value target nor an average value target was set"
@@ -233,13 +233,13 @@ def _external(metric: Metric, reading: Reading, count: Count, namespace: str) ->
     per_pod = target.average is not None
     wrapped = f"failed to get {metric.name} external metric: " if per_pod else ""
     wrapped = wrapped or f"failed to get external metric {metric.name}: "
-    if metric.complaint:
-        return _failed(metric, reason, metric.complaint, words, wrapped)
-    values = _values(reading)
+    if metric.selector_error:
+        return _failed(metric, reason, metric.selector_error, words, wrapped)
+    values = _series_values(reading)
     if isinstance(values, Unavailable):
-        place = f"{namespace}/{metric.name}/{printed(metric.selector)}"
+        place = f"{namespace}/{metric.name}/{format_selector(metric.selector)}"
         return _failed(metric, reason, f"unable to get external metric {place}: {values.message}", words, wrapped)
-    total = summed(values, per_pod=per_pod)
+    total = sum_series(values, per_pod=per_pod)
     if target.average is not None:
         result: Calculation | Unavailable = from_total_per_pod(count, total, target.average, external=True)
     else:
@@ -247,7 +247,7 @@ def _external(metric: Metric, reading: Reading, count: Count, namespace: str) ->
     if isinstance(result, Unavailable):
         return _failed(metric, reason, result.message, words, wrapped)
     measured = MetricStatus(metric, average=result.measured) if per_pod else MetricStatus(metric, value=result.measured)
-    return MetricOutcome(metric, f"external metric {metric.name}({printed(metric.selector)})", result, measured)
+    return MetricOutcome(metric, f"external metric {metric.name}({format_selector(metric.selector)})", result, measured)
 
 
 _BY_TYPE: Final = {
@@ -264,13 +264,13 @@ def _failed(metric: Metric, reason: str, message: str, words: str, wrapped: str 
     return MetricOutcome(metric, "", Failure(reason, message, error), MetricStatus())
 
 
-def _samples(reading: Reading) -> Mapping[str, Sample] | Unavailable:
+def _pod_samples(reading: MetricValues) -> Mapping[str, Sample] | Unavailable:
     if isinstance(reading, dict):  # asked first, as asking for a Mapping takes ten times as long
         return reading
-    return reading if isinstance(reading, Mapping | Unavailable) else _NO_READING
+    return reading if isinstance(reading, Mapping | Unavailable) else _NO_VALUES
 
 
-def _values(reading: Reading) -> Sequence[int] | Unavailable:
+def _series_values(reading: MetricValues) -> Sequence[int] | Unavailable:
     if isinstance(reading, Unavailable):
         return reading
-    return _NO_READING if isinstance(reading, Mapping) or not reading else reading
+    return _NO_VALUES if isinstance(reading, Mapping) or not reading else reading

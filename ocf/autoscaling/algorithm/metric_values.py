@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from ocf.autoscaling.algorithm.arithmetic import wrap64
-from ocf.autoscaling.algorithm.history import EARLIEST
+from ocf.autoscaling.algorithm.history import ZERO_TIME
 from ocf.autoscaling.algorithm.snapshot import Sample, Unavailable
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest, Quantity
@@ -43,13 +43,13 @@ def read_resource(items: Sequence[Manifest], resource: str, container: str = "")
     """
     if not items:
         return Unavailable("no metrics returned from resource metrics API")
-    found: dict[str, Sample] = {}
+    samples: dict[str, Sample] = {}
     for item in items:
         chosen = [each for each in item.get("containers") or () if container in {"", each.get("name")}]
-        value = _summed(chosen[:1] if container else chosen, resource)
+        value = _total_usage(chosen[:1] if container else chosen, resource)
         if value is not None:
-            found[_name(item, "metadata")] = Sample(value, _instant(item), _duration(item.get("window") or "0s"))
-    return found
+            samples[_name(item, "metadata")] = Sample(value, _instant(item), _duration(item.get("window") or "0s"))
+    return samples
 
 
 def read_pods(items: Sequence[Manifest]) -> dict[str, Sample] | Unavailable:
@@ -100,7 +100,7 @@ def read_external(items: Iterable[Manifest]) -> tuple[int, ...] | Unavailable:
     return tuple(map(_value, items)) or Unavailable("no metrics returned from external metrics API")
 
 
-def _summed(containers: Sequence[Manifest], resource: str) -> int | None:
+def _total_usage(containers: Sequence[Manifest], resource: str) -> int | None:
     total = 0
     for each in containers:
         usage = (each.get("usage") or {}).get(resource)
@@ -120,7 +120,7 @@ def _value(item: Manifest) -> int:
 
 def _instant(item: Manifest) -> datetime:
     written = item.get("timestamp")
-    return EARLIEST if written is None else parse_time(written)
+    return ZERO_TIME if written is None else parse_time(written)
 
 
 def _window(item: Manifest) -> timedelta:

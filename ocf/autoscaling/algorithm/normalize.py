@@ -7,7 +7,7 @@ from ocf.autoscaling.algorithm.history import History
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
 from ocf.autoscaling.algorithm.scaling_policies import Limit, apply_behavior_limits, apply_limits
 from ocf.autoscaling.algorithm.settings import Settings
-from ocf.autoscaling.algorithm.stabilization import Stabilization, hold_down, hold_in_envelope
+from ocf.autoscaling.algorithm.stabilization import Stabilization, stabilize, stabilize_with_behavior
 
 __all__ = ["downscale_window", "normalize"]
 
@@ -58,10 +58,10 @@ def normalize(
     known = history.recommendations or ()
     window = downscale_window(autoscaler, settings)
     if behavior is None:
-        held = hold_down(wanted, known, window=window, now=now)
+        held = stabilize(wanted, known, window=window, now=now)
         return held, apply_limits(current, held.replicas, minimum=minimum, maximum=maximum, settings=settings)
     up_window = behavior.up.window or timedelta()
-    held = hold_in_envelope(wanted, current, known, up_window=up_window, down_window=window, now=now)
+    held = stabilize_with_behavior(wanted, current, known, up_window=up_window, down_window=window, now=now)
     limit = apply_behavior_limits(
         current, held.replicas, minimum=minimum, maximum=maximum, behavior=behavior, history=history, now=now
     )

@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from ocf.autoscaling.algorithm.history import EARLIEST
+from ocf.autoscaling.algorithm.history import ZERO_TIME
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import Pod, Sample
 
-__all__ = ["PodGroups", "group_pods", "is_unready", "ready_and_running"]
+__all__ = ["PodGroups", "count_ready_pods", "group_pods", "is_unready"]
 
 
 class PodGroups(NamedTuple):
@@ -87,13 +87,13 @@ def is_unready(pod: Pod, sample: Sample, settings: Settings, now: datetime) -> b
         return True
     status, since = condition
     if since is None:
-        since = EARLIEST
+        since = ZERO_TIME
     if now - started < settings.cpu_initialization_period:
         return status == "False" or sample.at - since < sample.window
     return status == "False" and since - started < settings.initial_readiness_delay
 
 
-def ready_and_running(pods: Sequence[Pod]) -> int:
+def count_ready_pods(pods: Sequence[Pod]) -> int:
     """Count the pods that run and are ready; those on their way out among them.
 
     Args:

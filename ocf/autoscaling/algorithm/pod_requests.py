@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from ocf.autoscaling.algorithm.arithmetic import wrap64
-from ocf.autoscaling.algorithm.snapshot import Container, Pod, Unavailable, WholePod
+from ocf.autoscaling.algorithm.snapshot import Container, Pod, PodLevelResources, Unavailable
 
 __all__ = ["pod_requests"]
 
-_NOTHING: Final = WholePod({})
+_NOTHING: Final = PodLevelResources({})
 
 
 def pod_requests(
@@ -35,7 +35,7 @@ def pod_requests(
     """
     found: dict[str, int] = {}
     for pod in pods:
-        whole = pod.whole if pod_level else None
+        whole = pod.pod_level if pod_level else None
         if container or whole is not None:
             amount = _of_container(pod, resource, container) if container else _of_whole_pod(pod, whole, resource)
             if isinstance(amount, Unavailable):
@@ -44,7 +44,7 @@ def pod_requests(
             continue
         # Nearly every pod is one of these, and there may be thousands. A sum that is too large wraps around later.
         total = 0
-        for each in _lasting(pod) if pod.init_containers else pod.containers:
+        for each in _running_containers(pod) if pod.init_containers else pod.containers:
             request = each.requests.get(resource)
             if request is None:
                 return _missing(pod, resource, each)
@@ -54,7 +54,7 @@ def pod_requests(
 
 
 def _of_container(pod: Pod, resource: str, container: str) -> int | Unavailable:
-    for each in _lasting(pod):
+    for each in _running_containers(pod):
         if each.name == container:
             amount = each.requests.get(resource)
             return _missing(pod, resource, each) if amount is None else amount
@@ -65,23 +65,23 @@ def _missing(pod: Pod, resource: str, container: Container) -> Unavailable:
     return Unavailable(f"missing request for {resource} in container {container.name} of Pod {pod.name}")
 
 
-def _lasting(pod: Pod) -> Iterable[Container]:
+def _running_containers(pod: Pod) -> Iterable[Container]:
     return (*pod.containers, *(each for each in pod.init_containers if each.restartable))
 
 
-def _of_whole_pod(pod: Pod, whole: WholePod | None, resource: str) -> int | Unavailable:
+def _of_whole_pod(pod: Pod, whole: PodLevelResources | None, resource: str) -> int | Unavailable:
     """Return what the scheduler reserves: the pod's own request, or its containers' largest need, and the overhead."""
     whole = whole or _NOTHING
     own = whole.requests.get(resource)
     if own is None:
-        own = _largest_need(pod, resource)
+        own = _effective_request(pod, resource)
     overhead = whole.overhead.get(resource)
     if own is None and overhead is None:
         return Unavailable(f"missing pod-level request for {resource} in Pod {pod.name}")
     return wrap64((own or 0) + (overhead or 0))
 
 
-def _largest_need(pod: Pod, resource: str) -> int | None:
+def _effective_request(pod: Pod, resource: str) -> int | None:
     """Return the larger of what all lasting containers need together, and what it takes to start them one by one."""
     if not any(resource in each.requests for each in (*pod.containers, *pod.init_containers)):
         return None

@@ -11,11 +11,11 @@ from functools import lru_cache
 from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest
 
-__all__ = ["overlapping_hpas", "parsed", "printed"]
+__all__ = ["format_selector", "overlapping_hpas", "parse_selector"]
 
 
 @lru_cache(maxsize=1024)
-def parsed(text: str) -> LabelSelector | str:
+def parse_selector(text: str) -> LabelSelector | str:
     """Read the selector of a scale.
 
     Args:
@@ -44,7 +44,7 @@ def overlapping_hpas(labels: Iterable[Mapping[str, str]], others: Mapping[str, L
     return sorted(name for name, selector in others.items() if any(selector.matches(each) for each in known))
 
 
-def printed(selector: Manifest | None) -> str:
+def format_selector(selector: Manifest | None) -> str:
     """Print the selector of a metric as the controller's messages do.
 
     Args:

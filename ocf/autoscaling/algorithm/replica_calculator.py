@@ -14,12 +14,12 @@ from ocf.autoscaling.algorithm.arithmetic import (
     INT64_MAX,
     ceil32,
     ceil64,
-    divided,
+    divide,
     ratio,
     wrap32,
     wrap64,
 )
-from ocf.autoscaling.algorithm.pod_groups import PodGroups, group_pods, ready_and_running
+from ocf.autoscaling.algorithm.pod_groups import PodGroups, count_ready_pods, group_pods
 from ocf.autoscaling.algorithm.pod_requests import pod_requests
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.settings import Settings
@@ -27,13 +27,13 @@ from ocf.autoscaling.algorithm.snapshot import Pod, Sample, Unavailable
 
 __all__ = [
     "Calculation",
-    "Count",
+    "CalculatorInputs",
     "Tolerances",
     "from_average",
     "from_total",
     "from_total_per_pod",
     "from_utilization",
-    "summed",
+    "sum_series",
 ]
 
 _NO_PODS = Unavailable("no pods returned by selector while calculating replica count")
@@ -66,7 +66,7 @@ class Tolerances(NamedTuple):
         return f"[down:{self.down * 100.0:.1f}%, up:{self.up * 100.0:.1f}%]"
 
 
-class Count(NamedTuple):
+class CalculatorInputs(NamedTuple):
     """What all metrics of a round share.
 
     Args:
@@ -117,7 +117,7 @@ class Calculation(NamedTuple):
 
 
 def from_utilization(
-    count: Count, samples: Mapping[str, Sample], target: int, *, resource: str, container: str = ""
+    count: CalculatorInputs, samples: Mapping[str, Sample], target: int, *, resource: str, container: str = ""
 ) -> Calculation | Unavailable:
     """Compute the replicas for a percentage of what the pods request.
 
@@ -130,7 +130,7 @@ def from_utilization(
         resource: Name of the resource.
         container: Only this container; empty for whole pods.
     """
-    sorted_out = _sorted_out(count, samples, resource)
+    sorted_out = _group_samples(count, samples, resource)
     if isinstance(sorted_out, Unavailable):
         return sorted_out
     groups, kept = sorted_out
@@ -138,19 +138,19 @@ def from_utilization(
     requests = pod_requests(count.pods, resource, container, pod_level=whole)
     if isinstance(requests, Unavailable):
         return requests
-    usage, total, known = _compared(kept, requests)
+    usage, total, known = _totals(kept, requests)
     if not total:
         return _NO_REQUESTS
     utilization = _percent(usage, total)
     first = ratio(utilization, target)
-    average = divided(usage, known)
+    average = divide(usage, known)
     plain = Calculation(0, Rule.READY_PODS, first, average, utilization, groups, usage, total)
     if not _has_gaps(groups, first):
         return _of_ready_pods(count, plain)
     if first < 1.0:
         share = max(_FULL, target)
-        usage = wrap64(usage + sum(divided(wrap64(requests[name] * share), _FULL) for name in groups.missing))
-    added = _filled_in(groups, first)
+        usage = wrap64(usage + sum(divide(wrap64(requests[name] * share), _FULL) for name in groups.missing))
+    added = _pods_to_fill_in(groups, first)
     total = wrap64(total + sum(requests[name] for name in added))
     if not total:
         return _NO_REQUESTS
@@ -158,7 +158,7 @@ def from_utilization(
 
 
 def from_average(
-    count: Count, samples: Mapping[str, Sample], target: int, *, resource: str = ""
+    count: CalculatorInputs, samples: Mapping[str, Sample], target: int, *, resource: str = ""
 ) -> Calculation | Unavailable:
     """Compute the replicas for an average per pod.
 
@@ -170,23 +170,23 @@ def from_average(
         target: Thousandths per pod.
         resource: Name of the resource; empty for metrics that are none.
     """
-    sorted_out = _sorted_out(count, samples, resource)
+    sorted_out = _group_samples(count, samples, resource)
     if isinstance(sorted_out, Unavailable):
         return sorted_out
     groups, kept = sorted_out
     usage = wrap64(sum(sample.value for sample in kept.values()))
-    average = divided(usage, len(kept))
+    average = divide(usage, len(kept))
     first = ratio(average, target)
     plain = Calculation(0, Rule.READY_PODS, first, average, groups=groups, usage=usage)
     if not _has_gaps(groups, first):
         return _of_ready_pods(count, plain)
     if first < 1.0:
         usage = wrap64(usage + target * len(groups.missing))
-    counted = len(kept) + len(_filled_in(groups, first))
-    return _of_filled(count, plain, ratio(divided(usage, counted), target), counted)
+    counted = len(kept) + len(_pods_to_fill_in(groups, first))
+    return _of_filled(count, plain, ratio(divide(usage, counted), target), counted)
 
 
-def from_total(count: Count, total: int, target: int) -> Calculation | Unavailable:
+def from_total(count: CalculatorInputs, total: int, target: int) -> Calculation | Unavailable:
     """Compute the replicas for a number that the whole workload is measured by.
 
     Pods on their way out count here, as long as they are ready. From zero, tolerance does not count.
@@ -203,13 +203,13 @@ def from_total(count: Count, total: int, target: int) -> Calculation | Unavailab
         return Calculation(count.current, Rule.WITHIN_TOLERANCE, first, total)
     if not count.pods:
         return Unavailable(f"unable to calculate ready pods: {_NO_PODS.message}")
-    ready = ready_and_running(count.pods)
+    ready = count_ready_pods(count.pods)
     wanted = first * ready
     replicas = INT32_MAX if wanted > INT32_MAX else ceil32(wanted)
     return Calculation(replicas, Rule.READY_PODS, first, total, ready=ready)
 
 
-def from_total_per_pod(count: Count, total: int, target: int, *, external: bool) -> Calculation:
+def from_total_per_pod(count: CalculatorInputs, total: int, target: int, *, external: bool) -> Calculation:
     """Compute the replicas for a number that is divided among the replicas that there are.
 
     No pod is looked at. What is reported is the number per replica; it is senseless where there is none.
@@ -230,7 +230,7 @@ def from_total_per_pod(count: Count, total: int, target: int, *, external: bool)
     return Calculation(replicas, rule, first, ceil64(ratio(total, count.observed)))
 
 
-def summed(values: Sequence[int], *, per_pod: bool) -> int:
+def sum_series(values: Sequence[int], *, per_pod: bool) -> int:
     """Add up the series of an external metric; what is too large ends at the largest number.
 
     Args:
@@ -247,17 +247,17 @@ def summed(values: Sequence[int], *, per_pod: bool) -> int:
     return total
 
 
-def _sorted_out(
-    count: Count, samples: Mapping[str, Sample], resource: str
+def _group_samples(
+    count: CalculatorInputs, samples: Mapping[str, Sample], resource: str
 ) -> tuple[PodGroups, Mapping[str, Sample]] | Unavailable:
     if not count.pods:
         return _NO_PODS
     groups = group_pods(count.pods, samples, resource=resource, settings=count.settings, now=count.now)
-    kept = _without(samples, groups)
+    kept = _counted_samples(samples, groups)
     return (groups, kept) if kept else _NO_SAMPLES
 
 
-def _without(samples: Mapping[str, Sample], groups: PodGroups) -> Mapping[str, Sample]:
+def _counted_samples(samples: Mapping[str, Sample], groups: PodGroups) -> Mapping[str, Sample]:
     """Leave out the samples of pods that do not count; those of pods that nobody knows stay."""
     if not groups.unready and not groups.ignored:
         return samples
@@ -265,7 +265,7 @@ def _without(samples: Mapping[str, Sample], groups: PodGroups) -> Mapping[str, S
     return {name: sample for name, sample in samples.items() if name not in dropped}
 
 
-def _compared(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tuple[int, int, int]:
+def _totals(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tuple[int, int, int]:
     """Add up samples and requests of the pods that have both, and count them."""
     usage = total = known = 0
     for name, sample in samples.items():
@@ -277,7 +277,7 @@ def _compared(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tup
     return wrap64(usage), wrap64(total), known
 
 
-def _filled_in(groups: PodGroups, first: float) -> tuple[str, ...]:
+def _pods_to_fill_in(groups: PodGroups, first: float) -> tuple[str, ...]:
     """Return the pods that count from now on although no sample of them does."""
     if first > 1.0:
         return (*groups.missing, *groups.unready)
@@ -285,14 +285,14 @@ def _filled_in(groups: PodGroups, first: float) -> tuple[str, ...]:
 
 
 def _percent(usage: int, requests: int) -> int:
-    return wrap32(divided(wrap64(usage * _FULL), requests))
+    return wrap32(divide(wrap64(usage * _FULL), requests))
 
 
 def _has_gaps(groups: PodGroups, first: float) -> bool:
     return bool(groups.missing) or (bool(groups.unready) and first > 1.0)
 
 
-def _of_ready_pods(count: Count, plain: Calculation) -> Calculation:
+def _of_ready_pods(count: CalculatorInputs, plain: Calculation) -> Calculation:
     if plain.ratio in count.tolerances:
         return Calculation(count.current, Rule.WITHIN_TOLERANCE, *plain[2:])
     groups = plain.groups
@@ -300,7 +300,7 @@ def _of_ready_pods(count: Count, plain: Calculation) -> Calculation:
     return Calculation(ceil32(plain.ratio * ready), Rule.READY_PODS, *plain[2:])
 
 
-def _of_filled(count: Count, plain: Calculation, second: float, counted: int) -> Calculation:
+def _of_filled(count: CalculatorInputs, plain: Calculation, second: float, counted: int) -> Calculation:
     """Judge by the filled-in ratio, and stay where filling in turns the first result around."""
     first, replicas = plain.ratio, count.current
     if second in count.tolerances:

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from ocf.autoscaling.algorithm.arithmetic import INT32_MAX, ceil32, to_int32, wrap32
-from ocf.autoscaling.algorithm.history import History, changed_within
+from ocf.autoscaling.algorithm.history import History, change_within
 from ocf.autoscaling.algorithm.hpa_spec import Behavior, ScalingPolicy, ScalingRules
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.settings import Settings
@@ -87,12 +87,12 @@ def apply_behavior_limits(
         now: The instant of the round.
     """
     if wanted > current:
-        rate, allowances = _highest(current, behavior.up, history, now)
+        rate, allowances = _scale_up_rate(current, behavior.up, history, now)
         rate = max(rate, current)
         bound, rule = (rate, Rule.SCALE_UP_LIMIT) if maximum > rate else (maximum, Rule.TOO_MANY)
         exceeded = wanted > bound
     elif wanted < current:
-        rate, allowances = _lowest(current, behavior.down, history, now)
+        rate, allowances = _scale_down_rate(current, behavior.down, history, now)
         rate = min(rate, current)
         bound, rule = (rate, Rule.SCALE_DOWN_LIMIT) if minimum < rate else (minimum, Rule.TOO_FEW)
         exceeded = wanted < bound
@@ -103,7 +103,9 @@ def apply_behavior_limits(
     return Limit(wanted, Rule.WITHIN_RANGE, wanted, bound, rate, allowances)
 
 
-def _highest(current: int, rules: ScalingRules, history: History, now: datetime) -> tuple[int, tuple[Allowance, ...]]:
+def _scale_up_rate(
+    current: int, rules: ScalingRules, history: History, now: datetime
+) -> tuple[int, tuple[Allowance, ...]]:
     if rules.select == "Disabled":
         return current, ()
     smallest = rules.select == "Min"
@@ -112,7 +114,7 @@ def _highest(current: int, rules: ScalingRules, history: History, now: datetime)
     proposed = 0
     changed = history.scale_ups or history.scale_downs
     for policy in rules.policies:
-        start = _start(current, history, policy.period, now) if changed else current
+        start = _replicas_at_start(current, history, policy.period, now) if changed else current
         if policy.type == "Percent":
             proposed = ceil32(start * (1 + policy.value / 100))
         elif policy.type == "Pods":
@@ -123,7 +125,9 @@ def _highest(current: int, rules: ScalingRules, history: History, now: datetime)
     return result, tuple(allowances)
 
 
-def _lowest(current: int, rules: ScalingRules, history: History, now: datetime) -> tuple[int, tuple[Allowance, ...]]:
+def _scale_down_rate(
+    current: int, rules: ScalingRules, history: History, now: datetime
+) -> tuple[int, tuple[Allowance, ...]]:
     if rules.select == "Disabled":
         return current, ()
     smallest = rules.select == "Min"
@@ -132,7 +136,7 @@ def _lowest(current: int, rules: ScalingRules, history: History, now: datetime) 
     proposed = 0
     changed = history.scale_ups or history.scale_downs
     for policy in rules.policies:
-        start = _start(current, history, policy.period, now) if changed else current
+        start = _replicas_at_start(current, history, policy.period, now) if changed else current
         if policy.type == "Percent":
             proposed = to_int32(start * (1 - policy.value / 100))
         elif policy.type == "Pods":
@@ -143,7 +147,7 @@ def _lowest(current: int, rules: ScalingRules, history: History, now: datetime) 
     return result, tuple(allowances)
 
 
-def _start(current: int, history: History, period: timedelta, now: datetime) -> int:
+def _replicas_at_start(current: int, history: History, period: timedelta, now: datetime) -> int:
     """Return the size at the start of a period: what was added since then is taken off, what was removed put back."""
-    added, removed = (changed_within(period, events, now) for events in (history.scale_ups, history.scale_downs))
+    added, removed = (change_within(period, events, now) for events in (history.scale_ups, history.scale_downs))
     return wrap32(current - added + removed)

@@ -55,14 +55,14 @@ class Settings:
 
     def __post_init__(self) -> None:
         for name in ("downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):
-            _demand(getattr(self, name) >= timedelta(), name, getattr(self, name), "at least 0")
+            _require(getattr(self, name) >= timedelta(), name, getattr(self, name), "at least 0")
         for name in ("tolerance", "scale_up_limit_factor", "scale_up_limit_minimum"):
             value = getattr(self, name)
-            _demand(math.isfinite(value) and value >= 0, name, value, "a number of at least 0")
-        _demand(self.sync_period > timedelta(), "sync_period", self.sync_period, "more than 0")
-        _demand(self.workers > 0, "workers", self.workers, "at least 1")
+            _require(math.isfinite(value) and value >= 0, name, value, "a number of at least 0")
+        _require(self.sync_period > timedelta(), "sync_period", self.sync_period, "more than 0")
+        _require(self.workers > 0, "workers", self.workers, "at least 1")
 
 
-def _demand(holds: object, name: str, value: object, allowed: str) -> None:
+def _require(holds: object, name: str, value: object, allowed: str) -> None:
     if not holds:
         raise ConfigError(f"the setting {name} of the autoscaling controller must be {allowed}, not {value}")

@@ -10,12 +10,22 @@ from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
-from ocf.autoscaling.algorithm.pod_selectors import parsed
+from ocf.autoscaling.algorithm.pod_selectors import parse_selector
 from ocf.autoscaling.algorithm.status import Status
 from ocf.objects import LabelSelector, Manifest, Quantity, get_field
 from ocf.objects.timestamps import parse_time
 
-__all__ = ["Container", "Pod", "Readiness", "Reading", "Sample", "Scale", "Snapshot", "Unavailable", "WholePod"]
+__all__ = [
+    "Container",
+    "MetricValues",
+    "Pod",
+    "PodLevelResources",
+    "Readiness",
+    "Sample",
+    "Scale",
+    "Snapshot",
+    "Unavailable",
+]
 
 _MINUTE: Final = timedelta(minutes=1)
 
@@ -94,7 +104,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class WholePod:
+class PodLevelResources:
     """What a pod requests as a whole, rather than container by container.
 
     Args:
@@ -119,7 +129,7 @@ class Pod:
         labels: Its labels.
         containers: Its containers.
         init_containers: Its init containers, sidecars among them.
-        whole: What it requests as a whole; None if nothing.
+        pod_level: What it requests as a whole; None if nothing.
     """
 
     name: str
@@ -130,7 +140,7 @@ class Pod:
     labels: Mapping[str, str] = field(default_factory=dict)
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
-    whole: WholePod | None = None
+    pod_level: PodLevelResources | None = None
 
     @classmethod
     def of(cls, pod: Manifest) -> "Pod":
@@ -160,7 +170,7 @@ class Pod:
             labels=metadata.get("labels") or {},
             containers=tuple(map(_container, spec.get("containers") or ())),
             init_containers=tuple(map(_container, spec.get("initContainers") or ())),
-            whole=_whole(spec),
+            pod_level=_pod_level(spec),
         )
 
 
@@ -178,7 +188,7 @@ class Sample(NamedTuple):
     window: timedelta = _MINUTE
 
 
-Reading = Mapping[str, Sample] | Sequence[int] | Unavailable
+MetricValues = Mapping[str, Sample] | Sequence[int] | Unavailable
 """What was measured of a metric: by pod for Resource, ContainerResource and Pods, thousandths for Object (one number)
 and External (one per series), or why there is nothing."""
 
@@ -192,7 +202,7 @@ class Snapshot:
         status: The status of the HPA, as it was read.
         scale: The scale of its target, or why there is none.
         pods: The pods that the scale's selector selects, in the HPA's namespace, whoever owns them.
-        readings: What was measured, one per metric of the autoscaler, in the same order.
+        metric_values: What was measured, one per metric of the autoscaler, in the same order.
         others: The other HPAs of the namespace by name, with the last selector they were seen with.
     """
 
@@ -200,7 +210,7 @@ class Snapshot:
     status: Status = field(default_factory=Status)
     scale: Scale | Unavailable
     pods: Sequence[Pod] = ()
-    readings: Sequence[Reading] = ()
+    metric_values: Sequence[MetricValues] = ()
     others: Mapping[str, LabelSelector] = field(default_factory=dict)
 
     @classmethod
@@ -210,7 +220,7 @@ class Snapshot:
         *,
         scale: Manifest,
         pods: Sequence[Manifest] = (),
-        readings: Sequence[Reading] = (),
+        metric_values: Sequence[MetricValues] = (),
         others: Mapping[str, LabelSelector] | None = None,
     ) -> "Snapshot":
         """Read a snapshot from manifests.
@@ -219,7 +229,7 @@ class Snapshot:
             hpa: The HPA, autoscaling/v2, with its status.
             scale: The Scale of its target.
             pods: Pods; those of other namespaces, and those the scale's selector does not select, are left out.
-            readings: What was measured, one per metric.
+            metric_values: What was measured, one per metric.
             others: The selectors of the other HPAs of the namespace.
 
         Returns:
@@ -230,18 +240,18 @@ class Snapshot:
             QuantityError: If a request of a pod is no quantity.
         """
         autoscaler, read = Autoscaler.of(hpa), Scale.of(scale)
-        selector = parsed(read.selector)
+        selector = parse_selector(read.selector)
         return cls(
             autoscaler=autoscaler,
             status=Status.of(hpa.get("status")),
             scale=read,
-            pods=tuple(Pod.of(pod) for pod in pods if _is_meant(pod, autoscaler.namespace, selector)),
-            readings=readings,
+            pods=tuple(Pod.of(pod) for pod in pods if _is_selected(pod, autoscaler.namespace, selector)),
+            metric_values=metric_values,
             others=others or {},
         )
 
 
-def _is_meant(pod: Manifest, namespace: str, selector: LabelSelector | str) -> bool:
+def _is_selected(pod: Manifest, namespace: str, selector: LabelSelector | str) -> bool:
     metadata = pod.get("metadata") or {}
     if isinstance(selector, str) or (metadata.get("namespace") or "default") != namespace:
         return False
@@ -254,14 +264,16 @@ def _container(container: Manifest) -> Container:
     return Container(container.get("name") or "", _amounts(requests), restartable)
 
 
-def _whole(spec: Manifest) -> WholePod | None:
+def _pod_level(spec: Manifest) -> PodLevelResources | None:
     """Return the requests of the whole pod; resources that a pod cannot request as a whole do not count."""
     requests = get_field(spec, ("resources", "requests")) or {}
-    counted = {name: value for name, value in requests.items() if name in _POD_LEVEL or name.startswith(_HUGE_PAGES)}
-    return WholePod(_amounts(counted), _amounts(spec.get("overhead") or {})) if counted else None
+    counted = {
+        name: value for name, value in requests.items() if name in _POD_LEVEL_RESOURCES or name.startswith(_HUGE_PAGES)
+    }
+    return PodLevelResources(_amounts(counted), _amounts(spec.get("overhead") or {})) if counted else None
 
 
-_POD_LEVEL: Final = frozenset({"cpu", "memory"})
+_POD_LEVEL_RESOURCES: Final = frozenset({"cpu", "memory"})
 _HUGE_PAGES: Final = "hugepages-"
 
 

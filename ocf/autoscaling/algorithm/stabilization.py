@@ -8,10 +8,10 @@ one side of it. Neither is a delay: a recommendation that was wanted all along i
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from ocf.autoscaling.algorithm.history import Recommendation, cutoff, recorded
+from ocf.autoscaling.algorithm.history import Recommendation, add_recommendation, window_start
 from ocf.autoscaling.algorithm.rules import Rule
 
-__all__ = ["Stabilization", "hold_down", "hold_in_envelope"]
+__all__ = ["Stabilization", "stabilize", "stabilize_with_behavior"]
 
 
 class Stabilization(NamedTuple):
@@ -34,7 +34,7 @@ class Stabilization(NamedTuple):
     recommendations: tuple[Recommendation, ...]
 
 
-def hold_down(
+def stabilize(
     wanted: int, recommendations: tuple[Recommendation, ...], *, window: timedelta, now: datetime
 ) -> Stabilization:
     """Stabilize without a `behavior`: take the highest of the window.
@@ -50,10 +50,10 @@ def hold_down(
     Example:
         >>> from datetime import UTC
         >>> noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
-        >>> hold_down(2, (Recommendation(5, noon),), window=timedelta(minutes=5), now=noon).replicas
+        >>> stabilize(2, (Recommendation(5, noon),), window=timedelta(minutes=5), now=noon).replicas
         5
     """
-    start = cutoff(now, window)
+    start = window_start(now, window)
     highest, slot = wanted, None
     for position, (replicas, at) in enumerate(recommendations):
         if at < start:
@@ -61,11 +61,11 @@ def hold_down(
         elif replicas > highest:
             highest = replicas
     rule = None if highest == wanted else Rule.SCALE_DOWN_STABILIZED
-    kept = recorded(recommendations, Recommendation(wanted, now), slot)
+    kept = add_recommendation(recommendations, Recommendation(wanted, now), slot)
     return Stabilization(highest, wanted, None, highest, rule, kept)
 
 
-def hold_in_envelope(
+def stabilize_with_behavior(
     wanted: int,
     current: int,
     recommendations: tuple[Recommendation, ...],
@@ -86,7 +86,7 @@ def hold_in_envelope(
         down_window: How far back shrinking has to look.
         now: The instant of the round.
     """
-    up_start, down_start = cutoff(now, up_window), cutoff(now, down_window)
+    up_start, down_start = window_start(now, up_window), window_start(now, down_window)
     lowest = highest = wanted
     slot = None
     both = min(up_start, down_start)
@@ -102,5 +102,5 @@ def hold_in_envelope(
     rule = None
     if held != wanted:
         rule = Rule.SCALE_UP_STABILIZED if wanted >= current else Rule.SCALE_DOWN_STABILIZED
-    kept = recorded(recommendations, Recommendation(wanted, now), slot)
+    kept = add_recommendation(recommendations, Recommendation(wanted, now), slot)
     return Stabilization(held, wanted, lowest, highest, rule, kept)

@@ -12,12 +12,12 @@ from ocf.objects import Manifest, Quantity
 from ocf.objects.timestamps import format_time, parse_time
 from ocf.schema.metric_sources import RESOURCE_METRICS
 
-__all__ = ["Condition", "MetricStatus", "Status"]
+__all__ = ["HpaCondition", "MetricStatus", "Status"]
 
 _QUANTITIES: Final = ("value", "averageValue")
 
 
-class Condition(NamedTuple):
+class HpaCondition(NamedTuple):
     """A condition of an autoscaler.
 
     Args:
@@ -69,7 +69,7 @@ class MetricStatus(NamedTuple):
         for field, milli in (("averageValue", self.average), ("value", self.value)):
             if milli is not None:
                 current[field] = str(Quantity.from_milli(milli, binary=binary))
-        return {"type": metric.type, metric.source: {**_identity(metric), "current": current}}
+        return {"type": metric.type, metric.source_field: {**_identity(metric), "current": current}}
 
 
 def _identity(metric: Metric) -> Manifest:
@@ -80,7 +80,7 @@ def _identity(metric: Metric) -> Manifest:
     selector = {} if metric.selector is None else {"selector": metric.selector}
     identity: Manifest = {"metric": {"name": metric.name, **selector}}
     if metric.type == "Object":
-        identity["describedObject"] = metric.described or {}
+        identity["describedObject"] = metric.described_object or {}
     return identity
 
 
@@ -104,7 +104,7 @@ class Status(NamedTuple):
     desired_replicas: int = 0
     last_scale_time: datetime | None = None
     current_metrics: tuple[MetricStatus | Manifest, ...] = ()
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[HpaCondition, ...] = ()
     observed_generation: int | None = None
 
     @classmethod
@@ -147,7 +147,7 @@ class Status(NamedTuple):
             written["conditions"] = [condition.to_manifest() for condition in self.conditions]
         return written
 
-    def same_as(self, other: "Status") -> bool:
+    def equals(self, other: "Status") -> bool:
         """Tell whether writing one over the other would change nothing; quantities count by their number.
 
         Args:
@@ -156,9 +156,9 @@ class Status(NamedTuple):
         return bool(_comparable(self.to_manifest()) == _comparable(other.to_manifest()))
 
 
-def _condition(condition: Mapping[str, Any]) -> Condition:
+def _condition(condition: Mapping[str, Any]) -> HpaCondition:
     kind, status, reason, message = (condition.get(field) or "" for field in ("type", "status", "reason", "message"))
-    return Condition(kind, status, reason, message, _read(condition.get("lastTransitionTime")))
+    return HpaCondition(kind, status, reason, message, _read(condition.get("lastTransitionTime")))
 
 
 def _comparable(value: Any, field: str = "") -> Any:

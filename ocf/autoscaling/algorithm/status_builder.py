@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm.rules import Rule
-from ocf.autoscaling.algorithm.status import Condition
+from ocf.autoscaling.algorithm.status import HpaCondition
 
 __all__ = ["MESSAGES", "HpaEvent", "StatusBuilder"]
 
@@ -63,13 +63,13 @@ class StatusBuilder:
 
     __slots__ = ("_conditions", "events", "now")
 
-    def __init__(self, conditions: tuple[Condition, ...], now: datetime) -> None:
+    def __init__(self, conditions: tuple[HpaCondition, ...], now: datetime) -> None:
         self._conditions = {condition.type: condition for condition in conditions}
         self.events: list[HpaEvent] = []
         self.now = now
 
     @property
-    def conditions(self) -> tuple[Condition, ...]:
+    def conditions(self) -> tuple[HpaCondition, ...]:
         """The conditions as they are by now."""
         return tuple(self._conditions.values())
 
@@ -84,7 +84,7 @@ class StatusBuilder:
         """
         known = self._conditions.get(kind)
         since = self.now if known is None or known.status != status else known.since
-        self._conditions[kind] = Condition(kind, status, reason, message, since)
+        self._conditions[kind] = HpaCondition(kind, status, reason, message, since)
 
     def remove(self, kind: str) -> None:
         """Remove a condition, if it is there.

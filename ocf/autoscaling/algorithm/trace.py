@@ -46,7 +46,7 @@ class Trace(NamedTuple):
     combination: Combination | None = None
     stabilization: Stabilization | None = None
     limit: Limit | None = None
-    raised: bool = False
+    raised_to_minimum: bool = False
     problem: str = ""
 
     @property
@@ -54,7 +54,7 @@ class Trace(NamedTuple):
         """The rule that had the last word."""
         if self.early_exit is not None:
             return self.early_exit
-        if self.raised:
+        if self.raised_to_minimum:
             return Rule.BELOW_MINIMUM
         if self.limit is not None and self.limit.replicas != self.limit.wanted:
             return self.limit.rule
@@ -86,7 +86,7 @@ class Trace(NamedTuple):
             yield _stabilization(self.stabilization)
         if self.limit is not None:
             yield from _limit(self.limit)
-        if self.raised:
+        if self.raised_to_minimum:
             yield f"raised to the minimum of {self.minimum}, coming from zero"
         yield f"{self.desired} replicas wanted, decided by: {self.decided_by}"
 

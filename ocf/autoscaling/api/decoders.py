@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 __all__ = [
     "METADATA",
     "Reader",
-    "amount",
     "boolean",
     "instant",
     "integer",
     "items",
+    "parse_quantity",
     "quantity",
     "read_object",
     "struct",
     "text",
     "texts",
-    "written",
+    "to_manifest",
 ]
 
 _LONGEST_SHOWN: Final = 60
@@ -42,11 +42,11 @@ _INT_BITS: Final = {"int32": 31, "int64": 63}
 Reader: TypeAlias = Callable[[Any, str, list[FieldProblem]], Any]
 """Reads a value that is not null at a path; what is wrong is appended to the list."""
 
-_WRONG: Final = object()
-_UNKNOWN: Final = "unknown field"
+_INVALID: Final = object()
+_UNKNOWN_FIELD: Final = "unknown field"
 
 
-def written(value: object) -> Any:
+def to_manifest(value: object) -> Any:
     """Return the manifest of a model of the client; anything else is left as it is."""
     if isinstance(value, Mapping) or not hasattr(value, "model_dump"):
         return value
@@ -70,23 +70,23 @@ def read_object(value: object, reader: Reader, api_version: str, kind: str, *, s
         ManifestError: With everything that is wrong.
     """
     problems: list[FieldProblem] = []
-    value = written(value)
-    found = reader(value, "", problems) if value is not None else _refuse(value, "", "a map", problems)
-    if found is not _WRONG:
+    value = to_manifest(value)
+    found = reader(value, "", problems) if value is not None else _reject(value, "", "a map", problems)
+    if found is not _INVALID:
         problems += [
-            FieldProblem(field, f"must be {expected}, not {_shown(found[field])}")
+            FieldProblem(field, f"must be {expected}, not {_describe(found[field])}")
             for field, expected in (("apiVersion", api_version), ("kind", kind))
             if found.get(field) and found[field] != expected
         ]
     if not strict:
-        problems = [problem for problem in problems if not problem.detail.startswith(_UNKNOWN)]
+        problems = [problem for problem in problems if not problem.detail.startswith(_UNKNOWN_FIELD)]
     if problems:
-        raise ManifestError(kind + _place(value), problems)
+        raise ManifestError(kind + _object_name(value), problems)
     manifest: Manifest = found
     return manifest
 
 
-def _place(value: object) -> str:
+def _object_name(value: object) -> str:
     metadata = value.get("metadata") if isinstance(value, Mapping) else None
     if not isinstance(metadata, Mapping):
         return ""
@@ -100,7 +100,7 @@ def struct(**fields: Reader) -> Reader:
 
     def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
         if value.__class__ is not dict and not isinstance(value, Mapping):
-            return _refuse(value, path, "a map", problems)
+            return _reject(value, path, "a map", problems)
         found = {}
         for name, item in value.items():
             reader = fields.get(name) if name.__class__ is str else None
@@ -108,7 +108,7 @@ def struct(**fields: Reader) -> Reader:
                 problems.append(FieldProblem(_child(path, name), _unknown(name, fields)))
             elif item is not None:
                 read_item = reader(item, f"{path}.{name}" if path else name, problems)
-                if read_item is not _WRONG:
+                if read_item is not _INVALID:
                     found[name] = read_item
         return found
 
@@ -120,7 +120,7 @@ def items(reader: Reader, empty: Callable[[], Any]) -> Reader:
 
     def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
         if not isinstance(value, list):
-            return _refuse(value, path, "a list", problems)
+            return _reject(value, path, "a list", problems)
         return [
             empty() if item is None else reader(item, f"{path}[{position}]", problems)
             for position, item in enumerate(value)
@@ -132,17 +132,17 @@ def items(reader: Reader, empty: Callable[[], Any]) -> Reader:
 def texts(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     """Read a map from texts to texts; a null in it is the empty text."""
     if not isinstance(value, Mapping):
-        return _refuse(value, path, "a map", problems)
+        return _reject(value, path, "a map", problems)
     return {
         name: "" if item is None else text(item, f"{path}.{name}", problems)
         for name, item in value.items()
-        if text(name, path, problems) is not _WRONG
+        if text(name, path, problems) is not _INVALID
     }
 
 
 def text(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     """Read a text."""
-    return value if isinstance(value, str) else _refuse(value, path, "a text", problems)
+    return value if isinstance(value, str) else _reject(value, path, "a text", problems)
 
 
 def integer(kind: str) -> Reader:
@@ -153,20 +153,20 @@ def integer(kind: str) -> Reader:
     def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
         if value.__class__ is int and -end <= value < end:
             return value
-        return _refuse(value, path, expected, problems)
+        return _reject(value, path, expected, problems)
 
     return read
 
 
 @lru_cache(maxsize=1024)
-def amount(text: str) -> Quantity:
+def parse_quantity(text: str) -> Quantity:
     """Read the text of a quantity; it is asked for when decoding and when judging."""
     return Quantity.parse(text)
 
 
 def boolean(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     """Read true or false."""
-    return value if isinstance(value, bool) else _refuse(value, path, "true or false", problems)
+    return value if isinstance(value, bool) else _reject(value, path, "true or false", problems)
 
 
 def quantity(value: Any, path: str, problems: list[FieldProblem]) -> Any:
@@ -175,7 +175,7 @@ def quantity(value: Any, path: str, problems: list[FieldProblem]) -> Any:
         return _canonical(value.strip(_BLANKS)) if isinstance(value, str) else str(Quantity.parse(value))
     except QuantityError as error:
         problems.append(FieldProblem(path, str(error)))
-        return _WRONG
+        return _INVALID
 
 
 @lru_cache(maxsize=1024)
@@ -192,7 +192,7 @@ def instant(value: Any, path: str, problems: list[FieldProblem]) -> Any:
     if isinstance(value, str):
         with contextlib.suppress(ValueError, OverflowError):
             return format_time(parse_rfc3339(value, comma=True))
-    return _refuse(value, path, "a time like 2026-01-31T12:00:00Z", problems)
+    return _reject(value, path, "a time like 2026-01-31T12:00:00Z", problems)
 
 
 def anything(value: Any, _path: str, _problems: list[FieldProblem]) -> Any:
@@ -200,12 +200,12 @@ def anything(value: Any, _path: str, _problems: list[FieldProblem]) -> Any:
     return copy_json(value)
 
 
-def _refuse(value: Any, path: str, expected: str, problems: list[FieldProblem]) -> Any:
-    problems.append(FieldProblem(path, f"must be {expected}, not {_shown(value)}"))
-    return _WRONG
+def _reject(value: Any, path: str, expected: str, problems: list[FieldProblem]) -> Any:
+    problems.append(FieldProblem(path, f"must be {expected}, not {_describe(value)}"))
+    return _INVALID
 
 
-def _shown(value: Any) -> str:
+def _describe(value: Any) -> str:
     if isinstance(value, Mapping | list | tuple):
         return "a map" if isinstance(value, Mapping) else "a list"
     if isinstance(value, int) and value.bit_length() > _LONGEST_SHOWN * 3:
@@ -215,7 +215,7 @@ def _shown(value: Any) -> str:
 
 
 def _child(path: str, name: object) -> str:
-    shown = name if isinstance(name, str) and len(name) <= _LONGEST_SHOWN else _shown(name)
+    shown = name if isinstance(name, str) and len(name) <= _LONGEST_SHOWN else _describe(name)
     return f"{path}.{shown}" if path else str(shown)
 
 
@@ -224,7 +224,7 @@ def _unknown(name: object, fields: Mapping[str, Reader]) -> str:
     spelled = words[0] + "".join(word[:1].upper() + word[1:] for word in words[1:])
     lowered = {field.lower(): field for field in fields}
     nearest = next(iter(difflib.get_close_matches(spelled.lower(), lowered, n=1)), None)
-    return f'{_UNKNOWN}, did you mean "{lowered[nearest]}"?' if nearest else _UNKNOWN
+    return f'{_UNKNOWN_FIELD}, did you mean "{lowered[nearest]}"?' if nearest else _UNKNOWN_FIELD
 
 
 def _fields_of_metadata() -> Iterator[tuple[str, Reader]]:

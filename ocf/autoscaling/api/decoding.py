@@ -66,7 +66,7 @@ _TARGET: Final = struct(type=text, value=quantity, averageValue=quantity, averag
 _CURRENT: Final = struct(value=quantity, averageValue=quantity, averageUtilization=_INT32)
 
 
-def _sources(amount: str, reader: Reader) -> Reader:
+def _metric(amount: str, reader: Reader) -> Reader:
     """Make the reader of a metric; `target` of a spec and `current` of a status are read alike."""
     held = {amount: reader}
     return struct(
@@ -85,7 +85,7 @@ _STATUS: Final = struct(
     lastScaleTime=instant,
     currentReplicas=_INT32,
     desiredReplicas=_INT32,
-    currentMetrics=items(_sources("current", _CURRENT), dict),
+    currentMetrics=items(_metric("current", _CURRENT), dict),
     conditions=items(_CONDITION, dict),
 )
 _POLICY: Final = struct(type=text, value=_INT32, periodSeconds=_INT32)
@@ -99,7 +99,7 @@ def _hpa(**added_to_rules: Reader) -> Reader:
         scaleTargetRef=_REFERENCE,
         minReplicas=_INT32,
         maxReplicas=_INT32,
-        metrics=items(_sources("target", _TARGET), dict),
+        metrics=items(_metric("target", _TARGET), dict),
         behavior=struct(scaleUp=rules, scaleDown=rules),
     )
     return struct(apiVersion=text, kind=text, metadata=METADATA, spec=spec, status=_STATUS)

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ocf.autoscaling.api.decoders import written
+from ocf.autoscaling.api.decoders import to_manifest
 from ocf.errors import FieldProblem, ManifestError
 from ocf.objects import Manifest, copy_json
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["default", "filled"]
+__all__ = ["default", "default_decoded"]
 
 
 def default(hpa: Manifest | BaseModel) -> Manifest:
@@ -45,15 +45,15 @@ def default(hpa: Manifest | BaseModel) -> Manifest:
         >>> default({"spec": {"maxReplicas": 3, "metrics": [{"type": "Pods"}], "behavior": None}})["spec"]
         {'maxReplicas': 3, 'metrics': [{'type': 'Pods'}], 'minReplicas': 1}
     """
-    result = copy_json(hpa) if isinstance(hpa, dict) else written(hpa)
+    result = copy_json(hpa) if isinstance(hpa, dict) else to_manifest(hpa)
     if not isinstance(result, dict):
         raise ManifestError(
             "HorizontalPodAutoscaler", [FieldProblem("", f"must be a map, not {type(result).__name__}")]
         )
-    return filled(result)
+    return default_decoded(result)
 
 
-def filled(hpa: Manifest) -> Manifest:
+def default_decoded(hpa: Manifest) -> Manifest:
     """Do what `default` does with a manifest that nobody else holds.
 
     Args:
@@ -62,7 +62,7 @@ def filled(hpa: Manifest) -> Manifest:
     Returns:
         A new manifest.
     """
-    spec = _given(hpa.get("spec"), "spec")
+    spec = _without_nulls(hpa.get("spec"), "spec")
     spec.setdefault("minReplicas", 1)
     if spec.get("metrics", []) == []:
         spec["metrics"] = [_cpu_metric()]
@@ -72,7 +72,7 @@ def filled(hpa: Manifest) -> Manifest:
 
 
 def _behavior(value: object) -> Manifest:
-    behavior = _given(value, "spec.behavior")
+    behavior = _without_nulls(value, "spec.behavior")
     up = {
         "stabilizationWindowSeconds": 0,
         "selectPolicy": "Max",
@@ -80,12 +80,12 @@ def _behavior(value: object) -> Manifest:
     }
     down = {"selectPolicy": "Max", "policies": [_policy("Percent", 100)]}
     for direction, defaults in (("scaleUp", up), ("scaleDown", down)):
-        rules = _given(behavior.get(direction), f"spec.behavior.{direction}")
+        rules = _without_nulls(behavior.get(direction), f"spec.behavior.{direction}")
         behavior[direction] = {**rules, **{field: item for field, item in defaults.items() if field not in rules}}
     return behavior
 
 
-def _given(value: Any, path: str) -> dict[str, Any]:
+def _without_nulls(value: Any, path: str) -> dict[str, Any]:
     """Return the fields of a map that are not null."""
     if value is None:
         return {}

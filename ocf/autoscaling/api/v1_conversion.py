@@ -25,7 +25,7 @@ _METRICS: Final = f"{_PREFIX}metrics"
 _BEHAVIOR: Final = f"{_PREFIX}behavior"
 _CURRENT: Final = f"{_PREFIX}current-metrics"
 _CONDITIONS: Final = f"{_PREFIX}conditions"
-_CARRIED: Final = frozenset(
+_ANNOTATIONS: Final = frozenset(
     {
         _METRICS,
         _BEHAVIOR,
@@ -77,7 +77,7 @@ def to_v1(hpa: Manifest) -> Manifest:
     conditions = status.pop("conditions", None) or []
     if conditions:
         carried[_CONDITIONS] = _text([_ordered(condition, _CONDITION_FIELDS) for condition in conditions])
-    return _assembled(out, spec, status, carried)
+    return _assemble(out, spec, status, carried)
 
 
 def to_v2(hpa: Manifest) -> Manifest:
@@ -119,12 +119,14 @@ def to_v2(hpa: Manifest) -> Manifest:
     conditions = _read(annotations, _CONDITIONS, list)
     if conditions is not None:
         status["conditions"] = conditions
-    return default(_assembled(out, spec, status, {}))
+    return default(_assemble(out, spec, status, {}))
 
 
-def _assembled(out: Manifest, spec: _Json, status: _Json, carried: Mapping[str, str]) -> Manifest:
+def _assemble(out: Manifest, spec: _Json, status: _Json, carried: Mapping[str, str]) -> Manifest:
     metadata = dict(out.get("metadata") or {})
-    kept = {name: value for name, value in (metadata.pop("annotations", None) or {}).items() if name not in _CARRIED}
+    kept = {
+        name: value for name, value in (metadata.pop("annotations", None) or {}).items() if name not in _ANNOTATIONS
+    }
     if kept or carried:
         metadata["annotations"] = {**kept, **carried}
     out["metadata"], out["spec"] = metadata, spec

@@ -89,7 +89,7 @@ def explain(
         >>> from ocf.autoscaling.algorithm import Autoscaler, Metric, Scale, MetricTarget
         >>> queue = Metric("External", "queue", MetricTarget(average=10_000))
         >>> web = Autoscaler(name="web", maximum=9, metrics=(queue,))
-        >>> seen = Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web"), readings=((30_000,),))
+        >>> seen = Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web"), metric_values=((30_000,),))
         >>> [lever] = explain(seen, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).thresholds
         >>> lever.more.low, lever.more.first
         (33001, 4)

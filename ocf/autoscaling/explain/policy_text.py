@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from datetime import datetime
 
 from ocf.autoscaling.algorithm import Limit
-from ocf.autoscaling.algorithm.history import cutoff
+from ocf.autoscaling.algorithm.history import window_start
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
 from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance
@@ -52,7 +52,7 @@ def _direction(explanation: Explanation, *, up: bool) -> Iterator[str]:
 def _unknown_change(budget: PolicyAllowance, explanation: Explanation) -> datetime | None:
     """Return when the size was changed within the period of a policy, if nobody knows by how much."""
     changed = None if explanation.range is None else explanation.range.changed
-    start = cutoff(explanation.decision.trace.now, budget.policy.period)
+    start = window_start(explanation.decision.trace.now, budget.policy.period)
     return changed if changed is not None and changed > start else None
 
 

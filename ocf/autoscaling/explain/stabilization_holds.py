@@ -161,7 +161,7 @@ def first_release(decision: Decision, history: History, settings: Settings) -> R
     step, current = trace.stabilization, trace.current
     if step is None or current is None:
         return None
-    history = history.started(current, trace.now)
+    history = history.with_first_recommendation(current, trace.now)
 
     def result(at: datetime) -> int:
         return normalize(autoscaler, current, step.wanted, history, settings=settings, now=at)[1].replicas

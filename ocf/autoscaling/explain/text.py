@@ -188,7 +188,7 @@ def _limited(explanation: Explanation, step: Limit) -> Iterator[str]:
         yield from policy_lines(explanation, step)
     became = f"stays {step.replicas}" if step.replicas == step.wanted else f"becomes {step.replicas}"
     yield f"{step.wanted} {became} [{step.rule}]."
-    if trace.raised:
+    if trace.raised_to_minimum:
         yield f"Coming back from zero, it is raised to the minimum of {trace.minimum}."
 
 

@@ -137,7 +137,7 @@ def with_total(snapshot: Snapshot, position: int, carriers: tuple[str, ...], tot
         carriers: The pods whose samples count; as only their sum does, the first one carries all of it.
         total: Thousandths.
     """
-    readings = list(snapshot.readings)
+    readings = list(snapshot.metric_values)
     reading = readings[position]
     if isinstance(reading, Mapping):
         values = dict.fromkeys(carriers, 0) | dict.fromkeys(carriers[:1], total)
@@ -146,12 +146,12 @@ def with_total(snapshot: Snapshot, position: int, carriers: tuple[str, ...], tot
         }
     else:
         readings[position] = (total,)
-    return replace(snapshot, readings=tuple(readings))
+    return replace(snapshot, metric_values=tuple(readings))
 
 
 def _carriers(snapshot: Snapshot, position: int, calculated: Calculation) -> tuple[str, ...]:
     """Return the pods whose samples are added up: those of nobody count for an average, not for a utilization."""
-    reading, groups = snapshot.readings[position], calculated.groups
+    reading, groups = snapshot.metric_values[position], calculated.groups
     if groups is None or not isinstance(reading, Mapping):
         return ()
     dropped = {*groups.unready, *groups.ignored}
@@ -208,7 +208,7 @@ class _Probe:
         )
 
     def _measured(self) -> int:
-        reading = self._snapshot.readings[self._position]
+        reading = self._snapshot.metric_values[self._position]
         if isinstance(reading, Mapping | Unavailable):
             return self._calculated.usage or 0
         external = self._snapshot.autoscaler.metrics[self._position].type == "External"

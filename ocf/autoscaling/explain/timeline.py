@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm import Recommendation, ScaleEvent, downscale_window
-from ocf.autoscaling.algorithm.history import cutoff
+from ocf.autoscaling.algorithm.history import window_start
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import clock, duration
 
@@ -77,15 +77,15 @@ def timeline(explanation: Explanation) -> Timeline | None:
     trace, autoscaler = explanation.decision.trace, explanation.decision.snapshot.autoscaler
     if trace.stabilization is None or trace.current is None:
         return None
-    behavior, history = autoscaler.behavior, explanation.history.started(trace.current, trace.now)
+    behavior, history = autoscaler.behavior, explanation.history.with_first_recommendation(trace.current, trace.now)
     shrinking = downscale_window(autoscaler, explanation.settings)
     growing = timedelta() if behavior is None else behavior.up.window or timedelta()
-    longest = timedelta() if behavior is None else max(behavior.up.longest, behavior.down.longest)
+    longest = timedelta() if behavior is None else max(behavior.up.longest_period, behavior.down.longest_period)
     # No window is longer than an hour, and no period than half of one, unless somebody made them up.
-    start = cutoff(trace.now, max(_LEAST, shrinking, growing, longest))
+    start = window_start(trace.now, max(_LEAST, shrinking, growing, longest))
     assumed = frozenset(each.at for each in history.recommendations or () if explanation.assumes(each.at))
     # What may have been recommended is of interest only where it counts.
-    counts = cutoff(trace.now, max(shrinking, growing))
+    counts = window_start(trace.now, max(shrinking, growing))
     shown = [each for each in history.recommendations or () if each.at >= (counts if each.at in assumed else start)]
     return Timeline(
         start=start,

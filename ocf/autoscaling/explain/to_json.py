@@ -146,7 +146,7 @@ def _side(explanation: Explanation) -> dict[str, Any]:
             "known": not explanation.assumes(hold.recommendation.at),
         },
         "limit": None if trace.limit is None else _limit(trace.limit),
-        "raisedFromZero": trace.raised,
+        "raisedFromZero": trace.raised_to_minimum,
         "policies": {"up": _budgets(explanation.growing), "down": _budgets(explanation.shrinking)},
         "release": _release(explanation.release),
         "conditions": [each.to_manifest() for each in decision.status.conditions],

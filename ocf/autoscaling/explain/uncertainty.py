@@ -29,7 +29,7 @@ from ocf.autoscaling.algorithm import (
     decide,
     downscale_window,
 )
-from ocf.autoscaling.algorithm.history import cutoff
+from ocf.autoscaling.algorithm.history import window_start
 from ocf.autoscaling.explain.formatting import duration
 
 __all__ = ["DecisionRange", "KnownHistory", "ReplicaRange", "compatible_histories", "decision_range"]
@@ -257,10 +257,10 @@ def _unknown(autoscaler: Autoscaler, known: KnownHistory, settings: Settings, no
     if not known.status.conditions:
         return
     window, longest = _memory(autoscaler, settings)
-    if known.since > cutoff(now, window):
+    if known.since > window_start(now, window):
         yield f"what was recommended in the last {duration(window)}"
     last = known.status.last_scale_time
-    if last is not None and last + _SECOND > cutoff(now, longest):
+    if last is not None and last + _SECOND > window_start(now, longest):
         yield f"what was changed in the last {duration(longest)}, up to the last change at {last:%H:%M:%S}"
 
 
@@ -269,4 +269,4 @@ def _memory(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, time
     window, behavior = downscale_window(autoscaler, settings), autoscaler.behavior
     if behavior is None:
         return window, timedelta()
-    return max(window, behavior.up.window or timedelta()), max(behavior.up.longest, behavior.down.longest)
+    return max(window, behavior.up.window or timedelta()), max(behavior.up.longest_period, behavior.down.longest_period)

@@ -42,7 +42,7 @@ class WhatIf:
         wanted, current, sign = trace.stabilization.wanted, trace.current, 1 if self._most else -1
 
         def reached(history: History) -> int:
-            started = history.started(current, self._now)
+            started = history.with_first_recommendation(current, self._now)
             autoscaler, settings = seen.autoscaler, self.settings
             held = normalize(autoscaler, current, wanted, started, settings=settings, now=self._now)
             return sign * held[1].replicas

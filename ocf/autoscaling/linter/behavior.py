@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from ocf.autoscaling.api.defaulting import filled
+from ocf.autoscaling.api.defaulting import default_decoded
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
 from ocf.autoscaling.linter.scale_down_time import SYNC_SECONDS, scale_down_seconds, shown_duration
 from ocf.objects import Manifest, Quantity
@@ -12,7 +12,7 @@ __all__ = ["behavior_findings"]
 
 _LONG_DRAIN: Final = 3600
 _ALL: Final = 100
-_DEFAULTS: Final[Manifest] = filled({"spec": {"behavior": {}}})["spec"]["behavior"]
+_DEFAULTS: Final[Manifest] = default_decoded({"spec": {"behavior": {}}})["spec"]["behavior"]
 
 
 def behavior_findings(spec: Manifest) -> Iterator[Finding]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final
 
 from ocf.autoscaling.api.decoding import decode
-from ocf.autoscaling.api.defaulting import filled
+from ocf.autoscaling.api.defaulting import default_decoded
 from ocf.autoscaling.linter.behavior import behavior_findings
 from ocf.autoscaling.linter.findings import Finding
 from ocf.autoscaling.linter.metrics import metric_findings
@@ -59,7 +59,7 @@ def lint(
     """
     decoded = decode(hpa)
     given = bool(decoded.get("spec", {}).get("metrics"))
-    manifest = filled(decode(hpa))
+    manifest = default_decoded(decode(hpa))
     if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
         return ()
     return tuple(_findings(manifest, target, [manifest_of(each) for each in others], given=given))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from ocf.autoscaling.api.decoders import amount
+from ocf.autoscaling.api.decoders import parse_quantity
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, invalid, not_supported, required
 
@@ -48,7 +48,7 @@ def _rules_errors(rules: Manifest, path: str) -> Iterator[FieldError]:
     for position, policy in enumerate(rules.get("policies", [])):
         yield from _policy_errors(policy, f"{path}.policies[{position}]")
     if "tolerance" in rules:
-        tolerance = amount(rules["tolerance"])
+        tolerance = parse_quantity(rules["tolerance"])
         if tolerance.nano < 0:
             yield invalid(f"{path}.tolerance", str(tolerance), "must be greater than or equal to 0")
 

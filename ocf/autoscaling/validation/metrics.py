@@ -7,7 +7,7 @@ an order that is not that of the types; what a source has too much is told by na
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ocf.autoscaling.api.decoders import amount
+from ocf.autoscaling.api.decoders import parse_quantity
 from ocf.autoscaling.validation.references import VersionRule, reference_errors
 from ocf.objects import Manifest
 from ocf.objects.field_errors import FieldError, forbidden, invalid, not_supported, required
@@ -16,7 +16,7 @@ from ocf.schema.metric_sources import METRIC_SOURCES, PODLESS_METRICS, TARGET_FI
 
 __all__ = ["metrics_errors"]
 
-_LOOKED_AT: Final = ("object", "external", "pods", "resource", "containerResource")
+_SOURCE_ORDER: Final = ("object", "external", "pods", "resource", "containerResource")
 
 _CONTAINER_RESOURCES: Final = frozenset({"cpu", "memory", "ephemeral-storage"})
 _RESOURCES: Final = _CONTAINER_RESOURCES | {
@@ -55,7 +55,7 @@ def _metric_errors(metric: Manifest, path: str, rule: VersionRule) -> Iterator[F
         yield required(f"{path}.type", "must specify a metric source type")
     if kind not in METRIC_SOURCES:
         yield not_supported(f"{path}.type", kind, tuple(METRIC_SOURCES))
-    present = [source for source in _LOOKED_AT if source in metric]
+    present = [source for source in _SOURCE_ORDER if source in metric]
     for source in present[:1]:
         yield from _SOURCE_RULES[source](metric[source], f"{path}.{source}", rule)
     expected = source_field(kind)
@@ -169,6 +169,6 @@ def _target_errors(target: Manifest, path: str) -> Iterator[FieldError]:
 
 
 def _positive_errors(text: str, path: str) -> Iterator[FieldError]:
-    found = amount(text)
+    found = parse_quantity(text)
     if found.nano <= 0:
         yield invalid(path, str(found), "must be positive", as_json=True)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.autoscaling.api.decoding import decode
-from ocf.autoscaling.api.defaulting import filled
+from ocf.autoscaling.api.defaulting import default_decoded
 from ocf.autoscaling.validation.behavior import behavior_errors
 from ocf.autoscaling.validation.metrics import metrics_errors
 from ocf.autoscaling.validation.references import UNCHECKED, described_rule, reference_errors, target_rule
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["admitted", "validate", "validate_spec", "validate_status"]
 
-_NOT_STORED: Final = frozenset(
+_V1_ANNOTATIONS: Final = frozenset(
     f"autoscaling.alpha.kubernetes.io/{name}"
     for name in (
         "metrics",
@@ -75,7 +75,7 @@ def validate(
     """
     stored = None if old is None else _stored(old)
     decoded = decode(hpa, tolerance_known=gates.tolerance_known)
-    return tuple(_errors(_prepared(decoded, stored, gates), stored, gates))
+    return tuple(_errors(_prepare(decoded, stored, gates), stored, gates))
 
 
 def validate_spec(
@@ -116,7 +116,7 @@ def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tup
         ManifestError: If it cannot be decoded at all.
     """
     stored, decoded = _stored(old), decode(hpa)
-    metadata, old_metadata = _system_filled(decoded, stored)["metadata"], stored["metadata"]
+    metadata, old_metadata = _with_system_fields(decoded, stored)["metadata"], stored["metadata"]
     status = decoded.get("status", {})
     return (
         *creation_errors(metadata, path_segment, path_segment_prefix),
@@ -157,21 +157,21 @@ def admitted(
     """
     stored = None if old is None else _stored(old)
     decoded = decode(hpa, tolerance_known=gates.tolerance_known)
-    return _prepared(decoded, stored, gates)
+    return _prepare(decoded, stored, gates)
 
 
 def _stored(old: Manifest | BaseModel) -> Manifest:
     # A newer server may have stored fields that are not known here.
-    return {"metadata": {}, **filled(decode(old, strict=False))}
+    return {"metadata": {}, **default_decoded(decode(old, strict=False))}
 
 
-def _prepared(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Manifest:
+def _prepare(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Manifest:
     """Return a decoded object as the server has it when it comes to the rules."""
-    hpa = filled(hpa)
+    hpa = default_decoded(hpa)
     hpa.pop("status", None)
     if old is not None and "status" in old:
         hpa["status"] = old["status"]
-    hpa = _system_filled(hpa, old)
+    hpa = _with_system_fields(hpa, old)
     if not gates.configurable_tolerance and not _has_tolerance(old):
         for path in _DIRECTIONS:
             get_field(hpa, path, {}).pop("tolerance", None)
@@ -182,11 +182,11 @@ def _has_tolerance(hpa: Manifest | None) -> bool:
     return hpa is not None and any("tolerance" in get_field(hpa, path, {}) for path in _DIRECTIONS)
 
 
-def _system_filled(hpa: Manifest, old: Manifest | None) -> Manifest:
+def _with_system_fields(hpa: Manifest, old: Manifest | None) -> Manifest:
     """Return the object with the metadata that the system decides about."""
     metadata = dict(hpa.get("metadata", {}))
     if "annotations" in metadata:
-        kept = {key: value for key, value in metadata["annotations"].items() if key not in _NOT_STORED}
+        kept = {key: value for key, value in metadata["annotations"].items() if key not in _V1_ANNOTATIONS}
         metadata["annotations"] = kept
     if "ownerReferences" in metadata:
         metadata["ownerReferences"] = _unique(metadata["ownerReferences"])

@@ -12,7 +12,7 @@ from ocf.autoscaling import FeatureGates, validate
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     History,
-    Reading,
+    MetricValues,
     Snapshot,
 )
 from ocf.autoscaling.api.versions import read_hpa
@@ -102,7 +102,7 @@ def read_given(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
         status=snapshot.status,
         scale=snapshot.scale,
         pods=snapshot.pods,
-        readings=readings,
+        metric_values=readings,
         others=snapshot.others,
     )
     told = None if files.situation is None else files.situation.history
@@ -290,7 +290,7 @@ def _others(files: _Files, autoscaler: Autoscaler, gates: FeatureGates) -> Itera
             yield other.name, selected
 
 
-def _readings(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[Reading, ...]:
+def _readings(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[MetricValues, ...]:
     pods = [pod.name for pod in snapshot.pods]
 
     def entries(kind: str) -> list[Manifest]:

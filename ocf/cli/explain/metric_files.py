@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from ocf.autoscaling.algorithm import (
     Metric,
-    Reading,
+    MetricValues,
     Unavailable,
     read_external,
     read_object,
@@ -25,7 +25,7 @@ MEASUREMENTS: Final = ("PodMetrics", "MetricValue", "ExternalMetricValue")
 _UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
-def measured(metric: Metric, entries: Callable[[str], Sequence[Manifest]], pods: set[str]) -> Reading:
+def measured(metric: Metric, entries: Callable[[str], Sequence[Manifest]], pods: set[str]) -> MetricValues:
     """Return what was measured of a metric.
 
     Args:
@@ -33,7 +33,7 @@ def measured(metric: Metric, entries: Callable[[str], Sequence[Manifest]], pods:
         entries: Returns what there is of a kind, in the namespace of the autoscaler.
         pods: The names of the pods that count.
     """
-    if metric.complaint:
+    if metric.selector_error:
         return Unavailable("it was not asked for")
     if metric.type in {"Resource", "ContainerResource"}:
         usage = [each for each in entries("PodMetrics") if (each.get("metadata") or {}).get("name") in pods]
@@ -45,12 +45,12 @@ def measured(metric: Metric, entries: Callable[[str], Sequence[Manifest]], pods:
     if metric.type == "Pods":
         of_pods = [each for each in values if _describes(each, "Pod", pods)]
         return _tried("custom", lambda: read_pods(of_pods))
-    described = metric.described or {}
+    described = metric.described_object or {}
     of_object = [each for each in values if _describes(each, str(described.get("kind")), {described.get("name")})]
     return _tried("custom", lambda: read_object(of_object))
 
 
-def _tried(api: str, read: Callable[[], Reading]) -> Reading:
+def _tried(api: str, read: Callable[[], MetricValues]) -> MetricValues:
     try:
         return read()
     except _UNREADABLE as error:

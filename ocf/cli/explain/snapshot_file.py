@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
 
-from ocf.autoscaling.algorithm import History, Metric, Reading, Recommendation, Sample, ScaleEvent, Unavailable
+from ocf.autoscaling.algorithm import History, Metric, MetricValues, Recommendation, Sample, ScaleEvent, Unavailable
 from ocf.cli.manifest_files import Document
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, Quantity
@@ -83,7 +83,7 @@ class Measured(_Part):
         if self.error is None and (missing or other is not None):
             raise ConfigError(f"metrics: {self.name}: write `{told}` for a metric of type {metric.type}, or an `error`")
 
-    def reading(self, pods: list[str], now: datetime) -> Reading:
+    def reading(self, pods: list[str], now: datetime) -> MetricValues:
         """Return what the algorithm takes."""
         if self.error is not None:
             return Unavailable(self.error)
@@ -147,7 +147,7 @@ class SnapshotFile(_Part):
     metrics: Annotated[list[Measured], Field(default_factory=list)]
     history: Remembered | None = None
 
-    def reading(self, metric: Metric, pods: list[str], now: datetime) -> Reading | None:
+    def reading(self, metric: Metric, pods: list[str], now: datetime) -> MetricValues | None:
         """Return what was measured of a metric; None if nothing is said of it."""
         found = [each for each in self.metrics if each.is_about(metric)]
         if not found:

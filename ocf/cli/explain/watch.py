@@ -61,7 +61,7 @@ class Place:
 
 def _allowed(seen: Snapshot) -> Snapshot:
     """Refuse to explain what we may not read: the controller may, so it is in no trouble that we could tell of."""
-    failures = [each.message for each in (seen.scale, *seen.readings) if isinstance(each, Unavailable)]
+    failures = [each.message for each in (seen.scale, *seen.metric_values) if isinstance(each, Unavailable)]
     forbidden = next((each for each in failures if _FORBIDDEN in each), None)
     if forbidden is not None:
         message = f"explain needs to read what the controller reads, and may not: {forbidden}"

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from ocf.autoscaling.algorithm import Autoscaler, History, Scale, Snapshot
-from ocf.autoscaling.algorithm.history import stored
+from ocf.autoscaling.algorithm.history import add_scale_event
 from ocf.controllers.hpa.plan import Plan
 from ocf.objects import ObjectKey
 from ocf.objects.timestamps import format_time
@@ -124,7 +124,7 @@ def followed(history: History, autoscaler: Autoscaler, before: Scene | None, see
     if not change or seen.scaled is None or seen.scaled == before.scaled:
         return history
     if change > 0:
-        events = stored(history.scale_ups, change, longest=behavior.up.longest, now=seen.scaled)
+        events = add_scale_event(history.scale_ups, change, longest=behavior.up.longest_period, now=seen.scaled)
         return history._replace(scale_ups=events)
-    events = stored(history.scale_downs, -change, longest=behavior.down.longest, now=seen.scaled)
+    events = add_scale_event(history.scale_downs, -change, longest=behavior.down.longest_period, now=seen.scaled)
     return history._replace(scale_downs=events)

@@ -58,7 +58,7 @@ class Plan(NamedTuple):
     @property
     def status_changed(self) -> bool:
         """Whether the status is written: if it says something else than what was read."""
-        return not self.status.same_as(self.before)
+        return not self.status.equals(self.before)
 
     @property
     def made(self) -> Decision:
@@ -86,7 +86,7 @@ class Plan(NamedTuple):
         """
         if self.decision is None:
             return self, f"{self.problem}; its status could not be written: {message}"
-        refused = self.decided(self.decision.status_refused(message))
+        refused = self.decided(self.decision.after_status_write_failed(message))
         return refused, refused.problem
 
     def decided(self, decision: Decision) -> "Plan":

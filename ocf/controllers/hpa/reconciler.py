@@ -193,7 +193,7 @@ class Reconciler:
                 target = await self._resolved(seen.target)
                 await write_scale(self._around.targets, target, decision.desired, version=_version(seen))
             except ApiError as error:
-                decision = decision.scale_refused(error.message)
+                decision = decision.after_scale_write_failed(error.message)
         return planned.decided(decision), decision
 
     async def _resolved(self, target: ObjectKey) -> ObjectKey:
@@ -218,7 +218,7 @@ class Reconciler:
         snapshot, scene = seen.snapshot, Scene.of(seen.snapshot)
         history = followed(remembered.history, snapshot.autoscaler, remembered.scene, scene)
         planned = plan(remembered.subject, snapshot, history, now=self._around.clock.now())
-        resize = planned.made.resize
+        resize = planned.made.pending_rescale
         remembered.history = planned.made.history if resize is None else resize.history
         remembered.scene = scene
         said, told = dry_run(remembered.subject.key, planned), remembered.told

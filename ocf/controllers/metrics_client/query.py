@@ -8,7 +8,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import (
     Metric,
-    Reading,
+    MetricValues,
     Unavailable,
     read_external,
     read_object,
@@ -27,7 +27,7 @@ __all__ = ["read_metric"]
 _UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
-async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, selector: str) -> Reading:
+async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, selector: str) -> MetricValues:
     """Read what was measured of a metric.
 
     Args:
@@ -53,7 +53,7 @@ async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, sel
         'no metrics returned from external metrics API'
     """
     read = _BY_TYPE.get(metric.type)
-    if read is None or metric.complaint:
+    if read is None or metric.selector_error:
         return Unavailable("it was not asked for")
     name = METRIC_SOURCES[metric.type].api
     try:
@@ -64,18 +64,18 @@ async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, sel
         return Unavailable(f"unable to fetch metrics from {name} metrics API: {error}")
 
 
-async def _resource(api: MetricsClient, metric: Metric, namespace: str, selector: str) -> Reading:
+async def _resource(api: MetricsClient, metric: Metric, namespace: str, selector: str) -> MetricValues:
     entries = decode_pod_metrics(await api.pod_metrics(namespace, selector))
     return read_resource(entries, metric.name, metric.container)
 
 
-async def _pods(api: MetricsClient, metric: Metric, namespace: str, selector: str) -> Reading:
+async def _pods(api: MetricsClient, metric: Metric, namespace: str, selector: str) -> MetricValues:
     entries = await api.pods_metric(namespace, metric.name, selector=selector, metric_selector=_text(metric))
     return read_pods(decode_values(entries))
 
 
-async def _object(api: MetricsClient, metric: Metric, namespace: str, _selector: str) -> Reading:
-    described = metric.described or {}
+async def _object(api: MetricsClient, metric: Metric, namespace: str, _selector: str) -> MetricValues:
+    described = metric.described_object or {}
     entries = await api.object_metric(namespace, described, metric.name, metric_selector=_text(metric))
     if len(entries) != 1:
         told = f"the custom metrics API server returned {len(entries)} results when we asked for exactly one"
@@ -83,7 +83,7 @@ async def _object(api: MetricsClient, metric: Metric, namespace: str, _selector:
     return read_object(decode_values(entries))
 
 
-async def _external(api: MetricsClient, metric: Metric, namespace: str, _selector: str) -> Reading:
+async def _external(api: MetricsClient, metric: Metric, namespace: str, _selector: str) -> MetricValues:
     entries = await api.external_metric(namespace, metric.name, selector=_text(metric))
     return read_external(decode_external_values(entries))
 
@@ -93,7 +93,7 @@ def _text(metric: Metric) -> str:
     return "" if metric.selector is None else str(LabelSelector.of(metric.selector))
 
 
-_Read = Callable[[MetricsClient, Metric, str, str], Awaitable[Reading]]
+_Read = Callable[[MetricsClient, Metric, str, str], Awaitable[MetricValues]]
 _BY_TYPE: Final[Mapping[str, _Read]] = {
     "Resource": _resource,
     "ContainerResource": _resource,

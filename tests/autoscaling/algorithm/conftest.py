@@ -59,7 +59,7 @@ def seen(pods: tuple[Pod, ...]) -> Callable[..., Snapshot]:
             autoscaler=Autoscaler(**fields),
             scale=Scale(replicas, replicas, "app=web"),
             pods=pods,
-            readings=[samples for _ in fields["metrics"]],
+            metric_values=[samples for _ in fields["metrics"]],
         )
 
     return make

@@ -10,8 +10,8 @@ import pytest
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Behavior,
-    Condition,
     History,
+    HpaCondition,
     Metric,
     MetricTarget,
     Recommendation,
@@ -33,7 +33,7 @@ FAILED = Metric("Pods", "qps", MetricTarget("AverageValue", average=1000))
 MINUTE = timedelta(minutes=1)
 
 
-def reasons(conditions: tuple[Condition, ...]) -> list[tuple[str, str, str]]:
+def reasons(conditions: tuple[HpaCondition, ...]) -> list[tuple[str, str, str]]:
     return [(each.type, each.status, each.reason) for each in conditions]
 
 
@@ -68,18 +68,18 @@ def test_a_refused_write_is_not_remembered(seen: Maker, now: datetime) -> None:
     )
     snapshot = replace(seen(1000, behavior=behavior), status=Status(3, 3))
     decision = decide(snapshot, now=now)
-    refused = decision.scale_refused("no")
+    refused = decision.after_scale_write_failed("no")
 
     assert len(decision.history.scale_ups) == 1
     assert refused.history.scale_ups == ()
     assert refused.history.recommendations == decision.history.recommendations
     assert (refused.status.desired_replicas, refused.status.last_scale_time, refused.rescale) == (3, None, False)
     assert refused.events[-1].reason == "FailedRescale"
-    assert refused.scale_refused("again") is refused
+    assert refused.after_scale_write_failed("again") is refused
 
 
 def test_a_refused_status_is_an_error(seen: Maker, now: datetime) -> None:
-    refused = decide(seen(500), now=now).status_refused("no")
+    refused = decide(seen(500), now=now).after_status_write_failed("no")
 
     assert refused.events[-1] == ("Warning", "FailedUpdateStatus", "no")
     assert refused.error == ("internal", "failed to update status for web: no")
@@ -108,7 +108,7 @@ def test_with_a_metric_failing_nothing_shrinks(
     broken = replace(
         snapshot,
         autoscaler=replace(snapshot.autoscaler, metrics=(*snapshot.autoscaler.metrics, FAILED)),
-        readings=(*snapshot.readings, Unavailable("no metrics returned from custom metrics API")),
+        metric_values=(*snapshot.metric_values, Unavailable("no metrics returned from custom metrics API")),
     )
     decision = decide(broken, History(()), now=now)
 
@@ -120,7 +120,7 @@ def test_with_a_metric_failing_nothing_shrinks(
 
 def test_every_metric_counts_and_the_largest_wins(seen: Maker, now: datetime) -> None:
     snapshot = seen(500, metrics=(QUEUE, replace(QUEUE, name="mails")))
-    decision = decide(replace(snapshot, readings=([2000], [3000])), now=now)
+    decision = decide(replace(snapshot, metric_values=([2000], [3000])), now=now)
 
     assert decision.desired == 6
     assert decision.trace.decided_by is Rule.SCALE_UP_LIMIT
@@ -153,10 +153,10 @@ def test_whose_pods_are_claimed_twice_is_left_alone(seen: Maker, now: datetime) 
 def test_who_comes_back_from_zero(  # noqa: PLR0917 (a row of the table)
     seen: Maker, now: datetime, version: str, minimum: int, known: str, desired: int
 ) -> None:
-    condition = Condition("ScaledToZero", known, "ScaledToZero", "", now)
+    condition = HpaCondition("ScaledToZero", known, "ScaledToZero", "", now)
     snapshot = replace(
         seen(0, replicas=0, minimum=minimum, metrics=(QUEUE,)),
-        readings=([3500],),
+        metric_values=([3500],),
         status=Status(conditions=(condition,)),
     )
     decision = decide(snapshot, settings=Settings(features=FeatureGates.for_release(version)), now=now)
@@ -182,9 +182,9 @@ def test_the_generation_is_told_from_137_on(seen: Maker, now: datetime, version:
         pytest.param({"scale": Unavailable("odd", spec=True)}, "spec", "odd", id="the spec is to blame"),
         pytest.param({"scale": Scale(3, 3, "")}, "internal", "selector is required", id="no selector"),
         pytest.param({"scale": Scale(3, 3, "app in (")}, "internal", "couldn't convert selector", id="bad selector"),
-        pytest.param({"readings": ()}, "internal", "no reading of it was handed over", id="no reading"),
+        pytest.param({"metric_values": ()}, "internal", "no reading of it was handed over", id="no values"),
         pytest.param(
-            {"readings": ([1],)}, "internal", "no reading of it was handed over", id="reading of another kind"
+            {"metric_values": ([1],)}, "internal", "no reading of it was handed over", id="values of another kind"
         ),
         pytest.param({"pods": ()}, "internal", "no pods returned by selector", id="no pods"),
     ],

@@ -5,7 +5,7 @@ import pytest
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Autoscaler,
-    Condition,
+    HpaCondition,
     Metric,
     MetricTarget,
     Scale,
@@ -17,8 +17,8 @@ from ocf.autoscaling.algorithm.rules import Rule
 
 QUEUE = Metric("External", "queue", MetricTarget(value=10_000))
 CPU = Metric("Resource", "cpu", MetricTarget(utilization=50))
-TAKEN = Condition("ScaledToZero", "True", "ScaledToZero", "")
-PAUSED = Condition("ScaledToZero", "False", "NotScaledToZero", "")
+TAKEN = HpaCondition("ScaledToZero", "True", "ScaledToZero", "")
+PAUSED = HpaCondition("ScaledToZero", "False", "NotScaledToZero", "")
 ON = Settings(features=FeatureGates(scale_to_zero=True))
 OLD = Settings(features=FeatureGates(scale_to_zero=True, remembered_zero=False))
 
@@ -43,7 +43,7 @@ def test_metrics_matter_in_range_and_on_the_way_back_from_zero(  # noqa: PLR0917
     replicas: int,
     minimum: int,
     metric: Metric,
-    condition: Condition | None,
+    condition: HpaCondition | None,
     settings: Settings,
     expected: Rule | None,
 ) -> None:

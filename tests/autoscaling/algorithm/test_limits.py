@@ -19,10 +19,10 @@ from ocf.autoscaling.algorithm import (
     Settings,
     apply_behavior_limits,
     apply_limits,
-    hold_down,
-    hold_in_envelope,
+    stabilize,
+    stabilize_with_behavior,
 )
-from ocf.autoscaling.algorithm.history import EARLIEST, changed_within, cutoff, stored
+from ocf.autoscaling.algorithm.history import ZERO_TIME, add_scale_event, change_within, window_start
 from ocf.autoscaling.algorithm.status_builder import MESSAGES
 
 TABLE: Final = Path(__file__).parent / "data" / "upstream.jsonl.gz"
@@ -92,7 +92,7 @@ def test_the_controllers_own_limits_of_behavior(case: Case, answer: list[Any]) -
 @pytest.mark.parametrize(("case", "answer"), list(upstream("holdDown")))
 def test_the_controllers_own_stabilization(case: Case, answer: Case) -> None:
     window = timedelta(milliseconds=case["window"])
-    held = hold_down(case["wanted"], recommendations(case["recs"]), window=window, now=instant(case["now"]))
+    held = stabilize(case["wanted"], recommendations(case["recs"]), window=window, now=instant(case["now"]))
 
     assert held.replicas == answer["replicas"]
     assert held.recommendations == recommendations(answer["recs"])
@@ -101,7 +101,7 @@ def test_the_controllers_own_stabilization(case: Case, answer: Case) -> None:
 @pytest.mark.parametrize(("case", "answer"), list(upstream("holdInEnvelope")))
 def test_the_controllers_own_envelopes(case: Case, answer: Case) -> None:
     args = case["args"]
-    held = hold_in_envelope(
+    held = stabilize_with_behavior(
         args["DesiredReplicas"],
         args["CurrentReplicas"],
         recommendations(case["recs"]),
@@ -119,8 +119,8 @@ def test_the_controllers_own_envelopes(case: Case, answer: Case) -> None:
 def test_the_controllers_own_memory(case: Case, answer: Case) -> None:
     change = case["after"] - case["before"]
     behavior, side = case["behavior"], "ups" if change > 0 else "downs"
-    longest = rules(behavior["scaleUp" if change > 0 else "scaleDown"]).longest
-    kept = stored(events(case[side]), abs(change), longest=longest, now=instant(case["now"]))
+    longest = rules(behavior["scaleUp" if change > 0 else "scaleDown"]).longest_period
+    kept = add_scale_event(events(case[side]), abs(change), longest=longest, now=instant(case["now"]))
 
     assert kept == events(answer[side])
 
@@ -128,8 +128,8 @@ def test_the_controllers_own_memory(case: Case, answer: Case) -> None:
 def test_a_recommendation_on_the_edge_of_the_window_counts_without_behavior_only() -> None:
     edge = (Recommendation(9, NOON - MINUTE),)
 
-    assert hold_down(3, edge, window=MINUTE, now=NOON).replicas == 9
-    envelope = hold_in_envelope(3, 5, edge, up_window=timedelta(), down_window=MINUTE, now=NOON)
+    assert stabilize(3, edge, window=MINUTE, now=NOON).replicas == 9
+    envelope = stabilize_with_behavior(3, 5, edge, up_window=timedelta(), down_window=MINUTE, now=NOON)
     assert envelope.replicas == 3
     assert len(envelope.recommendations) == 2, "the place of an entry on the edge is not free"
 
@@ -137,19 +137,19 @@ def test_a_recommendation_on_the_edge_of_the_window_counts_without_behavior_only
 def test_the_last_old_recommendation_gives_its_place() -> None:
     old = tuple(Recommendation(n, NOON - 9 * MINUTE) for n in (1, 2))
 
-    assert hold_down(3, old, window=MINUTE, now=NOON).recommendations == (old[0], Recommendation(3, NOON))
+    assert stabilize(3, old, window=MINUTE, now=NOON).recommendations == (old[0], Recommendation(3, NOON))
 
 
 def test_an_outdated_change_still_counts_by_its_time() -> None:
     """A policy that was made longer counts changes whose places had been given up already."""
     outdated = (ScaleEvent(7, NOON - MINUTE, outdated=True),)
 
-    assert changed_within(2 * MINUTE, outdated, NOON) == 7
-    assert stored(outdated, 2, longest=2 * MINUTE, now=NOON) == (ScaleEvent(2, NOON),)
+    assert change_within(2 * MINUTE, outdated, NOON) == 7
+    assert add_scale_event(outdated, 2, longest=2 * MINUTE, now=NOON) == (ScaleEvent(2, NOON),)
 
 
 def test_a_window_may_reach_back_before_the_beginning_of_time() -> None:
-    assert cutoff(EARLIEST, MINUTE) == EARLIEST
+    assert window_start(ZERO_TIME, MINUTE) == ZERO_TIME
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from ocf.autoscaling.algorithm import (
     read_pods,
     read_resource,
 )
-from ocf.autoscaling.algorithm.history import EARLIEST
+from ocf.autoscaling.algorithm.history import ZERO_TIME
 from ocf.errors import ManifestError
 
 NOON: Final = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -84,7 +84,7 @@ def test_nothing_is_no_zero() -> None:
 def test_a_custom_metric_by_pod(told: dict[str, int], window: int) -> None:
     item = {"describedObject": {"name": "web-0"}, "value": "1500m", **told}
 
-    assert read_pods([item]) == {"web-0": Sample(1500, EARLIEST, timedelta(seconds=window))}
+    assert read_pods([item]) == {"web-0": Sample(1500, ZERO_TIME, timedelta(seconds=window))}
 
 
 def test_totals() -> None:

@@ -10,12 +10,13 @@ from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
-    Condition,
     Container,
     History,
+    HpaCondition,
     Metric,
     MetricTarget,
     Pod,
+    PodLevelResources,
     Readiness,
     Recommendation,
     Sample,
@@ -27,7 +28,6 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
     Status,
     Unavailable,
-    WholePod,
     decide,
 )
 from ocf.objects import LabelSelector
@@ -56,7 +56,7 @@ PODS: Final = st.lists(
         labels=st.just({"app": "web"}),
         containers=CONTAINERS,
         init_containers=CONTAINERS,
-        whole=st.none() | st.builds(WholePod, AMOUNTS, AMOUNTS),
+        pod_level=st.none() | st.builds(PodLevelResources, AMOUNTS, AMOUNTS),
     ),
     max_size=4,
 )
@@ -114,12 +114,12 @@ SNAPSHOTS: Final = st.builds(
     Snapshot,
     autoscaler=AUTOSCALERS,
     status=st.sampled_from(["True", "False", None]).map(
-        lambda known: Status(conditions=() if known is None else (Condition("ScaledToZero", known, "", ""),))
+        lambda known: Status(conditions=() if known is None else (HpaCondition("ScaledToZero", known, "", ""),))
     ),
     scale=st.builds(Scale, COUNTS, COUNTS, st.sampled_from(["app=web", "", "app in ("]))
     | st.builds(Unavailable, st.just("gone")),
     pods=PODS,
-    readings=READINGS,
+    metric_values=READINGS,
     others=st.just({}) | st.just({"other": LabelSelector.parse("app=web")}),
 )
 
@@ -133,7 +133,7 @@ def test_whatever_is_seen_there_is_one_answer(snapshot: Snapshot, history: Histo
     assert list(decision.trace.render()) == list(again.trace.render())
     assert decision.status.to_manifest() == again.status.to_manifest()
     assert (decision.events, decision.history, decision.error) == (again.events, again.history, again.error)
-    assert decision.scale_refused("no").desired == decision.desired
+    assert decision.after_scale_write_failed("no").desired == decision.desired
 
 
 def by_queue(behavior: Behavior | None, minimum: int, spread: int, current: int, value: int) -> Snapshot:
@@ -142,7 +142,9 @@ def by_queue(behavior: Behavior | None, minimum: int, spread: int, current: int,
     pods = [
         Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(min(current, 20))
     ]
-    return Snapshot(autoscaler=autoscaler, scale=Scale(current, current, "app=web"), pods=pods, readings=([value],))
+    return Snapshot(
+        autoscaler=autoscaler, scale=Scale(current, current, "app=web"), pods=pods, metric_values=([value],)
+    )
 
 
 SMALL: Final = st.integers(0, 40)

@@ -19,7 +19,7 @@ from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Decision,
     History,
-    Reading,
+    MetricValues,
     Recommendation,
     Rule,
     Sample,
@@ -60,7 +60,7 @@ def key(metric: Mapping[str, Any]) -> str:
     return f"{kind}/{source['metric']['name']}" if source else kind
 
 
-def reading(recorded: Case) -> Reading:
+def reading(recorded: Case) -> MetricValues:
     if recorded.get("error"):
         return Unavailable(recorded["error"])
     if recorded.get("values"):
@@ -75,7 +75,7 @@ def snapshot(case: Case) -> Snapshot:
     metrics = case["hpa"]["spec"].get("metrics") or []
     readings = [reading(case["readings"].get(key(metric)) or {}) for metric in metrics]
     others = {name: LabelSelector.parse(text) for name, text in case["others"].items()}
-    seen = Snapshot.of(case["hpa"], scale=case["scale"] or {}, pods=case["pods"], readings=readings, others=others)
+    seen = Snapshot.of(case["hpa"], scale=case["scale"] or {}, pods=case["pods"], metric_values=readings, others=others)
     if not case["scaleError"]:
         return seen
     return Snapshot(autoscaler=seen.autoscaler, status=seen.status, scale=Unavailable(case["scaleError"]))
@@ -108,7 +108,9 @@ def remembered(case: Case) -> History:
 
 def decided(case: Case) -> Decision:
     decision = decide(snapshot(case), remembered(case), settings=settings(case), now=instant(case["now"]))
-    return decision.scale_refused(case["updateError"]) if case["updateError"] and decision.rescale else decision
+    return (
+        decision.after_scale_write_failed(case["updateError"]) if case["updateError"] and decision.rescale else decision
+    )
 
 
 def cleaned(value: Any) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from ocf.autoscaling import FeatureGates
 from ocf.autoscaling.algorithm import (
     Calculation,
-    Count,
+    CalculatorInputs,
     Pod,
     Rule,
     Sample,
@@ -25,7 +25,7 @@ from ocf.autoscaling.algorithm import (
     from_utilization,
 )
 from ocf.autoscaling.algorithm.arithmetic import INT32_MAX, INT64_MAX
-from ocf.autoscaling.algorithm.replica_calculator import summed
+from ocf.autoscaling.algorithm.replica_calculator import sum_series
 
 TABLE: Final = Path(__file__).parent / "data" / "upstream.jsonl.gz"
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -47,8 +47,8 @@ def upstream() -> Iterator[Any]:
                 yield pytest.param(row["in"], row["out"], id=f"{row['test']}-{position}")
 
 
-def counted(case: Case) -> Count:
-    return Count(
+def counted(case: Case) -> CalculatorInputs:
+    return CalculatorInputs(
         current=case["current"],
         observed=case["current"],
         pods=[Pod.of(pod) for pod in case["pods"] or ()],
@@ -81,11 +81,11 @@ def computed(case: Case) -> Calculation | Unavailable:
         case "total":
             return from_total(count, reading["values"][0], target)
         case "external":
-            return from_total(count, summed(reading["values"], per_pod=False), target)
+            return from_total(count, sum_series(reading["values"], per_pod=False), target)
         case "objectPerPod":
             return from_total_per_pod(count, reading["values"][0], target, external=False)
         case _:
-            return from_total_per_pod(count, summed(reading["values"], per_pod=True), target, external=True)
+            return from_total_per_pod(count, sum_series(reading["values"], per_pod=True), target, external=True)
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream()))
@@ -109,8 +109,8 @@ def test_there_are_as_many_cases_as_in_kubernetes() -> None:
     assert len(list(upstream())) >= 75
 
 
-def count_of(current: int, *, tolerance: float = 0.1) -> Count:
-    return Count(current, current, (), Tolerances(tolerance, tolerance), Settings(), NOON)
+def count_of(current: int, *, tolerance: float = 0.1) -> CalculatorInputs:
+    return CalculatorInputs(current, current, (), Tolerances(tolerance, tolerance), Settings(), NOON)
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def count_of(current: int, *, tolerance: float = 0.1) -> Count:
     ],
 )
 def test_series_are_added_up(values: list[int], per_pod: bool, expected: int) -> None:
-    assert summed(values, per_pod=per_pod) == expected
+    assert sum_series(values, per_pod=per_pod) == expected
 
 
 def test_nothing_to_divide_among_proposes_by_the_total() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.autoscaling.algorithm import Condition, History, Settings, Snapshot, Status
+from ocf.autoscaling.algorithm import History, HpaCondition, Settings, Snapshot, Status
 from ocf.autoscaling.explain import (
     Explanation,
     KnownHistory,
@@ -33,8 +33,8 @@ STATUSES = st.builds(
     current_metrics=st.sampled_from([(), ({"type": "External"},)]),
     conditions=st.tuples(st.sampled_from(REASONS), st.sampled_from(LIMITED)).map(
         lambda reasons: (
-            Condition("AbleToScale", "True", reasons[0], ""),
-            Condition("ScalingLimited", "True", reasons[1], ""),
+            HpaCondition("AbleToScale", "True", reasons[0], ""),
+            HpaCondition("ScalingLimited", "True", reasons[1], ""),
         )
     ),
 )

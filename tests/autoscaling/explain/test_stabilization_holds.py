@@ -41,7 +41,7 @@ def web(**fields: Any) -> Autoscaler:
 
 def decided(autoscaler: Autoscaler, wanted: int, current: int, history: History, now: datetime = NOON) -> Decision:
     """Decide on a metric that wants a number, without any tolerance."""
-    seen = Snapshot(autoscaler=autoscaler, scale=Scale(current, 0, "app=web"), readings=((wanted * 1000,),))
+    seen = Snapshot(autoscaler=autoscaler, scale=Scale(current, 0, "app=web"), metric_values=((wanted * 1000,),))
     return decide(seen, history, now=now)
 
 

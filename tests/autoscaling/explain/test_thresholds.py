@@ -16,9 +16,9 @@ from ocf.autoscaling.algorithm import (
     History,
     Metric,
     MetricTarget,
+    MetricValues,
     Pod,
     Readiness,
-    Reading,
     Recommendation,
     Rule,
     Sample,
@@ -82,10 +82,10 @@ def situations(draw: st.DrawFn) -> tuple[Snapshot, History]:
         tuple(draw(st.lists(st.builds(Recommendation, st.integers(0, 9), AGO), max_size=2))),
         tuple(draw(st.lists(st.builds(ScaleEvent, st.integers(1, 3), AGO), max_size=1))),
     )
-    return Snapshot(autoscaler=autoscaler, scale=scale, pods=pods, readings=measured), history
+    return Snapshot(autoscaler=autoscaler, scale=scale, pods=pods, metric_values=measured), history
 
 
-def _reading(kind: str, pods: list[Pod]) -> st.SearchStrategy[Reading]:
+def _reading(kind: str, pods: list[Pod]) -> st.SearchStrategy[MetricValues]:
     if kind in {"Object", "External"}:
         return st.integers(0, 200).map(lambda value: (value,))
     names = [pod.name for pod in pods]
@@ -140,7 +140,7 @@ def web(value: int, replicas: int = 3, **autoscaler: object) -> Snapshot:
     return Snapshot(
         autoscaler=Autoscaler(**fields),  # type: ignore[arg-type]
         scale=Scale(replicas, replicas, "app=web"),
-        readings=((value,),),
+        metric_values=((value,),),
     )
 
 
@@ -171,7 +171,7 @@ def test_with_other_pods_than_replicas_the_direction_turns_around(
         autoscaler=Autoscaler(name="web", minimum=1, maximum=10, metrics=(rps,)),
         scale=Scale(replicas, replicas, "app=web"),
         pods=pods,
-        readings=({pod.name: Sample(100, NOON) for pod in pods},),
+        metric_values=({pod.name: Sample(100, NOON) for pod in pods},),
     )
     [lever] = found(snapshot, History(()), Settings())
 
@@ -194,7 +194,7 @@ def test_why_no_value_helps() -> None:
 def test_a_metric_that_failed_is_no_lever() -> None:
     queue = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
     both = web(3000, metrics=(queue, queue))
-    snapshot = Snapshot(autoscaler=both.autoscaler, scale=both.scale, readings=((3000,), Unavailable("gone")))
+    snapshot = Snapshot(autoscaler=both.autoscaler, scale=both.scale, metric_values=((3000,), Unavailable("gone")))
     [lever] = found(snapshot, History(()), Settings())
 
     assert lever.position == 0

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Behavior,
-    Condition,
     History,
+    HpaCondition,
     Metric,
     MetricTarget,
     Pod,
@@ -54,7 +54,7 @@ def seen(value: int, replicas: int, status: Status, behavior: Behavior | None, m
     web = Autoscaler(name="web", minimum=2, maximum=maximum, metrics=(queue,), behavior=behavior)
     pods = [Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(replicas)]
     return Snapshot(
-        autoscaler=web, scale=Scale(replicas, replicas, "app=web"), pods=pods, readings=([value],), status=status
+        autoscaler=web, scale=Scale(replicas, replicas, "app=web"), pods=pods, metric_values=([value],), status=status
     )
 
 
@@ -115,7 +115,7 @@ def test_the_result_of_a_real_run_lies_within_the_bounds(  # noqa: PLR0917 (draw
 
 
 def told(able: str, limited: str, before: int, desired: int, *, scaled: datetime | None = None) -> Status:
-    conditions = (Condition("AbleToScale", "True", able, ""), Condition("ScalingLimited", "True", limited, ""))
+    conditions = (HpaCondition("AbleToScale", "True", able, ""), HpaCondition("ScalingLimited", "True", limited, ""))
     return Status(before, desired, scaled, ({"type": "External"},), conditions)
 
 

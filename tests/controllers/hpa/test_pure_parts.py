@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pytest
 
-from ocf.autoscaling.algorithm import Condition, Settings, Status
+from ocf.autoscaling.algorithm import HpaCondition, Settings, Status
 from ocf.controllers.hpa import (
     BUILT_IN,
     OWN,
@@ -217,7 +217,7 @@ class TestRefusals:
     def test_a_refusal_says_so_in_both_conditions_and_keeps_the_rest(self) -> None:
         claims, before = (
             TargetIndex(),
-            Status(3, 4, NOW, (), (Condition("ScalingActive", "True", "ValidMetricFound", "x"),)),
+            Status(3, 4, NOW, (), (HpaCondition("ScalingActive", "True", "ValidMetricFound", "x"),)),
         )
         claims.put(autoscaler("other", of=BUILT_IN))
         rival = claims.conflicting_autoscaler(autoscaler())

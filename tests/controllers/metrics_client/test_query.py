@@ -21,7 +21,7 @@ QUEUE = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue"
 CPU = Metric("Resource", "cpu", MetricTarget(utilization=50))
 PODS = Metric("Pods", "hits", MetricTarget(average=1000))
 OBJECT = Metric(
-    "Object", "load", MetricTarget(type="Value", value=1000), described={"kind": "Namespace", "name": "shop"}
+    "Object", "load", MetricTarget(type="Value", value=1000), described_object={"kind": "Namespace", "name": "shop"}
 )
 EXTERNAL = Metric("External", "queue", MetricTarget(average=1000))
 
@@ -154,7 +154,7 @@ async def test_no_answer_crashes(entries: list[Any], which: int) -> None:
     [
         pytest.param(Metric("Unknown", "cpu"), id="of an unknown type"),
         pytest.param(
-            Metric("Pods", "hits", MetricTarget(average=1), complaint="no selector"), id="with a bad selector"
+            Metric("Pods", "hits", MetricTarget(average=1), selector_error="no selector"), id="with a bad selector"
         ),
     ],
 )

@@ -9,8 +9,8 @@ from typing import Final, Self, TypeVar
 from ocf.autoscaling.algorithm import (
     Autoscaler,
     Metric,
+    MetricValues,
     Pod,
-    Reading,
     Scale,
     Settings,
     Snapshot,
@@ -228,7 +228,7 @@ class SnapshotReader:
         except (QuantityError, ValueError) as error:
             return Unavailable(f"unable to read pods: {error}")
 
-    async def _reading(self, sync: _Sync, metric: Metric, namespace: str, selector: str) -> Reading:
+    async def _reading(self, sync: _Sync, metric: Metric, namespace: str, selector: str) -> MetricValues:
         try:
             return await self._in_time(read_metric(sync.metrics, metric, namespace=namespace, selector=selector))
         except ApiError as error:
@@ -251,9 +251,13 @@ class SnapshotReader:
         return current
 
 
-def _with(seen: Snapshot, pods: Sequence[Pod], readings: Sequence[Reading]) -> Snapshot:
+def _with(seen: Snapshot, pods: Sequence[Pod], readings: Sequence[MetricValues]) -> Snapshot:
     return Snapshot(
-        autoscaler=seen.autoscaler, status=seen.status, scale=seen.scale, pods=tuple(pods), readings=tuple(readings)
+        autoscaler=seen.autoscaler,
+        status=seen.status,
+        scale=seen.scale,
+        pods=tuple(pods),
+        metric_values=tuple(readings),
     )
 
 

@@ -31,7 +31,7 @@ async def test_everything_that_a_round_looks_at_is_gathered(shop: Shop) -> None:
 
     assert seen.scale == Scale(2, 0, "app=web")
     assert [pod.name for pod in seen.pods] == ["web-0", "web-1"]
-    assert [sorted(reading) if isinstance(reading, dict) else reading for reading in seen.readings] == [
+    assert [sorted(reading) if isinstance(reading, dict) else reading for reading in seen.metric_values] == [
         ["web-0", "web-1"],
         (12_000,),
     ]
@@ -95,7 +95,7 @@ async def test_metrics_are_not_asked_for_where_nobody_looks_at_them(
     observer = SnapshotReader(shop.cluster, shop.metrics)
     seen = await observed(shop, hpa("web", **spec), observer)
 
-    assert seen.readings == ()
+    assert seen.metric_values == ()
     assert [request.kind for request in shop.cluster.requests] == ["Deployment"]
     assert len(observer.selectors) == 0
 
@@ -128,5 +128,5 @@ async def test_without_pods_no_metric_counts(shop: Shop) -> None:
     observer = SnapshotReader(_Broken(shop.cluster), shop.metrics)
     seen = await observed(shop, hpa("web", CPU, external("queue", "1000")), observer)
 
-    assert seen.readings == (Unavailable("unable to list pods: no answer"),) * 2
+    assert seen.metric_values == (Unavailable("unable to list pods: no answer"),) * 2
     assert decide(seen, settings=Settings(), now=NOW).desired == 2

@@ -174,7 +174,7 @@ async def test_nothing_shrinks_on_incomplete_knowledge(shop: Shop, broken: str, 
     seen = await observer.observe(hpa("web", metric, external("queue"), behavior=IMPATIENT))
     alone = await observer.observe(hpa("web", external("queue"), behavior=IMPATIENT))
 
-    assert isinstance(seen.snapshot.readings[0], Unavailable)
+    assert isinstance(seen.snapshot.metric_values[0], Unavailable)
     assert (_desired(seen), _desired(alone)) == (3, 1)
 
 
@@ -195,5 +195,5 @@ def test_an_api_that_never_answers_keeps_nobody_waiting_for_ever(shop: Shop) -> 
 
     stuck, well = run_in_virtual_time(observed())
 
-    assert stuck.snapshot.readings == (Unavailable("no answer within 10 s"),)
+    assert stuck.snapshot.metric_values == (Unavailable("no answer within 10 s"),)
     assert _desired(well) == 4
