@@ -122,6 +122,6 @@ class TestValue:
         assert not Constraint("^1.2").check(Version.parse("1.3.0-rc.1"))
 
     def test_a_version_is_taken_whatever_its_parts_hold(self) -> None:
-        """`semver.CRDVersion` checks nothing when it is built from parts."""
+        """`semver.Version` checks nothing when it is built from parts."""
         assert Constraint("*").check(Version(10**30))
         assert not Constraint("*").check(Version(1, prerelease="²." + "9" * 5000))

@@ -135,7 +135,7 @@ def write_kubeconfig(kubeconfig: dict[str, Any], path: Path) -> None:
     """Write a kubeconfig, readable by its owner only, and whole or not at all.
 
     Args:
-        kubeconfig: What `WebhookServer.kubeconfig` returns.
+        kubeconfig: What `HttpServer.kubeconfig` returns.
         path: The file; one that is there is replaced.
 
     Raises:

@@ -59,7 +59,7 @@ class PolicyRule:
 
 
 EVENTS: Final = frozenset({PolicyRule("events.k8s.io", "events", verb) for verb in ("create", "patch")})
-"""What posting events (`ocf.runtime.broadcasting_events`) needs."""
+"""What posting events (`ocf.runtime.events.broadcasting_events`) needs."""
 
 
 def lease_rules(name: str, namespace: str) -> frozenset[PolicyRule]:
