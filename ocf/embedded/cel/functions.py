@@ -7,13 +7,15 @@ extensions of https://pkg.go.dev/github.com/google/cel-go/ext that a server has.
 from collections.abc import Callable
 from datetime import timedelta
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any, Final
 
 from ocf.embedded.cel.conversions import CONVERSIONS
 from ocf.embedded.cel.operators import OPERATORS, whole
 from ocf.embedded.cel.overloads import Function, signed
 from ocf.embedded.cel.values import EvaluationError, equal, kind_name
+from ocf.embedded.cel.regexp import Regexp
+from ocf.embedded.cel.regexp_syntax import RegexpSyntaxError
 
 __all__ = ["FUNCTIONS", "pattern"]
 
@@ -23,37 +25,24 @@ _LOWER: Final = {upper: lower for lower, upper in _UPPER.items()}
 
 
 @lru_cache(maxsize=1024)
-def pattern(text: str) -> Any:
-    """Return a regular expression of RE2.
+def pattern(text: str) -> Regexp:
+    """Return a regular expression.
 
     Raises:
-        EvaluationError: If it is none.
+        EvaluationError: If the text does not follow the syntax.
+        BadRequestError: If it uses what only a real server knows.
     """
-    import re2
-
-    options = re2.Options()
-    options.log_errors = False
     try:
-        return re2.compile(text, options)
-    except re2.error as error:
-        raise EvaluationError(f"error parsing regexp: {_in_go(error.args[0])}") from None
+        return Regexp.parse(text)
+    except RegexpSyntaxError as error:
+        raise EvaluationError(f"error parsing regexp: {error}") from None
 
 
-_RE2_IN_GO: Final = {
-    "missing )": "missing closing )",
-    "missing ]": "missing closing ]",
-    "no argument for repetition operator": "missing argument to repetition operator",
-}
+def _matches(text: str, expression: str) -> bool:
+    return pattern(expression).matches(text)
 
 
-def _in_go(error: str | bytes) -> str:
-    """Say what is wrong with an expression as Go does."""
-    text = error.decode(errors="replace") if isinstance(error, bytes) else error
-    what, _, part = text.partition(": ")
-    return f"{_RE2_IN_GO.get(what, what)}: `{part}`"
-
-
-def _legal(expression: str) -> Any:
+def _legal(expression: str) -> Regexp:
     try:
         return pattern(expression)
     except EvaluationError as error:
@@ -61,13 +50,11 @@ def _legal(expression: str) -> Any:
 
 
 def _found(text: str, expression: str) -> str:
-    found = _legal(expression).search(text)
-    return found.group() if found else ""
+    return _legal(expression).find(text) or ""
 
 
 def _all_found(text: str, expression: str, most: int = -1) -> list[str]:
-    found = (match.group() for match in _legal(expression).finditer(text))
-    return [match for index, match in enumerate(found) if most < 0 or index < most]
+    return [*islice(_legal(expression).find_all(text), None if most < 0 else most)]
 
 
 def _char_at(text: str, index: int) -> str:
@@ -170,8 +157,8 @@ _TEXTS: Final = (
     signed("string on contains: string -> bool", lambda text, part: part in text),
     signed("string on startsWith: string -> bool", str.startswith),
     signed("string on endsWith: string -> bool", str.endswith),
-    signed("string on matches: string -> bool", lambda text, said: pattern(said).search(text) is not None),
-    signed("matches: string, string -> bool", lambda text, said: pattern(said).search(text) is not None),
+    signed("string on matches: string -> bool", _matches),
+    signed("matches: string, string -> bool", _matches),
     signed("string on find: string -> string", _found),
     signed("string on findAll: string -> list(string)", _all_found),
     signed("string on findAll: string, int -> list(string)", _all_found),
