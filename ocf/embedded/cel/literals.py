@@ -3,6 +3,7 @@
 Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax.
 """
 
+import math
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -30,9 +31,20 @@ class RuleSyntaxError(Exception):
 
 
 def _integer(text: str, at: int) -> int:
-    value = int(text, 0) if "x" in text else int(text)
+    digits = "".join(text.split())  # space may follow the sign
+    try:
+        value = int(digits, 16 if "x" in digits else 10)
+    except ValueError:  # Python does not read that many digits
+        value = 2**63
     if not -(2**63) <= value < 2**63:
         raise RuleSyntaxError("invalid int literal", at)
+    return value
+
+
+def _double(text: str, at: int) -> float:
+    value = float("".join(text.split()))
+    if math.isinf(value):
+        raise RuleSyntaxError("invalid double literal", at)
     return value
 
 
@@ -65,7 +77,7 @@ def _unescaped(text: str, at: int) -> Iterator[str]:
         if code is not None or octal:
             code = int(octal, 8) if code is None else code
             if code > sys.maxunicode or code in _SURROGATES:
-                raise RuleSyntaxError("Syntax error: invalid unicode code point", at)
+                raise RuleSyntaxError("invalid unicode code point", at)
             yield chr(code)
         elif plain in _PLAIN:
             yield _PLAIN[plain]
@@ -85,7 +97,7 @@ def _bytes(text: str, at: int) -> bytes:
 LITERALS: Final[dict[str, Callable[[str, int], Any]]] = {
     "INT": _integer,
     "UINT": _unsigned,
-    "FLOAT": lambda text, _: float(text),
+    "FLOAT": _double,
     "STRING": _string,
     "BYTES": _bytes,
     "BOOL": lambda text, _: text == "true",

@@ -10,6 +10,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ocf.embedded.cel.literals import LITERALS, RuleSyntaxError
+from ocf.embedded.cel.types import RESERVED
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -73,6 +74,10 @@ class Entries:
 Node: TypeAlias = Literal | Identifier | Selection | Call | Listing | Entries
 
 
+_MOST_NESTED: Final = 250
+"""How many expressions may be inside one another; a real server's limit."""
+
+
 def parse(text: str) -> Node:
     """Parse an expression.
 
@@ -84,20 +89,19 @@ def parse(text: str) -> Node:
 
     Raises:
         RuleSyntaxError: If it does not follow the grammar.
+        RecursionError: If too many expressions are inside one another.
         ImportError: If lark is not installed.
     """
-    from lark import UnexpectedInput
+    from lark import UnexpectedInput, UnexpectedToken
 
     try:
         tree = _parser().parse(text)
     except UnexpectedInput as error:
-        at: Any = error.pos_in_stream  # none, and no line, at the end
-        place = len(text) if at is None or error.line < 1 else at
-        raise RuleSyntaxError("Syntax error: the expression cannot be read here", place) from None
-    try:
-        return _node(tree)
-    except RecursionError:
-        raise RuleSyntaxError("expression recursion limit exceeded: 250", 0) from None
+        at_end = isinstance(error, UnexpectedToken) and error.token.type == "$END"
+        at: Any = len(text) if at_end else error.pos_in_stream
+        raise RuleSyntaxError("Syntax error: the expression cannot be read here", at) from None
+    _check_depth(tree)
+    return _node(tree)
 
 
 @cache
@@ -106,6 +110,22 @@ def _parser() -> "Lark":
 
     grammar = files("ocf.embedded.cel").joinpath("cel.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", start="expression", propagate_positions=True, maybe_placeholders=False)
+
+
+def _check_depth(tree: "_Tree") -> None:
+    left: list[tuple[Any, int]] = [(tree, 1)]
+    while left:
+        node, depth = left.pop()
+        if depth > _MOST_NESTED:
+            raise RecursionError
+        left += [(below, depth + _is_nested(below, node)) for below in node.children if not isinstance(below, str)]
+
+
+def _is_nested(tree: "_Tree", above: "_Tree") -> bool:
+    """Return whether a tree is an expression of its own inside another, not only an operand of it."""
+    if above.data in ("conditional", "index"):
+        return tree is above.children[-1]
+    return above.data in ("arguments", "field", "group", "list", "map")
 
 
 def _node(tree: "_Tree") -> Node:
@@ -137,19 +157,19 @@ def _binary(_: "_Tree", left: "_Tree", operator: "Token", right: "_Tree") -> Nod
     return Call(name, None, (_node(left), _node(right)), _at(operator))
 
 
-def _unary(_: "_Tree", operator: "Token", operand: "_Tree") -> Node:
-    if operand.data == "unary" and operand.children[0] == operator:
-        # Two equal operators cancel out, whatever follows them.
-        rest: Any = operand.children[1]
-        return _node(rest)
-    return Call(f"{operator}_", None, (_node(operand),), _at(operator))
+def _unary(_: "_Tree", *parts: Any) -> Node:
+    *operators, operand = parts
+    sign = operators[0][0]
+    if "".join(operators).count(sign) % 2 == 0:
+        return _node(operand)
+    return Call(f"{sign}_", None, (_node(operand),), _at(operators[0]))
 
 
 def _selection(_: "_Tree", operand: "_Tree", dot: "Token", name: "Token") -> Node:
     return Selection(_node(operand), str(name), _at(dot))
 
 
-def _method(_: "_Tree", target: "_Tree", name: "Token", arguments: "_Tree") -> Node:
+def _method(_: "_Tree", target: "_Tree", __: "Token", name: "Token", arguments: "_Tree") -> Node:
     return Call(str(name), _node(target), _nodes(arguments), _start(arguments))
 
 
@@ -165,21 +185,29 @@ def _group(_: "_Tree", inner: "_Tree") -> Node:
     return _node(inner)
 
 
-def _identifier(tree: "_Tree", name: "Token") -> Node:
-    return Identifier(str(name), _start(tree))
+def _identifier(tree: "_Tree", *tokens: "Token") -> Node:
+    at = _start(tree)
+    return Identifier(_unreserved(tokens[-1], at), at)
 
 
-def _function(_: "_Tree", name: "Token", arguments: "_Tree") -> Node:
-    return Call(str(name), None, _nodes(arguments), _start(arguments))
+def _function(tree: "_Tree", *parts: Any) -> Node:
+    *_, name, arguments = parts
+    return Call(_unreserved(name, _start(tree)), None, _nodes(arguments), _start(arguments))
+
+
+def _unreserved(name: "Token", at: int) -> str:
+    if name in RESERVED:
+        raise RuleSyntaxError(f"reserved identifier: {name}", at)
+    return str(name)
 
 
 def _listing(tree: "_Tree", *_: "_Tree") -> Node:
     return Listing(_nodes(tree), _start(tree))
 
 
-def _entries(tree: "_Tree", *entries: "_Tree") -> Node:
-    pairs = [_nodes(entry) for entry in entries]
-    return Entries(tuple((key, value) for key, value in pairs), _start(tree))
+def _entries(tree: "_Tree", *_: "_Tree") -> Node:
+    nodes = iter(_nodes(tree))
+    return Entries(tuple(zip(nodes, nodes, strict=True)), _start(tree))
 
 
 def _literal(_: "_Tree", token: "Token") -> Node:

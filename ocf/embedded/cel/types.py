@@ -18,6 +18,7 @@ __all__ = [
     "INT",
     "NULL",
     "QUANTITY",
+    "RESERVED",
     "STRING",
     "TIMESTAMP",
     "TYPE",
@@ -83,12 +84,14 @@ def variable(name: str) -> Kind:
     return Kind(name, free=True)
 
 
-_RESERVED: Final = frozenset(
+RESERVED: Final = frozenset(
     {
         *("true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if"),
         *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
     }
 )
+"""Names that only fields have."""
+
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 
@@ -106,7 +109,7 @@ def escaped(name: str) -> str | None:
         >>> escaped("node-name"), escaped("namespace"), escaped("größe")
         ('node__dash__name', '__namespace__', None)
     """
-    if name in _RESERVED:
+    if name in RESERVED:
         return f"__{name}__"
     if not _IDENTIFIER.fullmatch(name):
         return None
@@ -169,6 +172,6 @@ def _object(schema: _Schema, name: str) -> Kind | None:
         kind = schema_kind(below, f"{name}.{said}") if said else None
         if said and kind:
             fields[said] = (field_name, kind)
-        if kind and field_name in _RESERVED:
+        if kind and field_name in RESERVED:
             fields[field_name] = (field_name, kind)
     return Kind(name, fields=fields)

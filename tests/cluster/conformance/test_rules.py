@@ -92,6 +92,18 @@ async def test_a_definition_has_rules_that_fit(place: Place, row: dict[str, Any]
     assert told == row["told"]
 
 
+async def test_expressions_inside_one_another_have_a_limit(place: Place) -> None:
+    def nested(depth: int) -> Manifest:
+        rule = {"rule": "(" * depth + "self" + ")" * depth}
+        return definition("nested.example.com", spec={"type": "boolean", RULES: [rule]})
+
+    await place.cluster.create(nested(249), field_manager="author", dry_run=True)
+    with pytest.raises(InvalidError) as caught:
+        await place.cluster.create(nested(250), field_manager="author", dry_run=True)
+    (cause,) = caught.value.causes
+    assert cause.message.endswith("compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250")
+
+
 @pytest.mark.parametrize("index", [pytest.param(index, id=row["id"]) for index, row in enumerate(VALUES)])
 async def test_a_value_is_held_to_its_rules(place: Place, index: int) -> None:
     row, field = VALUES[index], f"field{index}"
