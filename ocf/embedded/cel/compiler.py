@@ -23,6 +23,9 @@ _Schema = Mapping[str, Any]
 _MODERN: Final = (".?", "[?", "{?", "`", ",]", ",}")
 """What the library does not read, and a real server does."""
 
+_WIDE_DOT: Final = "\N{FULLWIDTH FULL STOP}"
+_WIDE_MARK: Final = "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
+
 
 class RuleError(Exception):
     """A rule cannot be taken; its text is what a server says.
@@ -159,4 +162,6 @@ def _pointed(text: str, error: RuleSyntaxError) -> str:
     before = text[: error.at]
     line, column = before.count("\n"), error.at - (before.rfind("\n") + 1)
     shown = text.split("\n")[line].replace("\t", " ")
-    return f"ERROR: <input>:{line + 1}:{column + 1}: {error.text}\n | {shown}\n | {'.' * column}^"
+    dots = "".join("." if char.isascii() else _WIDE_DOT for char in shown[:column])
+    mark = "^" if shown[column : column + 1].isascii() else _WIDE_MARK
+    return f"ERROR: <input>:{line + 1}:{column + 1}: {error.text}\n | {shown}\n | {dots}{mark}"

@@ -214,6 +214,12 @@ def definition(schema: dict[str, Any]) -> Manifest:
     }
 
 
+def test_an_error_at_a_wide_letter_has_a_wide_mark() -> None:
+    (problem,) = rule_problems(ruled("'é' == é"), "schema")
+    pointer = ".\N{FULLWIDTH FULL STOP}.....\N{FULLWIDTH CIRCUMFLEX ACCENT}"
+    assert str(problem).endswith(f"the expression cannot be read here\n | 'é' == é\n | {pointer}")
+
+
 @pytest.mark.parametrize("name", sorted(LACKING))
 def test_what_is_lacking_is_refused_by_its_name(name: str) -> None:
     """It is a function of a real server's, so nothing else may be said of it."""
