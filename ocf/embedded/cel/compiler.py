@@ -21,7 +21,7 @@ __all__ = ["Rule", "RuleError", "Rules", "compiled", "compiled_rules", "kind_of"
 _Schema = Mapping[str, Any]
 
 _MODERN: Final = (".?", "[?", "{?", "`", ",]", ",}")
-"""What the library does not read, and a real server does."""
+"""Syntax that the grammar lacks, and a real server has."""
 
 _WIDE_DOT: Final = "\N{FULLWIDTH FULL STOP}"
 _WIDE_MARK: Final = "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
