@@ -13,9 +13,9 @@ from typing import Any, Final
 from ocf.embedded.cel.conversions import CONVERSIONS
 from ocf.embedded.cel.operators import OPERATORS, whole
 from ocf.embedded.cel.overloads import Function, signed
-from ocf.embedded.cel.values import EvaluationError, equal, kind_name
 from ocf.embedded.cel.regexp import Regexp
 from ocf.embedded.cel.regexp_syntax import RegexpSyntaxError
+from ocf.embedded.cel.values import EvaluationError, equal, kind_name
 
 __all__ = ["FUNCTIONS", "pattern"]
 

@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final, TypeAlias
 from unicodedata import category
 
-from ocf.embedded.cel.lacking import lacking
+from ocf.embedded.cel.unsupported import lacking
 
 __all__ = [
     "Assertion",

@@ -9,7 +9,6 @@ import sys
 from dataclasses import dataclass, field
 from typing import Final, NoReturn, TypeAlias
 
-from ocf.embedded.cel.lacking import lacking
 from ocf.embedded.cel.regexp_program import (
     Assertion,
     Characters,
@@ -21,6 +20,7 @@ from ocf.embedded.cel.regexp_program import (
     repeated,
     sequence,
 )
+from ocf.embedded.cel.unsupported import lacking
 
 __all__ = ["RegexpSyntaxError", "parse_regexp"]
 

@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ocf.embedded.cel.types import RESERVED
 from ocf.embedded.cel.literals import RuleSyntaxError
 from ocf.embedded.cel.parser import (
     Call,
@@ -20,6 +19,7 @@ from ocf.embedded.cel.parser import (
     Selection,
     parse,
 )
+from ocf.embedded.cel.types import RESERVED
 from ocf.errors import BadRequestError
 
 
