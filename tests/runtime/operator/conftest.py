@@ -193,7 +193,7 @@ class Stage:
             "name": "shops",
             "owner": SHOPS,
             "components": self.components,
-            "delays": ExponentialBackoff(SECOND, 64 * SECOND, jitter=0),
+            "rate_limiter": ExponentialBackoff(SECOND, 64 * SECOND, jitter=0),
             "resync": None,
         }
         return Operator(**{**given, **self.settings, **changed})

@@ -84,7 +84,7 @@ def test_a_watch_that_ends_misses_nothing_whatever_it_ended_by(play: Play, how: 
     """Neither what happens to an owner nor what happens to an object, twenty times over; a silent one takes 70 s."""
 
     async def test(stage: Stage) -> None:
-        async with stage.operating(options={"pace": PATIENT}):
+        async with stage.operating(options={"cache_timing": PATIENT}):
             await stage.create(shop())
             await asyncio.sleep(5)
             for number in range(20):
@@ -105,7 +105,7 @@ def test_a_cluster_that_was_restored_from_a_backup_is_followed(play: Play) -> No
     """Its versions are older than those that passes have seen."""
 
     async def test(stage: Stage) -> None:
-        async with stage.operating(options={"pace": PATIENT}):
+        async with stage.operating(options={"cache_timing": PATIENT}):
             await stage.create(shop())
             for number in range(50):
                 await stage.edit(key_of(), {"spec": {"motto": f"motto {number}"}})
@@ -135,7 +135,7 @@ def test_versions_that_are_forgotten_are_listed_anew(play: Play) -> None:
     """A hundred compactions while everything changes."""
 
     async def test(stage: Stage) -> None:
-        async with stage.operating(options={"pace": PATIENT}):
+        async with stage.operating(options={"cache_timing": PATIENT}):
             await stage.create(shop())
             await asyncio.sleep(5)
             for number in range(100):
@@ -169,7 +169,7 @@ def test_a_cluster_that_is_away_makes_the_process_not_ready_and_after_a_while_un
             found: float | None = process.registry.get_sample_value("ocf_watch_healthy", labels)
             return found
 
-        given = {"pace": PATIENT, "patience": timedelta(minutes=5)}
+        given = {"cache_timing": PATIENT, "watch_failure_timeout": timedelta(minutes=5)}
         async with stage.operating(options=given) as process:
             await stage.create(shop())
             await asyncio.sleep(5)

@@ -70,7 +70,7 @@ def test_what_is_under_way_is_finished_and_nothing_else_begins(play: Play) -> No
 def test_what_takes_too_long_is_cancelled_at_the_end(play: Play) -> None:
     async def test(stage: Stage) -> None:
         stage.before = slowly(1000)
-        async with stage.operating(options={"farewell": 7 * SECOND}):
+        async with stage.operating(options={"shutdown_timeout": 7 * SECOND}):
             await stage.create(shop())
             await asyncio.sleep(1)
         assert now() == 13
@@ -323,7 +323,7 @@ def test_operators_need_names_of_their_own(names: list[str]) -> None:
     [
         pytest.param({"name": ""}, "needs a name", id="no name"),
         pytest.param({"workers": 0}, "workers must be at least 1, got 0", id="no workers"),
-        pytest.param({"limit": 0 * SECOND}, "limit must be positive", id="no time"),
+        pytest.param({"reconcile_timeout": 0 * SECOND}, "limit must be positive", id="no time"),
         pytest.param({"resync": 0 * SECOND}, "resync must be positive", id="no period"),
         pytest.param(
             {"owns": [("v1", "Secret")], "uncached": [("v1", "Secret")]},
@@ -343,7 +343,7 @@ def test_pace_is_the_caches_own(play: Play) -> None:
 
     async def test(stage: Stage) -> None:
         pace = CacheTiming(relist_every=60, idle_timeout=10, monotonic=now, random=lambda: 0.0)
-        async with stage.operating(options={"pace": pace}):
+        async with stage.operating(options={"cache_timing": pace}):
             await stage.create(shop())
             await asyncio.sleep(3600)
             assert len([one for one in stage.gateway.requests if one.verb == "list"]) > 100

@@ -132,7 +132,7 @@ def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[s
         await cluster.apply(DEFINITION, field_manager="setup")
         stage = Stage(cluster, Gateway(cluster), clock)
         world = World(stage)
-        async with stage.operating(workers=workers, options={"pace": PACE, "events": False}) as process:
+        async with stage.operating(workers=workers, options={"cache_timing": PACE, "events": False}) as process:
             for what, name, wait in history:
                 await world.step(what, name)
                 await asyncio.sleep(wait)
