@@ -5,14 +5,14 @@ import random
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import ConfigError
 
 __all__ = ["CacheTiming"]
 
-# Beyond this the doubling has passed every sensible limit, and no float overflows.
-_MOST_DOUBLINGS: Final = 30
 # How much of a delay is left to chance, so that the operators of a cluster do not all come back at once.
 _JITTER: Final = 0.25
 
@@ -70,5 +70,6 @@ class CacheTiming:
         Returns:
             Seconds.
         """
-        full = min(self.longest_delay, self.first_delay * 2.0 ** min(failures - 1, _MOST_DOUBLINGS))
-        return max(full * (1 - _JITTER * self.random()), at_least or 0.0)
+        base, cap = timedelta(seconds=self.first_delay), timedelta(seconds=self.longest_delay)
+        backoff = ExponentialBackoff(base, cap, jitter=_JITTER, random=self.random)
+        return max(backoff.after(failures).total_seconds(), at_least or 0.0)

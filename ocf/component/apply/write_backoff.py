@@ -12,13 +12,13 @@ from datetime import timedelta
 from typing import Final
 
 from ocf.cluster import LastWrite
+from ocf.concepts.backoff import ExponentialBackoff
 
 __all__ = ["is_fighting", "is_older", "next_write", "record_revert", "written"]
 
 _TOLERATED: Final = 3
 _SOON: Final = timedelta(minutes=2)
-_FIRST_WAIT: Final = timedelta(minutes=1)
-_LONGEST_WAIT: Final = timedelta(hours=1)
+_BACKOFF: Final = ExponentialBackoff(timedelta(minutes=1), timedelta(hours=1), jitter=0)
 
 
 def record_revert(last: LastWrite | None, wish: bytes, elapsed: timedelta) -> LastWrite | None:
@@ -63,8 +63,7 @@ def next_write(last: LastWrite) -> timedelta:
     """
     if not is_fighting(last):
         return last.at
-    doublings = min(last.reverted - _TOLERATED, 10)
-    return last.at + min(_FIRST_WAIT * (1 << doublings), _LONGEST_WAIT)
+    return last.at + _BACKOFF.after(last.reverted - _TOLERATED + 1)
 
 
 def is_older(version: str, last: LastWrite) -> bool:

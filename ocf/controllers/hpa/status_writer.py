@@ -9,6 +9,7 @@ from typing import Final
 
 from ocf.autoscaling.algorithm import Status
 from ocf.cluster import Cluster, Subresource
+from ocf.concepts.backoff import with_jitter
 from ocf.errors import ApiError, ConflictError
 from ocf.objects import Manifest, ObjectKey
 
@@ -60,7 +61,7 @@ async def write_scale(
             return
         with suppress(ApiError):  # as the controller does, which then tries once more with what it has
             version = _version(await cluster.get(target, subresource=Subresource.SCALE))
-        await asyncio.sleep(_PAUSE.total_seconds() * (1 + _JITTER * chance()))
+        await asyncio.sleep(with_jitter(_PAUSE, _JITTER, chance).total_seconds())
 
 
 async def write_status(cluster: Cluster, manifest: Manifest, status: Status) -> None:

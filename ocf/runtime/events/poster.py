@@ -22,6 +22,7 @@ from typing import Final
 
 from ocf.cluster import Cluster, PatchOptions, PatchType
 from ocf.concepts import Attempt, Clock, Event, SystemClock
+from ocf.concepts.backoff import with_jitter
 from ocf.errors import (
     AlreadyExistsError,
     ApiError,
@@ -265,7 +266,7 @@ class EventBroadcaster:
             self._drop(Drop.UNDELIVERED, write.manifest["reason"], error)
             return True
         asked = timedelta(seconds=error.retry_after or 0)
-        wait = _RETRY_AFTER * (1 + _JITTER * self._chance())
+        wait = with_jitter(_RETRY_AFTER, _JITTER, self._chance)
         self._retry_at = self._clock.elapsed() + max(wait, asked)
         return False
 

@@ -19,6 +19,7 @@ from typing import Final
 
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, SystemClock
+from ocf.concepts.backoff import with_jitter
 from ocf.errors import ApiError, LeaseLostError
 from ocf.objects import ObjectKey
 from ocf.runtime.leader.elector import Elector
@@ -117,7 +118,7 @@ def _left(elector: Elector) -> float:
 
 async def _acquire(elector: Elector, chance: Callable[[], float]) -> None:
     while not await _attempted(elector):
-        wait = elector.timing.retry_period * (1 + elector.timing.jitter * chance())
+        wait = with_jitter(elector.timing.retry_period, elector.timing.jitter, chance)
         await asyncio.sleep(wait.total_seconds())
 
 

@@ -12,9 +12,10 @@ from collections.abc import Hashable
 from datetime import timedelta
 from typing import Final, Generic, TypeVar
 
+from ocf.concepts.backoff import ExponentialBackoff
 from ocf.errors import QueueClosedError
 from ocf.runtime.workqueue.metrics import QueueMetrics
-from ocf.runtime.workqueue.rate_limiters import ExponentialBackoff, RateLimiter
+from ocf.runtime.workqueue.rate_limiters import RateLimiter
 
 __all__ = ["WorkQueue"]
 
