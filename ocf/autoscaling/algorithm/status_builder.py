@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from ocf.autoscaling.algorithm.rules import Rule
 from ocf.autoscaling.algorithm.status import HpaCondition
+from ocf.objects.conditions import transition_time
 
 __all__ = ["MESSAGES", "HpaEvent", "StatusBuilder"]
 
@@ -83,7 +84,7 @@ class StatusBuilder:
             message: A sentence.
         """
         known = self._conditions.get(kind)
-        since = self.now if known is None or known.status != status else known.since
+        since = transition_time(status, self.now, stored=None if known is None else (known.status, known.since))
         self._conditions[kind] = HpaCondition(kind, status, reason, message, since)
 
     def remove(self, kind: str) -> None:

@@ -18,7 +18,7 @@ from ocf.component.status.conditions import Condition, ConditionContext, aggrega
 from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock
 from ocf.errors import ApiError, ConfigError, ConflictError, NotFoundError
 from ocf.objects import Manifest, copy_json, get_field, write_model
-from ocf.objects.timestamps import format_time
+from ocf.objects.conditions import ConditionStatus, set_condition, with_condition
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Conditioned", "ReconcileContext", "reconciling"]
 
-_STATUSES: Final = frozenset({"True", "False", "Unknown"})
+_STATUSES: Final = frozenset(ConditionStatus)
 # How often a status is written anew after somebody else was faster; each try starts from what is stored then.
 _STATUS_TRIES: Final = 6
 
@@ -109,7 +109,7 @@ class ReconcileContext:
             self._unpublished[condition.type] = condition
             return
         self._ours.add(condition.type)
-        self.status["conditions"] = _with_condition(self.status.get("conditions") or [], condition.to_manifest())
+        self.status["conditions"] = with_condition(self.status.get("conditions") or [], condition.to_manifest())
 
     def tell(self, name: str, *, status: str, reason: str, message: str) -> None:
         """Stage a condition in words of the author's own; since when it holds moves with its status only.
@@ -125,19 +125,16 @@ class ReconcileContext:
         """
         if status not in _STATUSES:
             raise ConfigError(f'condition "{name}": the status must be True, False or Unknown, got {status!r}')
-        conditions = self.status.get("conditions") or []
-        stored: Manifest = next((one for one in conditions if one.get("type") == name), {})
-        stays = stored.get("status") == status and stored.get("lastTransitionTime")
-        said = {
-            "type": name,
-            "status": status,
-            "reason": reason,
-            "message": message,
-            "observedGeneration": self.owned_by.generation,
-            "lastTransitionTime": stored["lastTransitionTime"] if stays else format_time(self.now),
-        }
         self._ours.add(name)
-        self.status["conditions"] = _with_condition(conditions, said)
+        self.status["conditions"] = set_condition(
+            self.status.get("conditions") or [],
+            condition_type=name,
+            status=ConditionStatus(status),
+            reason=reason,
+            message=message,
+            observed_generation=self.owned_by.generation,
+            now=self.now,
+        )
 
     def aggregate(self, name: str, *components: Conditioned) -> Condition:
         """Stage one condition for several components, from their conditions as they stand now.
@@ -231,7 +228,7 @@ class ReconcileContext:
         old = {condition["type"]: condition for condition in before.get("conditions") or []}
         for name, condition in staged.items():
             if name in self._ours or condition != old.get(name):
-                status["conditions"] = _with_condition(status.get("conditions") or [], condition)
+                status["conditions"] = with_condition(status.get("conditions") or [], condition)
         return status
 
 
@@ -267,10 +264,3 @@ async def reconciling(
             error.add_note(f"the status of {context.owned_by.key} could not be written either: {unwritten}")
         raise
     await context.write_status()
-
-
-def _with_condition(conditions: list[Manifest], condition: Manifest) -> list[Manifest]:
-    name = condition["type"]
-    if any(other.get("type") == name for other in conditions):
-        return [condition if other.get("type") == name else other for other in conditions]
-    return [*conditions, condition]

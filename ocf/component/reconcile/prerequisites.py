@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from ocf.component.model.timeouts import call_with_timeout, wait
 from ocf.concepts import StatusReport
 from ocf.errors import HandlerError
+from ocf.objects.conditions import ConditionStatus, find_condition
 
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
@@ -78,13 +79,12 @@ class DependsOn:
 
     async def check(self, context: ReconcileContext) -> StatusReport[PrerequisiteStatus]:
         """Look at the owner's condition as it stands in this pass."""
-        conditions = context.status.get("conditions") or []
-        found = next((condition for condition in conditions if condition.get("type") == self.condition_type), None)
+        found = find_condition(context.status.get("conditions"), self.condition_type)
         if found is None:
             owner = context.owned_by.key
             missing = f'Condition "{self.condition_type}" not found on {owner.kind}/{owner.name}'
             return StatusReport(PrerequisiteStatus.NOT_MET, missing)
-        if found.get("status") == "True":
+        if found.get("status") == ConditionStatus.TRUE:
             return StatusReport(PrerequisiteStatus.MET)
         seen = f"{found.get('status')}: {found.get('message', '')}"
         waiting = f'waiting for condition "{self.condition_type}" to become True (currently {seen})'

@@ -22,6 +22,7 @@ from ocf.component.status.reasons import (
 )
 from ocf.concepts import GraceStatus, StatusReport, SuspensionStatus
 from ocf.objects import Manifest
+from ocf.objects.conditions import ConditionStatus, find_condition, transition_time
 from ocf.objects.timestamps import format_time, parse_time
 
 __all__ = [
@@ -61,7 +62,7 @@ class Condition:
         """Return the condition in API spelling."""
         return {
             "type": self.type,
-            "status": "True" if self.status else "False",
+            "status": ConditionStatus.of(self.status).value,
             "reason": str(self.reason),
             "message": self.message,
             "observedGeneration": self.observed_generation,
@@ -98,15 +99,15 @@ class ConditionContext:
             message: Human-readable message.
             ready: Whether the condition is True.
         """
-        # The transition time moves only with the status, or where there is none yet.
-        stays = self.previous.status is ready and self.previous.last_transition_time
+        since = self.previous.last_transition_time
+        stored = (self.previous.status, since) if since else None
         return Condition(
             type=self.previous.type,
             status=ready,
             reason=reason,
             message=message,
             observed_generation=self.generation,
-            last_transition_time=self.previous.last_transition_time if stays else format_time(self.now),
+            last_transition_time=transition_time(ready, format_time(self.now), stored=stored),
         )
 
     def failed(self, message: str, *, reason: Reason = Reason.ERROR) -> Condition:
@@ -134,12 +135,12 @@ def stored_condition(conditions: Sequence[Manifest], name: str, generation: int)
         >>> stored_condition([], "WebReady", 3).message
         'Component has not been reconciled yet.'
     """
-    found = next((condition for condition in conditions if condition.get("type") == name), {})
+    found = find_condition(conditions, name) or {}
     reason = str(found.get("reason"))
     known = reason in set(Reason)
     return Condition(
         type=name,
-        status=found.get("status") == "True",
+        status=found.get("status") == ConditionStatus.TRUE,
         reason=Reason(reason) if known else Reason.UNKNOWN,
         message=str(found.get("message", "")) if known else "Component has not been reconciled yet.",
         observed_generation=int(found.get("observedGeneration") or generation),

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 from ocf.objects import Manifest
+from ocf.objects.conditions import transition_time
 
 __all__ = ["CLEANUP", "accepted_status", "remember_stored", "start_status"]
 
@@ -87,5 +88,5 @@ def _conflicts(spec: dict[str, Any], others: Iterable[Manifest]) -> Iterator[tup
 def _condition(row: tuple[str, ...], known: dict[str, Any], now: str) -> dict[str, Any]:
     kind, status, reason, message = row
     before = known.get(kind)
-    since = before["lastTransitionTime"] if before and before["status"] == status else now
+    since = transition_time(status, now, stored=(before["status"], before["lastTransitionTime"]) if before else None)
     return {"type": kind, "status": status, "lastTransitionTime": since, "reason": reason, "message": message}

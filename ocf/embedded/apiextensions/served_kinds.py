@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.embedded.api.cel_usage import has_rules
 from ocf.embedded.apiextensions.merge_types import schema_type
 from ocf.objects import Manifest
+from ocf.objects.conditions import is_condition_true
 from ocf.schema.builtin import CUSTOM_VERBS, ApiResource, CustomKind, ScalePaths
 
 if TYPE_CHECKING:
@@ -56,8 +57,7 @@ def established(definition: Manifest) -> list[ApiResource]:
     Returns:
         One resource for each served version.
     """
-    conditions = definition.get("status", {}).get("conditions") or ()
-    if not any(item.get("type") == "Established" and item.get("status") == "True" for item in conditions):
+    if not is_condition_true(definition.get("status", {}).get("conditions"), "Established"):
         return []
     return list(served(definition))
 

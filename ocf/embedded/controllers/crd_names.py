@@ -10,6 +10,7 @@ from ocf.embedded.registry.pending_write import run_without_admission
 from ocf.embedded.registry.registry import DEFINITION, Registry
 from ocf.embedded.registry.storage import Place
 from ocf.objects import Manifest
+from ocf.objects.conditions import is_condition_true
 
 __all__ = ["NamesAcceptedController"]
 
@@ -48,5 +49,4 @@ class NamesAcceptedController:
 
 
 def _is_accepted(definition: Manifest) -> bool:
-    conditions = (definition.get("status") or {}).get("conditions") or ()
-    return any(item["type"] == "NamesAccepted" and item["status"] == "True" for item in conditions)
+    return is_condition_true((definition.get("status") or {}).get("conditions"), "NamesAccepted")

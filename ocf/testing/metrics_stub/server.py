@@ -11,6 +11,7 @@ from ocf.concepts import Clock, SystemClock
 from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, ConfigError, NotFoundError
 from ocf.objects import Manifest, ObjectKey, get_field
+from ocf.objects.conditions import is_condition_true
 from ocf.testing.fake_metrics import FakeMetricsClient
 from ocf.testing.metrics_stub.api_service import HOST, api_services, service
 from ocf.testing.metrics_stub.handlers import Asked, MetricsHandlers, make_app
@@ -167,5 +168,4 @@ async def _gone(cluster: "ApiServerCluster", key: ObjectKey) -> None:
 
 
 def _available(registered: Manifest) -> bool:
-    conditions = get_field(registered, ("status", "conditions")) or ()
-    return any(each["type"] == "Available" and each["status"] == "True" for each in conditions)
+    return is_condition_true(get_field(registered, ("status", "conditions")), "Available")

@@ -1,0 +1,138 @@
+"""Status conditions, as `metav1.Condition` defines them.
+
+Source: `k8s.io/apimachinery/pkg/api/meta/conditions.go`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeVar
+
+from ocf.objects.manifest import Manifest
+from ocf.objects.timestamps import format_time
+
+__all__ = [
+    "ConditionStatus",
+    "find_condition",
+    "is_condition_true",
+    "set_condition",
+    "transition_time",
+    "with_condition",
+]
+
+TimeT = TypeVar("TimeT")
+
+
+class ConditionStatus(StrEnum):
+    """The status of a condition."""
+
+    TRUE = "True"
+    FALSE = "False"
+    UNKNOWN = "Unknown"
+
+    @classmethod
+    def of(cls, value: bool) -> ConditionStatus:  # noqa: FBT001 (the value is all there is)
+        """Return the status of a condition that is known.
+
+        Args:
+            value: Whether the condition is True.
+        """
+        return cls.TRUE if value else cls.FALSE
+
+
+def find_condition(conditions: Sequence[Manifest] | None, condition_type: str) -> Manifest | None:
+    """Return the condition of a type; None if it is absent.
+
+    Args:
+        conditions: `status.conditions` of an object; None if the object has none.
+        condition_type: Type of the condition.
+    """
+    return next((condition for condition in conditions or () if condition.get("type") == condition_type), None)
+
+
+def is_condition_true(conditions: Sequence[Manifest] | None, condition_type: str) -> bool:
+    """Return whether the condition of a type is present and True.
+
+    Args:
+        conditions: `status.conditions` of an object; None if the object has none.
+        condition_type: Type of the condition.
+
+    Example:
+        >>> conditions = [{"type": "Available", "status": "True"}, {"type": "Progressing", "status": "Unknown"}]
+        >>> [is_condition_true(conditions, name) for name in ("Available", "Progressing", "Degraded")]
+        [True, False, False]
+    """
+    found = find_condition(conditions, condition_type)
+    return found is not None and found.get("status") == ConditionStatus.TRUE
+
+
+def transition_time(status: object, now: TimeT, *, stored: tuple[object, TimeT] | None) -> TimeT:
+    """Return the time of the last transition: it moves only when the status changes.
+
+    Args:
+        status: The status to store.
+        now: The present time.
+        stored: Status and transition time of the stored condition; None if there is no such condition.
+
+    Example:
+        >>> transition_time("True", "12:00", stored=("True", "11:00"))
+        '11:00'
+        >>> transition_time("True", "12:00", stored=("False", "11:00")), transition_time("True", "12:00", stored=None)
+        ('12:00', '12:00')
+    """
+    return stored[1] if stored is not None and stored[0] == status else now
+
+
+def set_condition(
+    conditions: Sequence[Manifest],
+    *,
+    condition_type: str,
+    status: ConditionStatus,
+    reason: str,
+    message: str,
+    observed_generation: int,
+    now: datetime,
+) -> list[Manifest]:
+    """Return the conditions with one of them set, as `meta.SetStatusCondition` does.
+
+    The transition time also moves if the stored condition has none: the API requires one.
+
+    Args:
+        conditions: `status.conditions` of an object; not changed.
+        condition_type: Type of the condition.
+        status: Its status.
+        reason: Machine-readable reason.
+        message: Human-readable message.
+        observed_generation: `metadata.generation` of the object that the condition is about.
+        now: The present time.
+
+    Returns:
+        The conditions; the one that was set is in its old place, or at the end if it is new.
+    """
+    found = find_condition(conditions, condition_type) or {}
+    since = found.get("lastTransitionTime")
+    condition = {
+        "type": condition_type,
+        "status": status.value,
+        "reason": reason,
+        "message": message,
+        "observedGeneration": observed_generation,
+        "lastTransitionTime": transition_time(
+            status, format_time(now), stored=(found.get("status"), since) if since else None
+        ),
+    }
+    return with_condition(conditions, condition)
+
+
+def with_condition(conditions: Sequence[Manifest], condition: Manifest) -> list[Manifest]:
+    """Return the conditions with one of them replaced in its place, or added at the end.
+
+    Args:
+        conditions: `status.conditions` of an object; not changed.
+        condition: The new condition.
+    """
+    if find_condition(conditions, condition["type"]) is None:
+        return [*conditions, condition]
+    return [condition if other.get("type") == condition["type"] else other for other in conditions]
