@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
-from ocf.component.component import Component
+from ocf.component.component import Component, Definition
 from ocf.component.model.data_flow import data_problems, independence_problems
 from ocf.component.model.registration import Registration, is_resource
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
@@ -177,7 +177,7 @@ class Builder:
         problems = [*self._problems, *self._found()]
         if problems:
             raise BuildError(problems)
-        return Component(
+        definition = Definition(
             name=self._name,
             condition_type=self._condition_type,
             entries=tuple(self._entries),
@@ -190,6 +190,7 @@ class Builder:
             poll_interval=self._poll_interval,
             handler_timeout=self._handler_limit,
         )
+        return Component(definition)
 
     def _found(self) -> Iterator[str]:
         if not self._name:

@@ -1,8 +1,8 @@
-"""Many resources, one condition: how a component is reconciled, suspended, resumed and switched off.
+"""Component: resources that are reconciled together and reported as one condition.
 
-A component is a value: it holds what was registered and nothing it learns, so it can be built anew for every pass or
-kept. Its only memory is the owner's status and the cluster itself. What is looked at first decides: its gate, then
-its prerequisites, then whether it is suspended, and only then its resources.
+A component keeps no state between reconciles, so it can be kept or built anew for each of them; all state is in the
+owner's status and in the cluster. A reconcile evaluates its gate first, then its prerequisites, then whether it is
+suspended, and only then its resources.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.reconcile.loop import converge
 from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, ask
 from ocf.component.reconcile.prune import Pruner
-from ocf.component.reconcile.reporter import Reporter
-from ocf.component.reconcile.run import ReconcileRun, failing
+from ocf.component.reconcile.run import ReconcileRun, Reporter, failing
 from ocf.component.reconcile.suspend import suspend
 from ocf.component.status.conditions import (
     Condition,
@@ -52,23 +51,21 @@ _BEFORE_PREREQUISITES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Component:
-    """A feature of a product: resources that are reconciled together and reported as one condition.
-
-    Built by `Builder`.
+class Definition:
+    """Everything a builder collected and checked.
 
     Args:
-        name: What it is called; a part of the field manager's name, so renaming it hands every field to a new manager.
+        name: Name of the component; part of its field manager, so renaming it moves every field to a new manager.
         condition_type: Type of its condition on the owner.
         entries: Its resources, in order of registration.
-        gate: Switches the whole component; None means on.
-        prerequisites: What it waits for before it does anything at all.
-        suspended: Whether it is to be asleep.
+        gate: Gate of the whole component; None for always on.
+        prerequisites: What must be met before it does anything.
+        suspended: Whether it is suspended.
         published: Whether its condition is written to the owner, or only returned and aggregated.
-        prunes: Whether objects that it made and does not register any more are deleted.
-        grace_period: How long it may take to become ready before it is called degraded or down; zero means for ever.
-        poll_interval: When to look again while it waits for something that may come without an event.
-        handler_limit: How long one handler may take; None for ever.
+        prunes: Whether objects that it applied earlier and does not register now are deleted.
+        grace_period: Time until a component that is not ready becomes degraded or down; zero for no limit.
+        poll_interval: Time until the next reconcile while it waits for something that may come without an event.
+        handler_timeout: Timeout of one handler call; None for no limit.
     """
 
     name: str
@@ -81,7 +78,39 @@ class Component:
     prunes: bool
     grace_period: timedelta
     poll_interval: timedelta
-    handler_timeout: timedelta | None = None
+    handler_timeout: timedelta | None
+
+
+class Component:
+    """Resources that are reconciled together and reported as one condition of their owner.
+
+    Components are made by `Builder`. A component keeps no state between reconciles.
+
+    Attributes:
+        name: Name of the component.
+        condition_type: Type of its condition on the owner.
+        entries: Its resources, in order of registration.
+        gate: Gate of the whole component; None for always on.
+        suspended: Whether it is suspended.
+        prunes: Whether objects that it applied earlier and does not register now are deleted.
+        poll_interval: Time until the next reconcile while it waits for something that may come without an event.
+    """
+
+    def __init__(self, definition: Definition) -> None:
+        self._definition: Final = definition
+        self.name: Final = definition.name
+        self.condition_type: Final = definition.condition_type
+        self.entries: Final = definition.entries
+        self.gate: Final = definition.gate
+        self.suspended: Final = definition.suspended
+        self.prunes: Final = definition.prunes
+        self.poll_interval: Final = definition.poll_interval
+        self._reconciled: Final = _with(definition.entries, Lifecycle.MANAGED, Lifecycle.READ_ONLY)
+        self._deleted: Final = _with(definition.entries, Lifecycle.DELETED)
+        self._orphaned: Final = _with(definition.entries, Lifecycle.ORPHANED)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.name}>"
 
     async def reconcile(self, context: ReconcileContext) -> Result:
         """Bring the component to its desired state, and stage its condition in the context.
@@ -155,7 +184,7 @@ class Component:
     @property
     def awaits(self) -> frozenset[str]:
         """Types of the conditions that it waits for, as far as its prerequisites tell (`depends_on`)."""
-        return frozenset(one.condition_type for one in self.prerequisites if isinstance(one, DependsOn))
+        return frozenset(one.condition_type for one in self._definition.prerequisites if isinstance(one, DependsOn))
 
     def objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Return the objects that the garbage collector would leave behind after the owner.
@@ -163,7 +192,7 @@ class Component:
         Args:
             context: The pass.
         """
-        return tuple(entry.resource.key for entry in self._left_behind(context))
+        return tuple(entry.key for entry in self._left_behind(context))
 
     async def delete_objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
         """Delete every object that it made for the owner, and that the garbage collector would leave behind.
@@ -177,7 +206,7 @@ class Component:
         Raises:
             ReconcileError: With every error, after every object was tried.
         """
-        work = Pruner(self._pass(context, ScaleTargets({}, {})))
+        work = Pruner(self._run(context, ScaleTargets({}, {}, {})))
         remaining = await work.delete_applied(self._left_behind(context))
         work.done()
         return remaining
@@ -195,43 +224,48 @@ class Component:
         unmet = await self._unmet(context, before.previous)
         if unmet is not None:
             return before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), []
-        current = self._pass(context, await self._scaling())
+        current = self._run(context, await self._scaling())
         converges = self._suspend if self.suspended else self._converge
         condition, outcomes = await converges(current, before)
         blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
-        outcomes += await self._clean_up(current, prune=not (self.suspended or blocked))
+        outcomes += await self._clean_up(current, prune=self.prunes and not (self.suspended or blocked))
         return condition, outcomes
 
-    def _pass(self, context: ReconcileContext, scaling: ScaleTargets) -> ReconcileRun:
-        journal = Reporter(self.name, self.condition_type, context)
-        return ReconcileRun(self.name, context, scaling, self.handler_timeout, journal)
+    def _run(self, context: ReconcileContext, scaling: ScaleTargets) -> ReconcileRun:
+        reporter = Reporter(self.name, self.condition_type, context)
+        manager = context.owned_by.field_manager(self.name)
+        return ReconcileRun(self.name, manager, context, scaling, self._definition.handler_timeout, reporter)
 
     async def _scaling(self) -> ScaleTargets:
         naming = partial(failing, self.name, "find scale target of")
-        return await call_with_timeout(self.handler_timeout, find_scale_targets, self.entries, naming)
+        timeout = self._definition.handler_timeout
+        if timeout is None:
+            return find_scale_targets(self.entries, naming)
+        return await call_with_timeout(timeout, find_scale_targets, self.entries, naming)
 
     def _is_enabled(self) -> bool:
         try:
-            return is_open(self.gate)
+            return self.gate is None or is_open(self.gate)
         except OcfError as error:
             raise _PreciseError(self.name, str(error), Reason.FEATURE_GATE_ERROR) from error
 
     async def _disable(self, context: ReconcileContext) -> list[ResourceOutcome]:
         """Delete what the component made and let go of what is to stay; what it only reads is left alone."""
-        return await self._clean_up(self._pass(context, ScaleTargets({}, {})), disabled=True)
+        work = Pruner(self._run(context, ScaleTargets({}, {}, {})))
+        managed = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
+        await work.delete(managed, "disabled", "due to disabled feature gate")
+        return await self._orphan_and_prune(work, prune=self.prunes)
 
-    async def _clean_up(
-        self, current: ReconcileRun, *, disabled: bool = False, prune: bool = True
-    ) -> list[ResourceOutcome]:
+    async def _clean_up(self, current: ReconcileRun, *, prune: bool) -> list[ResourceOutcome]:
+        if not (self._deleted or self._orphaned or prune):
+            return []
         work = Pruner(current)
-        if disabled:
-            await work.delete(
-                self._with(Lifecycle.MANAGED, Lifecycle.DELETED), "disabled", "due to disabled feature gate"
-            )
-        else:
-            await work.delete(self._with(Lifecycle.DELETED), "not wanted", "due to resource deletion flag")
-        await work.orphan(self._with(Lifecycle.ORPHANED))
-        if self.prunes and prune:
+        await work.delete(self._deleted, "not wanted", "due to resource deletion flag")
+        return await self._orphan_and_prune(work, prune=prune)
+
+    async def _orphan_and_prune(self, work: Pruner, *, prune: bool) -> list[ResourceOutcome]:
+        await work.orphan(self._orphaned)
+        if prune:
             await work.prune(self.entries)
         return work.done()
 
@@ -239,9 +273,9 @@ class Component:
         """Return why the first prerequisite that is not met is not; None once the component is past them."""
         if previous.reason not in _BEFORE_PREREQUISITES:
             return None
-        for prerequisite in self.prerequisites:
+        for prerequisite in self._definition.prerequisites:
             try:
-                answer = await ask(prerequisite, context, self.handler_timeout)
+                answer = await ask(prerequisite, context, self._definition.handler_timeout)
             except OcfError as error:
                 raise _PreciseError(self.name, str(error), Reason.PREREQUISITE_NOT_MET) from error
             if answer.status is PrerequisiteStatus.NOT_MET:
@@ -251,39 +285,38 @@ class Component:
     async def _converge(
         self, current: ReconcileRun, before: ConditionContext
     ) -> tuple[Condition, list[ResourceOutcome]]:
-        entries = self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY)
+        entries = self._reconciled
         if before.previous.reason in SUSPENSION_REASONS:
             entries = scalers_first(entries, current.scaling.targets)
-        grading = grace_is_over(before.previous, self.grace_period, before.now)
+        grading = grace_is_over(before.previous, self._definition.grace_period, before.now)
         outcomes, observations = await converge(entries, current, grading=grading)
-        return converging_condition(observations, before, grace_period=self.grace_period), outcomes
+        return converging_condition(observations, before, grace_period=self._definition.grace_period), outcomes
 
     async def _suspend(
         self, current: ReconcileRun, before: ConditionContext
     ) -> tuple[Condition, list[ResourceOutcome]]:
-        outcomes = await suspend(
-            scalers_first(self._with(Lifecycle.MANAGED, Lifecycle.READ_ONLY), current.scaling.targets), current
-        )
+        outcomes = await suspend(scalers_first(self._reconciled, current.scaling.targets), current)
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
         return suspending_condition(reports, before), outcomes
 
     def _left_behind(self, context: ReconcileContext) -> Sequence[Registration]:
         if not context.owned_by.key.namespace:
             return []
-        made = self._with(Lifecycle.MANAGED, Lifecycle.DELETED)
-        return [entry for entry in made if not (entry.resource.key.namespace or entry.options.unowned)]
-
-    def _with(self, *fates: Lifecycle) -> Sequence[Registration]:
-        return [entry for entry in self.entries if entry.lifecycle in fates]
+        made = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
+        return [entry for entry in made if not (entry.key.namespace or entry.options.unowned)]
 
     def _stage(self, context: ReconcileContext, condition: Condition) -> None:
-        context.set_condition(condition, published=self.published)
+        context.set_condition(condition, published=self._definition.published)
 
     def _requeue(self, condition: Condition, outcomes: Sequence[ResourceOutcome], now: datetime) -> timedelta | None:
         poll = self.poll_interval if condition.reason in _WAITING else None
-        grace = grace_remaining(condition, self.grace_period, now)
+        grace = grace_remaining(condition, self._definition.grace_period, now)
         delays = [poll, grace, *(outcome.retry_after for outcome in outcomes)]
         return min((delay for delay in delays if delay is not None), default=None)
+
+
+def _with(entries: Sequence[Registration], *lifecycles: Lifecycle) -> Sequence[Registration]:
+    return [entry for entry in entries if entry.options.lifecycle in lifecycles]
 
 
 def _failed(before: ConditionContext, error: Exception) -> Condition:

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.component.dry_run_cluster import DryRunCluster
 from ocf.component.model.context import reconciling
-from ocf.component.model.ownership import field_manager
-from ocf.component.model.registration import find_scale_targets, ignored_fields
+from ocf.component.model.registration import find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.preview import explain_entry
 from ocf.component.reconcile.run import failing
@@ -214,7 +213,7 @@ def _described(
     component: Component, owner: Owner, rehearsal: DryRunCluster, result: Result | None, problem: str
 ) -> ComponentDiff:
     explained = _Explained(component)
-    ours = frozenset(field_manager(owner.key.kind, component.name, owner.uid, *more) for more in ((), ("left",)))
+    ours = frozenset(owner.field_manager(component.name, *more) for more in ((), ("left",)))
     outcomes = {outcome.resource: outcome for outcome in result.outcomes} if result is not None else {}
     objects = [
         _object(written, explained.of(written.key), outcomes.get(str(written.key)), ours)
@@ -295,16 +294,14 @@ class _Explained:
     """What is known of the resources of a component: who set their fields, and what they leave to others."""
 
     def __init__(self, component: Component) -> None:
-        self._entries = {
-            entry.resource.key: entry for entry in component.entries if entry.lifecycle is Lifecycle.MANAGED
-        }
+        self._entries = {entry.key: entry for entry in component.entries if entry.lifecycle is Lifecycle.MANAGED}
         self._suspended = component.suspended
         try:
             naming = _naming(component.name)
-            self._targets = find_scale_targets(component.entries, naming).targets
+            self._ignored = find_scale_targets(component.entries, naming).ignored
         except OcfError:
-            # The pass says what is wrong.
-            self._targets = {}
+            # The reconcile reports the error.
+            self._ignored = {}
 
     def of(self, key: ObjectKey) -> Provenance | None:
         """Explain a resource; None for what is not rendered, or can only be rendered in the middle of a pass."""
@@ -313,16 +310,19 @@ class _Explained:
             return None
         try:
             suspended = self._suspended and entry.suspendable is not None
-            return explain_entry(entry, ignored_fields(entry, self._targets), suspended=suspended)
+            return explain_entry(entry, self._ignored_fields(entry), suspended=suspended)
         except OcfError:
             return None
+
+    def _ignored_fields(self, entry: Registration) -> tuple[tuple[str, ...], ...]:
+        return self._ignored.get(entry.identity, entry.options.ignore_fields)
 
     def left(self, rehearsal: DryRunCluster) -> Iterator[IgnoredField]:
         """Say who owns the fields that are left to others."""
         for key, entry in self._entries.items():
             live = rehearsal.before(key)
             shown = redacted(live) if live is not None else None
-            for path in ignored_fields(entry, self._targets) if live is not None else ():
+            for path in self._ignored_fields(entry) if live is not None else ():
                 managers = tuple(_managers(live, path))
                 yield IgnoredField(entry.identity, format_path(path), get_field(shown, path), managers)
 

@@ -100,7 +100,7 @@ async def _set_finalizer(context: ReconcileContext, *, wanted: bool) -> bool:
             others = [name for name in get_field(live, ("metadata", "finalizers")) or [] if name != FINALIZER]
             finalizers = [*others, FINALIZER] if wanted else others
             metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "finalizers": finalizers}
-            manager = field_manager(owner.key.kind, "finalizer", owner.uid)
+            manager = owner.field_manager("finalizer")
             try:
                 # A patch, not an apply: an apply would bring back an owner that has just gone.
                 answer = await context.cluster.patch(

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ocf.component.model.ownership import sendable
-from ocf.component.model.registration import find_scale_targets, ignored_fields
+from ocf.component.model.registration import find_scale_targets
 from ocf.component.model.resource_options import Lifecycle
 from ocf.concepts import Explainable, FieldOrigin, Provenance, ProvenanceTrace, Setting, Source, SourceKind
 from ocf.errors import ConfigError, MutationError
@@ -30,8 +30,8 @@ def preview(entries: Sequence[Registration]) -> list[Manifest]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    targets = find_scale_targets(entries, _previewing).targets
-    return [_rendered(entry, ignored_fields(entry, targets)) for entry in _managed(entries)]
+    ignored = find_scale_targets(entries, _previewing).ignored
+    return [_rendered(entry, ignored.get(entry.identity, entry.options.ignore_fields)) for entry in _managed(entries)]
 
 
 def explain(entries: Sequence[Registration]) -> tuple[Provenance, ...]:
@@ -43,8 +43,10 @@ def explain(entries: Sequence[Registration]) -> tuple[Provenance, ...]:
     Raises:
         ConfigError: Naming the resource that cannot be rendered.
     """
-    targets = find_scale_targets(entries, _previewing).targets
-    return tuple(explain_entry(entry, ignored_fields(entry, targets)) for entry in _managed(entries))
+    ignored = find_scale_targets(entries, _previewing).ignored
+    return tuple(
+        explain_entry(entry, ignored.get(entry.identity, entry.options.ignore_fields)) for entry in _managed(entries)
+    )
 
 
 def explain_entry(

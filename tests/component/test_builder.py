@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from ocf import component
+from ocf.component import depends_on
 from ocf.errors import BuildError
 from ocf.feature import BooleanGate
 from ocf.objects import Manifest
@@ -81,8 +82,8 @@ def test_a_gate_counts_even_if_it_looks_empty() -> None:
 
 
 def test_none_is_no_prerequisite() -> None:
-    builder = component.Builder("web", condition_type="WebReady").with_prerequisite(None)
-    assert builder.build().prerequisites == ()
+    builder = component.Builder("web", condition_type="WebReady").with_prerequisite(None, depends_on("DbReady"))
+    assert builder.build().awaits == {"DbReady"}
 
 
 def test_an_unpublished_component_cannot_have_a_grace_period() -> None:

@@ -14,7 +14,7 @@ from ocf.cluster import LastWrite
 from ocf.component.apply.drift import find_drift
 from ocf.component.apply.field_handover import DesiredStates, has_no_saved_value, plan_handover, with_saved_values
 from ocf.component.apply.write_backoff import is_fighting, is_older, next_write, record_revert, written
-from ocf.component.model.ownership import field_manager, sendable
+from ocf.component.model.ownership import sendable
 from ocf.component.model.resource_options import Conflicts
 from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.status.results import Drift
@@ -63,39 +63,40 @@ class Applier:
 
     Args:
         entry: What it should be, and how it is treated.
-        component: Name of the component, a part of the field manager's name.
+        component: Name of the component.
+        manager: Field manager of the component.
         context: The pass.
-        ignore_fields: Fields of it that somebody else sets.
-        rendered: The object as it was rendered before in this pass; None where it was not.
-        limit: How long rendering may take; None for ever.
+        ignore_fields: Ignored fields of the object.
+        rendered: The object as it was rendered earlier in the reconcile; None if it was not.
+        timeout: Timeout of rendering; None for no limit.
     """
 
     def __init__(
         self,
         entry: Registration,
         component: str,
+        manager: str,
         context: ReconcileContext,
         ignore_fields: Collection[tuple[str, ...]] = (),
         *,
         rendered: Manifest | None = None,
-        limit: timedelta | None = None,
+        timeout: timedelta | None = None,
     ) -> None:
-        self._limit = limit
+        self._timeout = timeout
         self._rendered = rendered
-        self._resource = entry.resource
+        self._entry = entry
+        self._key = entry.key
         self._options = entry.options
         self._component = component
         self._context = context
         self._cluster = context.cluster
-        self._leaves = ignore_fields
-        owner = context.owned_by
-        self._manager = field_manager(owner.key.kind, component, owner.uid)
-        self._left_manager = field_manager(owner.key.kind, component, owner.uid, "left")
+        self._ignore_fields = ignore_fields
+        self._manager = manager
 
     async def get(self) -> Manifest | None:
         """Read the live object; None while there is none."""
         try:
-            return await self._cluster.get(self._resource.key)
+            return await self._cluster.get(self._key)
         except NotFoundError:
             return None
         except OcfError as error:
@@ -116,7 +117,7 @@ class Applier:
             if suspended:
                 forms = await self._forms(live)
                 return await self._apply_if_drifted(
-                    with_saved_values(wanted, live, self._manager, self._leaves, forms), live
+                    with_saved_values(wanted, live, self._manager, self._ignore_fields, forms), live
                 )
             live, handed = await self._hand_over_fields(live)
             applied = await self._apply_if_drifted(wanted, live)
@@ -134,19 +135,17 @@ class Applier:
 
     def _failed(self, what: str, error: OcfError) -> ReconcileError:
         """Name the resource and what was tried, once."""
-        identity = self._resource.identity
+        identity = self._entry.identity
         problem = error.problem if isinstance(error, MutationError | ReconcileError) else str(error)
         return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
 
     async def _wanted(self, *, suspended: bool) -> Manifest:
         try:
             rendered = self._rendered
-            if rendered is None or suspended or self._leaves:
-                rendered = await call_with_timeout(
-                    self._limit, self._resource.render, suspended=suspended, ignore_fields=self._leaves
-                )
+            if rendered is None or suspended or self._ignore_fields:
+                rendered = await self._render(suspended=suspended, ignore_fields=self._ignore_fields)
             key = ObjectKey.of(rendered)
-            if key != self._resource.key:
+            if key != self._key:
                 raise ConfigError(f"rendered {key}, which is another object")
             owner = self._context.owned_by
             wanted = sendable(rendered)
@@ -154,26 +153,34 @@ class Applier:
         except OcfError as error:
             raise self._failed("mutate", error) from error
 
+    async def _render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
+        render = self._entry.resource.render
+        if self._timeout is None:
+            return render(suspended=suspended, ignore_fields=ignore_fields)
+        return await call_with_timeout(self._timeout, render, suspended=suspended, ignore_fields=ignore_fields)
+
     async def _forms(self, live: Manifest | None) -> DesiredStates:
         """Render the object with the fields left to others, where only that tells what they were."""
-        if not has_no_saved_value(live, self._manager, self._leaves):
+        if not has_no_saved_value(live, self._manager, self._ignore_fields):
             return DesiredStates({}, {})
         try:
-            awake = await call_with_timeout(self._limit, self._resource.render)
-            return DesiredStates(awake, await call_with_timeout(self._limit, self._resource.render, suspended=True))
+            return DesiredStates(await self._render(), await self._render(suspended=True))
         except OcfError:
             # Most often for lack of data: then the live value is all that is known.
             return DesiredStates({}, {})
 
     async def _hand_over_fields(self, live: Manifest | None) -> tuple[Manifest | None, tuple[Drift, ...]]:
-        """Hand over the fields left to others, where we still own them."""
+        """Hand over the ignored fields that we still own."""
+        if not self._ignore_fields:
+            return live, ()
+        manager = self._context.owned_by.field_manager(self._component, "left")
         for tries_left in reversed(range(_HAND_OVER_TRIES)):
             forms = await self._forms(live)
-            plan = plan_handover(live, self._manager, self._leaves, forms) if live is not None else None
+            plan = plan_handover(live, self._manager, self._ignore_fields, forms) if live is not None else None
             if plan is None:
                 break
             try:
-                live = await self._cluster.apply(plan.manifest, field_manager=self._left_manager, force=plan.force)
+                live = await self._cluster.apply(plan.manifest, field_manager=manager, force=plan.force)
             except ConflictError:
                 if not tries_left:
                     raise
@@ -213,7 +220,7 @@ class Applier:
 
     def _last_write(self, live: Manifest, digest: bytes) -> LastWrite | None:
         """Return what is known of our last write of this wish, now that the object is not as it was written."""
-        memory, key = self._cluster.apply_cache, self._resource.key
+        memory, key = self._cluster.apply_cache, self._key
         last = memory.last_write(key, self._manager)
         if last is not None and is_older(str(live["metadata"].get("resourceVersion", "")), last):
             return last
@@ -233,11 +240,11 @@ class Applier:
         return await self._cluster.apply(wanted, field_manager=self._manager, force=True)
 
     def _is_about_leaves(self, error: ConflictError) -> bool:
-        ignore_fields = {f".{format_path(path)}" for path in self._leaves}
+        ignore_fields = {f".{format_path(path)}" for path in self._ignore_fields}
         return bool(error.causes) and all(cause.field in ignore_fields for cause in error.causes)
 
     def _differences(self, wanted: Manifest, live: Manifest, *, fresh: bool = False) -> list[Drift]:
-        key = self._resource.key
+        key = self._key
         is_quantity = partial(is_quantity_field, key.api_version, key.kind)
         known = {} if fresh else self._cluster.apply_cache.rewrites(_uid(live), self._manager)
         return find_drift(wanted, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
@@ -248,7 +255,7 @@ class Applier:
         rewrites = {difference.path: (difference.sent, difference.stored) for difference in found}
         self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)
         if write.desired_hash:
-            self._cluster.apply_cache.note_write(self._resource.key, self._manager, write)
+            self._cluster.apply_cache.note_write(self._key, self._manager, write)
 
 
 def _uid(live: Manifest) -> str:

@@ -32,7 +32,7 @@ class OwnedObjectDeleter:
         self._context = context
         self._cluster = context.cluster
         self._owner = context.owned_by
-        self._manager = field_manager(self._owner.key.kind, component, self._owner.uid)
+        self._manager = self._owner.field_manager(component)
 
     def is_ours(self, live: Manifest) -> bool:
         """Tell whether an object may be deleted: it names our owner, or no owner at all and was applied by us.

@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from ocf.cluster import Cluster, Subresource
-from ocf.component.model.ownership import Owner, field_manager
+from ocf.component.model.ownership import Owner
 from ocf.component.status.conditions import Condition, ConditionContext, aggregate, stored_condition
 from ocf.concepts import Clock, NullRecorder, Recorder, SystemClock
 from ocf.errors import ApiError, ConfigError, ConflictError, NotFoundError
@@ -213,7 +213,7 @@ class ReconcileContext:
 
     @property
     def _manager(self) -> str:
-        return field_manager(self.owned_by.key.kind, "status", self.owned_by.uid)
+        return self.owned_by.field_manager("status")
 
     def _rebased(self, live: Manifest) -> dict[str, Any]:
         """Return the status as stored now, with what this pass changed."""

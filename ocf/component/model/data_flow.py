@@ -105,7 +105,7 @@ def independence_problems(component: str, entries: Sequence[Registration]) -> It
 
 
 def _reached(entries: Sequence[Registration]) -> Iterator[Registration]:
-    return (entry for entry in entries if entry.lifecycle in {Lifecycle.MANAGED, Lifecycle.READ_ONLY})
+    return (entry for entry in entries if entry.options.lifecycle in {Lifecycle.MANAGED, Lifecycle.READ_ONLY})
 
 
 def _reads(entry: Registration) -> dict[Data[Any], bool]:

@@ -79,6 +79,15 @@ class Owner:
             raise ManifestError(str(key), [problem])
         return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)))
 
+    def field_manager(self, component: str, *more: str) -> str:
+        """Return the name of a field manager that applies objects for this owner.
+
+        Args:
+            component: Name of the component.
+            more: What distinguishes a further field manager of the component.
+        """
+        return field_manager(self.key.kind, component, self.uid, *more)
+
     def owned(self, manifest: Manifest) -> Manifest:
         """Return the object with a controller reference to this owner.
 
@@ -98,7 +107,7 @@ class Owner:
         if self.key.namespace and namespace != self.key.namespace:
             raise ConfigError(f'{self.key} cannot own an object in another namespace, "{namespace}"')
         others = [reference for reference in metadata.get("ownerReferences", []) if reference.get("uid") != self.uid]
-        controller = controller_of({"metadata": {"ownerReferences": others}})
+        controller = controller_of({"metadata": {"ownerReferences": others}}) if others else None
         if controller is not None:
             raise ConfigError(f"the object names another controller, {controller}")
         return {**manifest, "metadata": {**metadata, "ownerReferences": [*others, self._reference()]}}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -28,23 +28,33 @@ from ocf.objects import Manifest, ObjectKey
 
 ConceptT = TypeVar("ConceptT")
 
-__all__ = ["Registration", "ScaleTargets", "find_scale_targets", "ignored_fields", "is_resource", "scalers_first"]
+__all__ = ["Registration", "ScaleTargets", "find_scale_targets", "is_resource", "scalers_first"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """A resource, how the component treats it, and what it can do.
+    """A registered resource, its options and its concepts.
 
-    What it can do is found out once, when it is registered: asking a protocol takes longer than the answer.
+    A resource is a value, so everything here is computed once, when it is registered, and not in every reconcile.
 
     Args:
         resource: The resource.
         options: How the component treats it.
-        alive: The resource, if it is alive; likewise the others.
+        key: Key of its object.
+        identity: Identity of the resource, the key as text.
+        label: Value of the `resource` label of metrics: the one that the author set, or the kind in lower case.
+        cells_read: Data cells that it reads, optional ones included.
+        cells_filled: Data cells that it fills.
+        alive: The resource, if it has the concept; likewise the others.
     """
 
     resource: Resource
-    options: EffectiveOptions = field(default_factory=EffectiveOptions)
+    options: EffectiveOptions
+    key: ObjectKey
+    identity: str
+    label: str
+    cells_read: frozenset[Data[Any]] = frozenset()
+    cells_filled: frozenset[Data[Any]] = frozenset()
     alive: Alive | None = None
     operational: Operational | None = None
     completable: Completable | None = None
@@ -64,17 +74,24 @@ class Registration:
             resource: The resource.
             options: How the component treats it.
         """
+        producer, consumer = _as(resource, DataProducer), _as(resource, DataConsumer)
+        metrics_identifier: str = getattr(resource, "metrics_identifier", "")
         return cls(
             resource=resource,
             options=options,
+            key=resource.key,
+            identity=resource.identity,
+            label=metrics_identifier.strip() or resource.key.kind.lower(),
+            cells_read=frozenset(read.cell for read in consumer.consumed_data) if consumer else frozenset(),
+            cells_filled=frozenset(producer.produced_data) if producer else frozenset(),
             alive=_as(resource, Alive),
             operational=_as(resource, Operational),
             completable=_as(resource, Completable),
             graceful=_as(resource, Graceful),
             guardable=_as(resource, Guardable),
             suspendable=_as(resource, Suspendable),
-            producer=_as(resource, DataProducer),
-            consumer=_as(resource, DataConsumer),
+            producer=producer,
+            consumer=consumer,
             scaler=_as(resource, Scaler),
             inspector=_as(resource, MutationInspector),
         )
@@ -83,27 +100,6 @@ class Registration:
     def lifecycle(self) -> Lifecycle:
         """What becomes of its object."""
         return self.options.lifecycle
-
-    @property
-    def identity(self) -> str:
-        """Identity of the resource."""
-        return self.resource.identity
-
-    @property
-    def label(self) -> str:
-        """What the resource is called in metrics: what its author chose, or its kind in lower case."""
-        chosen: str = getattr(self.resource, "metrics_identifier", "")
-        return chosen.strip() or self.resource.key.kind.lower()
-
-    @property
-    def cells_read(self) -> frozenset[Data[Any]]:
-        """The data that it reads, needed or not."""
-        return frozenset(read.cell for read in self.consumer.consumed_data) if self.consumer else frozenset()
-
-    @property
-    def cells_filled(self) -> frozenset[Data[Any]]:
-        """The data that it produces."""
-        return frozenset(self.producer.produced_data) if self.producer else frozenset()
 
 
 def is_resource(value: object) -> bool:
@@ -127,50 +123,46 @@ def _satisfies(kind: type, concept: object) -> bool:
 
 
 class ScaleTargets(NamedTuple):
-    """What the scalers of a component scale, and what was rendered to find out.
+    """Targets of the scalers of a component.
 
     Attributes:
-        targets: Identity of the scaler to its target.
-        rendered: Identity of the scaler to its object, where nothing in this pass can change how it is rendered.
+        targets: Target of each scaler, by identity of the scaler.
+        rendered: The scalers that were rendered to find their targets, by identity; empty if data cells may still
+            change how they are rendered.
+        ignored: Ignored fields of each scaled resource, declared ones included, by identity.
     """
 
     targets: dict[str, ScaleTarget]
     rendered: dict[str, Manifest]
+    ignored: dict[str, tuple[tuple[str, ...], ...]]
 
 
 def find_scale_targets(
     entries: Sequence[Registration], naming: Callable[[Registration], AbstractContextManager[None]]
 ) -> ScaleTargets:
-    """Find out what the scalers among the entries scale, those that are only read included.
+    """Return the targets of the scalers among the entries, read-only scalers included.
 
     Args:
         entries: The entries of a component.
-        naming: Names the entry in whatever is raised because of it.
+        naming: Adds the entry to an error that its scaler raises.
     """
-    scaling = ScaleTargets({}, {})
-    # Where data flows, an object may be rendered differently later in the pass.
-    settled = not any(entry.cells_filled for entry in entries)
+    scaling = ScaleTargets({}, {}, {})
+    # A data cell that is filled later in the reconcile may change how an object is rendered.
+    is_final = not any(entry.cells_filled for entry in entries)
     for entry in entries:
-        if entry.scaler is None or entry.lifecycle not in {Lifecycle.MANAGED, Lifecycle.READ_ONLY}:
+        if entry.scaler is None or entry.options.lifecycle not in {Lifecycle.MANAGED, Lifecycle.READ_ONLY}:
             continue
         with naming(entry):
-            if settled:
+            if is_final:
                 scaling.rendered[entry.identity] = entry.resource.render()
             target = entry.scaler.scale_target(scaling.rendered.get(entry.identity))
         if target is not None:
             scaling.targets[entry.identity] = target
+            for other in entries:
+                if _same_object(target.key, other.key):
+                    before = scaling.ignored.get(other.identity, other.options.ignore_fields)
+                    scaling.ignored[other.identity] = tuple(dict.fromkeys([*before, target.path]))
     return scaling
-
-
-def ignored_fields(entry: Registration, targets: dict[str, ScaleTarget]) -> tuple[tuple[str, ...], ...]:
-    """Return the fields of a resource that are left to others: the declared ones, and those its scalers set.
-
-    Args:
-        entry: The entry.
-        targets: What the component's scalers scale.
-    """
-    scaled = [target.path for target in targets.values() if _same_object(target.key, entry.resource.key)]
-    return tuple(dict.fromkeys([*entry.options.ignore_fields, *scaled]))
 
 
 def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarget]) -> list[Registration]:
@@ -190,7 +182,7 @@ def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarge
             other
             for at, other in enumerate(waiting)
             if (target := targets.get(other.identity))
-            and _same_object(target.key, entry.resource.key)
+            and _same_object(target.key, entry.key)
             and other.cells_read.isdisjoint(*(passed.cells_filled for passed in (entry, *waiting[:at])))
         ]
         waiting = [other for other in waiting if other not in scalers]

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ocf.component.model.resource_options import Lifecycle, Participation
-from ocf.component.reconcile.run import ReconcileRun, outcome_of, raise_all
+from ocf.component.reconcile.run import ReconcileRun, raise_all
 from ocf.component.status.conditions import ResourceObservation
 from ocf.component.status.results import Action, ResourceOutcome
-from ocf.concepts import ApplyOperation, GraceStatus, GuardStatus, StatusReport
+from ocf.concepts import ApplyOperation, GraceStatus, GuardStatus, StatusReport, Why
 from ocf.errors import ReconcileError
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ async def _one(entry: Registration, current: ReconcileRun) -> tuple[ResourceOutc
         if guard.status is GuardStatus.BLOCKED:
             return _blocked(entry, guard.reason), None
     managed = current.object_of(entry)
-    if entry.lifecycle is Lifecycle.READ_ONLY:
+    if entry.options.lifecycle is Lifecycle.READ_ONLY:
         return await _read(entry, await managed.get(), current)
     return await _managed(entry, managed, current)
 
@@ -125,17 +125,23 @@ async def _read(
 async def _managed(
     entry: Registration, managed: Applier, current: ReconcileRun
 ) -> tuple[ResourceOutcome, Manifest | None]:
-    with current.reporter.attempt(entry) as trial:
+    try:
         live = await managed.get()
         if live is not None and entry.options.block_on_foreign_controller:
             controller = current.context.owned_by.foreign_controller(live)
             if controller:
                 return _blocked(entry, f"controlled by {controller}"), None
         applied = await managed.apply(live)
-        current.reporter.applied(entry, trial, applied)
+        if applied.writes:
+            current.reporter.applied(entry, applied)
         report = await _reported(entry, applied, current)
-    await current.extract(entry, applied.live)
-    return outcome_of(entry, applied, report), applied.live
+    except Exception:
+        current.reporter.attempted(entry, None, Why.FAILED)
+        raise
+    outcome = current.finished(entry, applied, report)
+    if entry.cells_filled:
+        await current.extract(entry, applied.live)
+    return outcome, applied.live
 
 
 async def _reported(entry: Registration, applied: ApplyResult, current: ReconcileRun) -> StatusReport[Any] | None:

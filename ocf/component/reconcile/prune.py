@@ -81,8 +81,8 @@ class Pruner:
             entries: All resources of the component.
         """
         namespace = self._current.context.owned_by.key.namespace
-        registered = {_object(entry.resource.key) for entry in entries}
-        keys = [entry.resource.key for entry in _scalers_first(entries)]
+        registered = {_object(entry.key) for entry in entries}
+        keys = [entry.key for entry in _scalers_first(entries)]
         kinds = dict.fromkeys((key.api_version, key.kind) for key in keys if key.namespace or not namespace)
         for api_version, kind in kinds:
             try:
@@ -105,7 +105,7 @@ class Pruner:
             The objects that are not gone yet, because a finalizer holds them.
         """
         remaining: list[ObjectKey] = []
-        keys = [entry.resource.key for entry in _scalers_first(entries)]
+        keys = [entry.key for entry in _scalers_first(entries)]
         for api_version, kind in dict.fromkeys((key.api_version, key.kind) for key in keys):
             try:
                 found = await self._current.context.cluster.list(api_version, kind)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.model.resource_options import Lifecycle
-from ocf.component.reconcile.run import ReconcileRun, outcome_of, raise_all
+from ocf.component.reconcile.run import ReconcileRun, raise_all
 from ocf.component.status.results import Action, ResourceOutcome
-from ocf.concepts import Data, StatusReport, SuspensionStatus
+from ocf.concepts import Data, StatusReport, SuspensionStatus, Why
 from ocf.errors import NotReadyError, ReconcileError
 from ocf.objects import get_field
 
@@ -55,7 +55,7 @@ async def suspend(entries: Sequence[Registration], current: ReconcileRun) -> lis
 
 
 def _is_suspended(entry: Registration) -> bool:
-    return entry.lifecycle is Lifecycle.MANAGED and entry.suspendable is not None
+    return entry.options.lifecycle is Lifecycle.MANAGED and entry.suspendable is not None
 
 
 async def _read(entry: Registration, current: ReconcileRun) -> None:
@@ -69,7 +69,7 @@ async def _one(entry: Registration, suspendable: Suspendable, current: Reconcile
     """Bring one resource into its suspended form, and delete it where that is what suspending means."""
     managed = current.object_of(entry)
     deletes = await current.ask("suspend", entry, lambda: suspendable.delete_on_suspend)
-    with current.reporter.attempt(entry) as trial:
+    try:
         live = await managed.get()
         already = _needs_nothing(entry, live, current, deletes=deletes)
         if already is not None:
@@ -77,14 +77,20 @@ async def _one(entry: Registration, suspendable: Suspendable, current: Reconcile
         applied = await _applied(managed, live)
         if applied is None:
             return _absent(entry, f"Resource {entry.identity} does not exist.")
-        current.reporter.applied(entry, trial, applied)
+        if applied.writes:
+            current.reporter.applied(entry, applied)
         asked = "determine suspension status of"
         report = await current.ask(asked, entry, suspendable.suspension_status, applied.live)
-    await current.extract(entry, applied.live)
+    except Exception:
+        current.reporter.attempted(entry, None, Why.FAILED)
+        raise
+    outcome = current.finished(entry, applied, report)
+    if entry.cells_filled:
+        await current.extract(entry, applied.live)
     if not deletes or report.status is not SuspensionStatus.SUSPENDED:
-        return outcome_of(entry, applied, report)
+        return outcome
     await OwnedObjectDeleter(current.component, current.context).delete(applied.live)
-    current.reporter.deleted(entry.resource.key, "on suspension")
+    current.reporter.deleted(entry.key, "on suspension")
     if get_field(applied.live, ("metadata", "finalizers")):
         report = _waiting_for_end(entry)
     return ResourceOutcome(

@@ -10,7 +10,7 @@ from typing import Final
 import yaml
 from prometheus_client.parser import text_string_to_metric_families as parse
 
-from ocf.component.reconcile.reporter import Reporter
+from ocf.component.reconcile.run import Reporter
 from ocf.concepts import ApplyOperation, Attempt, Why
 from ocf.runtime.events import Drop
 from ocf.runtime.monitoring import PrometheusRecorder, alert_rules
@@ -57,7 +57,7 @@ def test_the_table_of_alerts_is_the_rule_file() -> None:
 def test_the_table_of_fields_is_what_passes_log() -> None:
     """Read from the one place of the component room that logs: keywords of its calls, and keys of what it adds."""
     tree = ast.parse(inspect.getsource(Reporter))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "_say" in ast.unparse(node.func)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and "_emit" in ast.unparse(node.func)]
     dicts = [node for node in ast.walk(tree) if isinstance(node, ast.Dict)]
     fields = {word.arg for call in calls for word in call.keywords if word.arg}
     fields |= {str(key.value) for each in dicts for key in each.keys if isinstance(key, ast.Constant)}
