@@ -91,10 +91,10 @@ class _Controlled:
         for _ in range(4):
             await self.sync()
         self.grown = _resident() - before
-        rounds = self._controller.rounds
-        assert rounds is not None
-        assert len(rounds.memory) == self._size
-        assert not any(known.problem for known in rounds.memory), next(iter(rounds.memory)).problem
+        reconciler = self._controller.reconciler
+        assert reconciler is not None
+        assert len(reconciler.memory) == self._size
+        assert not any(known.problem for known in reconciler.memory), next(iter(reconciler.memory)).problem
 
     async def sync(self) -> None:
         """Let a period pass, in which every autoscaler is looked at."""

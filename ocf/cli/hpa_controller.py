@@ -263,12 +263,12 @@ def _reporting(output: LogOutput) -> Callable[[DryRunResult], None]:
 def _process(
     options: ControllerOptions, lease_namespace: str | None, host: str, port: int, *, elected: bool
 ) -> ProcessOptions:
-    from ocf.controllers.hpa import NAME, Election
+    from ocf.controllers.hpa import NAME
     from ocf.controllers.hpa.manager import ProcessOptions, pod_namespace
+    from ocf.runtime.operator import Lease, Listen
 
-    where = lease_namespace or pod_namespace()
-    election = Election(name=NAME, namespace=where) if elected else None
-    return ProcessOptions(controller=options, election=election, host=host, port=port)
+    lease = Lease(NAME, lease_namespace or pod_namespace()) if elected else None
+    return ProcessOptions(controller=options, lease=lease, listen=Listen(port, host))
 
 
 async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | None, output: LogOutput) -> None:
@@ -279,7 +279,7 @@ async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | N
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        await run_process(cluster, process, stopped, began=lambda endpoints: _tell(endpoints, output))
+        await run_process(cluster, process, stopped, on_serving=lambda endpoints: _tell(endpoints, output))
 
 
 def _tell(endpoints: Endpoints, output: LogOutput) -> None:

@@ -8,7 +8,6 @@ does not see; where that one is switched off it runs autoscaling/v2; or it only 
 
 from ocf.controllers.hpa.controller import ControllerOptions, HpaController
 from ocf.controllers.hpa.dry_run import DryRunResult
-from ocf.controllers.hpa.leader_runner import Election, Operator
 from ocf.controllers.hpa.manifests import NAME, TARGETS, Installation, ScalableResource, cluster_role, installation
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, GROUP, OWN, Mode
@@ -28,12 +27,10 @@ __all__ = [
     "TARGETS",
     "ControllerOptions",
     "DryRunResult",
-    "Election",
     "HpaController",
     "Installation",
     "Mode",
     "Monitor",
-    "Operator",
     "ParsedAutoscaler",
     "Plan",
     "ScalableResource",

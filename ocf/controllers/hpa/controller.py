@@ -111,49 +111,71 @@ class HpaController:
         self._generations: dict[ObjectKey, int] = {}
         self._caches: tuple[CachedCluster, ...] = ()
         self._working = False
-        self._rounds: Reconciler | None = None
+        self._reconciler: Reconciler | None = None
+        self._starting: asyncio.Timeout | None = None
 
     @property
-    def rounds(self) -> Reconciler | None:
-        """The rounds of the term, with all that is remembered; None before and after it."""
-        return self._rounds
+    def reconciler(self) -> Reconciler | None:
+        """The reconciler, with the state of all autoscalers; None while `run` does not run."""
+        return self._reconciler
 
     @property
     def working(self) -> bool:
-        """Whether everything is read, and rounds are made."""
+        """Whether the caches are in sync, and autoscalers are reconciled."""
         return self._working
 
-    def not_ready(self) -> str:
-        """Say why no rounds are made, or on what old knowledge; empty if all is well."""
+    def ready(self) -> str:
+        """Return why autoscalers are not reconciled, or which caches are stale; empty if all is well."""
         if not self._working:
             return "autoscalers and pods are not read yet"
         return "; ".join(str(problem) for cache in self._caches for problem in cache.problems)
 
-    def stuck(self) -> str:
-        """Say whether a round does not end; empty if all is well."""
+    def live(self) -> str:
+        """Return that a reconcile does not end; empty if all do."""
         longest = max(self._queue.durations, default=0.0)
         limit = _STUCK.total_seconds()
-        return f"a round has been going on for {longest:.0f} s, more than {limit:.0f} s" if longest > limit else ""
+        return f"a reconcile has been running for {longest:.0f} s, more than {limit:.0f} s" if longest > limit else ""
 
     def stop(self) -> None:
-        """Begin no more rounds; `run` returns when those that are under way have ended."""
+        """Start no more reconciles; `run` returns when the running ones have ended."""
         self._queue.close()
+        if self._starting is not None:
+            self._starting.reschedule(asyncio.get_running_loop().time())
+            self._starting = None
 
     async def run(self) -> None:
-        """Run autoscalers until stopped or cancelled.
+        """Reconcile autoscalers until stopped or cancelled.
 
         Raises:
-            ConfigError: If what has to be read is not there, or may not be read.
+            ConfigError: If a kind that has to be read does not exist, or may not be read.
         """
         try:
             async with AsyncExitStack() as stack:
-                self._rounds, cached = await self._prepared(stack)
-                await self._work(self._rounds, cached)
+                started = await self._start(stack)
+                if started is not None:
+                    self._reconciler, cached = started
+                    await self._work(self._reconciler, cached)
         finally:
-            self._working, self._rounds = False, None
+            self._working, self._reconciler = False, None
             self._monitor.forget_all()
 
-    async def _prepared(self, stack: AsyncExitStack) -> tuple[Reconciler, CachedCluster]:
+    async def _start(self, stack: AsyncExitStack) -> tuple[Reconciler, CachedCluster] | None:
+        """Fill the caches; return None if `stop` is called before they are in sync."""
+        if self._queue.closed:
+            return None
+        starting = asyncio.timeout(None)
+        try:
+            async with starting:
+                self._starting = starting
+                return await self._prepare(stack)
+        except TimeoutError:
+            if not starting.expired():
+                raise
+            return None
+        finally:
+            self._starting = None
+
+    async def _prepare(self, stack: AsyncExitStack) -> tuple[Reconciler, CachedCluster]:
         settings = self._options.settings
         # Who wrote the status counts for autoscalers, and for nothing else.
         autoscalers = await stack.enter_async_context(CachedCluster(self._cluster))

@@ -1,10 +1,11 @@
-"""The controller as a process: one cluster, leader election, metrics and probes over HTTP."""
+"""The HPA controller as a process: one cluster, leader election, metrics and probes over HTTP."""
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from prometheus_client import CollectorRegistry
 
@@ -12,40 +13,43 @@ from ocf.cluster import Cluster
 from ocf.cluster.client import ApiServerCluster
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.controller import ControllerOptions, HpaController
-from ocf.controllers.hpa.leader_runner import Election, Operator
 from ocf.controllers.hpa.metrics import Monitor
+from ocf.controllers.hpa.reporter import COMPONENT
 from ocf.controllers.metrics_client import RESTMetricsClient
+from ocf.runtime.events import broadcasting_events
 from ocf.runtime.monitoring.http_server import Endpoints, serving
+from ocf.runtime.operator import LeaderRunner, Lease, Listen
 from ocf.runtime.workqueue import QueueMetrics
 
-__all__ = ["ProcessOptions", "pod_namespace", "run_process"]
+__all__ = ["MakeController", "ProcessOptions", "leader_runner", "pod_namespace", "run_process"]
 
 _NAMESPACE_FILE: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/namespace")
+
+MakeController: TypeAlias = Callable[[Cluster, Recorder | None], HpaController]
+"""Makes the controller of one term, for a cluster that rejects writes once the lease is lost."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessOptions:
-    """How the process is set.
+    """The settings of the process.
 
     Args:
-        controller: How the controller is.
-        election: How a leader is elected; None works without, as a dry run always does.
-        host: The address that metrics and probes are served on.
-        port: The port; 0 takes any that is free.
+        controller: The settings of the controller.
+        lease: The lease that a leader holds; None runs without leader election, as a dry run always does.
+        listen: The address of metrics and probes.
     """
 
     controller: ControllerOptions
-    election: Election | None = None
-    host: str = "0.0.0.0"  # noqa: S104 (the kubelet and Prometheus come from outside of the pod)
-    port: int = 8080
+    lease: Lease | None = None
+    listen: Listen = field(default_factory=Listen)
 
 
 def pod_namespace(default: str = "default", *, file: Path = _NAMESPACE_FILE) -> str:
-    """Return the namespace of the pod that we run in.
+    """Return the namespace of the pod in which the process runs.
 
     Args:
-        default: What is returned outside of a pod.
-        file: Where the namespace is told.
+        default: The result outside of a pod.
+        file: The file with the namespace, as Kubernetes mounts it.
     """
     try:
         return file.read_text(encoding="utf-8").strip() or default
@@ -53,22 +57,54 @@ def pod_namespace(default: str = "default", *, file: Path = _NAMESPACE_FILE) -> 
         return default
 
 
+def leader_runner(
+    cluster: Cluster,
+    make: MakeController,
+    *,
+    lease: Lease | None = None,
+    events: bool = True,
+    clock: Clock | None = None,
+    stopped: asyncio.Event | None = None,
+) -> LeaderRunner:
+    """Return what runs a new controller in each term as a leader.
+
+    Args:
+        cluster: The cluster.
+        make: Makes the controller of one term.
+        lease: The lease that a leader holds; None runs without leader election.
+        events: Whether events are posted.
+        clock: Stamps events, and measures leases; the system clock by default.
+        stopped: An event that the caller may set to stop it.
+    """
+    used = clock or SystemClock()
+
+    @asynccontextmanager
+    async def term(where: Cluster) -> AsyncIterator[HpaController]:
+        if not events:
+            yield make(where, None)
+            return
+        async with broadcasting_events(where, controller=COMPONENT, clock=used) as recorder:
+            yield make(where, recorder)
+
+    return LeaderRunner(cluster, term, lease=lease, clock=used, stopped=stopped)
+
+
 async def run_process(
     cluster: ApiServerCluster,
     options: ProcessOptions,
     stopped: asyncio.Event,
     *,
-    began: Callable[[Endpoints], None] = lambda _: None,
+    on_serving: Callable[[Endpoints], None] = lambda _: None,
     clock: Clock | None = None,
 ) -> None:
     """Run the controller until it is stopped.
 
     Args:
         cluster: The cluster.
-        options: How it is set.
-        stopped: Set to stop; rounds that are under way end first.
-        began: Told where metrics and probes are served.
-        clock: Tells the time; the machine's by default.
+        options: The settings of the process.
+        stopped: Set by the caller to stop; running reconciles end first.
+        on_serving: Called with the address of metrics and probes.
+        clock: The clock of the controller; the system clock by default.
 
     Raises:
         ConfigError: If the controller cannot work in this cluster, or the port is taken.
@@ -89,9 +125,10 @@ async def run_process(
             reader=cluster,
         )
 
-    election = options.election if mode.writes else None
-    operator = Operator(cluster, make, election=election, posts=mode.writes, clock=clock or SystemClock())
-    live, ready = {"rounds": operator.stuck}, {"controller": operator.unready}
-    async with serving(registry=registry, live=live, ready=ready, host=options.host, port=options.port) as endpoints:
-        began(endpoints)
-        await operator.run(stopped)
+    lease = options.lease if mode.writes else None
+    runner = leader_runner(cluster, make, lease=lease, events=mode.writes, clock=clock, stopped=stopped)
+    listen = options.listen
+    live, ready = {"rounds": runner.live}, {"controller": runner.ready}
+    async with serving(registry=registry, live=live, ready=ready, host=listen.host, port=listen.port) as endpoints:
+        on_serving(endpoints)
+        await runner.run()

@@ -4,6 +4,7 @@ The parts: `declaring` says what an operator is; `sights` know what is news; `co
 passes of keys; `passing` is one pass; `process` runs operators with all that a process needs besides.
 """
 
+from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable
 from ocf.runtime.operator.manager import Manager
 from ocf.runtime.operator.operator import Kind, Operator, OwnerType, Watch
 from ocf.runtime.operator.options import Lease, Listen, ManagerOptions
@@ -14,6 +15,7 @@ from ocf.runtime.operator.webhook_options import WebhookOptions
 
 __all__ = [
     "Kind",
+    "LeaderRunner",
     "Lease",
     "Listen",
     "Manager",
@@ -21,6 +23,7 @@ __all__ = [
     "Operator",
     "OwnerType",
     "ReconcileOutcome",
+    "Runnable",
     "Watch",
     "WebhookOptions",
     "main",

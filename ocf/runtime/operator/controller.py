@@ -51,7 +51,8 @@ class ControllerDeps:
         forget: Is told the owners that are gone.
         namespaces: Where the controller works; empty for everywhere.
         metrics: What the queue counts in; None counts nothing.
-        chance: Draws a number from 0 up to 1.
+        shutdown_timeout: How long running reconciles may go on after `stop`.
+        random: Draws a number from 0 up to 1.
     """
 
     clock: Clock
@@ -59,6 +60,7 @@ class ControllerDeps:
     forget: Callable[[ObjectKey], object]
     namespaces: tuple[str, ...] = ()
     metrics: QueueMetrics | None = None
+    shutdown_timeout: timedelta = timedelta(0)
     random: Callable[[], float] = random.random
 
 
@@ -119,12 +121,24 @@ class Controller:
         late = sum(seconds > longest for seconds in self.queue.durations)
         return self.queue.running[:late]
 
-    async def run(self, *, farewell: timedelta) -> None:
-        """Work until the queue is closed.
+    def stop(self) -> None:
+        """Start no more reconciles; `run` returns once the running ones have ended."""
+        self.queue.close()
 
-        Args:
-            farewell: How long passes that are under way may go on then.
-        """
+    def live(self) -> str:
+        """Return which reconciles do not end; empty if all do."""
+        return "; ".join(f"the pass over {key} does not end" for key in self.overdue)
+
+    def ready(self) -> str:
+        """Return that the owners are not read yet; empty if they are."""
+        states = [each for each in self._cache.informers if (each.api_version, each.kind) == self.operator.owner_kind]
+        if any(each.synced for each in states):
+            return ""
+        unknown = ": the cluster does not know it" if any(each.missing for each in states) else ""
+        return f"{' '.join(self.operator.owner_kind)} is not read yet{unknown}"
+
+    async def run(self) -> None:
+        """Reconcile owners until `stop` is called."""
         async with supervised_tasks() as start:
             self._start = start
             watched = [(watch.api_version, watch.kind) for watch in self.operator.watches]
@@ -139,7 +153,7 @@ class Controller:
                     self._handle,
                     workers=self.operator.workers,
                     limit=self.operator.reconcile_timeout + _OVERTIME / 2,
-                    farewell=farewell,
+                    farewell=self._means.shutdown_timeout,
                     metrics=self._means.metrics,
                 )
             finally:

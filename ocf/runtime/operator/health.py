@@ -55,8 +55,7 @@ class Health:
 
     def passes(self) -> str:
         """Name the passes that go on after they were cancelled."""
-        late = [f"the pass over {key} does not end" for each in self._controllers for key in each.overdue]
-        return "; ".join(late)
+        return "; ".join(filter(None, (each.live() for each in self._controllers)))
 
     def watches(self) -> str:
         """Name the watches that have a problem; a kind that the cluster does not know is none until it is asked for."""
@@ -66,15 +65,7 @@ class Health:
 
     def owners(self) -> str:
         """Name the kinds of owners that are not read yet."""
-        if self._cache is None:
-            return ""
-        kinds = {each.operator.owner_kind for each in self._controllers}
-        synced = {(state.api_version, state.kind) for state in self._cache.informers if state.synced}
-        unknown = {(state.api_version, state.kind) for state in self._cache.informers if state.missing}
-        return "; ".join(
-            f"{' '.join(kind)} is not read yet{': the cluster does not know it' if kind in unknown else ''}"
-            for kind in sorted(kinds - synced)
-        )
+        return "; ".join(sorted({each.ready() for each in self._controllers} - {""}))
 
     def _lasting(self, check: Callable[[], str]) -> Check:
         """Make a check of another one, which fails once that has failed for longer than patience lasts."""

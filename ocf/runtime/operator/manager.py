@@ -1,8 +1,8 @@
-"""`Manager`: operators of one process, from the first request to the last.
+"""`Manager`: the operators of one process, and all that they share.
 
-Everything that runs is in task groups, so nothing can end unnoticed: what must not end ends the process with it.
-Probes are served from the beginning to the end; cache, event poster and workers live for one term as a leader, or once
-where there is no election.
+Everything that runs is in task groups, so no task can end unnoticed: a task that must not end ends the process with
+it. Probes are served from the start to the end of the process. Cache, event broadcaster and workers live for one term
+as a leader, or once without leader election.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster.cache import CachedCluster
-from ocf.errors import ApiError, BuildError, LeaseLostError
+from ocf.errors import ApiError, BuildError
 from ocf.objects import ObjectKey
 from ocf.runtime.events.poster import broadcasting_events
 from ocf.runtime.events.recorders import multi_recorder, rewrite_events
-from ocf.runtime.leader import lead
 from ocf.runtime.monitoring.http_server import Endpoints, serving
 from ocf.runtime.monitoring.metrics import PrometheusRecorder
 from ocf.runtime.operator.controller import Controller, ControllerDeps
 from ocf.runtime.operator.health import Health
+from ocf.runtime.operator.leader_runner import LeaderRunner
 from ocf.runtime.operator.options import ManagerOptions
 from ocf.runtime.operator.state_metrics import StateMetrics
 from ocf.runtime.operator.supervised_tasks import supervised_tasks
@@ -40,25 +40,25 @@ __all__ = ["Manager"]
 
 _log: Final = logging.getLogger(__name__)
 
-# How often a watch whose task has died is looked after; one that only failed looks after itself.
-_ROUND: Final = 10.0
+# Seconds between two checks for watches whose task has died; a watch that only failed retries by itself.
+_WATCH_CHECK_PERIOD: Final = 10.0
 
 
 class Manager:
-    """Operators of one process; `run` runs them, `stop` ends that gently.
+    """The operators of one process: `run` runs them, `stop` stops them gracefully.
 
     Args:
-        cluster: Where the objects live.
-        operators: The operators, each with a name of its own.
-        options: How they are run.
+        cluster: The cluster of the objects.
+        operators: The operators; their names must differ.
+        options: The settings of the process.
 
     Raises:
         BuildError: If there is no operator, two have the same name, or two have webhooks for the same kind.
 
     Attributes:
-        health: What the probes ask.
-        webhooks: The server of the webhooks; None before they are served, and where they are not.
-        endpoints: Where probes and metrics are; None before they are served, and where they are not.
+        health: The checks of the probes.
+        webhooks: The webhook server; None before it is started, and where webhooks are not served.
+        endpoints: The address of probes and metrics; None before they are served, and where they are not.
     """
 
     def __init__(self, cluster: Cluster, operators: Sequence[Operator[Any]], options: ManagerOptions) -> None:
@@ -71,54 +71,54 @@ class Manager:
         self._admitted = options.admission.webhooks(operators) if options.admission is not None else None
         self._counts = _Counts(options) if options.metrics else None
         self._controllers: tuple[Controller, ...] = ()
-        self._stop = asyncio.Event()
-        self._working = asyncio.Event()
+        self._started = asyncio.Event()
+        self._runner = LeaderRunner(
+            cluster, self._open_term, lease=options.lease, clock=options.clock, random=options.random
+        )
         self.health: Final = Health(options.clock, options.watch_failure_timeout)
         self.endpoints: Endpoints | None = None
         self.webhooks: WebhookServer | None = None
 
     @property
     def controllers(self) -> tuple[Controller, ...]:
-        """The controllers at work, in the order of the operators; none while another process leads."""
+        """The running controllers, in the order of the operators; none while another process leads."""
         return self._controllers
 
     @property
     def registry(self) -> CollectorRegistry | None:
-        """Where the metrics are; None where nothing is counted."""
+        """The registry of the metrics; None if metrics are off."""
         return self._counts.registry if self._counts is not None else None
 
     @property
     def stopping(self) -> bool:
         """Whether `stop` was called."""
-        return self._stop.is_set()
+        return self._runner.stopping
 
     async def started(self) -> None:
-        """Wait until the operators are at work."""
-        await self._working.wait()
+        """Wait until the operators run."""
+        await self._started.wait()
 
     def stop(self) -> None:
-        """Finish what is under way, begin nothing, and give the lease back; `run` then returns."""
-        self._stop.set()
-        for controller in self._controllers:
-            controller.queue.close()
+        """Start no more reconciles, let the running ones end, and release the lease; `run` then returns."""
+        self._runner.stop()
 
     def tell(self, event: WatchEvent) -> None:
-        """Take an event from a watch of somebody else's.
+        """Handle an event from a watch outside of this process's cache.
 
         Args:
-            event: What happened.
+            event: The event.
         """
         for controller in self._controllers:
             controller.tell(event)
 
     async def run(self) -> None:
-        """Work until `stop` is called, or until something ends that must not.
+        """Run until `stop` is called, or until a task ends that must not.
 
         Raises:
-            ExceptionGroup: With what ended it.
-            ConfigError: If endpoints or webhooks cannot be served, or a kind has more objects than may be held.
-            ApiError: If the certificate of the webhooks cannot be had from the cluster.
-            asyncio.CancelledError: If cancelled; passes are, too.
+            ExceptionGroup: With the errors that ended it.
+            ConfigError: If endpoints or webhooks cannot be served, or a kind has more objects than `max_objects`.
+            ApiError: If the certificate of the webhooks cannot be read from the cluster, or stored in it.
+            asyncio.CancelledError: If cancelled; running reconciles are cancelled, too.
         """
         async with AsyncExitStack() as stack:
             await self._admit(stack)
@@ -129,10 +129,10 @@ class Manager:
                     registry=registry, live=health.live, ready=health.ready, host=listen.host, port=listen.port
                 )
                 self.endpoints = await stack.enter_async_context(served)
-            await self._until_stopped()
+            await self._runner.run()
 
     async def _admit(self, stack: AsyncExitStack) -> None:
-        """Serve the webhooks; every process does, also one that does not lead."""
+        """Serve the webhooks, whether the process leads or not."""
         admission = self._options.admission
         if admission is None:
             for operator in self._operators:
@@ -142,85 +142,18 @@ class Manager:
             self.webhooks = await stack.enter_async_context(admission.serving(self._cluster, self._admitted))
             self.health.webhooks = self.webhooks.problem
 
-    async def _until_stopped(self) -> None:
-        terms = asyncio.create_task(self._terms(), name="terms")
-        stopping = asyncio.create_task(self._stop.wait(), name="stop")
-        try:
-            await asyncio.wait({terms, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if self._controllers or terms.done():
-                await terms
-        finally:
-            # Who waits for a lease waits for ever.
-            for task in (terms, stopping):
-                task.cancel()
-            await asyncio.gather(terms, stopping, return_exceptions=True)
-
-    async def _terms(self) -> None:
-        while not self._stop.is_set():
-            try:
-                async with self._leading() as cluster:
-                    await self._term(cluster)
-            except LeaseLostError as error:
-                _log.warning("%s", error)
-
     @asynccontextmanager
-    async def _leading(self) -> AsyncIterator[Cluster]:
-        lease = self._options.lease
-        if lease is None:
-            yield self._cluster
-            return
-        async with lead(
-            self._cluster,
-            lease.name,
-            namespace=lease.namespace,
-            identity=lease.identity,
-            clock=self._options.clock,
-            timing=lease.timing,
-            chance=self._options.random,
-        ) as leadership:
-            yield leadership.cluster
-
-    async def _term(self, cluster: Cluster) -> None:
-        """Work until the queues are closed."""
+    async def _open_term(self, cluster: Cluster) -> AsyncIterator[_Term]:
         async with AsyncExitStack() as stack:
             cache = await stack.enter_async_context(self._cache(cluster))
             self._controllers = tuple([await self._controller(each, cache, cluster, stack) for each in self._operators])
             stack.callback(self._end_term)
             self._look_at(cache)
-            if self._stop.is_set():
-                return
-            async with supervised_tasks() as start, asyncio.TaskGroup() as tasks:
-                start(self._look_after(cache), "watches")
-                runs = [
-                    tasks.create_task(each.run(farewell=self._options.shutdown_timeout), name=each.operator.name)
-                    for each in self._controllers
-                ]
-                self._working.set()
-                # A group takes a task that was cancelled for done; this does not.
-                await asyncio.gather(*runs)
-
-    async def _look_after(self, cache: CachedCluster) -> None:
-        """Start tasks of the cache anew that somebody ended, and say which owners cannot be read, until cancelled.
-
-        In steady state nobody else would start them.
-        """
-        told = ""
-        while True:
-            await asyncio.sleep(_ROUND)
-            unread = self.health.owners()
-            if unread and unread != told:
-                _log.warning("%s", unread)
-            told = unread
-            for state in cache.informers:
-                if state.problem:
-                    try:
-                        await cache.cache(state.api_version, state.kind, namespace=state.namespace)
-                    except ApiError:
-                        continue  # the cache goes on trying, and tells what is wrong
+            yield _Term(cache, self._controllers, self.health, self._started)
 
     def _end_term(self) -> None:
         self._controllers = ()
-        self._working.clear()
+        self._started.clear()
         self._look_at(None)
 
     def _look_at(self, cache: CachedCluster | None) -> None:
@@ -258,16 +191,77 @@ class Manager:
             forget=partial(_forget, forgetting),
             namespaces=tuple(self._options.namespaces),
             metrics=self._counts.queues if self._counts is not None else None,
+            shutdown_timeout=self._options.shutdown_timeout,
             random=self._options.random,
         )
         return Controller(operator, cache, means)
 
 
-class _Counts:
-    """What the operators of a process count in: one set of metrics for all of them.
+class _Term:
+    """The controllers of one term, as one `Runnable`.
 
     Args:
-        options: Names and registers them.
+        cache: The cache that they share.
+        controllers: The controllers.
+        health: Knows the kinds of owners that cannot be read.
+        started: Set when the controllers run.
+    """
+
+    def __init__(
+        self, cache: CachedCluster, controllers: Sequence[Controller], health: Health, started: asyncio.Event
+    ) -> None:
+        self._cache = cache
+        self._controllers = controllers
+        self._health = health
+        self._started = started
+
+    async def run(self) -> None:
+        """Run the controllers until `stop` is called."""
+        async with supervised_tasks() as start, asyncio.TaskGroup() as tasks:
+            start(self._revive_watches(), "watches")
+            runs = [tasks.create_task(each.run(), name=each.operator.name) for each in self._controllers]
+            self._started.set()
+            # A task group takes a cancelled task for one that is done; this raises.
+            await asyncio.gather(*runs)
+
+    def stop(self) -> None:
+        """Stop every controller."""
+        for controller in self._controllers:
+            controller.stop()
+
+    def ready(self) -> str:
+        """Return which kinds of owners are not in sync."""
+        return self._health.owners()
+
+    def live(self) -> str:
+        """Return which reconciles do not end."""
+        return self._health.passes()
+
+    async def _revive_watches(self) -> None:
+        """Restart tasks of the cache that ended, and log owners that cannot be read, until cancelled.
+
+        In steady state no request is made that would restart them.
+        """
+        logged = ""
+        while True:
+            await asyncio.sleep(_WATCH_CHECK_PERIOD)
+            unread = self._health.owners()
+            if unread and unread != logged:
+                _log.warning("%s", unread)
+            logged = unread
+            for state in self._cache.informers:
+                if state.problem:
+                    try:
+                        await self._cache.cache(state.api_version, state.kind, namespace=state.namespace)
+                    except ApiError:
+                        continue  # the cache retries, and its state has the problem
+
+
+class _Counts:
+    """The metrics of a process: one set for all of its operators.
+
+    Args:
+        options: Has the registry, and the prefix of the names.
     """
 
     def __init__(self, options: ManagerOptions) -> None:
@@ -282,6 +276,6 @@ class _Counts:
 
 
 def _forget(forgetting: Sequence[Callable[[ObjectKey], object]], owner: ObjectKey) -> None:
-    """Tell all who keep something of an owner that it is gone."""
+    """Drop everything that is kept of a deleted owner."""
     for forget in forgetting:
         forget(owner)

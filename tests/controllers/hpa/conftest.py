@@ -12,12 +12,13 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Request, Subresource
-from ocf.controllers.hpa import OWN, ControllerOptions, DryRunResult, HpaController, Mode, Monitor, Operator
+from ocf.controllers.hpa import OWN, ControllerOptions, DryRunResult, HpaController, Mode, Monitor
 from ocf.controllers.hpa.crd import definition
-from ocf.controllers.hpa.leader_runner import Election
+from ocf.controllers.hpa.manager import leader_runner
 from ocf.controllers.metrics_client import MetricsClient
 from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.operator import Lease
 from ocf.testing import LoopClock, run_in_virtual_time
 from ocf.testing.fake_metrics import FakeMetricsClient
 
@@ -185,7 +186,7 @@ class World:
         metrics: MetricsClient | None = None,
         settings: Settings | None = None,
         take_over: bool = False,
-        election: Election | None = None,
+        lease: Lease | None = None,
     ) -> AsyncIterator[Process]:
         """Run a process for the length of the block; it is stopped gracefully unless it was killed."""
         process = Process()
@@ -203,8 +204,15 @@ class World:
             )
             return process.controller
 
-        operator = Operator(cluster or self.cluster, make, election=election, posts=mode.writes, clock=self.clock)
-        process.task = asyncio.create_task(operator.run(process.stopped))
+        runner = leader_runner(
+            cluster or self.cluster,
+            make,
+            lease=lease,
+            events=mode.writes,
+            clock=self.clock,
+            stopped=process.stopped,
+        )
+        process.task = asyncio.create_task(runner.run())
         try:
             yield process
         finally:

@@ -12,11 +12,12 @@ import pytest
 from pydantic import BaseModel
 
 from ocf.cluster import InterceptingCluster, Request, Subresource, Verb
-from ocf.controllers.hpa import BUILT_IN, Election, Mode
+from ocf.controllers.hpa import BUILT_IN, Mode
 from ocf.controllers.metrics_client import EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.errors import ServerError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime import crds
+from ocf.runtime.operator import Lease
 from ocf.testing import FaultyCluster, faults
 from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Play, World, periods
 
@@ -175,9 +176,9 @@ def test_a_round_that_never_ends_is_told_to_whoever_asks_whether_the_process_liv
         async with world.running(cluster=Silent(world.cluster)) as process:
             await periods(2)
             assert process.controller is not None
-            assert (process.controller.not_ready(), process.controller.stuck()) == ("", "")
+            assert (process.controller.ready(), process.controller.live()) == ("", "")
             await asyncio.sleep(300)
-            assert re.fullmatch("a round has been going on for 3.. s, more than 300 s", process.controller.stuck())
+            assert re.fullmatch("a reconcile has been running for 3.. s, more than 300 s", process.controller.live())
             await asyncio.sleep(3600)
 
     play(scene)
@@ -407,9 +408,9 @@ class TestStatus:
             async with world.running(cluster=FaultyCluster(world.cluster, [meanwhile])) as process:
                 await periods(2)
                 assert process.controller is not None
-                rounds = process.controller.rounds
-                assert rounds is not None
-                assert (len(rounds.memory), len(rounds.selectors), process.states()) == (0, 0, {})
+                reconciler = process.controller.reconciler
+                assert reconciler is not None
+                assert (len(reconciler.memory), len(reconciler.selectors), process.states()) == (0, 0, {})
 
         play(scene)
 
@@ -417,14 +418,35 @@ class TestStatus:
 class TestLeaders:
     def test_who_waits_to_lead_stops_at_once(self, play: Play) -> None:
         async def scene(world: World) -> None:
-            first, second = (Election(name="hpa", namespace="default", identity=name) for name in ("one", "two"))
-            async with world.running(election=first):
+            first, second = (Lease("hpa", "default", name) for name in ("one", "two"))
+            async with world.running(lease=first):
                 await periods(1)
-                async with world.running(election=second) as waiting:
+                async with world.running(lease=second) as waiting:
                     await periods(1)
                     before = asyncio.get_running_loop().time()
                     await waiting.stop()
                     assert asyncio.get_running_loop().time() - before < 1
+
+        play(scene)
+
+    def test_a_stop_does_not_wait_for_caches_that_cannot_be_filled(self, play: Play) -> None:
+        class Silent(InterceptingCluster):
+            async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
+                if request.kind == "Pod":
+                    await asyncio.sleep(3600)
+                return await send()
+
+        async def scene(world: World) -> None:
+            lease = Lease("hpa", "default", "one")
+            async with world.running(cluster=Silent(world.cluster), lease=lease) as process:
+                await periods(1)
+                assert process.controller is not None
+                assert process.controller.ready() == "autoscalers and pods are not read yet"
+                before = asyncio.get_running_loop().time()
+                await process.stop()
+                assert asyncio.get_running_loop().time() - before < 1
+            found = await world.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "hpa", "default"))
+            assert found["spec"]["holderIdentity"] == ""
 
         play(scene)
 
@@ -447,10 +469,10 @@ class TestLeaders:
                     return await send()
 
             link = Link(world.cluster)
-            first, second = (Election(name="hpa", namespace="default", identity=name) for name in ("one", "two"))
-            async with world.running(cluster=link, election=first) as one:
+            first, second = (Lease("hpa", "default", name) for name in ("one", "two"))
+            async with world.running(cluster=link, lease=first) as one:
                 await asyncio.sleep(3)
-                async with world.running(election=second) as two:
+                async with world.running(lease=second) as two:
                     await asyncio.sleep(PERIOD)
                     assert (link.cut, await world.replicas(), two.states()) == (True, 3, {})
                     await asyncio.sleep(60)
@@ -472,12 +494,12 @@ class TestLeaders:
             await world.deploy(replicas=3)
             await world.autoscale()
             world.queue(50)
-            election = Election(name="hpa", namespace="default", identity="one")
-            async with world.running(election=election):
+            lease = Lease("hpa", "default", "one")
+            async with world.running(lease=lease):
                 await periods(2)
                 assert await world.replicas() == 5
-            lease = await world.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "hpa", "default"))
-            assert lease["spec"]["holderIdentity"] == ""
+            found = await world.cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", "hpa", "default"))
+            assert found["spec"]["holderIdentity"] == ""
 
         play(scene)
 

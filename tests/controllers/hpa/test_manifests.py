@@ -27,16 +27,16 @@ from ocf.controllers.hpa import (
     NAME,
     OWN,
     ControllerOptions,
-    Election,
     HpaController,
     Mode,
-    Operator,
     cluster_role,
 )
 from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.manager import leader_runner
 from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.errors import ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
+from ocf.runtime.operator import Lease
 from ocf.runtime.rbac import PolicyRule, ServiceAccount, roles
 from ocf.testing import FaultyCluster, faults
 from ocf.testing.metrics_stub import MetricsStub
@@ -209,8 +209,9 @@ async def live(stage: Stage, cluster: Listening, mode: Mode, ended: Callable[[],
         return HpaController(fenced, RESTMetricsClient(cluster), options=options, events=events, reader=cluster)
 
     stopped = asyncio.Event()
-    election = Election(name=NAME, namespace=stage.namespace) if mode.writes else None
-    task = asyncio.create_task(Operator(where, make, election=election, posts=mode.writes).run(stopped))
+    lease = Lease(NAME, stage.namespace) if mode.writes else None
+    runner = leader_runner(where, make, lease=lease, events=mode.writes, stopped=stopped)
+    task = asyncio.create_task(runner.run())
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(60):

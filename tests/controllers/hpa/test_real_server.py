@@ -12,8 +12,9 @@ import pytest
 
 from ocf.autoscaling.algorithm import Settings
 from ocf.cluster import Cluster, ListOptions, PatchOptions, PatchType, Subresource
-from ocf.controllers.hpa import BUILT_IN, OWN, ControllerOptions, HpaController, Mode, Operator
+from ocf.controllers.hpa import BUILT_IN, OWN, ControllerOptions, HpaController, Mode
 from ocf.controllers.hpa.crd import definition
+from ocf.controllers.hpa.manager import leader_runner
 from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.objects import Manifest, ObjectKey
 from ocf.testing.envtest import Controller
@@ -74,7 +75,7 @@ async def running(cluster: ApiServerCluster, mode: Mode, *, take_over: bool = Fa
         return HpaController(where, RESTMetricsClient(cluster), options=options, events=events, reader=cluster)
 
     stopped = asyncio.Event()
-    task = asyncio.create_task(Operator(cluster, make).run(stopped))
+    task = asyncio.create_task(leader_runner(cluster, make, stopped=stopped).run())
     try:
         yield
     finally:

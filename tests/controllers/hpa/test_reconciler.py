@@ -264,12 +264,12 @@ class TestForgetting:
             async with world.running() as process:
                 await periods(2)
                 assert process.controller is not None
-                rounds = process.controller.rounds
-                assert rounds is not None
-                assert (len(rounds.memory), len(rounds.selectors)) == (1, 1)
+                reconciler = process.controller.reconciler
+                assert reconciler is not None
+                assert (len(reconciler.memory), len(reconciler.selectors)) == (1, 1)
                 await world.cluster.delete(key)
                 await asyncio.sleep(1)
-                assert (len(rounds.memory), len(rounds.selectors)) == (0, 0)
+                assert (len(reconciler.memory), len(reconciler.selectors)) == (0, 0)
                 assert process.controller._queue.later == 0
                 assert (process.states(), process.value("num_horizontal_pod_autoscalers")) == ({}, 0)
                 world.cluster.requests.clear()
@@ -320,9 +320,9 @@ class TestForgetting:
                     await world.settle()
                     await asyncio.sleep(PERIOD)
                 assert process.controller is not None
-                rounds = process.controller.rounds
-                assert rounds is not None
-                (known,) = rounds.memory
+                reconciler = process.controller.reconciler
+                assert reconciler is not None
+                (known,) = reconciler.memory
                 assert len(known.history.recommendations or ()) <= 60 / PERIOD + 2
                 assert len(known.history.scale_ups) + len(known.history.scale_downs) <= 8
 

@@ -226,9 +226,9 @@ class TestReplace:
 def assert_unlearnt(process: Process) -> None:
     """Demand that nothing is remembered of an autoscaler that is not run: it begins anew, and counts no pods."""
     assert process.controller is not None
-    rounds = process.controller.rounds
-    assert rounds is not None
-    assert ([one.history for one in rounds.memory], len(rounds.selectors)) == ([History()], 0)
+    reconciler = process.controller.reconciler
+    assert reconciler is not None
+    assert ([one.history for one in reconciler.memory], len(reconciler.selectors)) == ([History()], 0)
 
 
 class TestDryRun:

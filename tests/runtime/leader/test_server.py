@@ -28,13 +28,13 @@ import asyncio, sys
 from datetime import timedelta
 from pathlib import Path
 from ocf.cluster.client import ApiServerCluster
-from ocf.runtime.leader import Timing, leading
+from ocf.runtime.leader import Timing, lead
 
 async def main(kubeconfig, namespace, identity):
     lease, deadline, period = timedelta(seconds=2), timedelta(seconds=1.5), timedelta(seconds=0.3)
     timing = Timing(lease=lease, renew_deadline=deadline, retry_period=period)
     async with await ApiServerCluster.connect(Path(kubeconfig)) as cluster:
-        async with leading(cluster, "shops", namespace=namespace, identity=identity, timing=timing):
+        async with lead(cluster, "shops", namespace=namespace, identity=identity, timing=timing):
             print("leading", flush=True)
             await asyncio.sleep(3600)
 

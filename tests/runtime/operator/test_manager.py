@@ -342,8 +342,8 @@ def test_pace_is_the_caches_own(play: Play) -> None:
     """A cache that lists everything anew each minute does so in an operator, too."""
 
     async def test(stage: Stage) -> None:
-        pace = CacheTiming(relist_every=60, idle_timeout=10, monotonic=now, random=lambda: 0.0)
-        async with stage.operating(options={"cache_timing": pace}):
+        timing = CacheTiming(relist_every=60, idle_timeout=10, monotonic=now, random=lambda: 0.0)
+        async with stage.operating(options={"cache_timing": timing}):
             await stage.create(shop())
             await asyncio.sleep(3600)
             assert len([one for one in stage.gateway.requests if one.verb == "list"]) > 100

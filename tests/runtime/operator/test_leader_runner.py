@@ -1,0 +1,153 @@
+"""`LeaderRunner`: terms, the stop signal, and the state of the term."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from datetime import timedelta
+
+import pytest
+
+from ocf.cluster import Cluster
+from ocf.controllers.hpa import HpaController
+from ocf.embedded import EmbeddedCluster
+from ocf.errors import ConfigError
+from ocf.objects import ObjectKey
+from ocf.runtime.operator import LeaderRunner, Lease, Runnable
+from ocf.runtime.operator.controller import Controller
+from ocf.testing import LoopClock, run_in_virtual_time
+
+LEASE = Lease("job", "default", "one")
+KEY = ObjectKey("coordination.k8s.io/v1", "Lease", "job", "default")
+KINDS: tuple[type[Runnable], ...] = (Controller, HpaController)
+"""The runnables of the package; that they are runnables is checked by type."""
+
+
+class Job:
+    """A runnable that runs until it is stopped, and then for one more second."""
+
+    def __init__(self) -> None:
+        self.finished = False
+        self.stops = 0
+        self._stopped = asyncio.Event()
+
+    async def run(self) -> None:
+        await self._stopped.wait()
+        await asyncio.sleep(1)
+        self.finished = True
+
+    def stop(self) -> None:
+        self.stops += 1
+        self._stopped.set()
+
+    def ready(self) -> str:
+        return "not read yet"
+
+    def live(self) -> str:
+        return "stuck"
+
+
+def opening(
+    job: Runnable, *, delay: float = 0, closed: list[Cluster] | None = None
+) -> Callable[[Cluster], AbstractAsyncContextManager[Runnable]]:
+    @asynccontextmanager
+    async def term(cluster: Cluster) -> AsyncIterator[Runnable]:
+        await asyncio.sleep(delay)
+        try:
+            yield job
+        finally:
+            if closed is not None:
+                closed.append(cluster)
+
+    return term
+
+
+def test_a_stop_lets_the_runnable_end_and_releases_the_lease() -> None:
+    async def main() -> None:
+        cluster, job, closed = EmbeddedCluster(), Job(), list[Cluster]()
+        runner = LeaderRunner(cluster, opening(job, closed=closed), lease=LEASE, clock=LoopClock())
+        assert (runner.ready(), runner.live()) == ("", "")
+        task = asyncio.create_task(runner.run())
+        await asyncio.sleep(5)
+        assert (runner.ready(), runner.live()) == ("not read yet", "stuck")
+        assert (await cluster.get(KEY))["spec"]["holderIdentity"] == "one"
+        runner.stop()
+        await task
+        assert (job.finished, len(closed), runner.ready()) == (True, 1, "")
+        assert (await cluster.get(KEY))["spec"]["holderIdentity"] == ""
+
+    run_in_virtual_time(main())
+
+
+def test_an_event_of_the_caller_stops_it_too() -> None:
+    async def main() -> None:
+        job, stopped = Job(), asyncio.Event()
+        runner = LeaderRunner(EmbeddedCluster(), opening(job), stopped=stopped)
+        task = asyncio.create_task(runner.run())
+        await asyncio.sleep(5)
+        stopped.set()
+        await task
+        assert (job.finished, job.stops, runner.stopping) == (True, 1, True)
+
+    run_in_virtual_time(main())
+
+
+@pytest.mark.parametrize(
+    ("holder", "delay"), [pytest.param("two", 0, id="waits for the lease"), pytest.param("", 1000, id="starts a term")]
+)
+def test_a_stop_does_not_wait_for_a_term_to_start(holder: str, delay: float) -> None:
+    async def main() -> None:
+        cluster, job, clock = EmbeddedCluster(), Job(), LoopClock()
+        other = LeaderRunner(cluster, opening(Job()), lease=Lease("job", "default", holder), clock=clock)
+        others = asyncio.create_task(other.run()) if holder else None
+        await asyncio.sleep(1)
+        runner = LeaderRunner(cluster, opening(job, delay=delay), lease=LEASE, clock=clock)
+        task = asyncio.create_task(runner.run())
+        await asyncio.sleep(5)
+        runner.stop()
+        async with asyncio.timeout(1):
+            await task
+        assert (job.finished, job.stops) == (False, 0)
+        if others is not None:
+            other.stop()
+            await others
+
+    run_in_virtual_time(main())
+
+
+def test_an_error_of_the_runnable_is_raised_and_releases_the_lease() -> None:
+    class Broken(Job):
+        async def run(self) -> None:
+            raise ConfigError("no such kind")
+
+    async def main() -> None:
+        cluster = EmbeddedCluster()
+        with pytest.raises(ConfigError, match="no such kind"):
+            await LeaderRunner(cluster, opening(Broken()), lease=LEASE, clock=LoopClock()).run()
+        assert (await cluster.get(KEY))["spec"]["holderIdentity"] == ""
+
+    run_in_virtual_time(main())
+
+
+def test_a_lost_lease_starts_a_new_term() -> None:
+    async def main() -> None:
+        cluster, clock, jobs = EmbeddedCluster(), LoopClock(), list[Job]()
+
+        @asynccontextmanager
+        async def term(_: Cluster) -> AsyncIterator[Job]:
+            jobs.append(Job())
+            yield jobs[-1]
+
+        runner = LeaderRunner(cluster, term, lease=LEASE, clock=clock)
+        task = asyncio.create_task(runner.run())
+        await asyncio.sleep(5)
+        live = await cluster.get(KEY)
+        taken = {"holderIdentity": "two", "leaseDurationSeconds": 1}
+        await cluster.update({**live, "spec": {**live["spec"], **taken}}, field_manager="two")
+        await asyncio.sleep(timedelta(minutes=1).total_seconds())
+        runner.stop()
+        await task
+        assert [job.finished for job in jobs] == [False, True]
+
+    run_in_virtual_time(main())
