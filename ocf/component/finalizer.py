@@ -12,7 +12,6 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from ocf.cluster import PatchOptions, PatchType
-from ocf.component.model.ownership import field_manager
 from ocf.errors import ConflictError, NotFoundError
 from ocf.objects import PREFIX, Manifest, ObjectKey, get_field
 
