@@ -35,7 +35,7 @@ def merge(live: Any, applied: Any, kind: Type) -> Any:
     if live is MISSING:
         return applied
     if kind.__class__ is Scalar:
-        return applied if applied != live or isinstance(applied, bool) != isinstance(live, bool) else live
+        return live if equal_json(live, applied) else applied
     if isinstance(kind, Anything):
         known = applied if applied is not None else live
         kind = deduce(known, kind)

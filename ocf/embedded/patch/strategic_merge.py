@@ -19,6 +19,7 @@ from typing import Any, Final
 from ocf.embedded.api.status_errors import go_text
 from ocf.embedded.patch.json_patch import PatchError
 from ocf.objects import copy_json
+from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import DEDUCED, ListType, MapType, StructType, Type
 
 __all__ = ["MalformedPatchError", "strategic_patch"]
@@ -236,7 +237,7 @@ def _distinct(items: Iterable[Any]) -> list[Any]:
 
 
 def _among(item: Any, items: list[Any]) -> bool:
-    return any(item == other and isinstance(item, bool) is isinstance(other, bool) for other in items)
+    return any(equal_json(item, other) for other in items)
 
 
 def _ordered(items: list[Any], order: list[Any], live: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
