@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Final
 from ocf.autoscaling import FeatureGates, validate
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.errors import ConfigError, ManifestError
-from ocf.objects import split_api_version
 
 if TYPE_CHECKING:
     from ocf.autoscaling import Finding
@@ -158,28 +157,14 @@ def _lint_findings(
     hpa: Manifest, manifest: Manifest, beside: Sequence[Manifest], gates: FeatureGates
 ) -> tuple[Finding, ...]:
     from ocf.autoscaling import lint
+    from ocf.autoscaling.targets.targets import find_scale_target
 
     others = [one for one in beside if one is not manifest and one.get("apiVersion") != "autoscaling/v1"]
     try:
-        return lint(hpa, _target(hpa, others), others, gates=gates)
+        return lint(hpa, find_scale_target(hpa, others), others, gates=gates)
     except ConfigError:
         # Something beside it cannot be read; that is told where it stands.
         return lint(hpa, gates=gates)
-
-
-def _target(hpa: Manifest, others: Sequence[Manifest]) -> Manifest | None:
-    """Find what the autoscaler scales among the other objects."""
-    reference = hpa.get("spec", {}).get("scaleTargetRef", {})
-    wanted = (_group(reference), reference.get("kind"), reference.get("name"), _metadata(hpa).get("namespace"))
-    for other in others:
-        metadata = _metadata(other)
-        if (_group(other), other.get("kind"), metadata.get("name"), metadata.get("namespace")) == wanted:
-            return other
-    return None
-
-
-def _group(manifest: Manifest) -> str:
-    return split_api_version(str(manifest.get("apiVersion") or ""))[0]
 
 
 def _metadata(manifest: Manifest) -> Manifest:

@@ -74,6 +74,34 @@ class ObjectKey:
             raise ManifestError(f"{key.kind or 'object'} {key.name or ''}".strip(), wrong)
         return key
 
+    @property
+    def group(self) -> str:
+        """API group; empty for the core group."""
+        return split_api_version(self.api_version)[0]
+
+    @property
+    def group_kind(self) -> tuple[str, str]:
+        """API group and kind."""
+        return self.group, self.kind
+
+    @property
+    def unversioned(self) -> tuple[str, str, str, str]:
+        """Group, kind, namespace and name: equal for every version in which the API serves the object."""
+        return self.group, self.kind, self.namespace, self.name
+
+    def same_object(self, other: "ObjectKey") -> bool:
+        """Return whether two keys name the same object, perhaps in two versions of the API.
+
+        Args:
+            other: Another key.
+
+        Example:
+            >>> new, old = ObjectKey("apps/v1", "Deployment", "web"), ObjectKey("apps/v1beta1", "Deployment", "web")
+            >>> new.same_object(old), new == old
+            (True, False)
+        """
+        return self.unversioned == other.unversioned
+
     def _problems(self) -> Iterator[FieldProblem]:
         values = (self.api_version, self.kind, self.name, self.namespace)
         for path, value in zip(_KEY_FIELDS, values, strict=True):

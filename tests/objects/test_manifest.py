@@ -111,6 +111,28 @@ class TestPaths:
         assert format_path(("spec", "metrics", 0, 1, "x")) == "spec.metrics[0][1].x"
 
 
+class TestSameObject:
+    KEY = ObjectKey("apps/v1", "Deployment", "web", "shop")
+
+    def test_a_key_has_a_group(self) -> None:
+        assert (self.KEY.group, self.KEY.group_kind) == ("apps", ("apps", "Deployment"))
+        assert ObjectKey("v1", "Pod", "web").group_kind == ("", "Pod")
+
+    @pytest.mark.parametrize(
+        ("other", "same"),
+        [
+            pytest.param(ObjectKey("apps/v1beta1", "Deployment", "web", "shop"), True, id="another version"),
+            pytest.param(ObjectKey("v1", "Deployment", "web", "shop"), False, id="another group"),
+            pytest.param(ObjectKey("apps/v1", "DaemonSet", "web", "shop"), False, id="another kind"),
+            pytest.param(ObjectKey("apps/v1", "Deployment", "db", "shop"), False, id="another name"),
+            pytest.param(ObjectKey("apps/v1", "Deployment", "web"), False, id="another namespace"),
+        ],
+    )
+    def test_the_version_does_not_make_another_object(self, other: ObjectKey, same: bool) -> None:
+        assert self.KEY.same_object(other) is other.same_object(self.KEY) is same
+        assert (self.KEY.unversioned == other.unversioned) is same
+
+
 @given(value=JSON)
 def test_a_copy_is_equal_and_shares_nothing(value: Any) -> None:
     copied = copy_json(value)

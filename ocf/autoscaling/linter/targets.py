@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from ocf.autoscaling.linter.findings import Code, Finding, Severity
-from ocf.autoscaling.targets.targets import Reference, cannot_scale
+from ocf.autoscaling.targets.targets import Reference, cannot_scale, find_scale_target, scale_target_key
 from ocf.errors import ConfigError
-from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
+from ocf.objects import LabelSelector, Manifest, get_field
 
 __all__ = ["neighbour_findings", "target_findings"]
 
@@ -61,7 +61,7 @@ def neighbour_findings(
         if other.get("kind") != _HPA or _place(other) == _place(hpa) or _namespace(other) != _namespace(hpa):
             continue
         named = f"{_HPA} {_place(other)}"
-        if _scaled(other) == _scaled(hpa):
+        if scale_target_key(other).same_object(scale_target_key(hpa)):
             yield Finding(
                 Code.SHARED_TARGET,
                 Severity.ERROR,
@@ -70,7 +70,7 @@ def neighbour_findings(
                 "Put the metrics of both into one autoscaler; it follows the one that asks for most.",
             )
             continue
-        neighbour = next((each for each in others if _is_target(each, other)), None)
+        neighbour = find_scale_target(other, others)
         if target is not None and neighbour is not None and _overlap(target, neighbour):
             yield Finding(
                 Code.OVERLAPPING_SELECTORS,
@@ -89,19 +89,6 @@ def _place(manifest: Manifest) -> str:
 
 def _namespace(manifest: Mapping[str, Any]) -> str:
     return str(get_field(dict(manifest), ("metadata", "namespace")) or "")
-
-
-def _scaled(hpa: Manifest) -> tuple[str, str, str]:
-    """Return group, kind and name: the version does not make another target."""
-    reference = ("spec", "scaleTargetRef")
-    api_version, kind, name = (str(get_field(hpa, (*reference, field), "")) for field in ("apiVersion", "kind", "name"))
-    return split_api_version(api_version)[0], kind, name
-
-
-def _is_target(manifest: Manifest, hpa: Manifest) -> bool:
-    group = split_api_version(str(manifest.get("apiVersion", "")))[0]
-    found = group, manifest.get("kind"), get_field(manifest, ("metadata", "name"))
-    return found == _scaled(hpa) and _namespace(manifest) == _namespace(hpa)
 
 
 def _overlap(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:

@@ -7,7 +7,7 @@ whatever form its author has it, and read here into one value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias, cast, runtime_checkable
 
@@ -24,9 +24,11 @@ __all__ = [
     "Scalable",
     "TargetSource",
     "cannot_scale",
+    "find_scale_target",
     "manifest_of",
     "read_reference",
     "read_target",
+    "scale_target_key",
 ]
 
 
@@ -147,6 +149,44 @@ def cannot_scale(api_version: str, kind: str) -> bool:
         kind: Kind.
     """
     return (split_api_version(api_version)[0], kind) in _WITHOUT_SCALE
+
+
+def scale_target_key(autoscaler: Manifest) -> ObjectKey:
+    """Return the key of the object that an autoscaler scales, as its `scaleTargetRef` names it.
+
+    Args:
+        autoscaler: The manifest of an autoscaler; what it does not name is empty.
+
+    Example:
+        >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        >>> str(scale_target_key({"metadata": {"namespace": "shop"}, "spec": {"scaleTargetRef": web}}))
+        'apps/v1/Deployment/shop/web'
+    """
+    reference = get_field(autoscaler, ("spec", "scaleTargetRef"))
+    return _key(*(get_field(reference, (field,)) for field in ("apiVersion", "kind", "name")), _namespace(autoscaler))
+
+
+def find_scale_target(autoscaler: Manifest, others: Iterable[Manifest]) -> Manifest | None:
+    """Return the object that an autoscaler scales; None if it is not among the given objects.
+
+    Args:
+        autoscaler: The manifest of an autoscaler.
+        others: The objects; incomplete ones are allowed.
+    """
+    wanted = scale_target_key(autoscaler)
+    for other in others:
+        name = get_field(other, ("metadata", "name"))
+        if _key(other.get("apiVersion"), other.get("kind"), name, _namespace(other)).same_object(wanted):
+            return other
+    return None
+
+
+def _key(*parts: Any) -> ObjectKey:
+    return ObjectKey(*(str(part or "") for part in parts))
+
+
+def _namespace(manifest: Manifest) -> Any:
+    return get_field(manifest, ("metadata", "namespace"))
 
 
 def read_reference(source: TargetSource) -> Reference:

@@ -159,7 +159,7 @@ def find_scale_targets(
         if target is not None:
             scaling.targets[entry.identity] = target
             for other in entries:
-                if _same_object(target.key, other.key):
+                if target.key.same_object(other.key):
                     before = scaling.ignored.get(other.identity, other.options.ignore_fields)
                     scaling.ignored[other.identity] = tuple(dict.fromkeys([*before, target.path]))
     return scaling
@@ -182,15 +182,9 @@ def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarge
             other
             for at, other in enumerate(waiting)
             if (target := targets.get(other.identity))
-            and _same_object(target.key, entry.key)
+            and target.key.same_object(entry.key)
             and other.cells_read.isdisjoint(*(passed.cells_filled for passed in (entry, *waiting[:at])))
         ]
         waiting = [other for other in waiting if other not in scalers]
         ordered += [*scalers, entry]
     return ordered
-
-
-def _same_object(target: ObjectKey, key: ObjectKey) -> bool:
-    """Compare as an autoscaler does: the version of the API makes no other object, only its group does."""
-    group, other = (one.api_version.rpartition("/")[0] for one in (target, key))
-    return (group, target.kind, target.name, target.namespace) == (other, key.kind, key.name, key.namespace)

@@ -18,7 +18,7 @@ from ocf.component.apply.deleter import OwnedObjectDeleter
 from ocf.component.reconcile.run import ReconcileRun, raise_all
 from ocf.component.status.results import Action, ResourceOutcome
 from ocf.errors import NotFoundError, OcfError, ReconcileError
-from ocf.objects import Manifest, ObjectKey, get_field, split_api_version
+from ocf.objects import Manifest, ObjectKey, get_field
 
 if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
@@ -81,7 +81,7 @@ class Pruner:
             entries: All resources of the component.
         """
         namespace = self._current.context.owned_by.key.namespace
-        registered = {_object(entry.key) for entry in entries}
+        registered = {entry.key.unversioned for entry in entries}
         keys = [entry.key for entry in _scalers_first(entries)]
         kinds = dict.fromkeys((key.api_version, key.kind) for key in keys if key.namespace or not namespace)
         for api_version, kind in kinds:
@@ -92,7 +92,7 @@ class Pruner:
                 continue
             for live in found:
                 key = ObjectKey.of(live)
-                if _object(key) not in registered:
+                if key.unversioned not in registered:
                     await self._gather(self._delete(str(key), "no longer registered", _UNREGISTERED, live))
 
     async def delete_applied(self, entries: Iterable[Registration]) -> tuple[ObjectKey, ...]:
@@ -172,8 +172,3 @@ class Pruner:
 
 def _scalers_first(entries: Iterable[Registration]) -> list[Registration]:
     return sorted(entries, key=lambda entry: entry.scaler is None)
-
-
-def _object(key: ObjectKey) -> tuple[str, str, str, str]:
-    """Name an object whatever version of the API it is written in."""
-    return split_api_version(key.api_version)[0], key.kind, key.namespace, key.name

@@ -16,7 +16,7 @@ from ocf.controllers.hpa.plan import Plan, State, plan, refuse
 from ocf.controllers.hpa.settings import checked, overridden
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER, write_scale, write_status
 from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write
-from ocf.controllers.hpa.target_index import ScaleTargetKey, TargetIndex, TargetUser
+from ocf.controllers.hpa.target_index import TargetIndex, TargetUser
 
 __all__ = [
     "BUILT_IN",
@@ -34,7 +34,6 @@ __all__ = [
     "ParsedAutoscaler",
     "Plan",
     "ScalableResource",
-    "ScaleTargetKey",
     "State",
     "StatusWrite",
     "TargetIndex",

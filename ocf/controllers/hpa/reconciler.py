@@ -26,7 +26,7 @@ from ocf.controllers.hpa.status_writers import last_foreign_write
 from ocf.controllers.hpa.target_index import TargetIndex
 from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, NotFoundError
-from ocf.objects import Manifest, ObjectKey, split_api_version
+from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["Reconciler", "ReconcilerDeps", "Report"]
 
@@ -200,8 +200,7 @@ class Reconciler:
         """Return a target in a version that the API server has."""
         if self._around.kinds is None:
             return target
-        group, _ = split_api_version(target.api_version)
-        found = await self._around.kinds.find(group, target.kind)
+        found = await self._around.kinds.find(*target.group_kind)
         return ObjectKey(found.api_version, target.kind, target.name, target.namespace)
 
     async def _with_status(self, manifest: Manifest, planned: Plan) -> tuple[Plan, str]:

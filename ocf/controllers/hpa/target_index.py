@@ -6,44 +6,15 @@ and of two of our own kind the older one runs.
 """
 
 from collections import defaultdict
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
-from ocf.objects import Manifest, split_api_version
+from ocf.autoscaling.targets.targets import scale_target_key
+from ocf.objects import Manifest
 
-__all__ = ["ScaleTargetKey", "TargetIndex", "TargetUser"]
+__all__ = ["TargetIndex", "TargetUser"]
 
 
-class ScaleTargetKey(NamedTuple):
-    """What is scaled.
-
-    Args:
-        namespace: Its namespace.
-        group: Its API group; the version does not matter.
-        kind: Its kind.
-        name: Its name.
-    """
-
-    namespace: str
-    group: str
-    kind: str
-    name: str
-
-    @classmethod
-    def of(cls, autoscaler: Manifest) -> "ScaleTargetKey":
-        """Return what an autoscaler names as its target.
-
-        Args:
-            autoscaler: A manifest of autoscaling/v2 or of our own kind.
-
-        Example:
-            >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
-            >>> ScaleTargetKey.of({"metadata": {"namespace": "shop"}, "spec": {"scaleTargetRef": web}})
-            ScaleTargetKey(namespace='shop', group='apps', kind='Deployment', name='web')
-        """
-        reference = (autoscaler.get("spec") or {}).get("scaleTargetRef") or {}
-        group, _ = split_api_version(str(reference.get("apiVersion") or ""))
-        namespace = str(autoscaler["metadata"].get("namespace") or "")
-        return cls(namespace, group, str(reference.get("kind") or ""), str(reference.get("name") or ""))
+_UnversionedKey: TypeAlias = tuple[str, str, str, str]
 
 
 class TargetUser(NamedTuple):
@@ -81,8 +52,8 @@ class TargetIndex:
     """
 
     def __init__(self) -> None:
-        self._by_target: defaultdict[ScaleTargetKey, set[TargetUser]] = defaultdict(set)
-        self._of: dict[tuple[str, str, str], tuple[ScaleTargetKey, TargetUser]] = {}
+        self._by_target: defaultdict[_UnversionedKey, set[TargetUser]] = defaultdict(set)
+        self._of: dict[tuple[str, str, str], tuple[_UnversionedKey, TargetUser]] = {}
 
     def put(self, autoscaler: Manifest) -> None:
         """Note what an autoscaler names, in place of what it named before.
@@ -91,7 +62,7 @@ class TargetIndex:
             autoscaler: Its manifest.
         """
         self.drop(autoscaler)
-        target, claim = ScaleTargetKey.of(autoscaler), _claim(autoscaler)
+        target, claim = scale_target_key(autoscaler).unversioned, _claim(autoscaler)
         self._by_target[target].add(claim)
         self._of[_identity(autoscaler)] = (target, claim)
 
@@ -118,7 +89,7 @@ class TargetIndex:
             One of another kind, or else an older one of the same kind; None if the target is its own.
         """
         own = _claim(autoscaler)
-        others = self._by_target.get(ScaleTargetKey.of(autoscaler), set()) - {own}
+        others = self._by_target.get(scale_target_key(autoscaler).unversioned, set()) - {own}
         foreign = [other for other in others if other.kind != own.kind]
         return min(foreign or (other for other in others if other < own), default=None)
 

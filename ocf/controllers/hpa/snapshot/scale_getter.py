@@ -14,7 +14,7 @@ from ocf.cluster.client.paths import object_path
 from ocf.controllers.metrics_client import PathReader, RESTMapper, RetryingReader
 from ocf.controllers.metrics_client.errors import with_client_message
 from ocf.errors import ApiError, ManifestError, NotFoundError, ServerError
-from ocf.objects import LabelSelector, Manifest, ObjectKey, split_api_version
+from ocf.objects import LabelSelector, Manifest, ObjectKey
 from ocf.objects.label_requirements import SelectorOperator
 
 __all__ = ["DerivedScaleGetter", "ScaleGetter", "SubresourceScaleGetter"]
@@ -89,13 +89,12 @@ class SubresourceScaleGetter:
 
     @staticmethod
     async def _read(target: ObjectKey, reader: PathReader, kinds: RESTMapper) -> Manifest:
-        group, _ = split_api_version(target.api_version)
-        found = await kinds.find(group, target.kind)
+        found = await kinds.find(*target.group_kind)
         path = object_path(found, target, Subresource.SCALE)
         try:
             return await reader.read_path(path)
         except NotFoundError as error:
-            kinds.forget(group, target.kind)
+            kinds.forget(*target.group_kind)
             raise with_client_message(error, path, found.plural, target.name) from error
         except ApiError as error:
             raise with_client_message(error, path, found.plural, target.name) from error
@@ -142,7 +141,7 @@ class DerivedScaleGetter:
 
     async def scale(self, target: ObjectKey) -> Manifest:
         """Return the Scale of a workload; as `ScaleGetter`."""
-        known = _DERIVED.get((split_api_version(target.api_version)[0], target.kind))
+        known = _DERIVED.get(target.group_kind)
         if known is None:
             return await self._others.scale(target)
         api_version, resource = known
