@@ -173,7 +173,7 @@ def _write_rendered(path: Path) -> None:
     from examples.memcached.model import Memcached
 
     owner = {"apiVersion": _API, "kind": "Memcached", "metadata": {"name": "NAME", "namespace": NAMESPACE}}
-    rendered = memcached(Memcached.model_validate({**owner, "spec": _SPEC})).preview()
+    rendered = memcached(Memcached.model_validate({**owner, "spec": _SPEC})).render()
     path.write_text(json.dumps(rendered), encoding="utf-8")
 
 

@@ -48,7 +48,7 @@ def report(context: ReconcileContext, cache: Memcached, seen: View) -> None:
     """
     told = conditions(seen)
     for name, sentence in told.items():
-        context.tell(name, status=sentence.status, reason=sentence.reason, message=sentence.message)
+        context.set_condition(name, status=sentence.status, reason=sentence.reason, message=sentence.message)
     context.status["readyReplicas"] = seen.pods.ready if seen.pods else 0
     context.status["observedGeneration"] = cache.metadata.generation
     context.status.pop("serverList", None)

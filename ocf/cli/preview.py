@@ -106,7 +106,7 @@ def _show(pairs: Sequence[tuple[str, Component]], output: Output, *, show_secret
     from ocf.objects import dump_document, redacted
 
     shown = (lambda manifest: manifest) if show_secrets else redacted
-    rendered = [(owner, component, [shown(each) for each in component.preview()]) for owner, component in pairs]
+    rendered = [(owner, component, [shown(each) for each in component.render()]) for owner, component in pairs]
     if output is Output.JSON:
         items = [manifest for _, _, manifests in rendered for manifest in manifests]
         typer.echo(as_json({"apiVersion": "v1", "kind": "List", "items": items}))

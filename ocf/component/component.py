@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from ocf.component import preview
 from ocf.component.model.context import ReconcileContext
@@ -149,11 +149,22 @@ class Component:
         """
         return next((entry.resource for entry in self.entries if entry.identity == identity), None)
 
-    def preview(self) -> list[Manifest]:
-        """Render what would be applied, without a cluster: the managed resources, in order of registration.
+    def render(self) -> list[Manifest]:
+        """Render the managed resources without a cluster, in order of registration.
 
-        Guards are not asked and nothing is extracted, so data cells are seeded by whoever wants them filled. There is
-        no owner reference, no suspension, and no field that is left to others.
+        Guards are not evaluated and no data is extracted, so the caller seeds the data cells. The manifests have
+        neither the owner reference nor ignored fields, and are not suspended.
+
+        Raises:
+            ConfigError: Naming the resource that cannot be rendered.
+        """
+        return preview.render(self.entries)
+
+    def preview(self) -> list[Any]:
+        """Render the managed resources as `render` does, each as the model that its own `preview` returns.
+
+        Returns:
+            Models of the client; a manifest for a resource of the user's own that has no `preview`.
 
         Raises:
             ConfigError: Naming the resource that cannot be rendered.
@@ -174,7 +185,7 @@ class Component:
         return preview.firing_set(self.entries)
 
     def explain(self) -> tuple[Provenance, ...]:
-        """Tell who set each field of what `preview` returns: one explanation per managed resource, in the same order.
+        """Explain who set each field of what `render` returns: one explanation per managed resource, in the same order.
 
         Raises:
             ConfigError: Naming the resource that cannot be rendered.
@@ -211,8 +222,9 @@ class Component:
         work.done()
         return remaining
 
+    @property
     def data_topology(self) -> tuple[DataFlow, ...]:
-        """Describe how data flows between the resources, one entry per cell."""
+        """The resources that fill and read each data cell."""
         return data_flows(self.entries)
 
     async def _work(
@@ -306,7 +318,7 @@ class Component:
         return [entry for entry in made if not (entry.key.namespace or entry.options.unowned)]
 
     def _stage(self, context: ReconcileContext, condition: Condition) -> None:
-        context.set_condition(condition, published=self._definition.published)
+        context.stage(condition, published=self._definition.published)
 
     def _requeue(self, condition: Condition, outcomes: Sequence[ResourceOutcome], now: datetime) -> timedelta | None:
         poll = self.poll_interval if condition.reason in _WAITING else None

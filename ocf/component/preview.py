@@ -1,4 +1,4 @@
-"""Looking at a component without a cluster: what it would apply, who set it, and which mutations take part."""
+"""Rendering of a component without a cluster: its objects, who set their fields, and its mutations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ocf.component.model.ownership import sendable
 from ocf.component.model.registration import find_scale_targets
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from ocf.component.model.registration import Registration
     from ocf.objects import Manifest
 
-__all__ = ["explain", "explain_entry", "firing_set", "preview", "registered_mutations"]
+__all__ = ["explain", "explain_entry", "firing_set", "preview", "registered_mutations", "render"]
 
 
-def preview(entries: Sequence[Registration]) -> list[Manifest]:
-    """Render the managed resources, as they would be applied while the component is awake.
+def render(entries: Sequence[Registration]) -> list[Manifest]:
+    """Render the managed resources as they are applied while the component is not suspended.
 
     Args:
         entries: The resources of a component, in order of registration.
@@ -34,8 +34,21 @@ def preview(entries: Sequence[Registration]) -> list[Manifest]:
     return [_rendered(entry, ignored.get(entry.identity, entry.options.ignore_fields)) for entry in _managed(entries)]
 
 
+def preview(entries: Sequence[Registration]) -> list[Any]:
+    """Render the managed resources as `render` does, as models where a resource has one.
+
+    Args:
+        entries: The resources of a component, in order of registration.
+
+    Raises:
+        ConfigError: Naming the resource that cannot be rendered.
+    """
+    ignored = find_scale_targets(entries, _previewing).ignored
+    return [_modelled(entry, ignored.get(entry.identity, entry.options.ignore_fields)) for entry in _managed(entries)]
+
+
 def explain(entries: Sequence[Registration]) -> tuple[Provenance, ...]:
-    """Tell who set each field of what `preview` returns: one explanation per managed resource, in the same order.
+    """Explain who set each field of what `render` returns: one explanation per managed resource, in the same order.
 
     Args:
         entries: The resources of a component, in order of registration.
@@ -118,6 +131,13 @@ def firing_set(entries: Iterable[Registration]) -> tuple[str, ...]:
 
 def _managed(entries: Iterable[Registration]) -> Iterator[Registration]:
     return (entry for entry in entries if entry.lifecycle is Lifecycle.MANAGED)
+
+
+def _modelled(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -> Any:
+    if entry.previewable is None:
+        return _rendered(entry, ignore_fields)
+    with _previewing(entry):
+        return entry.previewable.preview(ignore_fields=ignore_fields)
 
 
 def _rendered(entry: Registration, ignore_fields: tuple[tuple[str, ...], ...]) -> Manifest:

@@ -42,6 +42,7 @@ __all__ = [
     "Guardable",
     "MutationInspector",
     "Operational",
+    "Previewable",
     "Resource",
     "ScaleTarget",
     "Scaler",
@@ -117,9 +118,8 @@ class Graceful(Protocol):
 class Suspendable(Protocol):
     """Can be put to sleep."""
 
-    @property
     def delete_on_suspend(self) -> bool:
-        """Whether suspending means deleting; must not depend on the live object."""
+        """Return whether suspending deletes the object; must not depend on the live object."""
         ...
 
     def suspension_status(self, live: Manifest) -> StatusReport[SuspensionStatus]:
@@ -210,6 +210,19 @@ class MutationInspector(Protocol):
 
     def firing_set(self) -> Sequence[str]:
         """Names whose gate is absent or enabled, in order of registration."""
+        ...
+
+
+@runtime_checkable
+class Previewable(Protocol):
+    """A resource whose rendered object can be read as a model; for tests and tools."""
+
+    def preview(self, *, ignore_fields: Collection[tuple[str, ...]] = ()) -> Any:
+        """Return what `render` returns for the same arguments, as a model of the client.
+
+        Args:
+            ignore_fields: Ignored fields.
+        """
         ...
 
 

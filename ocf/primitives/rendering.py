@@ -57,12 +57,17 @@ class Renderer(Generic[ModelT, MutatorT]):
         self._baseline = baseline
         self._mutations = mutations
 
-    def model(self) -> ModelT:
+    def model(self, ignore_fields: Collection[tuple[str, ...]] = ()) -> ModelT:
         """Return the object as the mutations leave it.
+
+        Args:
+            ignore_fields: Fields that are dropped after the mutations.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
+        if ignore_fields:
+            return self._read(self.manifest(ignore_fields=ignore_fields))
         return self._edited(self._plans(), self._baseline)[0]
 
     def manifest(

@@ -115,13 +115,16 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """Return a copy of the baseline."""
         return self._kind.model.model_validate(self._definition.baseline)
 
-    def preview(self) -> ModelT:
-        """Return the object as all firing mutations leave it, without a cluster and without suspension.
+    def preview(self, *, ignore_fields: Collection[tuple[str, ...]] = ()) -> ModelT:
+        """Return what `render` returns for the same arguments, as a model of the client.
+
+        Args:
+            ignore_fields: Fields that another writer sets.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
         """
-        return self._renderer.model()
+        return self._renderer.model(ignore_fields)
 
     def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
         """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
@@ -271,9 +274,8 @@ class _GracefulResource(BaseResource[ModelT, MutatorT, StatusT]):
 class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
     """Can be put to sleep."""
 
-    @property
     def delete_on_suspend(self) -> bool:
-        """Whether suspending means deleting.
+        """Return whether suspending deletes the object.
 
         Raises:
             HandlerError: If the handler raises.

@@ -122,7 +122,7 @@ def parts_of(subject: Subject) -> Sequence[Resource | Component]:
 def _rendered(subject: Subject) -> Iterator[Manifest]:
     for part in parts_of(subject):
         if isinstance(part, Component):
-            yield from part.preview()
+            yield from part.render()
         else:
             yield _without_leftovers(part.render())
 

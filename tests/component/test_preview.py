@@ -51,7 +51,7 @@ def mutation(name: str, value: str = "x", feature: Any = None) -> deployment.Mut
     return deployment.Mutation(name, label, feature=feature)
 
 
-class TestPreview:
+class TestRender:
     def test_renders_what_is_managed_in_order_of_registration(
         self, web: deployment.Resource, web_hpa: hpa.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
@@ -60,7 +60,7 @@ class TestPreview:
         builder.with_resource(config_map("read").build(), read_only=True)
         builder.with_resource(config_map("deleted").build(), delete_when=True)
         builder.with_resource(config_map("gone").build(), orphan_when=True)
-        assert [manifest["kind"] for manifest in builder.build().preview()] == [
+        assert [manifest["kind"] for manifest in builder.build().render()] == [
             "HorizontalPodAutoscaler",
             "Deployment",
         ]
@@ -75,22 +75,22 @@ class TestPreview:
         blocked = StatusReport(GuardStatus.BLOCKED, "never")
         resource = deployment.Builder(base).with_mutation(mutation("a")).with_guard(lambda _base: blocked).build()
         builder = component.Builder("web", condition_type="WebReady").suspend().with_resource(resource)
-        (manifest,) = builder.build().preview()
+        (manifest,) = builder.build().render()
         assert manifest["metadata"] == {"name": "web", "namespace": "shop", "labels": {"a": "x"}}
         assert "status" not in manifest
         assert "replicas" not in manifest["spec"]
 
     def test_leaves_out_what_an_autoscaler_sets(self, fixed_web: deployment.Resource, web_hpa: hpa.Resource) -> None:
-        (alone,) = of(fixed_web).preview()
-        (scaled, _) = of(fixed_web, web_hpa).preview()
+        (alone,) = of(fixed_web).render()
+        (scaled, _) = of(fixed_web, web_hpa).render()
         assert (alone["spec"]["replicas"], "replicas" in scaled["spec"]) == (4, False)
 
     def test_changes_nothing(self, web_base: Manifest) -> None:
         subject = of(deployment.Builder(web_base).with_mutation(mutation("a")).build())
-        first = subject.preview()
+        first = subject.render()
         first[0]["spec"].clear()
-        assert subject.preview() != first
-        assert subject.preview() == subject.preview()
+        assert subject.render() != first
+        assert subject.render() == subject.render()
 
     def test_data_is_seeded_by_whoever_looks(self, web_base: Manifest, config_map: Callable[..., StaticKind]) -> None:
         host = Data[str]("db-host")
@@ -102,9 +102,9 @@ class TestPreview:
         reader = deployment.Builder(web_base).with_mutation(deployment.Mutation("note", note)).build()
         subject = of(producer, reader)
         with pytest.raises(ConfigError, match=f'preview resource "{WEB}": .*data "db-host": data not extracted'):
-            subject.preview()
+            subject.render()
         with host.seeded("seeded"):
-            assert subject.preview()[1]["metadata"]["annotations"] == {"host": "seeded"}
+            assert subject.render()[1]["metadata"]["annotations"] == {"host": "seeded"}
 
     def test_an_error_names_the_resource_once(self, web_base: Manifest, hpa_base: Manifest) -> None:
         """A scaler that cannot be rendered included, whose target is asked for first."""
@@ -120,7 +120,7 @@ class TestPreview:
             ),
         ):
             with pytest.raises(ConfigError) as caught:
-                of(made.build()).preview()
+                of(made.build()).render()
             problem = "failed to apply mutation intent for m: ValueError: boom"
             assert str(caught.value) == f'preview resource "{identity}": {problem}'
             assert isinstance(caught.value.__cause__, MutationError)
@@ -135,8 +135,39 @@ class TestPreview:
     )
     def test_a_resource_of_the_users_own_is_named_too(self, rendered: Any, problem: str) -> None:
         with pytest.raises(ConfigError) as caught:
-            of(Plain(rendered)).preview()
+            of(Plain(rendered)).render()
         assert str(caught.value) == f'preview resource "{Plain.identity}": {problem}'
+
+
+class TestPreview:
+    def test_returns_the_models_of_the_resources(
+        self, fixed_web: deployment.Resource, web_hpa: hpa.Resource, config_map: Callable[..., StaticKind]
+    ) -> None:
+        shown = of(fixed_web, web_hpa, config_map().build()).preview()
+        assert [type(model).__name__ for model in shown] == [
+            "V1Deployment",
+            "V2HorizontalPodAutoscaler",
+            "V1ConfigMap",
+        ]
+
+    def test_leaves_out_ignored_fields_as_rendering_does(
+        self, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    ) -> None:
+        (alone,) = of(fixed_web).preview()
+        (scaled, _) = of(fixed_web, web_hpa).preview()
+        assert (alone.spec.replicas, scaled.spec.replicas) == (4, None)
+
+    def test_returns_the_manifest_of_a_resource_without_a_model(self) -> None:
+        manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "plain"}}
+        assert of(Plain(manifest)).preview() == [manifest]
+
+    def test_an_error_names_the_resource(self, web_base: Manifest) -> None:
+        def crash(_mutator: Any) -> None:
+            raise ValueError("boom")
+
+        failing = deployment.Builder(web_base).with_mutation(deployment.Mutation("m", crash)).build()
+        with pytest.raises(ConfigError, match=f'^preview resource "{WEB}": failed to apply .* boom$'):
+            of(failing).preview()
 
 
 class TestMutations:

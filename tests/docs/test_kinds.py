@@ -79,7 +79,7 @@ class TestRow:
             assert told == "not touched"
             return
         verb, reason = told.split(": ")
-        assert {"kept": False, "deleted": True}[verb] is built.delete_on_suspend
+        assert {"kept": False, "deleted": True}[verb] is built.delete_on_suspend()
         assert f'"{built.suspension_status(built.render()).reason}"' == reason
 
 

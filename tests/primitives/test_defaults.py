@@ -39,7 +39,7 @@ def test_grace_and_suspension_have_defaults() -> None:
     assert resource.grace_status(live) == StatusReport(GraceStatus.HEALTHY, "default grace status")
     assert resource.suspension_status(live) == StatusReport(SuspensionStatus.SUSPENDED, "default suspension status")
     assert resource.render(suspended=True) == live
-    assert resource.delete_on_suspend is False
+    assert resource.delete_on_suspend() is False
 
 
 def test_a_workload_and_a_task_need_a_status_handler() -> None:

@@ -50,7 +50,7 @@ class TestSerialize:
 
     def test_a_component_is_its_resources_in_order(self, subject: Component) -> None:
         documents = load_documents(serialize(subject))
-        assert list(documents) == subject.preview()
+        assert list(documents) == subject.render()
         assert serialize(subject).count("---\n") == 1
 
     def test_what_is_not_managed_is_left_out(self, web: deployment.Resource, hpa_base: Manifest) -> None:

@@ -98,12 +98,12 @@ class ReconcileContext:
         """
         return ConditionContext(self.condition(name), self.owned_by.generation, self.now)
 
-    def set_condition(self, condition: Condition, *, published: bool = True) -> None:
-        """Stage a condition; it replaces the one of its type, at its place.
+    def stage(self, condition: Condition, *, published: bool = True) -> None:
+        """Stage the condition of a component; it replaces the one of its type, at its place.
 
         Args:
             condition: The new condition.
-            published: Whether it is written to the owner; otherwise only `aggregate` sees it, in this pass.
+            published: Whether it is written to the owner; otherwise only `aggregate` sees it, in this reconcile.
         """
         if not published:
             self._unpublished[condition.type] = condition
@@ -111,17 +111,17 @@ class ReconcileContext:
         self._ours.add(condition.type)
         self.status["conditions"] = with_condition(self.status.get("conditions") or [], condition.to_manifest())
 
-    def tell(self, name: str, *, status: str, reason: str, message: str) -> None:
-        """Stage a condition in words of the author's own; since when it holds moves with its status only.
+    def set_condition(self, name: str, *, status: str, reason: str, message: str) -> None:
+        """Stage a condition of the operator's own; its transition time changes only with its status.
 
         Args:
-            name: The condition's type.
+            name: Type of the condition.
             status: `True`, `False` or `Unknown`.
-            reason: One word.
-            message: For a person.
+            reason: Machine-readable reason.
+            message: Human-readable message.
 
         Raises:
-            ConfigError: If the status is another word.
+            ConfigError: If the status is not one of these.
         """
         if status not in _STATUSES:
             raise ConfigError(f'condition "{name}": the status must be True, False or Unknown, got {status!r}')
@@ -148,7 +148,7 @@ class ReconcileContext:
         """
         standing = [(component.name, self._standing(component.condition_type)) for component in components]
         condition = aggregate(standing, self.condition_context(name))
-        self.set_condition(condition)
+        self.stage(condition)
         return condition
 
     def arrange(self, types: Iterable[str]) -> None:

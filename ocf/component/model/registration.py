@@ -19,6 +19,7 @@ from ocf.concepts import (
     Guardable,
     MutationInspector,
     Operational,
+    Previewable,
     Resource,
     Scaler,
     ScaleTarget,
@@ -65,6 +66,7 @@ class Registration:
     consumer: DataConsumer | None = None
     scaler: Scaler | None = None
     inspector: MutationInspector | None = None
+    previewable: Previewable | None = None
 
     @classmethod
     def of(cls, resource: Resource, options: EffectiveOptions) -> Registration:
@@ -94,6 +96,7 @@ class Registration:
             consumer=consumer,
             scaler=_as(resource, Scaler),
             inspector=_as(resource, MutationInspector),
+            previewable=_as(resource, Previewable),
         )
 
     @property

@@ -68,7 +68,7 @@ async def _read(entry: Registration, current: ReconcileRun) -> None:
 async def _one(entry: Registration, suspendable: Suspendable, current: ReconcileRun) -> ResourceOutcome:
     """Bring one resource into its suspended form, and delete it where that is what suspending means."""
     managed = current.object_of(entry)
-    deletes = await current.ask("suspend", entry, lambda: suspendable.delete_on_suspend)
+    deletes = await current.ask("suspend", entry, suspendable.delete_on_suspend)
     try:
         live = await managed.get()
         already = _needs_nothing(entry, live, current, deletes=deletes)

@@ -140,7 +140,7 @@ def _verbs(
         yield from ("list", "watch")
     if prunes or uncollected:
         yield "list"
-    asleep = entry.suspendable is not None and entry.suspendable.delete_on_suspend
+    asleep = entry.suspendable is not None and entry.suspendable.delete_on_suspend()
     if (
         prunes
         or uncollected

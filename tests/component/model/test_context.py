@@ -54,7 +54,7 @@ async def pass_that_ends_in(world: World, web: deployment.Resource, error: BaseE
 class TestTelling:
     async def told(self, world: World, status: str, message: str) -> Manifest:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
-            context.tell("Backup", status=status, reason="Asked", message=message)
+            context.set_condition("Backup", status=status, reason="Asked", message=message)
         return await world.condition("Backup")
 
     async def test_since_when_it_holds_moves_with_its_status_only(self, world: World) -> None:
@@ -85,7 +85,7 @@ class TestTelling:
 
     async def test_it_survives_who_writes_meanwhile(self, world: World) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
-            context.tell("Ours", status="True", reason="Said", message="")
+            context.set_condition("Ours", status="True", reason="Said", message="")
             await patch_status(world, {"conditions": [foreign()]})
 
         assert (await world.condition("Ours"))["status"] == (await world.condition("Backup"))["status"] == "True"

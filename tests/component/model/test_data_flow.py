@@ -144,7 +144,7 @@ class TestTold:
     ) -> None:
         scaler = hpa.Builder(hpa_base).with_optional_data(host).build()
         subject = builder(maker("a"), maker("b"), reader(web_base, host).build(), scaler).build()
-        assert subject.data_topology() == (
+        assert subject.data_topology == (
             DataFlow(
                 data="db-host",
                 producers=("v1/ConfigMap/shop/a", "v1/ConfigMap/shop/b"),
@@ -160,17 +160,17 @@ class TestTold:
             deployment.Builder(web_base).with_optional_data(host).with_data_guard(host).build(),
             deployment.Builder(web_base).with_data_guard(host).with_optional_data(host).build(),
         ):
-            (flow,) = builder(maker(), both).build().data_topology()
+            (flow,) = builder(maker(), both).build().data_topology
             assert (flow.guarded, flow.optional) == (("apps/v1/Deployment/shop/web",), ())
 
     def test_a_cell_nobody_reads_is_told_too(self, maker: Callable[..., Any]) -> None:
-        assert builder(maker()).build().data_topology() == (
+        assert builder(maker()).build().data_topology == (
             DataFlow(data="db-host", producers=("v1/ConfigMap/shop/database",)),
         )
 
     def test_what_is_not_reached_does_not_take_part(self, maker: Callable[..., Any]) -> None:
         made = component.Builder("web", condition_type="WebReady").with_resource(maker(), delete_when=True)
-        assert made.build().data_topology() == ()
+        assert made.build().data_topology == ()
 
 
 class TestPassedOn:

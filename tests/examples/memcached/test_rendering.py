@@ -22,7 +22,7 @@ def of_sample(name: str) -> Memcached:
 
 def rendered(**spec: Any) -> dict[str, Manifest]:
     cache = Memcached.model_validate({"metadata": {"name": "my-cache", "namespace": "default"}, "spec": spec})
-    return {one["kind"]: one for one in memcached(default(cache)).preview()}
+    return {one["kind"]: one for one in memcached(default(cache)).render()}
 
 
 def pod_of(manifests: dict[str, Manifest]) -> Manifest:
@@ -36,7 +36,7 @@ def test_samples(name: str, golden: GoldenCheck) -> None:
 
 
 def test_the_order_and_the_names() -> None:
-    made = memcached(of_sample("EVERYTHING")).preview()
+    made = memcached(of_sample("EVERYTHING")).render()
 
     assert [one["kind"] for one in made] == KINDS
     assert {(one["metadata"]["name"], one["metadata"]["namespace"]) for one in made} == {("my-cache", "default")}
@@ -46,7 +46,7 @@ def test_a_plain_cache_has_no_feature() -> None:
     subject = memcached(of_sample("PLAIN"))
 
     assert subject.firing_set() == ("version-label",)
-    assert [one["kind"] for one in subject.preview()] == ["Deployment", "Service"]
+    assert [one["kind"] for one in subject.render()] == ["Deployment", "Service"]
 
 
 @pytest.mark.parametrize(

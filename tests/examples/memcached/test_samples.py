@@ -45,7 +45,7 @@ def test_it_is_called_as_its_file(file: Path) -> None:
 def test_what_it_asks_for_can_be_rendered(file: Path) -> None:
     cache = memcached(default(Memcached.model_validate(sample(file))))
 
-    assert {"Deployment", "Service"} <= {manifest["kind"] for manifest in cache.preview()}
+    assert {"Deployment", "Service"} <= {manifest["kind"] for manifest in cache.render()}
 
 
 @EACH

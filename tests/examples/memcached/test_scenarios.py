@@ -86,7 +86,7 @@ def test_scenario_02_the_autoscaler_is_copied(scaling: Manifest, spec: Manifest)
     ],
 )
 def test_scenario_03_the_count_of_the_deployment(spec: Manifest, replicas: int | None) -> None:
-    made = memcached(cache(**spec)).preview()[0]
+    made = memcached(cache(**spec)).render()[0]
 
     assert (made["kind"], made["spec"].get("replicas")) == ("Deployment", replicas)
 

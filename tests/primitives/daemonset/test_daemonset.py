@@ -101,7 +101,7 @@ def test_before_its_controller_has_said_anything_it_is_not_healthy() -> None:
 
 def test_suspending_deletes_it() -> None:
     resource = daemonset.Builder(BASE).build()
-    assert resource.delete_on_suspend is True
+    assert resource.delete_on_suspend() is True
     assert resource.render(suspended=True) == resource.render() == BASE
     gone = StatusReport(SuspensionStatus.SUSPENDED, "DaemonSet deleted on suspend")
     assert resource.suspension_status(live(3, 3)) == gone

@@ -231,7 +231,7 @@ class TestSuspension:
         tried = resource(deployment_base)
         assert tried.render(suspended=True)["spec"]["replicas"] == 0
         assert tried.render()["spec"]["replicas"] == 3
-        assert tried.delete_on_suspend is False
+        assert tried.delete_on_suspend() is False
 
     @pytest.mark.parametrize(
         ("running", "report"),

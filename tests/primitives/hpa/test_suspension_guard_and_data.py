@@ -22,12 +22,12 @@ from ocf.primitives import hpa
 
 class TestSuspension:
     def test_deletes_by_default(self, hpa_base: Manifest) -> None:
-        assert hpa.Builder(hpa_base).build().delete_on_suspend is True
+        assert hpa.Builder(hpa_base).build().delete_on_suspend() is True
 
     def test_the_decision_can_be_replaced_and_cleared(self, hpa_base: Manifest) -> None:
         kept = hpa.Builder(hpa_base).with_custom_suspend_deletion_decision(lambda base: base.spec.max_replicas > 10)
-        assert kept.build().delete_on_suspend is False
-        assert hpa.Builder(hpa_base).with_custom_suspend_deletion_decision(None).build().delete_on_suspend is False
+        assert kept.build().delete_on_suspend() is False
+        assert hpa.Builder(hpa_base).with_custom_suspend_deletion_decision(None).build().delete_on_suspend() is False
 
     def test_the_default_edit_changes_nothing(self, hpa_base: Manifest) -> None:
         assert hpa.Builder(hpa_base).build().render(suspended=True) == hpa_base

@@ -65,7 +65,7 @@ def test_status(  # noqa: PLR0917 (a table row)
 
 def test_suspension_leaves_it_alone() -> None:
     resource = service.Builder(BASE).build()
-    assert resource.delete_on_suspend is False
+    assert resource.delete_on_suspend() is False
     assert resource.render(suspended=True) == resource.render() == BASE
     unaffected = StatusReport(SuspensionStatus.SUSPENDED, "Service unaffected by suspension")
     assert resource.suspension_status(live("LoadBalancer")) == unaffected

@@ -159,7 +159,7 @@ def test_suspension_status(running: int, word: str, reason: str) -> None:
 
 def test_suspending_scales_to_zero_and_keeps_object_and_claims() -> None:
     resource = statefulset.Builder(BASE).build()
-    assert resource.delete_on_suspend is False
+    assert resource.delete_on_suspend() is False
     assert resource.render(suspended=True)["spec"] == {**BASE["spec"], "replicas": 0}
 
 

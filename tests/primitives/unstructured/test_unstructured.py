@@ -192,7 +192,7 @@ class TestCategories:
         assert resource.operational_status(ApplyOperation.CREATED, BASE).status is OperationalStatus.PENDING
         assert resource.grace_status(live) == StatusReport(GraceStatus.HEALTHY, "default grace status")
         assert resource.suspension_status(live) == StatusReport(SuspensionStatus.SUSPENDED, "default suspension status")
-        assert resource.delete_on_suspend is False
+        assert resource.delete_on_suspend() is False
         assert resource.render(suspended=True) == BASE
 
     def test_workload(self) -> None:
