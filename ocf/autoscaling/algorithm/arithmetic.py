@@ -42,7 +42,7 @@ def divide(number: int, divisor: int) -> int:
     """Divide integers, cutting off toward zero.
 
     Example:
-        >>> divided(7, 2), divided(-7, 2)
+        >>> divide(7, 2), divide(-7, 2)
         (3, -3)
     """
     if number >= 0 and divisor > 0:

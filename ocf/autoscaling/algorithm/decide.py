@@ -1,8 +1,8 @@
-"""One round of the controller, as a function.
+"""One sync of the HPA controller as a pure function.
 
-Everything that the controller reads goes in: what it sees, what it remembers, how it is set, what time it is.
-Everything that it would write comes out. Nothing else happens, so the same decision can be explained, simulated,
-compared with another one, or carried out.
+The input is everything that the controller reads: the snapshot, its history, its settings and the time. The output is
+everything that it would write. There are no side effects, so a decision can be explained, simulated, compared with
+another one, or applied.
 """
 
 from datetime import datetime
@@ -32,7 +32,7 @@ _NO_HISTORY: Final = History()
 
 
 def tolerances_of(autoscaler: Autoscaler, settings: Settings) -> Tolerances:
-    """Return what difference has no consequence: the controller's setting, or what the HPA says instead.
+    """Return the tolerances of an HPA: those of its `behavior`, otherwise the controller's setting.
 
     Args:
         autoscaler: The autoscaler.
@@ -52,14 +52,14 @@ def decide(
     """Decide how many replicas a workload should have.
 
     Args:
-        snapshot: What is seen.
-        history: What is remembered of the rounds before.
+        snapshot: The HPA, its scale, pods and metric values.
+        history: The history that the previous sync returned.
         settings: The controller's settings.
-        now: The instant of the round, aware.
+        now: Time of the sync, with a time zone.
 
     Returns:
-        The number, whether it is to be written to the Scale, and everything that is said and remembered if that
-        succeeds.
+        The number of replicas, whether it has to be written to the Scale, and the status, events and history that
+        apply once that write succeeded.
 
     Example:
         >>> from datetime import UTC
@@ -75,9 +75,9 @@ def decide(
 
 
 class _Sync:
-    """A round under way: what was found so far, and what was said about it."""
+    """A sync in progress: its inputs, and the conditions, events and history so far."""
 
-    __slots__ = ("autoscaler", "board", "history", "now", "settings", "snapshot", "tolerances")
+    __slots__ = ("autoscaler", "builder", "history", "now", "settings", "snapshot", "tolerances")
 
     def __init__(self, snapshot: Snapshot, history: History, settings: Settings, now: datetime) -> None:
         self.snapshot = snapshot
@@ -85,7 +85,7 @@ class _Sync:
         self.history = history
         self.settings = settings
         self.now = now
-        self.board = StatusBuilder(snapshot.status.conditions, now)
+        self.builder = StatusBuilder(snapshot.status.conditions, now)
         self.tolerances = tolerances_of(snapshot.autoscaler, settings)
 
     def decide(self) -> Decision:
@@ -99,7 +99,7 @@ class _Sync:
             error = f"failed to query scale subresource for {self.autoscaler.reference}: {scale.message}"
             return self._scale_unreadable(scale.message, SyncError("spec" if scale.spec else "internal", error))
         message = "the HPA controller was able to get the target's current scale"
-        self.board.set("AbleToScale", "True", "SucceededGetScale", message)
+        self.builder.set("AbleToScale", "True", "SucceededGetScale", message)
         self.history = self.history.with_first_recommendation(scale.replicas, self.now)
         rule = early_exit_rule(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
         if rule is Rule.DISABLED:
@@ -110,44 +110,50 @@ class _Sync:
         return self._scale_by_metrics(scale)
 
     def _scale_unreadable(self, message: str, error: SyncError) -> Decision:
-        self.board.warn("FailedGetScale", message)
+        self.builder.warn("FailedGetScale", message)
         sentence = f"the HPA controller was unable to get the target's current scale: {message}"
-        self.board.set("AbleToScale", "False", "FailedGetScale", sentence)
+        self.builder.set("AbleToScale", "False", "FailedGetScale", sentence)
         before = self.snapshot.status
-        status = before._replace(conditions=self.board.conditions)
-        trace = Trace(*self._trace_header(None, before.desired_replicas), early_exit=Rule.UNREADABLE, problem=message)
+        status = before._replace(conditions=self.builder.conditions)
+        trace = self._early_exit_trace(None, before.desired_replicas, Rule.UNREADABLE, problem=message)
         return self._decision(before.desired_replicas, status, trace, error=error)
 
     def _scaling_disabled(self) -> Decision:
-        self.board.set("ScalingActive", "False", "ScalingDisabled", MESSAGES[Rule.DISABLED])
+        self.builder.set("ScalingActive", "False", "ScalingDisabled", MESSAGES[Rule.DISABLED])
         if self.settings.features.remembered_zero and not self.settings.features.scale_to_zero:
-            self.board.remove("ScaledToZero")
-        trace = Trace(*self._trace_header(0, 0), early_exit=Rule.DISABLED)
+            self.builder.remove("ScaledToZero")
+        trace = self._early_exit_trace(0, 0, Rule.DISABLED)
         return self._decision(0, self._status(0, 0), trace)
 
     def _scale_into_range(self, current: int, desired: int, rule: Rule) -> Decision:
-        trace = Trace(*self._trace_header(current, desired), early_exit=rule)
-        return self._rescale(current, desired, MESSAGES[rule], (), trace, None)
+        trace = self._early_exit_trace(current, desired, rule)
+        return self._rescale(current, desired, reason=MESSAGES[rule], trace=trace)
 
     def _scale_by_metrics(self, scale: Scale) -> Decision:
         problem = self._selector_problem(scale.selector)
         if problem:
             return self._no_proposal(scale.replicas, problem, None)
-        count = CalculatorInputs(
-            scale.replicas, scale.observed, self.snapshot.pods, self.tolerances, self.settings, self.now
+        inputs = CalculatorInputs(
+            current=scale.replicas,
+            observed=scale.observed,
+            pods=self.snapshot.pods,
+            tolerances=self.tolerances,
+            settings=self.settings,
+            now=self.now,
         )
-        found = choose_proposal(self.autoscaler.metrics, self.snapshot.metric_values, count, self.autoscaler.namespace)
+        autoscaler = self.autoscaler
+        found = choose_proposal(autoscaler.metrics, self.snapshot.metric_values, inputs, autoscaler.namespace)
         self._set_metric_conditions(found)
         if found.replicas is None:
             return self._no_proposal(scale.replicas, found.error, found)
         return self._scale_to_proposal(scale.replicas, found.replicas, found)
 
     def _selector_problem(self, text: str) -> str:
-        """Return why the selector cannot be used, after saying so; empty if it can."""
+        """Set the conditions for an unusable selector, and return the problem; empty if the selector is usable."""
         if not text:
-            self.board.warn("SelectorRequired", "selector is required")
+            self.builder.warn("SelectorRequired", "selector is required")
             message = "the HPA target's scale is missing a selector"
-            self.board.set("ScalingActive", "False", "InvalidSelector", message)
+            self.builder.set("ScalingActive", "False", "InvalidSelector", message)
             return "selector is required"
         selector = parse_selector(text)
         if isinstance(selector, str):
@@ -159,8 +165,8 @@ class _Sync:
             problem = f"pods by selector {text} are controlled by multiple HPAs: [{named}]"
         else:
             return ""
-        self.board.warn(reason, problem)
-        self.board.set("ScalingActive", "False", reason, problem)
+        self.builder.warn(reason, problem)
+        self.builder.set("ScalingActive", "False", reason, problem)
         return problem
 
     def _overlapping_hpas(self) -> list[str]:
@@ -170,27 +176,27 @@ class _Sync:
     def _set_metric_conditions(self, found: Combination) -> None:
         for outcome in found.outcomes:
             if isinstance(outcome.result, Failure):
-                self.board.warn(outcome.result.reason, outcome.result.message)
+                self.builder.warn(outcome.result.reason, outcome.result.message)
         failure = found.first_failure
         if found.replicas is not None:
             message = f"the HPA was able to successfully calculate a replica count from {found.name}"
-            self.board.set("ScalingActive", "True", "ValidMetricFound", message)
+            self.builder.set("ScalingActive", "True", "ValidMetricFound", message)
         elif failure is not None:
             message = f"the HPA was unable to compute the replica count: {failure.message}"
-            self.board.set("ScalingActive", "False", failure.reason, message)
+            self.builder.set("ScalingActive", "False", failure.reason, message)
 
     def _no_proposal(self, current: int, problem: str, found: Combination | None) -> Decision:
-        """End the round without a number."""
-        self.board.warn("FailedComputeMetricsReplicas", problem)
+        """Return the decision of a sync in which no metric made a usable proposal."""
+        self.builder.warn("FailedComputeMetricsReplicas", problem)
         desired = self.snapshot.status.desired_replicas
         target = self.autoscaler.reference
         error = f"failed to compute desired number of replicas based on listed metrics for {target}: {problem}"
-        trace = Trace(*self._trace_header(current, current), combination=found, problem=problem)
+        trace = self._trace(current, current, combination=found, problem=problem)
         status = self._status(current, desired, _metric_statuses(found))
         return self._decision(current, status, trace, error=SyncError("internal", error))
 
     def _scale_to_proposal(self, current: int, proposed: int, found: Combination) -> Decision:
-        """Go from what the metrics want to what the workload gets."""
+        """Stabilize and limit the proposal of the metrics, and decide by the result."""
         wanted = max(0, proposed)
         reason = ""
         if wanted > current:
@@ -202,89 +208,131 @@ class _Sync:
         raised = current == 0 and self._is_below_minimum(desired)
         if raised:
             desired, reason = self.autoscaler.minimum, reason or MESSAGES[Rule.BELOW_MINIMUM]
-        trace = Trace(
-            *self._trace_header(current, desired),
-            combination=found,
-            stabilization=held,
-            limit=limit,
-            raised_to_minimum=raised,
+        trace = self._trace(
+            current, desired, combination=found, stabilization=held, limit=limit, raised_to_minimum=raised
         )
         error = SyncError("internal", found.error) if found.error else None
         if desired != current:
-            return self._rescale(current, desired, reason, _metric_statuses(found), trace, error)
+            metrics = _metric_statuses(found)
+            return self._rescale(current, desired, reason=reason, trace=trace, metrics=metrics, error=error)
         status = self._status(current, current, _metric_statuses(found))
         return self._decision(current, status, trace, error=error)
 
     def _is_below_minimum(self, desired: int) -> bool:
-        """Tell whether a workload on its way back from zero would stay below the minimum."""
-        ours = was_scaled_to_zero_by_us(self.board.conditions, self.settings.features)
+        """Return whether a workload that is scaled up from zero would stay below the minimum."""
+        ours = was_scaled_to_zero_by_us(self.builder.conditions, self.settings.features)
         return ours and self.autoscaler.minimum != 0 and desired < self.autoscaler.minimum
 
     def _normalize(self, current: int, wanted: int) -> tuple[Stabilization, Limit]:
         held, limit = normalize(self.autoscaler, current, wanted, self.history, settings=self.settings, now=self.now)
-        self.history = History(held.recommendations, self.history.scale_ups, self.history.scale_downs)
+        self.history = History(
+            recommendations=held.recommendations,
+            scale_ups=self.history.scale_ups,
+            scale_downs=self.history.scale_downs,
+        )
         if held.rule is None:
-            self.board.set("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size")
+            self.builder.set("AbleToScale", "True", "ReadyForNewScale", "recommended size matches current size")
         else:
-            self.board.set("AbleToScale", "True", held.rule.value, MESSAGES[held.rule])
+            self.builder.set("AbleToScale", "True", held.rule.value, MESSAGES[held.rule])
         changed = "True" if limit.replicas != limit.wanted else "False"
-        self.board.set("ScalingLimited", changed, limit.rule.value, MESSAGES[limit.rule])
+        self.builder.set("ScalingLimited", changed, limit.rule.value, MESSAGES[limit.rule])
         return held, limit
 
-    def _rescale(  # noqa: PLR0917 (what both ways of resizing hand over)
+    def _rescale(
         self,
         current: int,
         desired: int,
+        *,
         reason: str,
-        metrics: tuple[MetricStatus, ...],
         trace: Trace,
-        error: SyncError | None,
+        metrics: tuple[MetricStatus, ...] = (),
+        error: SyncError | None = None,
     ) -> Decision:
-        board = self.board
-        unwritten = PendingRescale(reason, board.conditions, tuple(board.events), self.history)
+        builder = self.builder
+        pending = PendingRescale(
+            reason=reason, conditions=builder.conditions, events=tuple(builder.events), history=self.history
+        )
         message = f"the HPA controller was able to update the target scale to {desired}"
-        board.set("AbleToScale", "True", "SucceededRescale", message)
-        board.events.append(HpaEvent("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
+        builder.set("AbleToScale", "True", "SucceededRescale", message)
+        builder.events.append(HpaEvent("Normal", "SuccessfulRescale", f"New size: {desired}; reason: {reason}"))
         self._add_scale_event(desired - current)
         self._set_scaled_to_zero(current, desired)
         status = self._status(current, desired, metrics, scaled=True)
-        return self._decision(desired, status, trace, error=error, resize=unwritten)
+        return self._decision(desired, status, trace, error=error, pending_rescale=pending)
 
     def _add_scale_event(self, change: int) -> None:
-        behavior, known = self.autoscaler.behavior, self.history
+        behavior, history = self.autoscaler.behavior, self.history
         if behavior is None:
             return
         if change > 0:
-            events = add_scale_event(known.scale_ups, change, longest=behavior.up.longest_period, now=self.now)
-            self.history = History(known.recommendations, events, known.scale_downs)
+            ups = add_scale_event(history.scale_ups, change, longest=behavior.up.longest_period, now=self.now)
+            downs = history.scale_downs
         else:
-            events = add_scale_event(known.scale_downs, -change, longest=behavior.down.longest_period, now=self.now)
-            self.history = History(known.recommendations, known.scale_ups, events)
+            ups = history.scale_ups
+            downs = add_scale_event(history.scale_downs, -change, longest=behavior.down.longest_period, now=self.now)
+        self.history = History(recommendations=history.recommendations, scale_ups=ups, scale_downs=downs)
 
     def _set_scaled_to_zero(self, current: int, desired: int) -> None:
         if not self.settings.features.remembered_zero:
             return
         if not self.settings.features.scale_to_zero:
-            self.board.remove("ScaledToZero")
+            self.builder.remove("ScaledToZero")
         elif current > 0 and desired == self.autoscaler.minimum == 0 and self.autoscaler.has_podless_metric:
-            self.board.set("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the workload to zero")
+            self.builder.set("ScaledToZero", "True", "ScaledToZero", "the HPA controller scaled the workload to zero")
         else:
             message = "the HPA controller did not scale the workload to zero"
-            self.board.set("ScaledToZero", "False", "NotScaledToZero", message)
+            self.builder.set("ScaledToZero", "False", "NotScaledToZero", message)
 
     def _status(
         self, current: int, desired: int, metrics: tuple[MetricStatus, ...] = (), *, scaled: bool = False
     ) -> Status:
         generation = self.autoscaler.generation if self.settings.features.observed_generation else None
         last = self.now if scaled else self.snapshot.status.last_scale_time
-        return Status(current, desired, last, metrics, self.board.conditions, generation)
+        return Status(
+            current_replicas=current,
+            desired_replicas=desired,
+            last_scale_time=last,
+            current_metrics=metrics,
+            conditions=self.builder.conditions,
+            observed_generation=generation,
+        )
 
-    def _trace_header(
-        self, current: int | None, desired: int
-    ) -> tuple[datetime, int | None, int, int, int, Tolerances]:
-        """Return what every trace begins with."""
-        autoscaler = self.autoscaler
-        return self.now, current, autoscaler.minimum, autoscaler.maximum, desired, self.tolerances
+    def _early_exit_trace(self, current: int | None, desired: int, rule: Rule, *, problem: str = "") -> Trace:
+        return Trace(
+            now=self.now,
+            current=current,
+            minimum=self.autoscaler.minimum,
+            maximum=self.autoscaler.maximum,
+            desired=desired,
+            tolerances=self.tolerances,
+            early_exit=rule,
+            problem=problem,
+        )
+
+    def _trace(
+        self,
+        current: int,
+        desired: int,
+        *,
+        combination: Combination | None,
+        stabilization: Stabilization | None = None,
+        limit: Limit | None = None,
+        raised_to_minimum: bool = False,
+        problem: str = "",
+    ) -> Trace:
+        return Trace(
+            now=self.now,
+            current=current,
+            minimum=self.autoscaler.minimum,
+            maximum=self.autoscaler.maximum,
+            desired=desired,
+            tolerances=self.tolerances,
+            combination=combination,
+            stabilization=stabilization,
+            limit=limit,
+            raised_to_minimum=raised_to_minimum,
+            problem=problem,
+        )
 
     def _decision(
         self,
@@ -293,10 +341,18 @@ class _Sync:
         trace: Trace,
         *,
         error: SyncError | None = None,
-        resize: PendingRescale | None = None,
+        pending_rescale: PendingRescale | None = None,
     ) -> Decision:
-        events = tuple(self.board.events)
-        return Decision(self.snapshot, desired, status, events, self.history, error, trace, resize)
+        return Decision(
+            snapshot=self.snapshot,
+            desired=desired,
+            status=status,
+            events=tuple(self.builder.events),
+            history=self.history,
+            error=error,
+            trace=trace,
+            pending_rescale=pending_rescale,
+        )
 
 
 def _metric_statuses(found: Combination | None) -> tuple[MetricStatus, ...]:

@@ -56,14 +56,15 @@ def group_pods(
     missing: list[str] = []
     ignored: list[str] = []
     for pod in pods:
-        name = pod.name
-        if pod.deleted or pod.phase == "Failed":
+        name, phase = pod.name, pod.phase
+        sample = samples.get(name)
+        if pod.deleted or phase == "Failed":
             ignored.append(name)
-        elif pod.phase == "Pending":
+        elif phase == "Pending":
             unready.append(name)
-        elif name not in samples:
+        elif sample is None:
             missing.append(name)
-        elif is_cpu and is_unready(pod, samples[name], settings, now):
+        elif is_cpu and is_unready(pod, sample, settings, now):
             unready.append(name)
         else:
             ready += 1
@@ -86,11 +87,11 @@ def is_unready(pod: Pod, sample: Sample, settings: Settings, now: datetime) -> b
     if condition is None or started is None:
         return True
     status, since = condition
-    if since is None:
-        since = ZERO_TIME
-    if now - started < settings.cpu_initialization_period:
-        return status == "False" or sample.at - since < sample.window
-    return status == "False" and since - started < settings.initial_readiness_delay
+    if now - started >= settings.cpu_initialization_period:
+        if status != "False":
+            return False
+        return (since or ZERO_TIME) - started < settings.initial_readiness_delay
+    return status == "False" or sample.at - (since or ZERO_TIME) < sample.window
 
 
 def count_ready_pods(pods: Sequence[Pod]) -> int:

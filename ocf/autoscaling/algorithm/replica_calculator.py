@@ -1,8 +1,9 @@
-"""How many replicas one metric asks for.
+"""Replica calculator: the number of replicas that one metric proposes.
 
-One function per kind of target. Each returns its proposal together with every number that led to it, or why there is
-none. Metrics by pod are computed twice if pods are missing or not ready: once with the samples that are there, and
-once with the gaps filled in against the direction of the first result, so that a gap can only make a change smaller.
+There is one function per kind of target. Each returns its proposal with every number that led to it, or why there is no
+proposal. A metric with one value per pod is computed twice if pods are missing or unready: first with the existing
+samples, then with the gaps filled in against the direction of the first result. So a gap can only make a change
+smaller.
 """
 
 from collections.abc import Mapping, Sequence
@@ -44,11 +45,11 @@ _INT64_END = 2.0**63
 
 
 class Tolerances(NamedTuple):
-    """By how much a ratio may differ from 1 without consequence.
+    """Range around 1 in which a ratio does not change the number of replicas.
 
     Args:
-        down: How far below.
-        up: How far above.
+        down: How far the ratio may be below 1.
+        up: How far the ratio may be above 1.
 
     Example:
         >>> print(Tolerances(0.1, 0.05), 1.05 in Tolerances(0.1, 0.05))
@@ -59,7 +60,7 @@ class Tolerances(NamedTuple):
     up: float
 
     def __contains__(self, value: object) -> bool:
-        """Tell whether a ratio is close enough to 1; both ends are."""
+        """Return whether a ratio is tolerated; both ends of the range are."""
         return isinstance(value, float) and 1.0 - self.down <= value <= 1.0 + self.up
 
     def __str__(self) -> str:
@@ -67,15 +68,15 @@ class Tolerances(NamedTuple):
 
 
 class CalculatorInputs(NamedTuple):
-    """What all metrics of a round share.
+    """Inputs that all metrics of a sync share.
 
     Args:
         current: `spec.replicas` of the scale.
         observed: `status.replicas` of the scale.
         pods: The pods of the workload.
-        tolerances: What difference has no consequence.
+        tolerances: The tolerated ratios.
         settings: The controller's settings.
-        now: The instant of the round.
+        now: Time of the sync.
     """
 
     current: int
@@ -87,20 +88,20 @@ class CalculatorInputs(NamedTuple):
 
 
 class Calculation(NamedTuple):
-    """A proposal, and how it came about; amounts are thousandths.
+    """The proposal of a metric, with the numbers that led to it; amounts are thousandths.
 
     Args:
-        replicas: The proposal.
+        replicas: The proposed number of replicas.
         rule: The rule that led to it.
-        ratio: What was measured, divided by the target.
-        measured: What the status reports: an average, or a total.
-        utilization: Percent of the requests, for a target of that kind.
-        groups: The pods by group, for metrics by pod.
-        usage: The sum of the samples that counted.
-        requests: The sum of the requests that it is compared with.
-        filled: The ratio after filling in; None if nothing was.
-        counted: How many samples the proposal is for, after filling in.
-        ready: How many pods run and are ready, where that was asked.
+        ratio: The measured value divided by the target.
+        measured: The value for the status: an average or a total.
+        utilization: Percent of the requests, for a utilization target.
+        groups: The pods by group, for metrics with one value per pod.
+        usage: Sum of the counted samples.
+        requests: Sum of the requests that the usage is compared with.
+        filled: The ratio after filling in; None if nothing was filled in.
+        counted: Number of samples after filling in; None if nothing was filled in.
+        ready: Number of pods that are running and ready, for targets that need it.
     """
 
     replicas: int
@@ -117,25 +118,25 @@ class Calculation(NamedTuple):
 
 
 def from_utilization(
-    count: CalculatorInputs, samples: Mapping[str, Sample], target: int, *, resource: str, container: str = ""
+    inputs: CalculatorInputs, samples: Mapping[str, Sample], target: int, *, resource: str, container: str = ""
 ) -> Calculation | Unavailable:
-    """Compute the replicas for a percentage of what the pods request.
+    """Compute the replicas for a utilization: a percentage of the requests of the pods.
 
-    The utilization is a whole number of percent before it is compared with anything.
+    The utilization is truncated to whole percents before it is compared with the target.
 
     Args:
-        count: What all metrics share.
-        samples: What was measured, by the name of a pod.
+        inputs: The inputs that all metrics share.
+        samples: The samples by pod name.
         target: Percent.
         resource: Name of the resource.
-        container: Only this container; empty for whole pods.
+        container: Name of the only container to count; empty for whole pods.
     """
-    sorted_out = _group_samples(count, samples, resource)
-    if isinstance(sorted_out, Unavailable):
-        return sorted_out
-    groups, kept = sorted_out
-    whole = count.settings.features.pod_level_resources
-    requests = pod_requests(count.pods, resource, container, pod_level=whole)
+    grouped = _group_samples(inputs, samples, resource)
+    if isinstance(grouped, Unavailable):
+        return grouped
+    groups, kept = grouped
+    pod_level = inputs.settings.features.pod_level_resources
+    requests = pod_requests(inputs.pods, resource, container, pod_level=pod_level)
     if isinstance(requests, Unavailable):
         return requests
     usage, total, known = _totals(kept, requests)
@@ -143,99 +144,119 @@ def from_utilization(
         return _NO_REQUESTS
     utilization = _percent(usage, total)
     first = ratio(utilization, target)
-    average = divide(usage, known)
-    plain = Calculation(0, Rule.READY_PODS, first, average, utilization, groups, usage, total)
-    if not _has_gaps(groups, first):
-        return _of_ready_pods(count, plain)
-    if first < 1.0:
-        share = max(_FULL, target)
-        usage = wrap64(usage + sum(divide(wrap64(requests[name] * share), _FULL) for name in groups.missing))
-    added = _pods_to_fill_in(groups, first)
-    total = wrap64(total + sum(requests[name] for name in added))
-    if not total:
-        return _NO_REQUESTS
-    return _of_filled(count, plain, ratio(_percent(usage, total), target), len(kept) + len(added))
+    filled = counted = None
+    if _has_gaps(groups, first):
+        filled = _filled_utilization(groups, first, usage, total, requests=requests, target=target)
+        if filled is None:
+            return _NO_REQUESTS
+        counted = len(kept) + len(_pods_to_fill_in(groups, first))
+        replicas, rule = _propose_after_filling(inputs, first, filled, counted)
+    else:
+        replicas, rule = _propose(inputs, first, groups)
+    return Calculation(
+        replicas=replicas,
+        rule=rule,
+        ratio=first,
+        measured=divide(usage, known),
+        utilization=utilization,
+        groups=groups,
+        usage=usage,
+        requests=total,
+        filled=filled,
+        counted=counted,
+    )
 
 
 def from_average(
-    count: CalculatorInputs, samples: Mapping[str, Sample], target: int, *, resource: str = ""
+    inputs: CalculatorInputs, samples: Mapping[str, Sample], target: int, *, resource: str = ""
 ) -> Calculation | Unavailable:
-    """Compute the replicas for an average per pod.
+    """Compute the replicas for an average value per pod.
 
-    The average is a whole number of thousandths before it is compared with anything. Readiness counts for cpu only.
+    The average is truncated to whole thousandths before it is compared with the target. Readiness matters for cpu only.
 
     Args:
-        count: What all metrics share.
-        samples: What was measured, by the name of a pod.
+        inputs: The inputs that all metrics share.
+        samples: The samples by pod name.
         target: Thousandths per pod.
-        resource: Name of the resource; empty for metrics that are none.
+        resource: Name of the resource; empty for a metric that is not a resource.
     """
-    sorted_out = _group_samples(count, samples, resource)
-    if isinstance(sorted_out, Unavailable):
-        return sorted_out
-    groups, kept = sorted_out
+    grouped = _group_samples(inputs, samples, resource)
+    if isinstance(grouped, Unavailable):
+        return grouped
+    groups, kept = grouped
     usage = wrap64(sum(sample.value for sample in kept.values()))
     average = divide(usage, len(kept))
     first = ratio(average, target)
-    plain = Calculation(0, Rule.READY_PODS, first, average, groups=groups, usage=usage)
-    if not _has_gaps(groups, first):
-        return _of_ready_pods(count, plain)
-    if first < 1.0:
-        usage = wrap64(usage + target * len(groups.missing))
-    counted = len(kept) + len(_pods_to_fill_in(groups, first))
-    return _of_filled(count, plain, ratio(divide(usage, counted), target), counted)
+    filled = counted = None
+    if _has_gaps(groups, first):
+        filled_usage = wrap64(usage + target * len(groups.missing)) if first < 1.0 else usage
+        counted = len(kept) + len(_pods_to_fill_in(groups, first))
+        filled = ratio(divide(filled_usage, counted), target)
+        replicas, rule = _propose_after_filling(inputs, first, filled, counted)
+    else:
+        replicas, rule = _propose(inputs, first, groups)
+    return Calculation(
+        replicas=replicas,
+        rule=rule,
+        ratio=first,
+        measured=average,
+        groups=groups,
+        usage=usage,
+        filled=filled,
+        counted=counted,
+    )
 
 
-def from_total(count: CalculatorInputs, total: int, target: int) -> Calculation | Unavailable:
-    """Compute the replicas for a number that the whole workload is measured by.
+def from_total(inputs: CalculatorInputs, total: int, target: int) -> Calculation | Unavailable:
+    """Compute the replicas for a value of the whole workload.
 
-    Pods on their way out count here, as long as they are ready. From zero, tolerance does not count.
+    Pods that are being deleted count as long as they are ready. From zero replicas, the tolerance is ignored.
 
     Args:
-        count: What all metrics share.
-        total: What was measured, thousandths.
-        target: Thousandths altogether.
+        inputs: The inputs that all metrics share.
+        total: The measured value, thousandths.
+        target: Thousandths for the whole workload.
     """
     first = ratio(total, target)
-    if count.current == 0:
-        return Calculation(ceil32(first), Rule.FROM_ZERO, first, total)
-    if first in count.tolerances:
-        return Calculation(count.current, Rule.WITHIN_TOLERANCE, first, total)
-    if not count.pods:
+    if inputs.current == 0:
+        return Calculation(replicas=ceil32(first), rule=Rule.FROM_ZERO, ratio=first, measured=total)
+    if first in inputs.tolerances:
+        return Calculation(replicas=inputs.current, rule=Rule.WITHIN_TOLERANCE, ratio=first, measured=total)
+    if not inputs.pods:
         return Unavailable(f"unable to calculate ready pods: {_NO_PODS.message}")
-    ready = count_ready_pods(count.pods)
+    ready = count_ready_pods(inputs.pods)
     wanted = first * ready
     replicas = INT32_MAX if wanted > INT32_MAX else ceil32(wanted)
-    return Calculation(replicas, Rule.READY_PODS, first, total, ready=ready)
+    return Calculation(replicas=replicas, rule=Rule.READY_PODS, ratio=first, measured=total, ready=ready)
 
 
-def from_total_per_pod(count: CalculatorInputs, total: int, target: int, *, external: bool) -> Calculation:
-    """Compute the replicas for a number that is divided among the replicas that there are.
+def from_total_per_pod(inputs: CalculatorInputs, total: int, target: int, *, external: bool) -> Calculation:
+    """Compute the replicas for a value that is divided by the observed number of replicas.
 
-    No pod is looked at. What is reported is the number per replica; it is senseless where there is none.
+    Pods are not used. The reported value is the one per replica; it has no meaning with zero replicas.
 
     Args:
-        count: What all metrics share.
-        total: What was measured, thousandths.
+        inputs: The inputs that all metrics share.
+        total: The measured value, thousandths.
         target: Thousandths per replica.
-        external: Whether it is an external metric: only of those, what is too large ends at the largest number.
+        external: Whether it is an External metric: only its results are capped at the largest integer.
     """
-    first = ratio(total, float(target) * float(count.observed))
-    replicas, rule = count.observed, Rule.WITHIN_TOLERANCE
-    if first not in count.tolerances:
+    first = ratio(total, float(target) * float(inputs.observed))
+    replicas, rule = inputs.observed, Rule.WITHIN_TOLERANCE
+    if first not in inputs.tolerances:
         wanted, rule = ratio(total, target), Rule.TOTAL
         replicas = INT32_MAX if external and wanted > INT32_MAX else ceil32(wanted)
-    if external and float(total) >= _INT64_END:
-        return Calculation(replicas, rule, first, INT64_MAX)
-    return Calculation(replicas, rule, first, ceil64(ratio(total, count.observed)))
+    overflows = external and float(total) >= _INT64_END
+    measured = INT64_MAX if overflows else ceil64(ratio(total, inputs.observed))
+    return Calculation(replicas=replicas, rule=rule, ratio=first, measured=measured)
 
 
 def sum_series(values: Sequence[int], *, per_pod: bool) -> int:
-    """Add up the series of an external metric; what is too large ends at the largest number.
+    """Add up the series of an External metric, capped at the largest integer of 64 bits.
 
     Args:
         values: Thousandths.
-        per_pod: Whether the target is one per replica: then a sum below zero counts as too large.
+        per_pod: Whether the target is per replica: then a negative sum counts as an overflow.
     """
     total = 0
     for value in values:
@@ -248,17 +269,17 @@ def sum_series(values: Sequence[int], *, per_pod: bool) -> int:
 
 
 def _group_samples(
-    count: CalculatorInputs, samples: Mapping[str, Sample], resource: str
+    inputs: CalculatorInputs, samples: Mapping[str, Sample], resource: str
 ) -> tuple[PodGroups, Mapping[str, Sample]] | Unavailable:
-    if not count.pods:
+    if not inputs.pods:
         return _NO_PODS
-    groups = group_pods(count.pods, samples, resource=resource, settings=count.settings, now=count.now)
+    groups = group_pods(inputs.pods, samples, resource=resource, settings=inputs.settings, now=inputs.now)
     kept = _counted_samples(samples, groups)
     return (groups, kept) if kept else _NO_SAMPLES
 
 
 def _counted_samples(samples: Mapping[str, Sample], groups: PodGroups) -> Mapping[str, Sample]:
-    """Leave out the samples of pods that do not count; those of pods that nobody knows stay."""
+    """Return the samples without those of unready and ignored pods; samples of unknown pods are kept."""
     if not groups.unready and not groups.ignored:
         return samples
     dropped = {*groups.unready, *groups.ignored}
@@ -266,7 +287,7 @@ def _counted_samples(samples: Mapping[str, Sample], groups: PodGroups) -> Mappin
 
 
 def _totals(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tuple[int, int, int]:
-    """Add up samples and requests of the pods that have both, and count them."""
+    """Return the usage, the requests and the number of the pods that have both a sample and a request."""
     usage = total = known = 0
     for name, sample in samples.items():
         request = requests.get(name)
@@ -278,7 +299,7 @@ def _totals(samples: Mapping[str, Sample], requests: Mapping[str, int]) -> tuple
 
 
 def _pods_to_fill_in(groups: PodGroups, first: float) -> tuple[str, ...]:
-    """Return the pods that count from now on although no sample of them does."""
+    """Return the pods that are counted without a sample, depending on the direction of the first result."""
     if first > 1.0:
         return (*groups.missing, *groups.unready)
     return groups.missing if first < 1.0 else ()
@@ -292,24 +313,31 @@ def _has_gaps(groups: PodGroups, first: float) -> bool:
     return bool(groups.missing) or (bool(groups.unready) and first > 1.0)
 
 
-def _of_ready_pods(count: CalculatorInputs, plain: Calculation) -> Calculation:
-    if plain.ratio in count.tolerances:
-        return Calculation(count.current, Rule.WITHIN_TOLERANCE, *plain[2:])
-    groups = plain.groups
-    ready = 0 if groups is None else groups.ready
-    return Calculation(ceil32(plain.ratio * ready), Rule.READY_PODS, *plain[2:])
+def _filled_utilization(
+    groups: PodGroups, first: float, usage: int, total: int, *, requests: Mapping[str, int], target: int
+) -> float | None:
+    """Return the ratio after filling in; None if the pods request nothing."""
+    if first < 1.0:
+        share = max(_FULL, target)
+        usage = wrap64(usage + sum(divide(wrap64(requests[name] * share), _FULL) for name in groups.missing))
+    total = wrap64(total + sum(requests[name] for name in _pods_to_fill_in(groups, first)))
+    return ratio(_percent(usage, total), target) if total else None
 
 
-def _of_filled(count: CalculatorInputs, plain: Calculation, second: float, counted: int) -> Calculation:
-    """Judge by the filled-in ratio, and stay where filling in turns the first result around."""
-    first, replicas = plain.ratio, count.current
-    if second in count.tolerances:
-        rule = Rule.FILLED_WITHIN_TOLERANCE
-    elif first < 1.0 < second or second < 1.0 < first:
-        rule = Rule.FILLED_TURNED_RATIO
-    else:
-        wanted = ceil32(second * counted)
-        turned = (second < 1.0 and wanted > replicas) or (second > 1.0 and wanted < replicas)
-        rule = Rule.FILLED_TURNED_COUNT if turned else Rule.FILLED
-        replicas = replicas if turned else wanted
-    return plain._replace(replicas=replicas, rule=rule, filled=second, counted=counted)
+def _propose(inputs: CalculatorInputs, first: float, groups: PodGroups) -> tuple[int, Rule]:
+    if first in inputs.tolerances:
+        return inputs.current, Rule.WITHIN_TOLERANCE
+    return ceil32(first * groups.ready), Rule.READY_PODS
+
+
+def _propose_after_filling(inputs: CalculatorInputs, first: float, filled: float, counted: int) -> tuple[int, Rule]:
+    """Propose by the filled-in ratio; keep the current replicas if filling in reverses the first result."""
+    current = inputs.current
+    if filled in inputs.tolerances:
+        return current, Rule.FILLED_WITHIN_TOLERANCE
+    if first < 1.0 < filled or filled < 1.0 < first:
+        return current, Rule.FILLED_TURNED_RATIO
+    wanted = ceil32(filled * counted)
+    if (filled < 1.0 and wanted > current) or (filled > 1.0 and wanted < current):
+        return current, Rule.FILLED_TURNED_COUNT
+    return wanted, Rule.FILLED

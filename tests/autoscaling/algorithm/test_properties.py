@@ -75,7 +75,7 @@ METRICS: Final = st.lists(
             st.none() | INT64,
         ),
         container=st.sampled_from(["app", "other"]),
-        complaint=st.sampled_from(["", "", "odd"]),
+        selector_error=st.sampled_from(["", "", "odd"]),
     ),
     max_size=4,
 ).map(tuple)
