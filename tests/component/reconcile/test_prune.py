@@ -172,7 +172,7 @@ class TestDeleting:
         kept = config_map("kept").build()
         await world.reconcile(of(*doomed, kept))
 
-        async def refuse_two(key: ObjectKey) -> None:
+        async def refuse_two(key: ObjectKey, _options: object) -> None:
             if key.name in "ab":
                 await refuse(key)
 
