@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 from ocf.objects.manifest import Manifest
 from ocf.objects.paths import FieldPath, get_field, with_field
 
-__all__ = ["FieldManager", "ManagedFields", "ManagedFieldsEntry", "fields_path", "read_key", "restricted"]
+__all__ = ["FieldManager", "ManagedFields", "ManagedFieldsEntry", "fields_path", "key_label", "read_key", "restricted"]
 
 _APPLY: Final = "Apply"
 _SELF: Final = "."
@@ -78,7 +78,7 @@ class ManagedFields:
     """The field managers of an object.
 
     Args:
-        entries: The entries, in the order of the object.
+        manifests: The entries as the API server wrote them, in the order of the object.
 
     Example:
         >>> live = {"metadata": {"managedFields": [
@@ -90,7 +90,7 @@ class ManagedFields:
         (True, False)
     """
 
-    entries: tuple[ManagedFieldsEntry, ...]
+    manifests: Sequence[Manifest]
 
     @classmethod
     def of(cls, live: Manifest | None) -> ManagedFields:
@@ -99,7 +99,12 @@ class ManagedFields:
         Args:
             live: The live object.
         """
-        return cls(tuple(map(ManagedFieldsEntry, get_field(live, ("metadata", "managedFields")) or ())))
+        return cls(get_field(live, ("metadata", "managedFields")) or ())
+
+    @property
+    def entries(self) -> tuple[ManagedFieldsEntry, ...]:
+        """The entries, in the order of the object."""
+        return tuple(map(ManagedFieldsEntry, self.manifests))
 
     def owned_by(self, manager: str) -> Manifest | None:
         """Return the `fieldsV1` of a manager's server-side apply; None if it never applied the object.
@@ -107,8 +112,11 @@ class ManagedFields:
         Args:
             manager: Name of the field manager.
         """
-        wanted = FieldManager(manager, _APPLY, "")
-        return next((entry.fields for entry in self.entries if entry.manager == wanted), None)
+        # Every comparison of an object starts here, so the entries of the other managers are not wrapped.
+        for entry in self.manifests:
+            if entry.get("manager") == manager and entry.get("operation") == _APPLY and not entry.get("subresource"):
+                return ManagedFieldsEntry(entry).fields
+        return None
 
     def owns(self, manager: str, path: Sequence[str]) -> bool:
         """Return whether a manager owns a field by server-side apply.
@@ -178,16 +186,26 @@ def read_key(name: str) -> Any:
     return json.loads(name[2:])
 
 
+def key_label(key: Any) -> str:
+    """Return a name for an entry of a list, in the form that `entry_labels` uses.
+
+    Args:
+        key: What `read_key` returned.
+
+    Example:
+        >>> key_label({"containerPort": 80, "protocol": "TCP"}), key_label("a")
+        ('containerPort=80,protocol=TCP', 'a')
+    """
+    return ",".join(f"{name}={value}" for name, value in key.items()) if isinstance(key, dict) else str(key)
+
+
 def _leaves(fields: Manifest, path: str) -> Iterator[str]:
     """Yield the innermost fields."""
     for name, inner in fields.items():
         if name == _SELF:
             continue
-        place = f"{path}.{name[2:]}".removeprefix(".") if name.startswith("f:") else f"{path}[{_label(read_key(name))}]"
+        place = (
+            f"{path}.{name[2:]}".removeprefix(".") if name.startswith("f:") else f"{path}[{key_label(read_key(name))}]"
+        )
         deeper = list(_leaves(inner, place))
         yield from deeper or [place]
-
-
-def _label(key: Any) -> str:
-    """Name an entry of a list in the form that `entry_labels` uses."""
-    return ",".join(f"{name}={value}" for name, value in key.items()) if isinstance(key, dict) else str(key)

@@ -15,6 +15,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
+from ocf.objects.conditions import ConditionStatus
 from ocf.objects.timestamps import parse_rfc3339
 
 __all__ = ["ConditionFinding", "ConditionRule", "ConditionSeverity", "lint_conditions"]
@@ -26,7 +27,7 @@ _TYPE: Final = re.compile(
 _REASON: Final = re.compile(r"[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?")
 _LONGEST: Final = {"type": 316, "reason": 1024, "message": 32768}
 _CAMEL_CASE: Final = re.compile(r"[A-Z][A-Za-z0-9]*")
-_STATUSES: Final = ("True", "False", "Unknown")
+_STATUSES: Final = tuple(map(str, ConditionStatus))
 _FIELDS: Final = frozenset({"type", "status", "reason", "message", "observedGeneration", "lastTransitionTime"})
 
 

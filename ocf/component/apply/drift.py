@@ -18,7 +18,7 @@ from ocf.component.status.results import Drift
 from ocf.concepts import Why
 from ocf.errors import QuantityError
 from ocf.objects import FieldPath, Manifest, Quantity, format_path
-from ocf.objects.managed_fields import ManagedFields, read_key
+from ocf.objects.managed_fields import ManagedFields, key_label, read_key
 
 if TYPE_CHECKING:
     from ocf.cluster import Rewrites
@@ -112,7 +112,7 @@ class _Comparison:
             places.append(place)
             self.compare(item, live[place], fields[field], (*path, position))
         for key in unmatched.values():
-            self._report((*path, _shown_key(key)), Why.NO_LONGER_DECLARED)
+            self._report((*path, key_label(key)), Why.NO_LONGER_DECLARED)
         if places != sorted(places):
             self._report(path, Why.REORDERED, list(range(len(places))), places)
 
@@ -176,10 +176,6 @@ def _place_of(key: Manifest, live: Any) -> int | None:
         if isinstance(item, dict) and all(item.get(name) == value for name, value in key.items()):
             return place
     return None
-
-
-def _shown_key(key: Manifest) -> str:
-    return ",".join(f"{name}={value}" for name, value in key.items())
 
 
 def _same_quantity(wanted: str, live: str) -> bool:
