@@ -1,7 +1,7 @@
-"""The controller's algorithm as pure functions: what it sees and remembers goes in, what it would do and say comes out.
+"""The algorithm of the HPA controller as pure functions, from snapshot and history to a decision.
 
-`decide` is one whole round. The layers below it can be used on their own: grouping pods, adding up requests, replicas
-for one metric, combining metrics, stabilization, policies, history.
+`decide` is one whole sync. Its steps can be used on their own: grouping pods, adding up requests, the replicas for one
+metric, choosing between metrics, stabilization, policies, history.
 """
 
 from ocf.autoscaling.algorithm.decide import decide, tolerances_of

@@ -1,9 +1,9 @@
-"""Numbers as the controller computes with them.
+"""Go arithmetic, as the controller computes.
 
-The controller is a Go program on 64-bit machines: its counts are integers of 32 bits, its amounts are thousandths in
-integers of 64 bits, its ratios are doubles. Integers wrap around, divisions of them are cut off toward zero, doubles
-divide by zero, and a double that fits no integer becomes the smallest one (as on amd64). Python does none of that by
-itself, and a decision that is off by one pod is a wrong decision, so every such step is spelled out here.
+The controller is a Go program on 64-bit machines: replica counts are integers of 32 bits, amounts are thousandths in
+integers of 64 bits, and ratios are doubles. Integers wrap around, integer division truncates toward zero, doubles can
+be divided by zero, and a double that does not fit an integer becomes the smallest integer (as on amd64). Python does
+none of this, and a decision that is off by one pod is wrong, so each such operation is a function here.
 """
 
 import math
@@ -20,7 +20,7 @@ _INT64_END: Final = 2.0**63
 
 
 def wrap32(number: int) -> int:
-    """Keep the lowest 32 bits of a sum or product, with their sign.
+    """Return the lowest 32 bits of a sum or product as a signed integer.
 
     Example:
         >>> wrap32(2**31 - 1), wrap32(2**31)
@@ -32,14 +32,14 @@ def wrap32(number: int) -> int:
 
 
 def wrap64(number: int) -> int:
-    """Keep the lowest 64 bits of a sum or product, with their sign."""
+    """Return the lowest 64 bits of a sum or product as a signed integer."""
     if _INT64_MIN <= number <= INT64_MAX:
         return number
     return (number - _INT64_MIN) % 2**64 + _INT64_MIN
 
 
 def divide(number: int, divisor: int) -> int:
-    """Divide integers, cutting off toward zero.
+    """Divide integers, truncating toward zero.
 
     Example:
         >>> divide(7, 2), divide(-7, 2)
@@ -52,7 +52,7 @@ def divide(number: int, divisor: int) -> int:
 
 
 def ratio(number: float, divisor: float) -> float:
-    """Divide doubles; by zero there is an infinity, or no number at all.
+    """Divide doubles; division by zero gives an infinity or NaN.
 
     Example:
         >>> ratio(1, 4), ratio(1, 0), ratio(0, 0)
@@ -64,7 +64,7 @@ def ratio(number: float, divisor: float) -> float:
 
 
 def to_int32(number: float) -> int:
-    """Cut a double off toward zero; what does not fit becomes -2147483648.
+    """Truncate a double toward zero; a result out of range becomes -2147483648.
 
     Example:
         >>> to_int32(-1.5), to_int32(3e9)
@@ -74,7 +74,7 @@ def to_int32(number: float) -> int:
 
 
 def ceil32(number: float) -> int:
-    """Round a double up to an integer of 32 bits; what does not fit becomes -2147483648.
+    """Round a double up to an integer of 32 bits; a result out of range becomes -2147483648.
 
     Example:
         >>> ceil32(2.0), ceil32(2.0000001), ceil32(-0.5), ceil32(float("nan"))
@@ -86,5 +86,5 @@ def ceil32(number: float) -> int:
 
 
 def ceil64(number: float) -> int:
-    """Round a double up to an integer of 64 bits; what does not fit becomes the smallest one."""
+    """Round a double up to an integer of 64 bits; a result out of range becomes the smallest integer."""
     return math.ceil(number) if -_INT64_END <= number < _INT64_END else _INT64_MIN

@@ -1,7 +1,8 @@
-"""What comes out of a round, and what becomes of it when a write fails.
+"""The result of a sync, and how it changes if a write fails.
 
-A decision says what is to be written and what is true once that has worked. The Scale is written before the status, and
-both may be refused; then less is true, and a workload that was not resized must not be remembered as if it were.
+A decision has the values to write, and the state that is valid once the writes succeeded. The Scale is written before
+the status, and the API server may reject either. Then the decision has to be corrected: a scale event that did not
+happen must not enter the history.
 """
 
 from typing import Literal, NamedTuple
@@ -16,11 +17,11 @@ __all__ = ["Decision", "PendingRescale", "SyncError"]
 
 
 class SyncError(NamedTuple):
-    """What a round ends with when something failed; it may have decided nevertheless.
+    """The error of a sync; the sync may have made a decision nevertheless.
 
     Args:
-        kind: `spec` if the HPA is to blame, else `internal`.
-        message: What failed.
+        kind: `spec` if the cause is the spec of the HPA, otherwise `internal`.
+        message: The error message.
     """
 
     kind: Literal["spec", "internal"]
@@ -28,13 +29,13 @@ class SyncError(NamedTuple):
 
 
 class PendingRescale(NamedTuple):
-    """What is true of a decision to resize as long as the Scale has not been written.
+    """The state of a decision before the Scale is written.
 
     Args:
-        reason: Why the workload is resized.
-        conditions: The conditions so far.
-        events: The events so far.
-        history: What is remembered, without the change.
+        reason: The reason for the rescale.
+        conditions: The conditions before the write.
+        events: The events before the write.
+        history: The history without the scale event.
     """
 
     reason: str
@@ -44,17 +45,17 @@ class PendingRescale(NamedTuple):
 
 
 class Decision(NamedTuple):
-    """What a round decided.
+    """The result of a sync.
 
     Args:
-        snapshot: What was seen.
-        desired: The number of replicas that the workload should have.
-        status: The status of the HPA, once the Scale is written.
-        events: Events about the HPA, in order, likewise.
-        history: What is remembered for the next round, likewise.
-        error: What failed; None if nothing did.
-        trace: How it came about.
-        pending_rescale: What is true until the Scale is written; None if it is not to be.
+        snapshot: The snapshot that the decision is based on.
+        desired: The desired number of replicas.
+        status: The status of the HPA once the Scale is written.
+        events: The events about the HPA once the Scale is written, in order.
+        history: The history for the next sync once the Scale is written.
+        error: The error of the sync; None if it had none.
+        trace: The numbers and the rule that led to the decision.
+        pending_rescale: The state until the Scale is written; None if the Scale does not have to be written.
     """
 
     snapshot: Snapshot
@@ -73,52 +74,52 @@ class Decision(NamedTuple):
 
     @property
     def status_changed(self) -> bool:
-        """Whether the status is to be written: if it says something else than the one that was read."""
+        """Whether the status differs from the one that was read, and has to be written."""
         return not self.status.equals(self.snapshot.status)
 
     @property
     def action(self) -> Literal["scale_up", "scale_down", "none"]:
-        """What is done, in the words of the controller's metrics."""
+        """The label `action` of the controller's metrics."""
         current = self.trace.current
         if self.pending_rescale is None or current is None:
             return "none"
         return "scale_up" if self.desired > current else "scale_down"
 
     def after_scale_write_failed(self, message: str) -> "Decision":
-        """Return what is true if the Scale could not be written.
+        """Return the decision as it is after the write of the Scale failed.
 
         Args:
-            message: Why, in the words of the API server.
+            message: The error message of the API server.
 
         Returns:
-            A decision that resizes nothing and remembers no change; its status keeps the number of the one before.
+            A decision without a rescale and without a scale event; its status keeps the previous desired replicas.
         """
         if self.pending_rescale is None:
             return self
         before = self.snapshot.status
-        board = StatusBuilder(self.pending_rescale.conditions, self.trace.now)
+        builder = StatusBuilder(self.pending_rescale.conditions, self.trace.now)
         failed = f"the HPA controller was unable to update the target scale: {message}"
-        board.set("AbleToScale", "False", "FailedUpdateScale", failed)
-        board.warn(
+        builder.set("AbleToScale", "False", "FailedUpdateScale", failed)
+        builder.warn(
             "FailedRescale", f"New size: {self.desired}; reason: {self.pending_rescale.reason}; error: {message}"
         )
         return self._replace(
             status=self.status._replace(
                 desired_replicas=before.desired_replicas,
                 last_scale_time=before.last_scale_time,
-                conditions=board.conditions,
+                conditions=builder.conditions,
             ),
-            events=(*self.pending_rescale.events, *board.events),
+            events=(*self.pending_rescale.events, *builder.events),
             history=self.pending_rescale.history,
             error=SyncError("internal", f"failed to rescale {self.snapshot.autoscaler.reference}: {message}"),
             pending_rescale=None,
         )
 
     def after_status_write_failed(self, message: str) -> "Decision":
-        """Return what is true if the status could not be written.
+        """Return the decision as it is after the write of the status failed.
 
         Args:
-            message: Why, in the words of the API server.
+            message: The error message of the API server.
         """
         name = self.snapshot.autoscaler.name
         return self._replace(

@@ -1,7 +1,7 @@
-"""The rounds that end before any metric is looked at.
+"""Early exits: the rules that end a sync before its metrics are read.
 
-They are told apart before anything is measured, so that whoever gathers what a round sees asks for metrics only where
-the controller would.
+They depend on the HPA and its scale only. So a caller can apply them first, and query the metrics APIs only if the
+controller would.
 """
 
 from collections.abc import Iterable
@@ -19,12 +19,12 @@ __all__ = ["early_exit_rule", "was_scaled_to_zero_by_us"]
 def early_exit_rule(
     autoscaler: Autoscaler, scale: Scale | Unavailable, conditions: Iterable[HpaCondition], settings: Settings
 ) -> Rule | None:
-    """Tell which rule ends a round before its metrics matter.
+    """Return the rule that ends a sync before its metrics are read.
 
     Args:
-        autoscaler: What is asked for.
-        scale: The scale of its target, or why there is none.
-        conditions: The conditions of the HPA's status, as it was read.
+        autoscaler: The autoscaler.
+        scale: The scale of its target, or why it could not be read.
+        conditions: The conditions of the HPA's status as it was read.
         settings: The controller's settings.
 
     Returns:
@@ -40,24 +40,24 @@ def early_exit_rule(
     if isinstance(scale, Unavailable) or autoscaler.api_version.count("/") > 1:
         return Rule.UNREADABLE
     if scale.replicas == 0:
-        return None if _may_leave_zero(autoscaler, conditions, settings.features) else Rule.DISABLED
+        return None if _may_scale_from_zero(autoscaler, conditions, settings.features) else Rule.DISABLED
     if scale.replicas > autoscaler.maximum:
         return Rule.ABOVE_MAXIMUM
     return Rule.BELOW_MINIMUM if scale.replicas < autoscaler.minimum else None
 
 
 def was_scaled_to_zero_by_us(conditions: Iterable[HpaCondition], features: FeatureGates) -> bool:
-    """Tell whether the controller, and not a person, took the workload to zero; only 1.36 and newer know.
+    """Return whether the controller, and not a user, scaled the workload to zero; recorded from Kubernetes 1.36.
 
     Args:
         conditions: The conditions of the HPA's status.
         features: The controller's feature gates.
     """
-    told = (each.status == "True" for each in conditions if each.type == "ScaledToZero")
-    return features.remembered_zero and features.scale_to_zero and any(told)
+    recorded = any(each.status == "True" for each in conditions if each.type == "ScaledToZero")
+    return features.remembered_zero and features.scale_to_zero and recorded
 
 
-def _may_leave_zero(autoscaler: Autoscaler, conditions: Iterable[HpaCondition], features: FeatureGates) -> bool:
+def _may_scale_from_zero(autoscaler: Autoscaler, conditions: Iterable[HpaCondition], features: FeatureGates) -> bool:
     if not features.remembered_zero:
         return autoscaler.minimum == 0
     return was_scaled_to_zero_by_us(conditions, features) and (autoscaler.minimum != 0 or autoscaler.has_podless_metric)

@@ -1,10 +1,10 @@
-"""What the controller remembers of an autoscaler between two rounds.
+"""History of an HPA between two syncs: its recommendations and scale events.
 
-It lives in memory only and is lost on a restart. That is why a controller without memory starts it with the current
-count: nothing shrinks in the first minutes after a restart. "No list yet" and "an empty list" are therefore two
-different things here, `None` and `()`.
+The controller keeps it in memory and loses it on a restart. After a restart it starts with the current replicas as the
+first recommendation, so nothing is scaled down in the first minutes. "No list yet" (`None`) and "an empty list" (`()`)
+therefore differ.
 
-Old entries are not removed but overwritten, one a round, so a history never holds more than what fell into its windows.
+Old entries are not removed but overwritten, one per sync, so a history is never longer than its windows require.
 """
 
 from collections.abc import Iterable, Sequence
@@ -25,15 +25,15 @@ __all__ = [
 ]
 
 ZERO_TIME: Final = datetime.min.replace(tzinfo=UTC)
-"""The instant that stands for none; the zero time of Go is this one."""
+"""The zero time of Go, which stands for an unset time."""
 
 
 class Recommendation(NamedTuple):
-    """What the metrics once wanted, before stabilization and limits.
+    """A proposal of the metrics, before stabilization and limits.
 
     Args:
         replicas: The number of replicas.
-        at: When.
+        at: Time of the sync.
     """
 
     replicas: int
@@ -41,12 +41,12 @@ class Recommendation(NamedTuple):
 
 
 class ScaleEvent(NamedTuple):
-    """A change that the controller made.
+    """A rescale by the controller.
 
     Args:
-        change: How many replicas were added or removed; never negative.
-        at: When.
-        outdated: Whether its place may be reused; it is still counted by its time.
+        change: Number of replicas added or removed; never negative.
+        at: Time of the sync.
+        outdated: Whether the entry may be overwritten; until then it still counts if it is within a period.
     """
 
     change: int
@@ -55,12 +55,12 @@ class ScaleEvent(NamedTuple):
 
 
 class History(NamedTuple):
-    """What is remembered of one autoscaler.
+    """The history of one HPA.
 
     Args:
-        recommendations: What was recommended; None before the first round.
-        scale_ups: Additions made, where the HPA has a `behavior`.
-        scale_downs: Removals made, likewise.
+        recommendations: The recommendations; None before the first sync.
+        scale_ups: The scale-ups, if the HPA has a `behavior`.
+        scale_downs: The scale-downs, if the HPA has a `behavior`.
     """
 
     recommendations: tuple[Recommendation, ...] | None = None
@@ -68,11 +68,11 @@ class History(NamedTuple):
     scale_downs: tuple[ScaleEvent, ...] = ()
 
     def with_first_recommendation(self, current: int, now: datetime) -> "History":
-        """Return the history with a first recommendation, if it has no list of them.
+        """Return the history with the current replicas as first recommendation, unless it has recommendations.
 
         Args:
-            current: The replicas that the workload should have now.
-            now: The instant of the round.
+            current: `spec.replicas` of the scale.
+            now: Time of the sync.
         """
         if self.recommendations is not None:
             return self
@@ -80,7 +80,7 @@ class History(NamedTuple):
 
 
 def window_start(now: datetime, period: timedelta) -> datetime:
-    """Return the instant a period ago, or the earliest there is."""
+    """Return the time a period ago, at the earliest the zero time."""
     try:
         return now - period
     except OverflowError:
@@ -90,23 +90,23 @@ def window_start(now: datetime, period: timedelta) -> datetime:
 def add_recommendation(
     entries: tuple[Recommendation, ...], entry: Recommendation, slot: int | None
 ) -> tuple[Recommendation, ...]:
-    """Return the entries with a new one, in a slot that is free again or at the end.
+    """Return the recommendations with a new one, in place of an expired one or at the end.
 
     Args:
         entries: The recommendations so far.
-        entry: The new one.
-        slot: The position of one that nobody needs any more; None if there is none.
+        entry: The new recommendation.
+        slot: Position of an expired recommendation; None appends.
     """
     return (*entries, entry) if slot is None else (*entries[:slot], entry, *entries[slot + 1 :])
 
 
 def change_within(period: timedelta, events: Iterable[ScaleEvent], now: datetime) -> int:
-    """Add up the changes of the last period; one that is exactly as old as the period is not counted.
+    """Return the sum of the changes within the last period; an event exactly as old as the period is not counted.
 
     Args:
-        period: How far to look back.
-        events: Changes of one direction.
-        now: The instant of the round.
+        period: The period of a policy.
+        events: Scale events of one direction.
+        now: Time of the sync.
     """
     start = window_start(now, period)
     return wrap32(sum(event.change for event in events if event.at > start))
@@ -115,16 +115,16 @@ def change_within(period: timedelta, events: Iterable[ScaleEvent], now: datetime
 def add_scale_event(
     events: Sequence[ScaleEvent], change: int, *, longest: timedelta, now: datetime
 ) -> tuple[ScaleEvent, ...]:
-    """Return the events of a direction with a new one.
+    """Return the scale events of a direction with a new one.
 
     Args:
         events: The events so far.
-        change: How many replicas were added or removed.
-        longest: The longest period of this direction's policies: older events are outdated from now on.
-        now: The instant of the round.
+        change: Number of replicas added or removed.
+        longest: The longest period of this direction's policies; older events become outdated.
+        now: Time of the sync.
 
     Returns:
-        All events; the last outdated one has given its place to the new one.
+        All events; the new one replaces the last outdated one, if there is one.
     """
     new = ScaleEvent(change, now)
     if not events:

@@ -1,7 +1,7 @@
-"""What an autoscaler asks for, in the numbers that the algorithm computes with.
+"""The spec of an HPA, parsed into the numbers that the algorithm computes with.
 
-A manifest is a tree of texts. Reading it costs more than deciding, and it changes rarely, so it is read once and
-decided on often. Amounts are thousandths in integers here, whatever text they had.
+Parsing a manifest costs more than a decision, and a spec changes rarely. So it is parsed once and used for many syncs.
+Amounts are integers of thousandths.
 """
 
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ _STEP: Final = 10**_DIGITS_OF_STEP
 
 @dataclass(frozen=True, slots=True)
 class MetricTarget:
-    """What a metric is compared with; several may be set, and the type of metric decides which counts.
+    """The target of a metric; several amounts may be set, and the type of the metric decides which one is used.
 
     Args:
-        type: `Utilization`, `Value` or `AverageValue`; only metrics of type Object look at it.
+        type: `Utilization`, `Value` or `AverageValue`; used by metrics of type Object only.
         utilization: `averageUtilization`, percent of the requests.
         average: `averageValue`, thousandths per pod.
-        value: `value`, thousandths altogether.
+        value: `value`, thousandths for the whole workload.
     """
 
     type: str = ""
@@ -44,13 +44,13 @@ class Metric:
     """One metric of an autoscaler.
 
     Args:
-        type: `Resource`, `ContainerResource`, `Pods`, `Object`, `External`; anything else is refused when computed.
-        name: Name of the resource, or of the metric.
-        target: What it is compared with.
+        type: `Resource`, `ContainerResource`, `Pods`, `Object`, `External`; a metric of another type fails.
+        name: Name of the resource or the metric.
+        target: The target.
         container: The container of a ContainerResource.
-        described: Reference to the object of a metric of type Object.
-        selector: Label selector of the metric, in object form; None where there is none.
-        complaint: What is wrong with the selector; empty if nothing is.
+        described_object: Reference to the object of a metric of type Object.
+        selector: Label selector of the metric as an object; None without a selector.
+        selector_error: The error message for an invalid selector; empty if the selector is valid.
     """
 
     type: str
@@ -63,18 +63,18 @@ class Metric:
 
     @property
     def source_field(self) -> str:
-        """The field that holds the source, `containerResource`; empty for an unknown type."""
+        """The field with the source, such as `containerResource`; empty for an unknown type."""
         return source_field(self.type)
 
 
 @dataclass(frozen=True, slots=True)
 class ScalingPolicy:
-    """By how much a workload may grow or shrink within a period.
+    """The change that is allowed within a period.
 
     Args:
-        type: `Pods` or `Percent`; one of another type repeats what the policy before it allowed.
-        value: Pods, or percent of the count at the start of the period.
-        period: How long the period is.
+        type: `Pods` or `Percent`; a policy of another type repeats the limit of the policy before it.
+        value: Pods, or percent of the replicas at the start of the period.
+        period: The length of the period.
     """
 
     type: str
@@ -84,13 +84,13 @@ class ScalingPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ScalingRules:
-    """How a workload may change in one direction.
+    """The scaling rules of one direction.
 
     Args:
-        policies: What limits the rate.
-        select: `Max`: the policy that allows the largest change counts; `Min`: the smallest; `Disabled`: no change.
-        window: How far back recommendations count; None for the controller's setting.
-        tolerance: Replaces the controller's tolerance; None where it does not.
+        policies: The policies that limit the rate.
+        select: `Max`: the policy with the largest change applies; `Min`: the smallest; `Disabled`: no scaling.
+        window: The stabilization window; None for the controller's setting.
+        tolerance: The tolerance; None for the controller's setting.
     """
 
     policies: tuple[ScalingPolicy, ...] = ()
@@ -106,11 +106,11 @@ class ScalingRules:
 
 @dataclass(frozen=True, slots=True)
 class Behavior:
-    """How a workload may change.
+    """The `behavior` of an HPA.
 
     Args:
-        up: The rules of growing.
-        down: The rules of shrinking.
+        up: The rules for scaling up.
+        down: The rules for scaling down.
     """
 
     up: ScalingRules
@@ -119,19 +119,19 @@ class Behavior:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autoscaler:
-    """An HPA as the algorithm needs it, without its status.
+    """The name and the spec of an HPA.
 
     Args:
-        namespace: Its namespace.
-        name: Its name.
-        kind: Kind of what it scales.
-        target: Name of what it scales.
-        api_version: API version of what it scales.
-        minimum: The fewest replicas.
-        maximum: The most replicas.
-        metrics: What it scales on, in the order of the spec.
-        behavior: How fast; None if the HPA says nothing about it.
-        generation: `metadata.generation`, where it is known.
+        namespace: The namespace.
+        name: The name.
+        kind: Kind of the target.
+        target: Name of the target.
+        api_version: API version of the target.
+        minimum: `minReplicas`.
+        maximum: `maxReplicas`.
+        metrics: The metrics, in the order of the spec.
+        behavior: The scaling behavior; None if the spec has none.
+        generation: `metadata.generation`; None if it is not known.
 
     Example:
         >>> cpu = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
@@ -153,27 +153,27 @@ class Autoscaler:
 
     @classmethod
     def of(cls, hpa: Manifest) -> "Autoscaler":
-        """Read an HPA of autoscaling/v2; what it does not say is filled in as the API server does.
+        """Parse an HPA of autoscaling/v2, with the defaults of the API server.
 
         Args:
-            hpa: The manifest. It is not validated, but it must be readable; the kind does not matter.
+            hpa: The manifest. Its types are checked, the rules of the API server are not; any `kind` is accepted.
 
         Returns:
             The autoscaler.
 
         Raises:
-            ManifestError: If a field has a value of a wrong type; names all of them.
+            ManifestError: If fields have values of a wrong type; the error names all of them.
         """
         return _autoscaler(default(decode(hpa, strict=False)))
 
     @property
     def reference(self) -> str:
-        """What it scales, as errors call it: `Deployment/shop/web`."""
+        """The target as error messages name it: `Deployment/shop/web`."""
         return f"{self.kind}/{self.namespace}/{self.target}"
 
     @property
     def has_podless_metric(self) -> bool:
-        """Whether a metric does not need pods: only with one can a workload come back from zero."""
+        """Whether a metric is measured without pods; scaling up from zero needs one."""
         return any(metric.type in PODLESS_METRICS for metric in self.metrics)
 
 
@@ -245,7 +245,7 @@ def _selector_error(selector: Manifest | None) -> str:
 
 
 def _as_double(quantity: Quantity) -> float:
-    """Return what the controller makes of a quantity: its digits times its power of ten, rounded twice."""
+    """Return a quantity as a double as the controller does: digits times a power of ten, rounded twice."""
     digits, power = quantity.nano, -_NANO_DIGITS
     while digits and digits % _STEP == 0:
         digits //= _STEP

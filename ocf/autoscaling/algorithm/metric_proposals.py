@@ -1,7 +1,8 @@
-"""From all metrics of an autoscaler to one number.
+"""Proposals of the metrics of an HPA, and the choice between them.
 
-Each metric makes a proposal or fails. The largest proposal wins, because a workload that one metric calls too small is
-too small. A failed metric might have been the largest, so with one failing a workload may grow but never shrink.
+Each metric makes a proposal or fails. The largest proposal wins: a workload that is too small for one metric is too
+small. A failed metric might have made the largest proposal, so if one fails, the workload may be scaled up but never
+down.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,17 +24,17 @@ from ocf.autoscaling.algorithm.status import MetricStatus
 
 __all__ = ["Combination", "Failure", "MetricOutcome", "choose_proposal", "evaluate"]
 
-_NO_VALUES: Final = Unavailable("no reading of it was handed over")
+_NO_VALUES: Final = Unavailable("no values were passed for it")
 
 
 class Failure(NamedTuple):
-    """Why a metric made no proposal.
+    """The reason why a metric made no proposal.
 
     Args:
-        reason: The reason of the event and of the condition.
-        message: The message of the event, and the end of the condition's.
-        error: The message of the error that the round returns.
-        spec: Whether the HPA itself is to blame.
+        reason: The reason of the event and the condition.
+        message: The message of the event, and the end of the condition's message.
+        error: The message of the error that the sync returns.
+        spec: Whether the cause is the spec of the HPA.
     """
 
     reason: str
@@ -43,13 +44,13 @@ class Failure(NamedTuple):
 
 
 class MetricOutcome(NamedTuple):
-    """What became of one metric.
+    """The outcome of one metric.
 
     Args:
         metric: The metric.
-        name: What messages call it.
-        result: Its proposal with every number on the way, or why there is none.
-        status: What the status reports.
+        name: Its name in messages.
+        result: Its proposal with the numbers that led to it, or the failure.
+        status: Its entry in the status.
     """
 
     metric: Metric
@@ -58,10 +59,10 @@ class MetricOutcome(NamedTuple):
     status: MetricStatus
 
     def action(self, before: int) -> Literal["scale_up", "scale_down", "none"]:
-        """Return what the metric wants, in the words of the controller's metrics.
+        """Return the label `action` of the controller's metrics.
 
         Args:
-            before: `currentReplicas` of the status, as it was read: the controller compares with that one.
+            before: `currentReplicas` of the status as it was read; the controller compares with it.
         """
         if isinstance(self.result, Failure) or self.result.replicas == before:
             return "none"
@@ -69,21 +70,21 @@ class MetricOutcome(NamedTuple):
 
     @property
     def error_kind(self) -> Literal["spec", "internal", "none"]:
-        """What kind of failure it is, in the words of the controller's metrics."""
+        """The label `error` of the controller's metrics."""
         if isinstance(self.result, Failure):
             return "spec" if self.result.spec else "internal"
         return "none"
 
 
 class Combination(NamedTuple):
-    """What became of all metrics.
+    """The outcomes of all metrics, and the chosen proposal.
 
     Args:
         outcomes: One per metric, in the order of the spec.
-        chosen: The position of the one that counts; None if none does.
-        replicas: The number that counts; None if there is none, or none that may be acted on.
+        chosen: Position of the metric with the chosen proposal; None if no proposal was chosen.
+        replicas: The chosen proposal; None if no proposal was chosen.
         first_failure: The first failure, in the order of the spec.
-        error: What the round returns in the end; empty if nothing failed.
+        error: The error message of the sync; empty if no metric failed.
     """
 
     outcomes: tuple[MetricOutcome, ...]
@@ -94,51 +95,54 @@ class Combination(NamedTuple):
 
     @property
     def name(self) -> str:
-        """What messages call the metric that counts."""
+        """The name of the chosen metric in messages."""
         return "" if self.chosen is None else self.outcomes[self.chosen].name
 
 
-def evaluate(metric: Metric, reading: MetricValues, count: CalculatorInputs, namespace: str) -> MetricOutcome:
-    """Let one metric make its proposal.
+def evaluate(metric: Metric, values: MetricValues, inputs: CalculatorInputs, namespace: str) -> MetricOutcome:
+    """Evaluate one metric.
 
     Args:
         metric: The metric.
-        reading: What was measured of it.
-        count: What all metrics of the round share.
-        namespace: The namespace of the autoscaler, for messages.
+        values: The values that were measured.
+        inputs: The inputs that all metrics of the sync share.
+        namespace: The namespace of the HPA, for messages.
 
     Returns:
-        Its proposal or its failure.
+        The outcome: a proposal or a failure.
     """
-    compute = _BY_TYPE.get(metric.type)
-    if compute is None:
+    evaluator = _EVALUATORS.get(metric.type)
+    if evaluator is None:
         message = f'unknown metric source type "{metric.type}"'
         return MetricOutcome(
             metric, "", Failure("InvalidMetricSourceType", message, message, spec=True), MetricStatus()
         )
-    return compute(metric, reading, count, namespace)
+    return evaluator(metric, values, inputs, namespace)
 
 
 def choose_proposal(
-    metrics: Sequence[Metric], readings: Sequence[MetricValues], count: CalculatorInputs, namespace: str = "default"
+    metrics: Sequence[Metric],
+    metric_values: Sequence[MetricValues],
+    inputs: CalculatorInputs,
+    namespace: str = "default",
 ) -> Combination:
-    """Let every metric make its proposal, and choose.
+    """Evaluate all metrics and choose a proposal.
 
-    The largest proposal wins, the first of equal ones. If all metrics failed, or some did and the others would make the
-    workload smaller, nothing is chosen.
+    The largest proposal wins, the first of equal ones. No proposal is chosen if all metrics failed, or if some failed
+    and the others would scale the workload down.
 
     Args:
         metrics: The metrics, in the order of the spec.
-        readings: What was measured, in the same order; what is missing counts as failed.
-        count: What all metrics of the round share.
-        namespace: The namespace of the autoscaler, for messages.
+        metric_values: The measured values, in the same order; a metric without values fails.
+        inputs: The inputs that all metrics of the sync share.
+        namespace: The namespace of the HPA, for messages.
     """
     outcomes: list[MetricOutcome] = []
     best = failed = 0
     chosen = first_failure = None
     for position, metric in enumerate(metrics):
-        reading = readings[position] if position < len(readings) else _NO_VALUES
-        outcome = evaluate(metric, reading, count, namespace)
+        values = metric_values[position] if position < len(metric_values) else _NO_VALUES
+        outcome = evaluate(metric, values, inputs, namespace)
         outcomes.append(outcome)
         result = outcome.result
         if isinstance(result, Failure):
@@ -149,33 +153,33 @@ def choose_proposal(
     error = "" if metrics else "there is no metric"
     if first_failure:
         error = f"invalid metrics ({failed} invalid out of {len(metrics)}), first error is: {first_failure.error}"
-    if failed >= len(metrics) or (failed and best < count.current):
+    if failed >= len(metrics) or (failed and best < inputs.current):
         return Combination(tuple(outcomes), first_failure=first_failure, error=error)
     return Combination(tuple(outcomes), chosen, best, first_failure, error)
 
 
-def _resource(metric: Metric, reading: MetricValues, count: CalculatorInputs, _namespace: str) -> MetricOutcome:
+def _resource(metric: Metric, values: MetricValues, inputs: CalculatorInputs, _namespace: str) -> MetricOutcome:
     resource, target = metric.name, metric.target
     whole = metric.type == "Resource"
-    words = f"{resource} resource" if whole else f"{metric.container} container"
+    subject = f"{resource} resource" if whole else f"{metric.container} container"
     reason = "FailedGetResourceMetric" if whole else "FailedGetContainerResourceMetric"
     if target.average is None and target.utilization is None:
         kind = "neither an average utilization target nor an average value (usage) target was set"
-        return _failed(metric, reason, f"invalid resource metric source: {kind}", words)
-    samples = _pod_samples(reading)
+        return _failed(metric, reason, f"invalid resource metric source: {kind}", subject)
+    samples = _pod_samples(values)
     if isinstance(samples, Unavailable):
         result: Calculation | Unavailable = Unavailable(
             f"unable to get metrics for resource {resource}: {samples.message}"
         )
     elif target.average is not None:
-        result = from_average(count, samples, target.average, resource=resource)
+        result = from_average(inputs, samples, target.average, resource=resource)
     else:
         result = from_utilization(
-            count, samples, target.utilization or 0, resource=resource, container=metric.container
+            inputs, samples, target.utilization or 0, resource=resource, container=metric.container
         )
     if isinstance(result, Unavailable):
         measure = "utilization" if target.average is None else "usage"
-        return _failed(metric, reason, f"failed to get {resource} {measure}: {result.message}", words)
+        return _failed(metric, reason, f"failed to get {resource} {measure}: {result.message}", subject)
     if target.average is not None:
         name = f"{resource} resource"
     else:
@@ -183,74 +187,74 @@ def _resource(metric: Metric, reading: MetricValues, count: CalculatorInputs, _n
     return MetricOutcome(metric, name, result, MetricStatus(metric, result.utilization, result.measured))
 
 
-def _pods(metric: Metric, reading: MetricValues, count: CalculatorInputs, _namespace: str) -> MetricOutcome:
-    reason, words = "FailedGetPodsMetric", "pods"
+def _pods(metric: Metric, values: MetricValues, inputs: CalculatorInputs, _namespace: str) -> MetricOutcome:
+    reason, subject = "FailedGetPodsMetric", "pods"
     if metric.selector_error:
-        return _failed(metric, reason, metric.selector_error, words)
+        return _failed(metric, reason, metric.selector_error, subject)
     if metric.target.average is None:
-        return _failed(metric, reason, "invalid pods metric source: no average value target was set", words)
-    samples = _pod_samples(reading)
+        return _failed(metric, reason, "invalid pods metric source: no average value target was set", subject)
+    samples = _pod_samples(values)
     if isinstance(samples, Unavailable):
-        return _failed(metric, reason, f"unable to get metric {metric.name}: {samples.message}", words)
-    result = from_average(count, samples, metric.target.average)
+        return _failed(metric, reason, f"unable to get metric {metric.name}: {samples.message}", subject)
+    result = from_average(inputs, samples, metric.target.average)
     if isinstance(result, Unavailable):
-        return _failed(metric, reason, result.message, words)
+        return _failed(metric, reason, result.message, subject)
     return MetricOutcome(metric, f"pods metric {metric.name}", result, MetricStatus(metric, average=result.measured))
 
 
-def _object(metric: Metric, reading: MetricValues, count: CalculatorInputs, namespace: str) -> MetricOutcome:
-    reason, words, target = "FailedGetObjectMetric", "object", metric.target
+def _object(metric: Metric, values: MetricValues, inputs: CalculatorInputs, namespace: str) -> MetricOutcome:
+    reason, subject, target = "FailedGetObjectMetric", "object", metric.target
     described = metric.described_object or {}
     kind = described.get("kind") or ""
     if metric.selector_error:
-        return _failed(metric, reason, metric.selector_error, words)
+        return _failed(metric, reason, metric.selector_error, subject)
     per_pod = target.type == "AverageValue" and target.average is not None
     if not per_pod and not (target.type == "Value" and target.value is not None):
         message = "invalid object metric source: neither a value target nor an average value target was set"
-        return _failed(metric, reason, message, words)
-    values = _series_values(reading)
-    wrapped = f"failed to get {metric.name} object metric: " if per_pod else ""
-    if isinstance(values, Unavailable):
-        # The controller hands these over in the wrong order; who searches for its text must find it.
+        return _failed(metric, reason, message, subject)
+    series = _series_values(values)
+    prefix = f"failed to get {metric.name} object metric: " if per_pod else ""
+    if isinstance(series, Unavailable):
+        # The controller formats these in this wrong order; its message is kept, so that searches for it match.
         place = f"{kind} on {namespace} {described.get('name') or ''}"
-        message = f"unable to get metric {metric.name}: {place}/{values.message}"
-        return _failed(metric, reason, message, words, wrapped)
+        message = f"unable to get metric {metric.name}: {place}/{series.message}"
+        return _failed(metric, reason, message, subject, prefix)
     if per_pod:
-        found = from_total_per_pod(count, values[0], target.average or 0, external=False)
+        found = from_total_per_pod(inputs, series[0], target.average or 0, external=False)
         name = f"external metric {metric.name}({format_selector(metric.selector)})"
         return MetricOutcome(metric, name, found, MetricStatus(metric, average=found.measured))
-    result = from_total(count, values[0], target.value or 0)
+    result = from_total(inputs, series[0], target.value or 0)
     if isinstance(result, Unavailable):
-        return _failed(metric, reason, result.message, words)
+        return _failed(metric, reason, result.message, subject)
     return MetricOutcome(metric, f"{kind} metric {metric.name}", result, MetricStatus(metric, value=result.measured))
 
 
-def _external(metric: Metric, reading: MetricValues, count: CalculatorInputs, namespace: str) -> MetricOutcome:
-    reason, words, target = "FailedGetExternalMetric", f"{metric.name} external", metric.target
+def _external(metric: Metric, values: MetricValues, inputs: CalculatorInputs, namespace: str) -> MetricOutcome:
+    reason, subject, target = "FailedGetExternalMetric", f"{metric.name} external", metric.target
     if target.average is None and target.value is None:
         message = "invalid external metric source: neither a value target nor an average value target was set"
-        return _failed(metric, reason, message, words)
+        return _failed(metric, reason, message, subject)
     per_pod = target.average is not None
-    wrapped = f"failed to get {metric.name} external metric: " if per_pod else ""
-    wrapped = wrapped or f"failed to get external metric {metric.name}: "
+    prefix = f"failed to get {metric.name} external metric: " if per_pod else ""
+    prefix = prefix or f"failed to get external metric {metric.name}: "
     if metric.selector_error:
-        return _failed(metric, reason, metric.selector_error, words, wrapped)
-    values = _series_values(reading)
-    if isinstance(values, Unavailable):
+        return _failed(metric, reason, metric.selector_error, subject, prefix)
+    series = _series_values(values)
+    if isinstance(series, Unavailable):
         place = f"{namespace}/{metric.name}/{format_selector(metric.selector)}"
-        return _failed(metric, reason, f"unable to get external metric {place}: {values.message}", words, wrapped)
-    total = sum_series(values, per_pod=per_pod)
+        return _failed(metric, reason, f"unable to get external metric {place}: {series.message}", subject, prefix)
+    total = sum_series(series, per_pod=per_pod)
     if target.average is not None:
-        result: Calculation | Unavailable = from_total_per_pod(count, total, target.average, external=True)
+        result: Calculation | Unavailable = from_total_per_pod(inputs, total, target.average, external=True)
     else:
-        result = from_total(count, total, target.value or 0)
+        result = from_total(inputs, total, target.value or 0)
     if isinstance(result, Unavailable):
-        return _failed(metric, reason, result.message, words, wrapped)
+        return _failed(metric, reason, result.message, subject, prefix)
     measured = MetricStatus(metric, average=result.measured) if per_pod else MetricStatus(metric, value=result.measured)
     return MetricOutcome(metric, f"external metric {metric.name}({format_selector(metric.selector)})", result, measured)
 
 
-_BY_TYPE: Final = {
+_EVALUATORS: Final = {
     "Resource": _resource,
     "ContainerResource": _resource,
     "Pods": _pods,
@@ -259,18 +263,18 @@ _BY_TYPE: Final = {
 }
 
 
-def _failed(metric: Metric, reason: str, message: str, words: str, wrapped: str = "") -> MetricOutcome:
-    error = f"failed to get {words} metric value: {wrapped}{message}"
+def _failed(metric: Metric, reason: str, message: str, subject: str, prefix: str = "") -> MetricOutcome:
+    error = f"failed to get {subject} metric value: {prefix}{message}"
     return MetricOutcome(metric, "", Failure(reason, message, error), MetricStatus())
 
 
-def _pod_samples(reading: MetricValues) -> Mapping[str, Sample] | Unavailable:
-    if isinstance(reading, dict):  # asked first, as asking for a Mapping takes ten times as long
-        return reading
-    return reading if isinstance(reading, Mapping | Unavailable) else _NO_VALUES
+def _pod_samples(values: MetricValues) -> Mapping[str, Sample] | Unavailable:
+    if isinstance(values, dict):  # checked first: isinstance of Mapping takes ten times as long
+        return values
+    return values if isinstance(values, Mapping | Unavailable) else _NO_VALUES
 
 
-def _series_values(reading: MetricValues) -> Sequence[int] | Unavailable:
-    if isinstance(reading, Unavailable):
-        return reading
-    return _NO_VALUES if isinstance(reading, Mapping) or not reading else reading
+def _series_values(values: MetricValues) -> Sequence[int] | Unavailable:
+    if isinstance(values, Unavailable):
+        return values
+    return _NO_VALUES if isinstance(values, Mapping) or not values else values

@@ -1,7 +1,7 @@
-"""From the answers of the metrics APIs to readings.
+"""Metric values from the responses of the three metrics APIs.
 
-There are three of these APIs, and what they do not say decides as much as what they do: a pod whose containers are not
-all measured has no sample at all, and an answer without any entry is a failure, not a zero.
+Missing data matters as much as data: a pod has no sample unless all its containers were measured, and a response
+without entries is a failure, not a zero.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,21 +19,21 @@ __all__ = ["read_external", "read_object", "read_pods", "read_resource"]
 
 
 def read_resource(items: Sequence[Manifest], resource: str, container: str = "") -> dict[str, Sample] | Unavailable:
-    """Read the usage of a resource by pod.
+    """Parse the usage of a resource by pod.
 
     Args:
         items: The entries of a PodMetricsList, metrics.k8s.io/v1beta1.
         resource: Name of the resource.
-        container: Only this container; empty for the sum of all of them.
+        container: Name of the only container to count; empty for the sum of all.
 
     Returns:
-        A sample by the name of a pod. A pod is left out if one of its containers does not tell the resource, or it has
-        none, or not the one that is meant.
+        The samples by pod name. A pod is left out if a container does not report the resource, if the pod has no
+        containers, or if it does not have the named container.
 
     Raises:
-        QuantityError: If a usage is no quantity.
-        ManifestError: If a window is no duration.
-        ValueError: If a time is none.
+        QuantityError: If a usage is not a quantity.
+        ManifestError: If a window is not a duration.
+        ValueError: If a timestamp is invalid.
 
     Example:
         >>> usage = [{"name": "app", "usage": {"cpu": "250m"}}]
@@ -53,17 +53,17 @@ def read_resource(items: Sequence[Manifest], resource: str, container: str = "")
 
 
 def read_pods(items: Sequence[Manifest]) -> dict[str, Sample] | Unavailable:
-    """Read a custom metric by pod.
+    """Parse a custom metric by pod.
 
     Args:
         items: The entries of a MetricValueList about pods, custom.metrics.k8s.io/v1beta2.
 
     Returns:
-        A sample by the name of a pod; one that tells no window has one of a minute.
+        The samples by pod name; the default window is one minute.
 
     Raises:
-        QuantityError: If a value is no quantity.
-        ValueError: If a time is none.
+        QuantityError: If a value is not a quantity.
+        ValueError: If a timestamp is invalid.
     """
     if not items:
         return Unavailable("no metrics returned from custom metrics API")
@@ -71,22 +71,22 @@ def read_pods(items: Sequence[Manifest]) -> dict[str, Sample] | Unavailable:
 
 
 def read_object(items: Sequence[Manifest]) -> tuple[int] | Unavailable:
-    """Read a custom metric of one object.
+    """Parse a custom metric of one object.
 
     Args:
-        items: The entries of a MetricValueList, custom.metrics.k8s.io/v1beta2; the first counts.
+        items: The entries of a MetricValueList, custom.metrics.k8s.io/v1beta2; the first is used.
 
     Returns:
-        Its value in thousandths.
+        The value in thousandths.
 
     Raises:
-        QuantityError: If the value is no quantity.
+        QuantityError: If the value is not a quantity.
     """
     return (_value(items[0]),) if items else Unavailable("no metrics returned from custom metrics API")
 
 
 def read_external(items: Iterable[Manifest]) -> tuple[int, ...] | Unavailable:
-    """Read an external metric.
+    """Parse an external metric.
 
     Args:
         items: The entries of an ExternalMetricValueList, external.metrics.k8s.io/v1beta1.
@@ -95,7 +95,7 @@ def read_external(items: Iterable[Manifest]) -> tuple[int, ...] | Unavailable:
         The value of each series in thousandths.
 
     Raises:
-        QuantityError: If a value is no quantity.
+        QuantityError: If a value is not a quantity.
     """
     return tuple(map(_value, items)) or Unavailable("no metrics returned from external metrics API")
 

@@ -1,4 +1,4 @@
-"""From what the metrics want to what the workload gets: the windows first, then the limits."""
+"""Normalization of a proposal: stabilization first, then the limits."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,17 +15,17 @@ _SECOND: Final = timedelta(seconds=1)
 
 
 def downscale_window(autoscaler: Autoscaler, settings: Settings) -> timedelta:
-    """Return how far back shrinking looks.
+    """Return the stabilization window for scaling down.
 
     Args:
         autoscaler: The autoscaler.
-        settings: The controller's settings, for an autoscaler that says nothing itself.
+        settings: The controller's settings; they apply if the autoscaler does not set a window.
     """
     behavior = autoscaler.behavior
     if behavior is None:
         return settings.downscale_stabilization
     if behavior.down.window is None:
-        # The controller's setting counts in whole seconds here.
+        # The controller truncates its setting to whole seconds here.
         return settings.downscale_stabilization // _SECOND * _SECOND
     return behavior.down.window
 
@@ -33,18 +33,18 @@ def downscale_window(autoscaler: Autoscaler, settings: Settings) -> timedelta:
 def normalize(
     autoscaler: Autoscaler, current: int, wanted: int, history: History, *, settings: Settings, now: datetime
 ) -> tuple[Stabilization, Limit]:
-    """Stabilize and limit a number, by the rules of the `behavior` or without one.
+    """Stabilize and limit a proposal, with or without a `behavior`.
 
     Args:
         autoscaler: The autoscaler.
-        current: What the workload should have now.
-        wanted: What the metrics want, not negative.
-        history: What is remembered.
+        current: `spec.replicas` of the scale.
+        wanted: The proposal of the metrics, not negative.
+        history: The history of the autoscaler.
         settings: The controller's settings.
-        now: The instant of the round.
+        now: Time of the sync.
 
     Returns:
-        What the windows made of the number, and what the limits made of that.
+        The result of the stabilization, and the result of the limits.
 
     Example:
         >>> from datetime import UTC

@@ -1,8 +1,8 @@
-"""Which pods a metric counts, and as what.
+"""Groups of pods: ready, unready, missing and ignored.
 
-A pod that is on its way out counts for nothing. One that cannot work yet must not pull the average down, and the cpu
-that it burns while starting must not push it up. One without a sample is filled in later, so that a gap in the metrics
-never causes a change that the missing numbers would not have caused.
+Pods that are being deleted are ignored. A pod that is not ready yet must not lower the average, and the cpu it uses
+while starting must not raise it. Pods without a sample are filled in later, so that a gap in the metrics does not cause
+a change that the missing samples might not have caused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,10 @@ class PodGroups(NamedTuple):
     """The pods of an autoscaler, for one metric.
 
     Args:
-        ready: How many count with their sample.
-        unready: Names of those that cannot work yet; their samples are dropped.
-        missing: Names of those without a sample.
-        ignored: Names of those that are on their way out or have failed.
+        ready: Number of pods that count with their sample.
+        unready: Names of the pods that are not ready yet; their samples are dropped.
+        missing: Names of the pods without a sample.
+        ignored: Names of the pods that are being deleted or have failed.
     """
 
     ready: int
@@ -35,17 +35,17 @@ class PodGroups(NamedTuple):
 def group_pods(
     pods: Sequence[Pod], samples: Mapping[str, Sample], *, resource: str, settings: Settings, now: datetime
 ) -> PodGroups:
-    """Sort pods into groups.
+    """Group pods.
 
-    Readiness is looked at for cpu only, and strictly: whoever is exactly at a limit counts as ready. Of the phases,
-    only Failed and Pending matter; a pod that has succeeded counts like a running one.
+    Readiness matters for cpu only; a pod that is exactly at a time limit counts as ready. Of the phases, only Failed
+    and Pending matter; a succeeded pod counts like a running one.
 
     Args:
         pods: The pods.
-        samples: What was measured, by the name of a pod.
+        samples: The samples by pod name.
         resource: Name of the resource; empty for other metrics.
         settings: The controller's settings.
-        now: The instant of the round.
+        now: Time of the sync.
 
     Returns:
         The groups, each in the order of the pods.
@@ -72,16 +72,16 @@ def group_pods(
 
 
 def is_unready(pod: Pod, sample: Sample, settings: Settings, now: datetime) -> bool:
-    """Tell whether the cpu of a pod says nothing about its work.
+    """Return whether the cpu sample of a pod must not be used, because the pod is starting.
 
-    In its first minutes that is so while it is not ready, and until a whole window of measuring has passed since it
-    last changed; later only if it is not ready and never was.
+    During the cpu initialization period, that holds while the pod is not ready, and until the sample's window begins
+    after the pod became ready. Later it holds only if the pod is not ready and never was.
 
     Args:
         pod: The pod.
-        sample: What was measured of it.
+        sample: Its sample.
         settings: The controller's settings.
-        now: The instant of the round.
+        now: Time of the sync.
     """
     condition, started = pod.ready, pod.started
     if condition is None or started is None:
@@ -95,7 +95,7 @@ def is_unready(pod: Pod, sample: Sample, settings: Settings, now: datetime) -> b
 
 
 def count_ready_pods(pods: Sequence[Pod]) -> int:
-    """Count the pods that run and are ready; those on their way out among them.
+    """Return the number of running and ready pods, including those that are being deleted.
 
     Args:
         pods: The pods.

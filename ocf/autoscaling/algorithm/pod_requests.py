@@ -1,7 +1,7 @@
-"""What pods request: the number that a utilization is a percentage of.
+"""Resource requests of pods; a utilization is a percentage of them.
 
-Every pod of the selector is asked, those that do not count otherwise too. One container without a request is enough to
-make a utilization impossible: the controller would rather not scale than guess.
+The requests of all selected pods are needed, even of those that do not count. If one container has no request, there is
+no utilization: the controller does not guess.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,22 +12,22 @@ from ocf.autoscaling.algorithm.snapshot import Container, Pod, PodLevelResources
 
 __all__ = ["pod_requests"]
 
-_NOTHING: Final = PodLevelResources({})
+_NO_RESOURCES: Final = PodLevelResources({})
 
 
 def pod_requests(
     pods: Sequence[Pod], resource: str, container: str = "", *, pod_level: bool = True
 ) -> dict[str, int] | Unavailable:
-    """Add up what each pod requests.
+    """Return the requests of each pod.
 
     Args:
         pods: The pods.
         resource: Name of the resource.
-        container: Only this container, sidecars included; empty for all of them.
-        pod_level: Whether requests of a whole pod replace those of its containers. They never do for one container.
+        container: Name of the only container to count, which may be a sidecar; empty for all containers.
+        pod_level: Whether pod-level requests replace those of the containers. They never replace those of `container`.
 
     Returns:
-        Thousandths by the name of a pod; or which request is missing, the first one found.
+        Thousandths by pod name; or the first missing request.
 
     Example:
         >>> pod_requests([Pod(name="web-0", containers=(Container("app", {"cpu": 250}),))], "cpu")
@@ -35,14 +35,16 @@ def pod_requests(
     """
     found: dict[str, int] = {}
     for pod in pods:
-        whole = pod.pod_level if pod_level else None
-        if container or whole is not None:
-            amount = _of_container(pod, resource, container) if container else _of_whole_pod(pod, whole, resource)
+        pod_level_resources = pod.pod_level if pod_level else None
+        if container or pod_level_resources is not None:
+            amount = (
+                _of_container(pod, resource, container) if container else _of_pod(pod, pod_level_resources, resource)
+            )
             if isinstance(amount, Unavailable):
                 return amount
             found[pod.name] = amount
             continue
-        # Nearly every pod is one of these, and there may be thousands. A sum that is too large wraps around later.
+        # Nearly every pod takes this path, and there may be thousands. A sum that is too large wraps around later.
         total = 0
         for each in _running_containers(pod) if pod.init_containers else pod.containers:
             request = each.requests.get(resource)
@@ -69,27 +71,27 @@ def _running_containers(pod: Pod) -> Iterable[Container]:
     return (*pod.containers, *(each for each in pod.init_containers if each.restartable))
 
 
-def _of_whole_pod(pod: Pod, whole: PodLevelResources | None, resource: str) -> int | Unavailable:
-    """Return what the scheduler reserves: the pod's own request, or its containers' largest need, and the overhead."""
-    whole = whole or _NOTHING
-    own = whole.requests.get(resource)
+def _of_pod(pod: Pod, pod_level_resources: PodLevelResources | None, resource: str) -> int | Unavailable:
+    """Return the amount that the scheduler reserves: the pod-level or effective request, plus the overhead."""
+    pod_level_resources = pod_level_resources or _NO_RESOURCES
+    own = pod_level_resources.requests.get(resource)
     if own is None:
         own = _effective_request(pod, resource)
-    overhead = whole.overhead.get(resource)
+    overhead = pod_level_resources.overhead.get(resource)
     if own is None and overhead is None:
         return Unavailable(f"missing pod-level request for {resource} in Pod {pod.name}")
     return wrap64((own or 0) + (overhead or 0))
 
 
 def _effective_request(pod: Pod, resource: str) -> int | None:
-    """Return the larger of what all lasting containers need together, and what it takes to start them one by one."""
+    """Return the larger of the sum over all running containers and the peak while init containers run."""
     if not any(resource in each.requests for each in (*pod.containers, *pod.init_containers)):
         return None
-    lasting = sum(each.requests.get(resource, 0) for each in pod.containers)
+    running = sum(each.requests.get(resource, 0) for each in pod.containers)
     sidecars = peak = 0
     for each in pod.init_containers:
         amount = each.requests.get(resource, 0)
         peak = max(peak, sidecars + amount)
         if each.restartable:
             sidecars += amount
-    return max(lasting + sidecars, peak)
+    return max(running + sidecars, peak)

@@ -1,8 +1,8 @@
-"""Selectors: reading the scale's, printing a metric's, and finding pods that two autoscalers claim.
+"""Selectors: parse that of a scale, format that of a metric, and find HPAs that select the same pods.
 
-An autoscaler's pods are what its scale's selector selects, whoever owns them. Two autoscalers that select one pod
-would both count it, so the controller refuses to decide. It knows the others only by the selector it saw in their last
-round: one that had none yet selects nothing.
+The pods of an HPA are those that the selector of its scale selects, whatever owns them. Two HPAs that select one pod
+would both count it, so the controller does not scale either. It knows the other HPAs by the selector of their last
+sync: an HPA that was not synced yet selects nothing.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,13 +16,13 @@ __all__ = ["format_selector", "overlapping_hpas", "parse_selector"]
 
 @lru_cache(maxsize=1024)
 def parse_selector(text: str) -> LabelSelector | str:
-    """Read the selector of a scale.
+    """Parse the selector of a scale.
 
     Args:
         text: `status.selector`.
 
     Returns:
-        The selector, or what is wrong with the text.
+        The selector, or the error message if the text is invalid.
     """
     try:
         return LabelSelector.parse(text)
@@ -31,11 +31,11 @@ def parse_selector(text: str) -> LabelSelector | str:
 
 
 def overlapping_hpas(labels: Iterable[Mapping[str, str]], others: Mapping[str, LabelSelector]) -> list[str]:
-    """Return the autoscalers that select one of these pods.
+    """Return the HPAs that select one of these pods.
 
     Args:
         labels: The labels of the pods.
-        others: Selectors by the name of an autoscaler.
+        others: Selectors by HPA name.
 
     Returns:
         The names, sorted.
@@ -45,16 +45,16 @@ def overlapping_hpas(labels: Iterable[Mapping[str, str]], others: Mapping[str, L
 
 
 def format_selector(selector: Manifest | None) -> str:
-    """Print the selector of a metric as the controller's messages do.
+    """Format the selector of a metric as the controller's messages show it.
 
     Args:
         selector: The selector in object form, or None.
 
     Returns:
-        A text in the notation of Go.
+        The selector in the notation of Go.
 
     Example:
-        >>> printed({"matchLabels": {"queue": "mail"}})
+        >>> format_selector({"matchLabels": {"queue": "mail"}})
         '&LabelSelector{MatchLabels:map[string]string{queue: mail,},MatchExpressions:[]LabelSelectorRequirement{},}'
     """
     if selector is None:

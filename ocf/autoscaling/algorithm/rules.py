@@ -1,7 +1,7 @@
-"""Names for everything that can decide a number of replicas.
+"""Rules of the algorithm that can decide the number of replicas.
 
-A decision that nobody can retrace is a decision nobody trusts, so each step of the algorithm says which of its rules
-it took, in one vocabulary. Where the API has a word of its own (the reason of a condition), that word is used.
+Each step of the algorithm records the rule it applied, so that a decision can be retraced. If the API has a name for a
+rule (the reason of a condition), the rule has that name.
 """
 
 from enum import StrEnum
@@ -10,16 +10,16 @@ __all__ = ["Rule"]
 
 
 class Rule(StrEnum):
-    """A rule of the algorithm that can have the last word."""
+    """A rule that can decide the number of replicas."""
 
-    # Before any metric is looked at.
+    # Before the metrics are read.
     UNREADABLE = "FailedGetScale"
     DISABLED = "ScalingDisabled"
     ABOVE_MAXIMUM = "above the maximum"
     BELOW_MINIMUM = "below the minimum"
     FAILED = "no usable metric"
 
-    # How one metric came to its proposal.
+    # The proposal of one metric.
     WITHIN_TOLERANCE = "within tolerance"
     READY_PODS = "ratio times ready pods"
     FROM_ZERO = "ratio, from zero"
@@ -29,7 +29,7 @@ class Rule(StrEnum):
     FILLED_TURNED_COUNT = "kept: filling in turned the change around"
     FILLED = "ratio times pods, after filling in"
 
-    # What became of the best proposal.
+    # Stabilization and limits of the chosen proposal.
     SCALE_UP_STABILIZED = "ScaleUpStabilized"
     SCALE_DOWN_STABILIZED = "ScaleDownStabilized"
     WITHIN_RANGE = "DesiredWithinRange"

@@ -1,7 +1,8 @@
-"""How far a workload may move at once: the bounds of the HPA, and the rate of change.
+"""Limits of a rescale: `minReplicas`, `maxReplicas`, and the rate of change.
 
-Without a `behavior` there is one limit, and it is for a round, not for a time: whoever asks twice as often grows twice
-as fast. With one, policies limit the change within periods, counted from the size at the start of the period.
+Without a `behavior` there is one rate limit, and it applies per sync, not per time: with twice as many syncs a workload
+is scaled up twice as fast. With a `behavior`, policies limit the change within periods, relative to the replicas at the
+start of the period.
 """
 
 from datetime import datetime, timedelta
@@ -19,19 +20,19 @@ _INT32_MIN = -(2**31)
 
 
 Allowance = tuple[ScalingPolicy, int, int]
-"""What one policy allows: the policy, the size at the start of its period, and the size that may be reached."""
+"""The limit of one policy: the policy, the replicas at the start of its period, and the allowed replicas."""
 
 
 class Limit(NamedTuple):
-    """What was made of a number by the limits.
+    """The result of the limits.
 
     Args:
-        replicas: The number after them.
-        rule: Which limit changed it, or that none did.
-        wanted: The number before.
-        bound: The most that could be reached, or the least when shrinking; None if there was nothing to change.
-        rate: The same by the rate of change alone.
-        allowances: What each policy allowed.
+        replicas: The replicas after the limits.
+        rule: The limit that changed the number, or `WITHIN_RANGE`.
+        wanted: The replicas before the limits.
+        bound: The most replicas allowed when scaling up, the fewest when scaling down; None if nothing changes.
+        rate: The bound by the rate of change alone.
+        allowances: The limit of each policy.
     """
 
     replicas: int
@@ -43,14 +44,14 @@ class Limit(NamedTuple):
 
 
 def apply_limits(current: int, wanted: int, *, minimum: int, maximum: int, settings: Settings) -> Limit:
-    """Limit a number where the HPA has no `behavior`.
+    """Limit the replicas of an HPA without a `behavior`.
 
     Args:
-        current: What the workload should have now.
-        wanted: What it should have next.
-        minimum: The fewest replicas.
-        maximum: The most replicas.
-        settings: The controller's settings; with the limit of growth.
+        current: `spec.replicas` of the scale.
+        wanted: The wanted replicas, after stabilization.
+        minimum: `minReplicas`.
+        maximum: `maxReplicas`.
+        settings: The controller's settings, which have the scale-up limit.
 
     Example:
         >>> apply_limits(3, 100, minimum=1, maximum=50, settings=Settings()).replicas
@@ -75,16 +76,16 @@ def apply_behavior_limits(
     history: History,
     now: datetime,
 ) -> Limit:
-    """Limit a number where the HPA has a `behavior`.
+    """Limit the replicas of an HPA with a `behavior`.
 
     Args:
-        current: What the workload should have now.
-        wanted: What it should have next, after stabilization.
-        minimum: The fewest replicas; it holds only for a number that makes the workload smaller.
-        maximum: The most replicas; it holds only for a number that makes the workload larger.
-        behavior: The rules of both directions.
-        history: The changes made before.
-        now: The instant of the round.
+        current: `spec.replicas` of the scale.
+        wanted: The wanted replicas, after stabilization.
+        minimum: `minReplicas`; applied only when scaling down.
+        maximum: `maxReplicas`; applied only when scaling up.
+        behavior: The scaling rules of both directions.
+        history: The history, with the scale events.
+        now: Time of the sync.
     """
     if wanted > current:
         rate, allowances = _scale_up_rate(current, behavior.up, history, now)
@@ -148,6 +149,6 @@ def _scale_down_rate(
 
 
 def _replicas_at_start(current: int, history: History, period: timedelta, now: datetime) -> int:
-    """Return the size at the start of a period: what was added since then is taken off, what was removed put back."""
+    """Return the replicas at the start of a period, by undoing the scale events since then."""
     added, removed = (change_within(period, events, now) for events in (history.scale_ups, history.scale_downs))
     return wrap32(current - added + removed)

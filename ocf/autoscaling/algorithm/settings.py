@@ -1,7 +1,6 @@
-"""What a cluster's operator sets for the controller, and which of its features are on.
+"""Settings of the HPA controller: the flags and feature gates of the kube-controller-manager.
 
-None of it can be read from the API: the flags belong to the kube-controller-manager, the gates to its release. So they
-are given, and their defaults are those of Kubernetes 1.36.
+The API does not expose them, so the caller passes them. The defaults are those of Kubernetes 1.36.
 """
 
 import math
@@ -24,19 +23,19 @@ class Settings:
     Source: https://kubernetes.io/docs/reference/command-line-tools-reference/kube-controller-manager/.
 
     Args:
-        sync_period: How often an autoscaler is looked at. No computation uses it; a loop does.
-        workers: How many autoscalers are looked at side by side. No computation uses it; a loop does.
-        downscale_stabilization: How long a recommendation keeps a workload from shrinking below it, where the HPA
-            says nothing itself.
-        tolerance: By how much a ratio may differ from 1 without consequence, 0.1 for 10 percent.
-        cpu_initialization_period: How long after its start a pod's cpu is looked at with suspicion.
-        initial_readiness_delay: How long after its start a change to unready still counts as never having been ready.
-        scale_up_limit_factor: Without `behavior`, a workload grows at most to this multiple at once,
-        scale_up_limit_minimum: or to this many pods, if that is more. Both are constants of the controller.
+        sync_period: Time between two syncs of an HPA. Used by a control loop only, not by the algorithm.
+        workers: Number of HPAs that are synced concurrently. Used by a control loop only, not by the algorithm.
+        downscale_stabilization: Stabilization window for scaling down, if the HPA does not set one.
+        tolerance: How far a ratio may differ from 1 without a rescale: 0.1 is 10 percent.
+        cpu_initialization_period: Time after the start of a pod in which its cpu samples may be ignored.
+        initial_readiness_delay: Time after the start of a pod in which a change to unready counts as never ready.
+        scale_up_limit_factor: Without `behavior`: the largest multiple of the replicas that one sync may scale up to.
+        scale_up_limit_minimum: Without `behavior`: the replicas that one sync may always scale up to. This and the
+            factor are constants of the controller.
         features: The feature gates.
 
     Raises:
-        ConfigError: If a value is negative or no number, or a period or a number of workers is not positive.
+        ConfigError: If a value is negative or not a number, or if sync period or workers are not positive.
 
     Example:
         >>> Settings(tolerance=0.05).downscale_stabilization

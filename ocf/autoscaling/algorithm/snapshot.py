@@ -1,7 +1,6 @@
-"""What a round of the controller sees: the scale, the pods, the metrics, and what the other autoscalers select.
+"""Snapshot of a sync: the HPA, its scale, pods and metric values, and the selectors of the other HPAs.
 
-These are values, read from the API's objects once and not touched again. Whoever has no API (a simulation, a test)
-makes them directly.
+Snapshots are immutable values, parsed from API objects. A simulation or a test creates them directly.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,11 +31,11 @@ _MINUTE: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Unavailable:
-    """Something that could not be had.
+    """A value that could not be read.
 
     Args:
-        message: Why, in the words of who was asked.
-        spec: Whether the HPA itself is to blame.
+        message: The error message of the server.
+        spec: Whether the cause is the spec of the HPA.
     """
 
     message: str
@@ -48,9 +47,9 @@ class Scale:
     """The Scale of a workload.
 
     Args:
-        replicas: `spec.replicas`, what the workload should have.
-        observed: `status.replicas`, what it has.
-        selector: `status.selector`, a text: which pods are its own.
+        replicas: `spec.replicas`, the desired replicas.
+        observed: `status.replicas`, the observed replicas.
+        selector: `status.selector`, the selector of the pods as a string.
 
     Example:
         >>> Scale.of({"spec": {"replicas": 3}, "status": {"replicas": 2, "selector": "app=web"}})
@@ -63,13 +62,13 @@ class Scale:
 
     @classmethod
     def of(cls, scale: Manifest) -> "Scale":
-        """Read a Scale of autoscaling/v1.
+        """Parse a Scale of autoscaling/v1.
 
         Args:
             scale: The manifest.
 
         Returns:
-            The scale; a number that it does not say is 0.
+            The scale; missing numbers are 0.
         """
         status = scale.get("status") or {}
         replicas = (scale.get("spec") or {}).get("replicas") or 0
@@ -81,7 +80,7 @@ class Readiness(NamedTuple):
 
     Args:
         status: `True`, `False` or `Unknown`.
-        since: When that last changed; None where it is not told.
+        since: `lastTransitionTime`; None if it is missing.
     """
 
     status: str
@@ -94,8 +93,8 @@ class Container:
 
     Args:
         name: Its name.
-        requests: What it requests, in thousandths by resource.
-        restartable: Whether it is a sidecar among the init containers.
+        requests: Its requests, thousandths by resource.
+        restartable: Whether its `restartPolicy` is Always: an init container with it is a sidecar.
     """
 
     name: str
@@ -105,7 +104,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class PodLevelResources:
-    """What a pod requests as a whole, rather than container by container.
+    """The pod-level resources of a pod.
 
     Args:
         requests: Thousandths by resource, from `spec.resources.requests`; at least one.
@@ -118,18 +117,18 @@ class PodLevelResources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pod:
-    """A pod, as far as it counts.
+    """The parts of a pod that the algorithm uses.
 
     Args:
         name: Its name.
         phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
-        deleted: Whether it is on its way out.
-        started: When it started; None if it has not.
-        ready: Its condition `Ready`; None if it has none.
+        deleted: Whether it is being deleted.
+        started: `status.startTime`; None if it has not started.
+        ready: Its condition `Ready`; None if it does not have one.
         labels: Its labels.
         containers: Its containers.
-        init_containers: Its init containers, sidecars among them.
-        pod_level: What it requests as a whole; None if nothing.
+        init_containers: Its init containers, including sidecars.
+        pod_level: Its pod-level resources; None without any.
     """
 
     name: str
@@ -144,17 +143,17 @@ class Pod:
 
     @classmethod
     def of(cls, pod: Manifest) -> "Pod":
-        """Read a Pod.
+        """Parse a Pod.
 
         Args:
-            pod: The manifest, as an API server answers it.
+            pod: The manifest, as the API server returns it.
 
         Returns:
             The pod.
 
         Raises:
-            QuantityError: If a request is no quantity.
-            ValueError: If a time is none.
+            QuantityError: If a request is not a quantity.
+            ValueError: If a timestamp is invalid.
 
         Example:
             >>> Pod.of({"metadata": {"name": "web-0"}, "status": {"phase": "Pending"}}).phase
@@ -175,12 +174,12 @@ class Pod:
 
 
 class Sample(NamedTuple):
-    """What was measured of one pod.
+    """A metric sample of one pod.
 
     Args:
         value: Thousandths.
-        at: When the measurement ended.
-        window: How long it took.
+        at: The end of the measurement.
+        window: The length of the measurement.
     """
 
     value: int
@@ -189,21 +188,21 @@ class Sample(NamedTuple):
 
 
 MetricValues = Mapping[str, Sample] | Sequence[int] | Unavailable
-"""What was measured of a metric: by pod for Resource, ContainerResource and Pods, thousandths for Object (one number)
-and External (one per series), or why there is nothing."""
+"""The measured values of a metric: samples by pod name for Resource, ContainerResource and Pods; thousandths for Object
+(one number) and External (one per series); or why they could not be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """Everything that one round looks at.
+    """Everything that one sync reads.
 
     Args:
-        autoscaler: What is asked for.
-        status: The status of the HPA, as it was read.
-        scale: The scale of its target, or why there is none.
-        pods: The pods that the scale's selector selects, in the HPA's namespace, whoever owns them.
-        metric_values: What was measured, one per metric of the autoscaler, in the same order.
-        others: The other HPAs of the namespace by name, with the last selector they were seen with.
+        autoscaler: The spec of the HPA.
+        status: The status of the HPA as it was read.
+        scale: The scale of its target, or why it could not be read.
+        pods: The pods in the namespace of the HPA that the scale's selector selects, whatever owns them.
+        metric_values: The measured values, one entry per metric of the HPA, in the same order.
+        others: The selectors of the other HPAs of the namespace by name, each as of the last sync of that HPA.
     """
 
     autoscaler: Autoscaler
@@ -223,21 +222,21 @@ class Snapshot:
         metric_values: Sequence[MetricValues] = (),
         others: Mapping[str, LabelSelector] | None = None,
     ) -> "Snapshot":
-        """Read a snapshot from manifests.
+        """Parse a snapshot from manifests.
 
         Args:
             hpa: The HPA, autoscaling/v2, with its status.
             scale: The Scale of its target.
-            pods: Pods; those of other namespaces, and those the scale's selector does not select, are left out.
-            metric_values: What was measured, one per metric.
+            pods: Pods; those that are in other namespaces or not selected by the scale are left out.
+            metric_values: The measured values, one entry per metric.
             others: The selectors of the other HPAs of the namespace.
 
         Returns:
             The snapshot.
 
         Raises:
-            ManifestError: If the HPA cannot be read.
-            QuantityError: If a request of a pod is no quantity.
+            ManifestError: If the HPA cannot be decoded.
+            QuantityError: If a request of a pod is not a quantity.
         """
         autoscaler, read = Autoscaler.of(hpa), Scale.of(scale)
         selector = parse_selector(read.selector)
@@ -265,7 +264,7 @@ def _container(container: Manifest) -> Container:
 
 
 def _pod_level(spec: Manifest) -> PodLevelResources | None:
-    """Return the requests of the whole pod; resources that a pod cannot request as a whole do not count."""
+    """Return the pod-level resources; resources that cannot be requested at pod level are ignored."""
     requests = get_field(spec, ("resources", "requests")) or {}
     counted = {
         name: value for name, value in requests.items() if name in _POD_LEVEL_RESOURCES or name.startswith(_HUGE_PAGES)

@@ -1,8 +1,8 @@
-"""Holding a size for a while, so that a number that goes up and down does not take the workload along.
+"""Stabilization windows, which keep a workload from following every change of a metric.
 
-Without a `behavior` there is one window, and only shrinking waits: the highest recommendation of the window counts.
-With one, each direction has its window, and the size moves only if everything that was recommended within them lies on
-one side of it. Neither is a delay: a recommendation that was wanted all along is followed at once.
+Without a `behavior` there is one window, for scaling down: the highest recommendation of the window applies. With a
+`behavior` each direction has a window, and the workload is scaled only as far as all recommendations within the window
+agree. A window is not a delay: a proposal that equals the earlier recommendations applies at once.
 """
 
 from datetime import datetime, timedelta
@@ -15,15 +15,15 @@ __all__ = ["Stabilization", "stabilize", "stabilize_with_behavior"]
 
 
 class Stabilization(NamedTuple):
-    """What was made of a recommendation.
+    """The result of the stabilization.
 
     Args:
-        replicas: The number after it.
-        wanted: The number before.
-        lowest: The lowest that growing has to respect; None if growing never waits.
-        highest: The highest that shrinking has to respect.
-        rule: Why the number changed; None if it did not.
-        recommendations: What is remembered now.
+        replicas: The replicas after stabilization.
+        wanted: The replicas before.
+        lowest: The lowest recommendation in the window for scaling up; None without such a window.
+        highest: The highest recommendation in the window for scaling down.
+        rule: The rule that changed the number; None if it did not change.
+        recommendations: The recommendations to keep in the history.
     """
 
     replicas: int
@@ -37,15 +37,15 @@ class Stabilization(NamedTuple):
 def stabilize(
     wanted: int, recommendations: tuple[Recommendation, ...], *, window: timedelta, now: datetime
 ) -> Stabilization:
-    """Stabilize without a `behavior`: take the highest of the window.
+    """Stabilize without a `behavior`: return the highest recommendation of the window.
 
     A recommendation that is exactly as old as the window still counts.
 
     Args:
-        wanted: What the metrics want.
-        recommendations: What they wanted before.
-        window: How far back to look.
-        now: The instant of the round.
+        wanted: The proposal of the metrics.
+        recommendations: The earlier recommendations.
+        window: The stabilization window for scaling down.
+        now: Time of the sync.
 
     Example:
         >>> from datetime import UTC
@@ -74,17 +74,17 @@ def stabilize_with_behavior(
     down_window: timedelta,
     now: datetime,
 ) -> Stabilization:
-    """Stabilize with a `behavior`: move only as far as everything recommended within the windows agrees.
+    """Stabilize with a `behavior`: scale only as far as all recommendations within the windows agree.
 
-    A recommendation that is exactly as old as a window no longer counts for it, and its place is not free yet.
+    A recommendation that is exactly as old as a window is not used for it, but is not overwritten yet either.
 
     Args:
-        wanted: What the metrics want.
-        current: What the workload should have now.
-        recommendations: What the metrics wanted before.
-        up_window: How far back growing has to look.
-        down_window: How far back shrinking has to look.
-        now: The instant of the round.
+        wanted: The proposal of the metrics.
+        current: `spec.replicas` of the scale.
+        recommendations: The earlier recommendations.
+        up_window: The stabilization window for scaling up.
+        down_window: The stabilization window for scaling down.
+        now: Time of the sync.
     """
     up_start, down_start = window_start(now, up_window), window_start(now, down_window)
     lowest = highest = wanted

@@ -1,6 +1,6 @@
-"""The status of an autoscaler: what the last round read, the next one compares with.
+"""Status of an HPA.
 
-Values are kept as numbers and written out only when somebody asks for a manifest, because most rounds change nothing.
+Values are kept as numbers and formatted only when a manifest is needed, because most syncs change nothing.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ _QUANTITIES: Final = ("value", "averageValue")
 
 
 class HpaCondition(NamedTuple):
-    """A condition of an autoscaler.
+    """A condition of an HPA.
 
     Args:
         type: `AbleToScale`, `ScalingActive`, `ScalingLimited` or `ScaledToZero`.
         status: `True`, `False` or `Unknown`.
-        reason: One word.
-        message: A sentence.
-        since: When `status` last changed; None where that is not known.
+        reason: The reason, one word.
+        message: The message, a sentence.
+        since: `lastTransitionTime`; None if it is not known.
     """
 
     type: str
@@ -35,21 +35,21 @@ class HpaCondition(NamedTuple):
     since: datetime | None = None
 
     def to_manifest(self) -> Manifest:
-        """Return the condition as the API writes it."""
+        """Return the condition as a manifest."""
         written: Manifest = {"type": self.type, "status": self.status}
-        told = {"reason": self.reason, "message": self.message}
+        texts = {"reason": self.reason, "message": self.message}
         since = None if self.since is None else format_time(self.since)
-        return {**written, **{field: text for field, text in told.items() if text}, "lastTransitionTime": since}
+        return {**written, **{field: text for field, text in texts.items() if text}, "lastTransitionTime": since}
 
 
 class MetricStatus(NamedTuple):
-    """What was measured of one metric; amounts are thousandths.
+    """The current values of one metric; amounts are thousandths.
 
     Args:
-        metric: Which metric; None for one that failed.
+        metric: The metric; None for one that failed.
         utilization: Percent of the requests.
-        average: Per pod.
-        value: Altogether.
+        average: Value per pod.
+        value: Value for the whole workload.
     """
 
     metric: Metric | None = None
@@ -58,7 +58,7 @@ class MetricStatus(NamedTuple):
     value: int | None = None
 
     def to_manifest(self) -> Manifest:
-        """Return the entry of `currentMetrics`; a metric that failed leaves an empty one."""
+        """Return the entry of `currentMetrics`; the one of a failed metric is empty."""
         metric = self.metric
         if metric is None:
             return {"type": ""}
@@ -85,15 +85,15 @@ def _identity(metric: Metric) -> Manifest:
 
 
 class Status(NamedTuple):
-    """The status of an autoscaler.
+    """The status of an HPA.
 
     Args:
-        current_replicas: The replicas when it was last looked at, before a change.
-        desired_replicas: The replicas after that.
-        last_scale_time: When the number was last changed; None if never.
-        current_metrics: What was measured, one per metric of the spec: values, or the entries of a manifest.
+        current_replicas: The replicas at the last sync, before a rescale.
+        desired_replicas: The desired replicas of the last sync.
+        last_scale_time: Time of the last rescale; None if there was none.
+        current_metrics: The current values, one entry per metric of the spec: values, or entries of a manifest.
         conditions: The conditions, in the order in which they first appeared.
-        observed_generation: Which generation of the spec it is about, where that is told.
+        observed_generation: The generation of the spec that was synced; None before Kubernetes 1.37.
 
     Example:
         >>> Status.of({"currentReplicas": 3, "desiredReplicas": 5}).to_manifest()
@@ -109,16 +109,16 @@ class Status(NamedTuple):
 
     @classmethod
     def of(cls, status: Mapping[str, Any] | None) -> "Status":
-        """Read the `status` of an HPA.
+        """Parse the `status` of an HPA.
 
         Args:
-            status: The field of the manifest, as an API server answers it; None if there is none.
+            status: The field of the manifest, as the API server returns it; None without a status.
 
         Returns:
             The status.
 
         Raises:
-            ValueError: If a time in it is none.
+            ValueError: If a timestamp is invalid.
         """
         status = status or {}
         return cls(
@@ -131,8 +131,8 @@ class Status(NamedTuple):
         )
 
     def to_manifest(self) -> Manifest:
-        """Return the status as the API writes it."""
-        # The API leaves this number out where it is 0, and only this one.
+        """Return the status as a manifest."""
+        # The API server omits this number if it is 0, and only this one.
         written: Manifest = {"currentReplicas": self.current_replicas} if self.current_replicas else {}
         written["desiredReplicas"] = self.desired_replicas
         if self.observed_generation is not None:
@@ -148,7 +148,7 @@ class Status(NamedTuple):
         return written
 
     def equals(self, other: "Status") -> bool:
-        """Tell whether writing one over the other would change nothing; quantities count by their number.
+        """Return whether two statuses are equal; quantities are compared as numbers.
 
         Args:
             other: Another status.

@@ -1,8 +1,8 @@
-"""What the controller says about a round: the conditions of the status, and events.
+"""Conditions and events of a sync.
 
-The words are an interface: people alert on reasons and search for messages, so they are the controller's to the
-letter. The order of conditions is the order in which they first appeared, and the time of one moves only when its
-status does.
+Reasons and messages are an interface: users alert on reasons and search for messages, so both are exactly those of the
+controller. Conditions keep the order in which they first appeared; the transition time of a condition changes only with
+its status.
 """
 
 from datetime import datetime
@@ -30,7 +30,7 @@ MESSAGES: Final = {
     Rule.ABOVE_MAXIMUM: "Current number of replicas above Spec.MaxReplicas",
     Rule.BELOW_MINIMUM: "Current number of replicas below Spec.MinReplicas",
 }
-"""The message of a condition, or the reason of a change, by the rule that is behind it."""
+"""The message of a condition, or the reason of a rescale, by rule."""
 
 
 class HpaEvent(NamedTuple):
@@ -38,8 +38,8 @@ class HpaEvent(NamedTuple):
 
     Args:
         type: `Normal` or `Warning`.
-        reason: One word.
-        message: A sentence.
+        reason: The reason, one word.
+        message: The message, a sentence.
     """
 
     type: str
@@ -48,17 +48,17 @@ class HpaEvent(NamedTuple):
 
 
 class StatusBuilder:
-    """Collects conditions and events while a round is under way.
+    """Collects the conditions and events of a sync.
 
     Args:
         conditions: The conditions as they were read.
-        now: The instant of the round.
+        now: Time of the sync.
 
     Example:
-        >>> board = StatusBuilder((), datetime(2026, 1, 31))
-        >>> board.set("AbleToScale", "True", "SucceededGetScale", "found")
-        >>> board.set("AbleToScale", "True", "ReadyForNewScale", "ready")
-        >>> [condition.reason for condition in board.conditions]
+        >>> builder = StatusBuilder((), datetime(2026, 1, 31))
+        >>> builder.set("AbleToScale", "True", "SucceededGetScale", "found")
+        >>> builder.set("AbleToScale", "True", "ReadyForNewScale", "ready")
+        >>> [condition.reason for condition in builder.conditions]
         ['ReadyForNewScale']
     """
 
@@ -71,24 +71,24 @@ class StatusBuilder:
 
     @property
     def conditions(self) -> tuple[HpaCondition, ...]:
-        """The conditions as they are by now."""
+        """The current conditions."""
         return tuple(self._conditions.values())
 
     def set(self, kind: str, status: str, reason: str, message: str) -> None:
-        """Change a condition in its place, or add it at the end.
+        """Set a condition: update it in place, or append it.
 
         Args:
             kind: Its type.
             status: `True` or `False`.
-            reason: One word.
-            message: A sentence.
+            reason: The reason, one word.
+            message: The message, a sentence.
         """
         known = self._conditions.get(kind)
         since = transition_time(status, self.now, stored=None if known is None else (known.status, known.since))
         self._conditions[kind] = HpaCondition(kind, status, reason, message, since)
 
     def remove(self, kind: str) -> None:
-        """Remove a condition, if it is there.
+        """Remove a condition if it exists.
 
         Args:
             kind: Its type.
@@ -99,7 +99,7 @@ class StatusBuilder:
         """Add an event of type Warning.
 
         Args:
-            reason: One word.
-            message: A sentence.
+            reason: The reason, one word.
+            message: The message, a sentence.
         """
         self.events.append(HpaEvent("Warning", reason, message))

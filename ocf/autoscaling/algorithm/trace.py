@@ -1,7 +1,6 @@
-"""How a decision came about: every number on the way, and the rule that had the last word.
+"""Trace of a decision: all its numbers, and the rule that decided.
 
-Nothing is formatted while deciding. A trace holds what the layers returned, which they had to compute anyway, and turns
-it into sentences when somebody asks.
+A trace holds the results of the steps, which are computed anyway, and formats them only on request.
 """
 
 from collections.abc import Iterator
@@ -19,21 +18,21 @@ __all__ = ["Trace"]
 
 
 class Trace(NamedTuple):
-    """The way from a snapshot to a number.
+    """The steps from a snapshot to the desired replicas.
 
     Args:
-        now: The instant of the round.
+        now: Time of the sync.
         current: The replicas before; None if they could not be read.
-        minimum: The fewest replicas.
-        maximum: The most replicas.
-        desired: The replicas after.
-        tolerances: What difference had no consequence.
-        shortcut: The rule that decided before any metric was looked at; None if none did.
-        combination: What the metrics said; None if they were not asked.
-        stabilization: What was made of that by the windows; None if it did not come to that.
-        limit: What was made of that by the limits; None if it did not come to that.
-        raised: Whether a workload that came back from zero was raised to the minimum.
-        problem: What ended the round early; empty if nothing did.
+        minimum: `minReplicas`.
+        maximum: `maxReplicas`.
+        desired: The desired replicas.
+        tolerances: The tolerated ratios.
+        early_exit: The rule that decided before the metrics were read; None if the metrics decided.
+        combination: The outcomes of the metrics; None if they were not evaluated.
+        stabilization: The result of the stabilization; None if there was no proposal.
+        limit: The result of the limits; None if there was no proposal.
+        raised_to_minimum: Whether a workload that is scaled up from zero was raised to the minimum.
+        problem: The problem that ended the sync early; empty if there was none.
     """
 
     now: datetime
@@ -51,7 +50,7 @@ class Trace(NamedTuple):
 
     @property
     def decided_by(self) -> Rule:
-        """The rule that had the last word."""
+        """The rule that decided."""
         if self.early_exit is not None:
             return self.early_exit
         if self.raised_to_minimum:
@@ -65,12 +64,12 @@ class Trace(NamedTuple):
 
     @property
     def chosen(self) -> MetricOutcome | None:
-        """The metric that counted; None if none did."""
+        """The metric with the chosen proposal; None if no proposal was chosen."""
         found = self.combination
         return None if found is None or found.chosen is None else found.outcomes[found.chosen]
 
     def render(self) -> Iterator[str]:
-        """Yield the way in sentences, step by step.
+        """Render the steps as sentences.
 
         Yields:
             One line per step.
@@ -101,8 +100,8 @@ def _outcome(outcome: MetricOutcome, tolerances: Tolerances) -> Iterator[str]:
     if result.groups is not None:
         groups = result.groups
         others = (("unready", groups.unready), ("missing", groups.missing), ("ignored", groups.ignored))
-        told = (f"{len(names)} {word} ({', '.join(names)})" for word, names in others if names)
-        yield f"  pods: {', '.join((f'{groups.ready} ready', *told))}"
+        counts = (f"{len(names)} {word} ({', '.join(names)})" for word, names in others if names)
+        yield f"  pods: {', '.join((f'{groups.ready} ready', *counts))}"
     if result.filled is not None:
         yield f"  after filling in: ratio {result.filled:.6g} over {result.counted} pods"
 

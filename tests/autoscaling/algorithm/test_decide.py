@@ -182,9 +182,9 @@ def test_the_generation_is_told_from_137_on(seen: Maker, now: datetime, version:
         pytest.param({"scale": Unavailable("odd", spec=True)}, "spec", "odd", id="the spec is to blame"),
         pytest.param({"scale": Scale(3, 3, "")}, "internal", "selector is required", id="no selector"),
         pytest.param({"scale": Scale(3, 3, "app in (")}, "internal", "couldn't convert selector", id="bad selector"),
-        pytest.param({"metric_values": ()}, "internal", "no reading of it was handed over", id="no values"),
+        pytest.param({"metric_values": ()}, "internal", "no values were passed for it", id="no values"),
         pytest.param(
-            {"metric_values": ([1],)}, "internal", "no reading of it was handed over", id="values of another kind"
+            {"metric_values": ([1],)}, "internal", "no values were passed for it", id="values of another kind"
         ),
         pytest.param({"pods": ()}, "internal", "no pods returned by selector", id="no pods"),
     ],
