@@ -69,6 +69,7 @@ class EventSeries:
             written of its count is lost.
 
     Example:
+        >>> from datetime import UTC
         >>> going_on = EventSeries()
         >>> at = [Instant(datetime(2026, 1, 1, 12, minute, tzinfo=UTC), timedelta(minutes=minute)) for minute in (0, 1)]
         >>> going_on.first("scaled", {"reason": "Scaled"}, at[0])

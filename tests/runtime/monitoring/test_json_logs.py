@@ -84,7 +84,7 @@ def test_a_message_that_is_a_mapping_is_written_as_text() -> None:
 def test_the_configuration_of_logging_can_make_it() -> None:
     """It passes what any formatter takes; the fields stay."""
     configuration = DictConfigurator({"version": 1})
-    made = configuration.configure_formatter({"class": "ocf.runtime.JsonFormatter", "format": "%(process)d"})
+    made = configuration.configure_formatter({"class": "ocf.runtime.monitoring.JsonFormatter", "format": "%(process)d"})
     assert json.loads(made.format(record())).keys() == {"time", "level", "logger", "message"}
 
 

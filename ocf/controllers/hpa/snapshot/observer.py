@@ -123,7 +123,7 @@ class SnapshotReader:
         ...     measured.set_external("shop", "queue_length", "38")
         ...     async with SnapshotReader(cluster, measured) as observer:
         ...         seen = (await observer.observe(hpa)).snapshot
-        ...     print(seen.readings, decide(seen, now=datetime(2026, 1, 31, tzinfo=UTC)).desired)
+        ...     print(seen.metric_values, decide(seen, now=datetime(2026, 1, 31, tzinfo=UTC)).desired)
         >>> asyncio.run(main())
         ((38000,),) 4
     """

@@ -182,7 +182,7 @@ class Stage(World):
             options: Changes of how it is run.
             changed: Changes of the operator.
         """
-        given = {"resync": None, "delays": self.delays(), "components": self._components, **changed}
+        given = {"resync": None, "rate_limiter": self.delays(), "components": self._components, **changed}
         operator = replace(memcached_operator, **given)
         ways = through or self.gateway
         running_it = running(ways, operator, options=self.options(**(options or {})))

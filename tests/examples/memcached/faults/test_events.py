@@ -42,7 +42,7 @@ def end_without(*lost: int) -> tuple[Any, int]:
         stage = await Stage().open()
         losing = FaultyCluster(stage.gateway, [faults.dropped_event(first=number) for number in lost])
         counting = Counting(losing)
-        async with stage.operating(counting, {"pace": pace(silence=RELIST, relist_every=RELIST)}):
+        async with stage.operating(counting, {"cache_timing": pace(idle_timeout=RELIST, relist_every=RELIST)}):
             await stage.live(LOSING, PAUSE)
         losing.assert_all_injected()
         return await stage.ended(), counting.events

@@ -96,7 +96,7 @@ async def meddled(stage: Stage, number: int) -> int:
 
     stage.gateway.meddle = bug
     with suppress(_BugError):
-        async with stage.operating(options={"pace": pace(silence=1e9)}):
+        async with stage.operating(options={"cache_timing": pace(idle_timeout=1e9)}):
             await stage.create(AUTOSCALED)
             await asyncio.sleep(PAUSE)
             await stage.meddle(HPA, spec={"maxReplicas": 99})
