@@ -1,4 +1,4 @@
-"""Checks of what the factories are given, in their own words."""
+"""Checks of the arguments of the factories."""
 
 from typing import Any
 
@@ -10,17 +10,17 @@ __all__ = ["check_integer", "check_name", "check_quantity"]
 
 
 def check_integer(subject: str, value: Any, least: int, most: int, unit: str = "") -> int:
-    """Return an integer that lies within bounds.
+    """Return an integer, checked to be within bounds.
 
     Args:
-        subject: What it is called in errors.
+        subject: The name of the argument in errors.
         value: The value.
-        least: The smallest that is allowed.
-        most: The largest that is allowed.
-        unit: What it counts, for the error.
+        least: The smallest allowed value.
+        most: The largest allowed value.
+        unit: The unit, for the error.
 
     Raises:
-        ConfigError: If it is none, or out of bounds.
+        ConfigError: If it is not an integer or out of bounds.
     """
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         counted = f", {unit}" if unit else ""
@@ -29,15 +29,15 @@ def check_integer(subject: str, value: Any, least: int, most: int, unit: str = "
 
 
 def check_quantity(subject: str, value: Any, *, zero_allowed: bool = False) -> str:
-    """Return the text of a quantity that is positive, as it was written.
+    """Return a quantity as it was written, checked to be positive.
 
     Args:
-        subject: What it is called in errors.
+        subject: The name of the argument in errors.
         value: A text or an integer.
         zero_allowed: Whether it may be zero.
 
     Raises:
-        ConfigError: If it is no quantity, or not positive.
+        ConfigError: If it is not a quantity, or not positive.
     """
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ConfigError(f"{subject} must be a text or an integer, not {value!r:.60}")
@@ -51,15 +51,15 @@ def check_quantity(subject: str, value: Any, *, zero_allowed: bool = False) -> s
 
 
 def check_name(subject: str, value: Any, rule: NameRule) -> str:
-    """Return a text that meets a rule.
+    """Return a text, checked by a name rule.
 
     Args:
-        subject: What it is called in errors.
+        subject: The name of the argument in errors.
         value: The text.
         rule: The rule.
 
     Raises:
-        ConfigError: If it is no text, is empty, or breaks the rule.
+        ConfigError: If it is not a text, is empty, or breaks the rule.
     """
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{subject} must be a text that is not empty, not {value!r:.60}")

@@ -1,7 +1,7 @@
-"""An autoscaler from its target: one call, checked as a whole, and nothing in it that was not asked for.
+"""Factory for an HPA from its target, validated as a whole.
 
-What was not given is left out, so the API server's defaults apply and stay visible as such. The target comes back
-without `replicas`: what sets a number that the autoscaler sets as well fights with it on every apply.
+Arguments that are not given are not set, so the defaults of the API server apply. The target is returned without
+`replicas`: otherwise every apply of the target would revert the autoscaler.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _CURRENT: Final = FeatureGates()
 
 @dataclass(frozen=True, slots=True)
 class Autoscaled(Generic[TargetT]):
-    """What `autoscale` made.
+    """The result of `autoscale`.
 
     Args:
         hpa: The autoscaler.
-        target: The target without `replicas`; of a primitive its manifest, of a mere reference the reference.
+        target: The target without `replicas`; the manifest of a primitive; a mere reference unchanged.
     """
 
     hpa: V2HorizontalPodAutoscaler
@@ -89,31 +89,31 @@ def autoscale(  # noqa: PLR0913 (all but the target are optional or named)
     requests_added: bool = False,
     gates: FeatureGates = _CURRENT,
 ) -> Autoscaled[Any]:
-    """Make the autoscaler of a target.
+    """Return the HPA of a target.
 
     Source: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/.
 
     Args:
-        target: What is scaled: a manifest or a model of the client (of an object, or only of a reference), a primitive,
-            an object's key, or an object of a class of yours that is `Scalable`. It is not changed.
+        target: The target: a manifest or a model of the client (of an object or of a reference), a primitive, an
+            object's key, or an object of a class of the user that is `Scalable`. It is not changed.
         max_replicas: The upper limit.
-        min_replicas: The lower limit; None leaves it to the API server, which takes 1.
-        metrics: What to scale on, from `ocf.autoscaling.metrics`; without any, the API server takes 80 percent of the
-            cpu that the pods request.
-        behavior: How fast, from `ocf.autoscaling.scaling`; None leaves it to the API server.
-        name: Name of the autoscaler; by default that of the target.
-        namespace: Its namespace, for a target that does not say its own.
-        requests_added: Say that the cluster adds requests (a LimitRange, a webhook), so that containers without one
-            are no mistake.
+        min_replicas: The lower limit; None for the default of the API server, 1.
+        metrics: The metrics, from `ocf.autoscaling.metrics`; without any, the API server scales on 80 percent of the
+            cpu requests.
+        behavior: The behavior, from `ocf.autoscaling.scaling`; None for the defaults of the API server.
+        name: Name of the HPA; by default that of the target.
+        namespace: Namespace of the HPA, for a target without a namespace.
+        requests_added: Whether the cluster adds requests (by a LimitRange or a webhook), so that containers without a
+            request are accepted.
         gates: The feature gates of the cluster; by default those of Kubernetes 1.36.
 
     Returns:
         The autoscaler as a model of the client, and the target without `replicas`.
 
     Raises:
-        ConfigError: If the target cannot be scaled or is in another namespace, or a metric is a share of what one of
-            its containers does not request, or is of a container it does not have.
-        ManifestError: If the API server would refuse the autoscaler.
+        ConfigError: If the target cannot be scaled or is in another namespace, if a utilization target applies to a
+            container without a request, or if a metric names a container that the target does not have.
+        ManifestError: If the API server would reject the HPA.
 
     Example:
         >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web"}, "spec": {"replicas": 3}}
@@ -132,10 +132,14 @@ def autoscale(  # noqa: PLR0913 (all but the target are optional or named)
         name=name or found.name,
         namespace=namespace or found.namespace,
         spec={
-            **({} if min_replicas is None else {"minReplicas": _count(f"{subject}: min_replicas", min_replicas)}),
-            "maxReplicas": _count(f"{subject}: max_replicas", max_replicas),
-            **_listed(f"{subject}: metrics", metrics),
-            **({} if behavior is None else {"behavior": _written(f"{subject}: behavior", _BEHAVIOR, behavior)}),
+            **(
+                {}
+                if min_replicas is None
+                else {"minReplicas": _check_replicas(f"{subject}: min_replicas", min_replicas)}
+            ),
+            "maxReplicas": _check_replicas(f"{subject}: max_replicas", max_replicas),
+            **_metrics(f"{subject}: metrics", metrics),
+            **({} if behavior is None else {"behavior": _to_manifest(f"{subject}: behavior", _BEHAVIOR, behavior)}),
         },
     )
     _check(manifest, gates)
@@ -174,16 +178,16 @@ def _manifest(target: Reference, *, name: str, namespace: str, spec: Manifest) -
     }
 
 
-def _count(subject: str, value: int) -> int:
+def _check_replicas(subject: str, value: int) -> int:
     return check_integer(subject, value, -_INT32_MAX, _INT32_MAX)
 
 
-def _listed(subject: str, metrics: Iterable[V2MetricSpec]) -> Manifest:
-    listed = [_written(subject, "V2MetricSpec", metric) for metric in metrics]
+def _metrics(subject: str, metrics: Iterable[V2MetricSpec]) -> Manifest:
+    listed = [_to_manifest(subject, "V2MetricSpec", metric) for metric in metrics]
     return {"metrics": listed} if listed else {}
 
 
-def _written(subject: str, model: str, value: Any) -> Manifest:
+def _to_manifest(subject: str, model: str, value: Any) -> Manifest:
     if not isinstance(value, client_model(model)):
         raise ConfigError(f"{subject}: must be made of {model}, not {value!r:.60}")
     return write_model(value)

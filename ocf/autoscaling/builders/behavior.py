@@ -1,7 +1,7 @@
-"""Short factories for how fast an autoscaler may scale: policies, rules, behavior.
+"""Factories for the `behavior` of an HPA: policies, rules, behavior.
 
-The models of the client take any number and any text; a policy of no pods or a window of a day is refused by the API
-server, far from the line that was wrong. A factory refuses at the call.
+The models of the client accept any number and any text, and the API server rejects the object later. A factory rejects
+a wrong value at the call.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ __all__ = ["Select", "behavior", "disabled", "percent", "pods", "rules"]
 
 _INT32_MAX: Final = 2**31 - 1
 _DEFAULT_PERIOD: Final = 15
-"""What the API server's own policies use."""
+"""The period of the API server's default policies."""
 
 
 class Select(StrEnum):
-    """Which of several policies counts."""
+    """The policy that applies if there are several."""
 
     MAX = "Max"
-    """The one that allows the largest change; the default."""
+    """The policy that allows the largest change; the default."""
 
     MIN = "Min"
-    """The one that allows the smallest change."""
+    """The policy that allows the smallest change."""
 
     DISABLED = "Disabled"
-    """None: no scaling in this direction."""
+    """No policy: no scaling in this direction."""
 
 
 def pods(count: int, *, period_seconds: int = _DEFAULT_PERIOD) -> V2HPAScalingPolicy:
@@ -44,7 +44,7 @@ def pods(count: int, *, period_seconds: int = _DEFAULT_PERIOD) -> V2HPAScalingPo
 
     Args:
         count: Number of pods, 1 or more.
-        period_seconds: Within how many seconds, 1 to 1800.
+        period_seconds: The period in seconds, 1 to 1800.
 
     Returns:
         A policy of type `Pods`.
@@ -60,13 +60,13 @@ def pods(count: int, *, period_seconds: int = _DEFAULT_PERIOD) -> V2HPAScalingPo
 
 
 def percent(share: int, *, period_seconds: int = _DEFAULT_PERIOD) -> V2HPAScalingPolicy:
-    """Allow a change by a share of the pods that there are; 100 percent up is doubling.
+    """Allow a change by a percentage of the current pods; 100 percent up doubles them.
 
     Source: https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#scaling-policies.
 
     Args:
         share: Percent, 1 or more.
-        period_seconds: Within how many seconds, 1 to 1800.
+        period_seconds: The period in seconds, 1 to 1800.
 
     Returns:
         A policy of type `Percent`.
@@ -87,22 +87,22 @@ def rules(
     stabilization_window_seconds: int | None = None,
     tolerance: str | int | None = None,
 ) -> V2HPAScalingRules:
-    """Make the rules for one direction; what is not given is left to the API server's defaults.
+    """Return the scaling rules of one direction; arguments that are not given keep the API server's defaults.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
 
     Args:
-        policies: The policies; without any, the server's own apply.
-        select: Which of them counts.
-        stabilization_window_seconds: How far back recommendations are looked at, 0 to 3600.
-        tolerance: How far the metric may be from its target before anything happens, as a quantity: `"0.05"` is five
-            percent. Without one, the controller's setting applies. Needs Kubernetes 1.35, or its feature gate.
+        policies: The policies; without any, the API server's default policies apply.
+        select: The policy that applies.
+        stabilization_window_seconds: The stabilization window, 0 to 3600.
+        tolerance: How far the metric may differ from its target without a rescale, as a quantity: `"0.05"` is five
+            percent. By default the controller's setting applies. Needs Kubernetes 1.35, or its feature gate.
 
     Returns:
         The rules.
 
     Raises:
-        ConfigError: If a value is out of its range, or a policy is none.
+        ConfigError: If a value is out of its range, or a policy is not a V2HPAScalingPolicy.
 
     Example:
         >>> rules(pods(2), percent(10), select=Select.MIN, stabilization_window_seconds=300).select_policy
@@ -110,7 +110,7 @@ def rules(
     """
     found: Manifest = {}
     if policies:
-        found["policies"] = [_written("scaling.rules: policies", "V2HPAScalingPolicy", each) for each in policies]
+        found["policies"] = [_to_manifest("scaling.rules: policies", "V2HPAScalingPolicy", each) for each in policies]
     if select is not None:
         if not isinstance(select, Select):
             raise ConfigError(f"scaling.rules: select must be one of {', '.join(map(repr, Select))}, not {select!r}")
@@ -124,7 +124,7 @@ def rules(
 
 
 def disabled() -> V2HPAScalingRules:
-    """Forbid scaling in one direction.
+    """Return rules that disable scaling in one direction.
 
     Example:
         >>> disabled().select_policy
@@ -136,7 +136,7 @@ def disabled() -> V2HPAScalingRules:
 def behavior(
     *, up: V2HPAScalingRules | None = None, down: V2HPAScalingRules | None = None
 ) -> V2HorizontalPodAutoscalerBehavior:
-    """Put the rules for both directions together.
+    """Return a behavior with the rules of both directions.
 
     Args:
         up: The rules for scaling up; None for the API server's defaults.
@@ -146,7 +146,7 @@ def behavior(
         The behavior.
 
     Raises:
-        ConfigError: If one of them is no set of rules.
+        ConfigError: If one of them is not a V2HPAScalingRules.
 
     Example:
         >>> behavior(down=disabled()).scale_up is None
@@ -154,7 +154,7 @@ def behavior(
     """
     given = {"scaleUp": up, "scaleDown": down}
     found = {
-        field: _written(f"scaling.behavior: {field}", "V2HPAScalingRules", each)
+        field: _to_manifest(f"scaling.behavior: {field}", "V2HPAScalingRules", each)
         for field, each in given.items()
         if each is not None
     }
@@ -171,7 +171,7 @@ def _policy(kind: str, factory: str, value: int, period: int) -> V2HPAScalingPol
     return cast("V2HPAScalingPolicy", client_model("V2HPAScalingPolicy").model_validate(found))
 
 
-def _written(subject: str, model: str, value: Any) -> Manifest:
+def _to_manifest(subject: str, model: str, value: Any) -> Manifest:
     if not isinstance(value, client_model(model)):
         raise ConfigError(f"{subject}: must be a {model}, not {value!r:.60}")
     return write_model(value)

@@ -1,8 +1,8 @@
-"""Short factories for the metrics of a HorizontalPodAutoscaler.
+"""Factories for the metrics of an HPA.
 
-The models of the client take anything: no target, two targets, a negative percentage, a quantity that is none. The
-API server then refuses the whole object, far from the line that was wrong. A factory refuses at the call, and it sets
-`type` and target together, so that they cannot disagree.
+The models of the client accept anything: no target, two targets, a negative percentage, an invalid quantity. The API
+server then rejects the whole object. A factory rejects a wrong value at the call, and it sets `type` and target
+together, so that they always agree.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ __all__ = ["container_resource", "cpu", "external", "memory", "object", "pods"]
 _INT32_MAX: Final = 2**31 - 1
 
 Selector: TypeAlias = "V1LabelSelector | Mapping[str, str] | None"
-"""Which series of a metric are meant: labels and their values, or a selector of the client for anything beyond that;
-None for all of them."""
+"""The selector of the series of a metric: labels and their values, or a selector of the client for anything else; None
+for all series."""
 
 
 def cpu(*, average_utilization: int | None = None, average_value: str | int | None = None) -> V2MetricSpec:
-    """Scale on the processor time that the pods use.
+    """Scale on the cpu usage of the pods.
 
     Give exactly one target.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
 
     Args:
-        average_utilization: Percent of what the pods request, on average over the pods; 1 or more. Every container
-            needs a request.
+        average_utilization: Percent of the requests, on average over the pods; 1 or more. Every container needs a
+            request.
         average_value: Cores per pod, as a quantity: `"500m"`, `2`.
 
     Returns:
         A metric of type `Resource`.
 
     Raises:
-        ConfigError: If none or both are given, or the one that is given is not allowed.
+        ConfigError: If none or both are given, or the given one is not allowed.
 
     Example:
         >>> cpu(average_utilization=70).resource.target.average_utilization
@@ -56,22 +56,22 @@ def cpu(*, average_utilization: int | None = None, average_value: str | int | No
 
 
 def memory(*, average_utilization: int | None = None, average_value: str | int | None = None) -> V2MetricSpec:
-    """Scale on the memory that the pods use.
+    """Scale on the memory usage of the pods.
 
     Give exactly one target.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
 
     Args:
-        average_utilization: Percent of what the pods request, on average over the pods; 1 or more. Every container
-            needs a request.
+        average_utilization: Percent of the requests, on average over the pods; 1 or more. Every container needs a
+            request.
         average_value: Bytes per pod, as a quantity: `"512Mi"`, `1073741824`.
 
     Returns:
         A metric of type `Resource`.
 
     Raises:
-        ConfigError: If none or both are given, or the one that is given is not allowed.
+        ConfigError: If none or both are given, or the given one is not allowed.
 
     Example:
         >>> memory(average_value="512Mi").resource.target.average_value
@@ -84,7 +84,7 @@ def memory(*, average_utilization: int | None = None, average_value: str | int |
 def container_resource(
     resource: str, container: str, *, average_utilization: int | None = None, average_value: str | int | None = None
 ) -> V2MetricSpec:
-    """Scale on what one container of each pod uses; the others do not count.
+    """Scale on the usage of one container of each pod.
 
     Give exactly one target.
 
@@ -93,7 +93,7 @@ def container_resource(
     Args:
         resource: `cpu` or `memory`.
         container: Name of the container.
-        average_utilization: Percent of what the container requests; 1 or more.
+        average_utilization: Percent of the container's request; 1 or more.
         average_value: Amount per container, as a quantity.
 
     Returns:
@@ -108,8 +108,8 @@ def container_resource(
     """
     target = _target("container_resource", average_utilization=average_utilization, average_value=average_value)
     source = {
-        "name": _named("container_resource: resource", resource, qualified_name),
-        "container": _named("container_resource: container", container, dns_label),
+        "name": _check_name("container_resource: resource", resource, qualified_name),
+        "container": _check_name("container_resource: container", container, dns_label),
         "target": target,
     }
     return _metric("ContainerResource", source)
@@ -123,7 +123,7 @@ def pods(name: str, *, average_value: str | int, selector: Selector = None) -> V
     Args:
         name: Name of the metric.
         average_value: Amount per pod, as a quantity: `"100"`, `"1k"`.
-        selector: Which series of it are meant.
+        selector: The selector of its series.
 
     Returns:
         A metric of type `Pods`.
@@ -158,7 +158,7 @@ def object(  # noqa: A001 (the API's own word)
         name: Name of the metric.
         value: The amount, as a quantity: `"10k"`.
         average_value: The amount divided by the number of pods, as a quantity.
-        selector: Which series of it are meant.
+        selector: The selector of its series.
 
     Returns:
         A metric of type `Object`.
@@ -197,7 +197,7 @@ def external(
         name: Name of the metric.
         value: The amount, as a quantity: `"30"`.
         average_value: The amount divided by the number of pods, as a quantity.
-        selector: Which series of it are meant; what they report is added up.
+        selector: The selector of its series; their values are added up.
 
     Returns:
         A metric of type `External`.
@@ -214,7 +214,7 @@ def external(
 
 
 def _metric(kind: str, source: Manifest) -> V2MetricSpec:
-    """Make a metric of a type from its source, as a manifest has it: one model checks the whole at once."""
+    """Return a metric from its type and the manifest of its source; the model checks both at once."""
     return cast("V2MetricSpec", client_model("V2MetricSpec").model_validate({"type": kind, source_field(kind): source}))
 
 
@@ -227,11 +227,11 @@ _TARGET_TYPES: Final = {
 
 
 def _target(factory: str, **targets: str | int | None) -> Manifest:
-    """Make the one target that was given.
+    """Return the target that was given; exactly one is allowed.
 
     Args:
-        factory: What the caller is called in errors.
-        targets: The targets it offers, by the name of its parameters; None for one that was not given.
+        factory: The name of the factory in errors.
+        targets: The amounts by parameter name; None for one that was not given.
     """
     given = {name: value for name, value in targets.items() if value is not None}
     if len(given) != 1:
@@ -246,12 +246,12 @@ def _target(factory: str, **targets: str | int | None) -> Manifest:
     return {"type": kind, field: check_quantity(subject, value)}
 
 
-def _named(subject: str, value: str, rule: NameRule) -> str:
+def _check_name(subject: str, value: str, rule: NameRule) -> str:
     return check_name(f"metrics.{subject}", value, rule)
 
 
 def _identifier(factory: str, name: str, selector: Selector) -> Manifest:
-    found: Manifest = {"name": _named(f"{factory}: name", name, path_segment)}
+    found: Manifest = {"name": _check_name(f"{factory}: name", name, path_segment)}
     if selector is not None:
         found["selector"] = _selector(factory, selector)
     return found

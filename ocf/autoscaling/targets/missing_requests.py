@@ -1,4 +1,4 @@
-"""Whether a target's containers request what a utilization is a share of."""
+"""Missing resource requests: utilization targets that cannot be computed for the containers of a target."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = ["missing_requests"]
 
 
 def missing_requests(hpa: Manifest, pods: PodResources, *, by_default: bool = False) -> Iterator[FieldProblem]:
-    """Find metrics of containers that are not there, and utilizations of what containers do not request.
+    """Find metrics for containers that do not exist, and utilization targets for containers without a request.
 
-    The controller cannot compute these: one container without a request is enough, and nothing is scaled any more.
+    The controller cannot compute these metrics, even if only one container has no request, and then does not scale.
 
     Args:
         hpa: A manifest of autoscaling/v2, with its defaults.
         pods: The pods of the target.
-        by_default: Whether the metrics are not the author's, but the API server's.
+        by_default: Whether the metrics are the default of the API server, not the user's.
 
     Yields:
-        A problem per metric, with the containers that are to blame.
+        One problem per metric; it names the containers.
     """
     for position, metric in enumerate(hpa["spec"]["metrics"]):
         kind = metric.get("type", "")
@@ -38,10 +38,10 @@ def missing_requests(hpa: Manifest, pods: PodResources, *, by_default: bool = Fa
             known = ", ".join(pods.names) or "none"
             yield FieldProblem(f"{path}.container", f"there is no container {container!r}, the target has {known}")
         elif "averageUtilization" in (source.get("target") or {}):
-            yield from _unrequested(source, container, path, pods, by_default=by_default)
+            yield from _missing_request(source, container, path, pods, by_default=by_default)
 
 
-def _unrequested(
+def _missing_request(
     source: Mapping[str, Any], container: str | None, path: str, pods: PodResources, *, by_default: bool
 ) -> Iterator[FieldProblem]:
     resource = source.get("name", "")

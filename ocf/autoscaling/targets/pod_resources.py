@@ -1,4 +1,4 @@
-"""What an autoscaler has to know of the pods that it counts: what their containers request, and where they end."""
+"""Requests and limits of the pods of a target."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,12 +11,12 @@ __all__ = ["PodResources", "read_pods"]
 
 @dataclass(frozen=True, slots=True)
 class PodResources:
-    """What is known of a target's pods.
+    """The resources of the pods of a target.
 
     Args:
-        containers: Those that run as long as the pod does, sidecars included.
-        requests: What the pod requests as a whole, instead of its containers.
-        limits: The same for limits.
+        containers: The containers that run as long as the pod does, including sidecars.
+        requests: Pod-level requests, which replace those of the containers.
+        limits: Pod-level limits.
     """
 
     containers: tuple[Manifest, ...]
@@ -29,16 +29,16 @@ class PodResources:
         return tuple(str(container.get("name", "")) for container in self.containers)
 
     def without_request(self, resource: str) -> tuple[str, ...]:
-        """Return the names of the containers that request none of a resource.
+        """Return the names of the containers without a request for a resource; none if there is a pod-level request.
 
         Args:
             resource: `cpu` or `memory`.
         """
-        whole = resource in self.requests or resource in self.limits
-        return () if whole else self.container_without_request(resource)
+        has_pod_level = resource in self.requests or resource in self.limits
+        return () if has_pod_level else self.container_without_request(resource)
 
     def container_without_request(self, resource: str) -> tuple[str, ...]:
-        """Return the same, whatever the pod requests as a whole: that does not count for a single container.
+        """Return the names of the containers without a request of their own, regardless of pod-level requests.
 
         Args:
             resource: `cpu` or `memory`.
@@ -47,28 +47,28 @@ class PodResources:
         return tuple(name for name, container in named if _request(container, resource) is None)
 
     def highest_usage(self, resource: str, container: str | None = None) -> int | None:
-        """Return where the limits of a pod end.
+        """Return the highest usage that the limits allow.
 
         Args:
             resource: `cpu` or `memory`.
-            container: Only this container; None for the whole pod.
+            container: Name of the only container to count; None for the whole pod.
 
         Returns:
-            Billionths of the resource's unit; None where there is no limit.
+            Billionths of the resource's unit; None without a limit.
         """
         if container is None and resource in self.limits:
             return _amount(self.limits[resource])
         return _sum(_limit(each, resource) for each in self._chosen(container))
 
     def highest_utilization(self, resource: str, container: str | None = None) -> float | None:
-        """Return the percentage of the requests at which the limits end.
+        """Return the highest utilization that the limits allow.
 
         Args:
             resource: `cpu` or `memory`.
-            container: Only this container; None for the whole pod.
+            container: Name of the only container to count; None for the whole pod.
 
         Returns:
-            Percent; None where there is no limit, or no request.
+            Percent of the requests; None without a limit or a request.
         """
         usage = self.highest_usage(resource, container)
         requested = _sum(_request(each, resource) for each in self._chosen(container))
@@ -81,14 +81,14 @@ class PodResources:
 
 
 def _sum(amounts: Iterable[int | None]) -> int | None:
-    """Add up; one that is not known makes the sum unknown, and so does having none."""
+    """Return the sum of the amounts; None if one is unknown or there are none."""
     found = list(amounts)
     known = [amount for amount in found if amount is not None]
     return sum(known) if known and len(known) == len(found) else None
 
 
 def _request(container: Manifest, resource: str) -> int | None:
-    """Return a request in billionths; a limit counts, as the API server makes it the request where there is none."""
+    """Return a request in billionths; the API server uses the limit as the default of the request."""
     found = _amount(get_field(container, ("resources", "requests", resource)))
     return _limit(container, resource) if found is None else found
 
@@ -102,23 +102,23 @@ def _amount(value: Any) -> int | None:
 
 
 def read_pods(template: Mapping[str, Any]) -> PodResources:
-    """Read the pods of a template.
+    """Parse the resources of a pod template.
 
     Args:
         template: A pod template, with `spec`.
 
     Returns:
-        Its containers, and the requests of the whole pod.
+        Its containers, and the pod-level requests and limits.
     """
     spec = _map(template.get("spec"))
-    whole = _map(spec.get("resources"))
+    pod_level = _map(spec.get("resources"))
     sidecars = (each for each in _maps(spec.get("initContainers")) if each.get("restartPolicy") == "Always")
     containers = (*_maps(spec.get("containers")), *sidecars)
-    return PodResources(containers, _map(whole.get("requests")), _map(whole.get("limits")))
+    return PodResources(containers, _map(pod_level.get("requests")), _map(pod_level.get("limits")))
 
 
 def _map(value: Any) -> Mapping[str, Any]:
-    """Return a map; a target is judged by its own validation, so whatever else is there counts as nothing here."""
+    """Return a map; empty for any other value, because validating the target is not done here."""
     return value if isinstance(value, Mapping) else {}
 
 

@@ -1,8 +1,8 @@
-"""What is scaled, and what a metric describes: anything that can say what it is.
+"""Scale targets and described objects, in any form a user has them.
 
-An autoscaler points at its target by three texts, but authoring one well needs more of it: whether its containers
-request what a utilization is a share of, and whether it sets `replicas` itself. So a target is handed over whole, in
-whatever form its author has it, and read here into one value.
+An HPA refers to its target by API version, kind and name. To write a correct HPA more is needed: whether the containers
+have requests, and whether the target sets `replicas`. So the user passes the whole target, and it is read here into one
+value.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Renderable(Protocol):
 
     @property
     def key(self) -> ObjectKey:
-        """What it is called."""
+        """Its key."""
         ...
 
     def render(self) -> Manifest:
@@ -48,7 +48,7 @@ class Renderable(Protocol):
 
 @runtime_checkable
 class Scalable(Protocol):
-    """Anything with a `scale` subresource, described by a class of yours."""
+    """An object with a `scale` subresource, described by a class of the user."""
 
     @property
     def api_version(self) -> str:
@@ -67,35 +67,35 @@ class Scalable(Protocol):
 
     @property
     def containers(self) -> Sequence[Manifest | BaseModel] | None:
-        """The containers of its pods; None where they are not known."""
+        """The containers of its pods; None if they are not known."""
         ...
 
     @property
     def replicas(self) -> int | None:
-        """The number it sets itself; None if it leaves that open."""
+        """The `replicas` it sets; None if it does not set them."""
         ...
 
     def without_replicas(self) -> Self:
-        """Return the same, with the number left open; it is not changed itself."""
+        """Return a copy that does not set `replicas`."""
         ...
 
 
 TargetSource: TypeAlias = "Mapping[str, Any] | BaseModel | Renderable | Scalable | ObjectKey"
-"""What can be a target or a described object: a manifest or a model (of an object, or only of a reference), a
-primitive, a class of yours, an object's key."""
+"""A target or a described object: a manifest or a model (of an object or of a reference), a primitive, an object of a
+class of the user, or an object's key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A target, read.
+    """A target or a described object.
 
     Args:
-        api_version: Group and version; empty where a described object leaves it open.
+        api_version: Group and version; empty if a described object does not have them.
         kind: Kind.
         name: Name.
-        namespace: Namespace; empty where it is not known.
-        pods: Its pods; None where they are not known.
-        replicas: The number it sets itself; None if it leaves that open or is not known.
+        namespace: Namespace; empty if it is not known.
+        pods: The resources of its pods; None if they are not known.
+        replicas: The `replicas` it sets; None if it does not set them or they are not known.
     """
 
     api_version: str
@@ -109,12 +109,12 @@ class Reference:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
 
     def to_manifest(self) -> Manifest:
-        """Return it as `scaleTargetRef` and `describedObject` have it."""
+        """Return the reference as in `scaleTargetRef` and `describedObject`."""
         version = {"apiVersion": self.api_version} if self.api_version else {}
         return {**version, "kind": self.kind, "name": self.name}
 
 
-# The models do not know what they are of, unless their author says it.
+# A model does not know its API version and kind unless the user sets them.
 _KNOWN_MODELS: Final[Mapping[str, tuple[str, str]]] = {
     "V1DaemonSet": ("apps/v1", "DaemonSet"),
     "V1Deployment": ("apps/v1", "Deployment"),
@@ -142,7 +142,7 @@ _WITHOUT_SCALE: Final = frozenset(
 
 
 def cannot_scale(api_version: str, kind: str) -> bool:
-    """Tell whether a kind is known to have no `scale` subresource; the API server accepts such a target all the same.
+    """Return whether a kind is known to have no `scale` subresource; the API server accepts such a target nevertheless.
 
     Args:
         api_version: Group and version.
@@ -190,13 +190,13 @@ def _namespace(manifest: Manifest) -> Any:
 
 
 def read_reference(source: TargetSource) -> Reference:
-    """Read what something is called, and nothing else.
+    """Read the reference to an object, without its pods and replicas.
 
     Args:
-        source: A manifest or a model (of an object, or only of a reference), a primitive, a class of yours, a key.
+        source: A manifest or a model (of an object or of a reference), a primitive, a `Scalable`, or a key.
 
     Returns:
-        Kind and name, and the group and namespace where they are known.
+        Kind and name, and API version and namespace if they are known.
 
     Raises:
         ConfigError: If kind or name is missing.
@@ -215,10 +215,10 @@ def read_reference(source: TargetSource) -> Reference:
 
 
 def read_target(source: TargetSource) -> Reference:
-    """Read a target with everything that is known of it.
+    """Read a target with its pods and replicas.
 
     Args:
-        source: As for `read_reference`; what names an object only leaves its pods unknown.
+        source: As for `read_reference`; with a mere reference the pods are unknown.
 
     Returns:
         The target.
@@ -245,10 +245,10 @@ def manifest_of(source: object) -> Manifest:
         source: A manifest, a model of the client, or a primitive.
 
     Returns:
-        A manifest; `apiVersion` and `kind` are filled in for the models that are well known.
+        A manifest; `apiVersion` and `kind` are set for well-known models.
 
     Raises:
-        ConfigError: If it is nothing of the kind.
+        ConfigError: If it is of another type.
     """
     if isinstance(source, Mapping):
         return dict(source)
@@ -256,7 +256,7 @@ def manifest_of(source: object) -> Manifest:
         return source.render()
     if not hasattr(source, "model_dump"):
         raise ConfigError(
-            f"{type(source).__name__} cannot be a target: hand over a manifest, a model of the client, a primitive, "
+            f"{type(source).__name__} cannot be a target: pass a manifest, a model of the client, a primitive, "
             "or an object with api_version, kind, name, containers, replicas and without_replicas()"
         )
     api_version, kind = _KNOWN_MODELS.get(type(source).__name__, ("", ""))

@@ -184,7 +184,7 @@ class TestTargets:
     @pytest.mark.parametrize(
         ("target", "problem"),
         [
-            pytest.param(5, "int cannot be a target: hand over a manifest", id="number"),
+            pytest.param(5, "int cannot be a target: pass a manifest", id="number"),
             pytest.param({"kind": "Deployment"}, "a target needs a kind and a name", id="no name"),
             pytest.param({"metadata": {"name": "x"}}, "a target needs a kind and a name", id="no kind"),
             pytest.param(V1ObjectMeta(name="x"), "a target needs a kind and a name", id="a model of something else"),
