@@ -1,7 +1,7 @@
-"""The HorizontalPodAutoscaler, pure: authoring, defaulting, validation, lint. No cluster and no clock is needed.
+"""HorizontalPodAutoscalers as pure functions: builders, defaults, validation, lint. No cluster or clock is needed.
 
-What is only needed to write autoscalers, or to look for what is regrettable in them, is loaded when it is asked for: a
-command that judges one file, and a server that stores objects, start without it.
+The builders and the linter are imported on first use, so that a command that validates one file, and a server that
+stores objects, start without them.
 """
 
 from importlib import import_module
@@ -63,7 +63,7 @@ _MODULES: Final = {"metrics": "builders.metrics", "scaling": "builders.behavior"
 
 
 def __getattr__(name: str) -> Any:
-    """Load what is asked for."""
+    """Import a builder, the linter or a target type on first use."""
     if name in _MODULES:
         return import_module(f"{__name__}.{_MODULES[name]}")
     if name not in _LATER:

@@ -1,3 +1,3 @@
-"""Kubernetes' built-in kinds: their types, the resources that serve them, and the releases that have them."""
+"""Facts about Kubernetes: built-in kinds and their types, metric source types, and releases."""
 
 __all__: list[str] = []

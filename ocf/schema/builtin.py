@@ -1,11 +1,10 @@
-"""The table of built-in kinds, and the type of every field in them.
+"""Table of the built-in kinds, with the type of every field.
 
-The table was read off a real API server by `scripts/generate_schema.py` and lies beside this module. It is opened on
-first use, and a kind's types are built when the kind is asked for: a cluster that only ever sees HPAs never looks at
-pods.
+`scripts/generate_schema.py` generates the table from a real API server. It is stored beside this module and loaded on
+first use; the types of a kind are built when the kind is first used.
 
-A type says how values merge (lists by key, as sets, or whole; maps granular or whole) and how the server's own structs
-hold them: whether an empty value is kept, dropped or always there.
+A type defines how values are merged (lists by key, as sets or as a whole; maps by key or as a whole) and how the
+structs of the API server hold empty values: kept, dropped or always set.
 """
 
 import gzip
@@ -51,7 +50,7 @@ class Missing(Enum):
 
 
 MISSING: Final = Missing.MISSING
-"""No value at all, where `None` is the JSON null."""
+"""A missing value; `None` is the JSON null."""
 
 
 class Scalar(StrEnum):
@@ -70,7 +69,7 @@ class Scalar(StrEnum):
 
 
 class EmptyValue(Enum):
-    """What becomes of an empty value; the value is its code in the table."""
+    """The treatment of an empty value; the value is its code in the table."""
 
     AS_SENT = ""
     DROP_EMPTY = "z"
@@ -80,10 +79,10 @@ class EmptyValue(Enum):
 
 @dataclass(slots=True, eq=False)
 class Anything:
-    """Any JSON value. Lists in it are atomic; maps are so only if the whole is.
+    """Any JSON value. Lists in it are atomic; maps in it are atomic only if `atomic` is set.
 
     Args:
-        atomic: Whether it has one owner as a whole.
+        atomic: Whether the value has one owner as a whole.
     """
 
     atomic: bool
@@ -97,8 +96,8 @@ class ListType:
         item: Type of its items.
         keys: Of a list of structs that merge by key: the key fields, sorted, each with its default. Empty for a set of
             scalars, None for an atomic list.
-        patch_key: How a strategic merge patch merges it: by this field of its items, empty as a set of scalars, None
-            not at all.
+        patch_key: How a strategic merge patch merges it: by this field of its items; as a set of scalars if empty; not
+            at all if None.
     """
 
     item: "Type"
@@ -125,13 +124,13 @@ class Field:
 
     Args:
         type: Its type.
-        presence: What becomes of an empty value.
+        presence: The treatment of an empty value.
     """
 
     type: "Type"
     presence: EmptyValue
     exact: "_Class | None" = field(init=False)
-    """The class of values that need no second look."""
+    """The Python class whose values need no further check."""
 
     def __post_init__(self) -> None:
         self.exact = _EXACT.get(self.type) if isinstance(self.type, Scalar) else None
@@ -147,7 +146,7 @@ class StructType:
     Args:
         name: Its name, for error messages.
         atomic: Whether it has one owner as a whole.
-        extra: Type of undeclared fields; None refuses them.
+        extra: Type of undeclared fields; None rejects them.
         fields: The declared fields.
     """
 
@@ -165,7 +164,7 @@ DEDUCED: Final = Anything(atomic=False)
 
 @dataclass(frozen=True, slots=True)
 class CustomKind:
-    """A kind of the user's, without a schema.
+    """A custom kind without a schema.
 
     Every field is kept. Lists in it are atomic and maps granular, as in a custom resource whose schema declares `spec`
     and `status` as objects that preserve unknown fields.
@@ -198,12 +197,12 @@ class CustomKind:
 
 @dataclass(frozen=True, slots=True)
 class ScalePaths:
-    """Where a kind keeps what its Scale shows, as paths from the object, `.spec.replicas`.
+    """The paths of the fields of a Scale in an object of a kind, such as `.spec.replicas`.
 
     Args:
-        spec: The wanted count.
-        status: The observed count.
-        selector: The selector, as a text; empty where there is none.
+        spec: The desired replicas.
+        status: The observed replicas.
+        selector: The selector as a text; empty without a selector.
     """
 
     spec: str = ".spec.replicas"
@@ -213,28 +212,28 @@ class ScalePaths:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ApiResource:
-    """A kind as the server serves it.
+    """A kind as the API server serves it.
 
     Args:
         group: API group; empty for the core group.
         version: API version.
         kind: Kind.
         plural: Resource name.
-        singular: Resource name of one.
+        singular: Singular resource name.
         namespaced: Whether its objects live in namespaces.
-        subresources: Of `status` and `scale`, those it has.
-        verbs: What it can do.
+        subresources: Its subresources, of `status` and `scale`.
+        verbs: Its verbs.
         type: Type of its objects.
-        custom: Whether it is a user's kind.
-        selectable: Of a user's kind, the fields besides name and namespace that a field selector may name.
-        short_names: What it is called for short, `deploy`.
-        categories: The groups of kinds it is asked for with, `all`.
+        custom: Whether it is a custom resource.
+        selectable: Of a custom resource: the selectable fields besides name and namespace.
+        short_names: Short names, such as `deploy`.
+        categories: Categories, such as `all`.
         home: Group, version and kind under which its objects are stored; None for its own.
-        schema: Of a user's kind: the schema of this version.
-        scale: Of a user's kind: where it keeps what its Scale shows.
-        columns: Of a user's kind: what it is printed with, as its definition says it.
+        schema: Of a custom resource: the schema of this version.
+        scale: Of a custom resource: the paths of the fields of its Scale.
+        columns: Of a custom resource: the additional printer columns of its definition.
         list_kind: Kind of a list; empty for the kind with `List`.
-        warning: What whoever uses this version is told; empty for nothing.
+        warning: Deprecation warning for clients of this version; empty for none.
         rules: Of a custom resource: its compiled CEL rules, opaque here; None if its schema has none.
     """
 
@@ -261,17 +260,17 @@ class ApiResource:
 
     @property
     def api_version(self) -> str:
-        """Group and version as manifests say it."""
+        """Group and version as in manifests."""
         return f"{self.group}/{self.version}" if self.group else self.version
 
     @property
     def group_resource(self) -> str:
-        """The resource as messages say it, `deployments.apps`."""
+        """The resource as in messages, `deployments.apps`."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
     @property
     def group_kind(self) -> str:
-        """The kind as messages say it, `Deployment.apps`."""
+        """The kind as in messages, `Deployment.apps`."""
         return f"{self.kind}.{self.group}" if self.group else self.kind
 
 
@@ -280,10 +279,10 @@ CUSTOM_VERBS: Final = frozenset({"create", "delete", "deletecollection", "get", 
 
 @dataclass(slots=True)
 class Table:
-    """Builds types from the table's entries, each at most once.
+    """Builds types from the entries of the table, each at most once.
 
     Args:
-        entries: Type name to its entry in the table.
+        entries: The entries by type name.
     """
 
     entries: Mapping[str, Mapping[str, Any]]
@@ -296,13 +295,13 @@ class Table:
             name: Its short name, `apps.v1.DeploymentSpec`.
 
         Returns:
-            The type, the same one each time.
+            The type, the same object each time.
         """
         known = self._built.get(name)
         if known is not None:
             return known
         entry = self.entries[name]
-        # Known before its fields are: some structs contain themselves.
+        # Stored before its fields are built: some structs contain themselves.
         built = self._built[name] = StructType(name.rpartition(".")[2], atomic="m" in entry)
         for key, value in entry["f"].items():
             expression, presence = value if isinstance(value, list) else (value, "")
@@ -310,7 +309,7 @@ class Table:
         return built
 
     def type(self, expression: Any) -> Type:
-        """Read a type expression of the table."""
+        """Parse a type expression of the table."""
         if isinstance(expression, str):
             return self._named(expression)
         if "l" in expression:
@@ -348,7 +347,7 @@ _HOMES: Final[Mapping[tuple[str, str, str], tuple[str, str, str]]] = {
     ("autoscaling", "v1", "HorizontalPodAutoscaler"): ("autoscaling", "v2", "HorizontalPodAutoscaler"),
     ("events.k8s.io", "v1", "Event"): ("", "v1", "Event"),
 }
-"""Under which version the kinds are stored that are served in a second one."""
+"""The storage version of kinds that are served in a second version."""
 
 
 @cache
@@ -374,7 +373,7 @@ def _builtin(group: str, version: str, kind: str) -> ApiResource | None:
 
 
 def builtin_resource(group: str, version: str, kind: str) -> ApiResource | None:
-    """Look a built-in kind up.
+    """Return a built-in kind.
 
     Args:
         group: API group; empty for the core group.
@@ -382,13 +381,13 @@ def builtin_resource(group: str, version: str, kind: str) -> ApiResource | None:
         kind: Kind.
 
     Returns:
-        The kind as the server serves it, or None.
+        The kind as the API server serves it; None if it is not built in.
     """
     return _builtin(group, version, kind)
 
 
 def builtin_versions(resource: ApiResource) -> list[ApiResource]:
-    """Return the built-in kinds of the name of one, in all groups and versions."""
+    """Return the built-in kinds with the name of a kind, in all groups and versions."""
     found = (_builtin(*key) for key in _rows() if key[2] == resource.kind)
     return [other for other in found if other is not None]
 

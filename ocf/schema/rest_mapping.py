@@ -1,4 +1,4 @@
-"""The resource that serves a kind: its group, plural name and scope."""
+"""REST mapping: group, plural name and scope of the resource that serves a kind."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["RESTMapping", "rest_mapping"]
 
 @dataclass(frozen=True, slots=True)
 class RESTMapping:
-    """A resource.
+    """The resource that serves a kind.
 
     Args:
         group: Its group; empty for the core group.
         plural: Its name.
-        namespaced: Whether its objects live in namespaces.
+        namespaced: Whether its objects are namespaced.
     """
 
     group: str
@@ -36,7 +36,7 @@ def rest_mapping(api_version: str, kind: str, definitions: Iterable[Manifest]) -
         definitions: The CustomResourceDefinitions of the kinds that are not built in.
 
     Raises:
-        ConfigError: If it is neither built in nor defined.
+        ConfigError: If the kind is neither built in nor defined.
     """
     group, version = split_api_version(api_version)
     for definition in definitions:

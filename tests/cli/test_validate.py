@@ -188,7 +188,7 @@ class TestBadInput:
             ("maxReplicas: 10", "maxReplicas: '10'", "spec.maxReplicas: must be"),
             ("name: cpu", "name: 7", "spec.metrics[0].resource.name: must be"),
             ("maxReplicas: 10", "maxReplica: 10", 'spec.maxReplica: unknown field, did you mean "maxReplicas"?'),
-            ("autoscaling/v2", "autoscaling/v2beta2", '"autoscaling/v2beta2" is no version that a supported server'),
+            ("autoscaling/v2", "autoscaling/v2beta2", '"autoscaling/v2beta2" is not served by a supported release'),
         ],
     )
     def test_what_cannot_be_decoded_names_the_field(self, before: str, after: str, line: str) -> None:

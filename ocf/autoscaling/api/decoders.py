@@ -1,7 +1,7 @@
-"""The readers of which a decoder is made: one per type of the API, put together as the API puts its types together.
+"""Readers, the parts of a decoder: one per type of the API, combined as the API combines its types.
 
-A reader takes a value that is not null, and the path at which it was found. It returns what the server's struct would
-hold, and notes what is wrong in a list, so that all of it is told at once.
+A reader takes a value that is not null and its path. It returns the value as the struct of the API server holds it, and
+appends problems to a list, so that all of them are reported at once.
 """
 
 from __future__ import annotations
@@ -40,34 +40,34 @@ _LONGEST_SHOWN: Final = 60
 _INT_BITS: Final = {"int32": 31, "int64": 63}
 
 Reader: TypeAlias = Callable[[Any, str, list[FieldProblem]], Any]
-"""Reads a value that is not null at a path; what is wrong is appended to the list."""
+"""Reads a value that is not null at a path, and appends problems to the list."""
 
 _INVALID: Final = object()
 _UNKNOWN_FIELD: Final = "unknown field"
 
 
 def to_manifest(value: object) -> Any:
-    """Return the manifest of a model of the client; anything else is left as it is."""
+    """Return the manifest of a model of the client; any other value unchanged."""
     if isinstance(value, Mapping) or not hasattr(value, "model_dump"):
         return value
     return write_model(cast("BaseModel", value))
 
 
 def read_object(value: object, reader: Reader, api_version: str, kind: str, *, strict: bool = True) -> Manifest:
-    """Read an object of one kind.
+    """Decode an object of one kind.
 
     Args:
-        value: A manifest; left as it is.
-        reader: Reads it.
-        api_version: The `apiVersion` it has to have, if it has one.
-        kind: The `kind` it has to have, if it has one.
-        strict: Whether unknown fields are mistakes; otherwise they are left out.
+        value: A manifest; it is not changed.
+        reader: The reader of the object.
+        api_version: The required `apiVersion`; the field may be missing.
+        kind: The required `kind`; the field may be missing.
+        strict: Whether unknown fields are rejected; otherwise they are dropped.
 
     Returns:
         A new manifest.
 
     Raises:
-        ManifestError: With everything that is wrong.
+        ManifestError: With all problems.
     """
     problems: list[FieldProblem] = []
     value = to_manifest(value)
@@ -96,7 +96,7 @@ def _object_name(value: object) -> str:
 
 
 def struct(**fields: Reader) -> Reader:
-    """Make the reader of a map with known fields; null fields are left out."""
+    """Return the reader of a map with known fields; null fields are dropped."""
 
     def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
         if value.__class__ is not dict and not isinstance(value, Mapping):
@@ -116,7 +116,7 @@ def struct(**fields: Reader) -> Reader:
 
 
 def items(reader: Reader, empty: Callable[[], Any]) -> Reader:
-    """Make the reader of a list; a null in it is the empty value."""
+    """Return the reader of a list; a null item becomes the empty value."""
 
     def read(value: Any, path: str, problems: list[FieldProblem]) -> Any:
         if not isinstance(value, list):
@@ -130,7 +130,7 @@ def items(reader: Reader, empty: Callable[[], Any]) -> Reader:
 
 
 def texts(value: Any, path: str, problems: list[FieldProblem]) -> Any:
-    """Read a map from texts to texts; a null in it is the empty text."""
+    """Read a map from texts to texts; a null value becomes the empty text."""
     if not isinstance(value, Mapping):
         return _reject(value, path, "a map", problems)
     return {
@@ -146,7 +146,7 @@ def text(value: Any, path: str, problems: list[FieldProblem]) -> Any:
 
 
 def integer(kind: str) -> Reader:
-    """Make the reader of an integer of 32 or 64 bits."""
+    """Return the reader of an integer of 32 or 64 bits."""
     end = 1 << _INT_BITS[kind]
     expected = f"an integer from {-end} to {end - 1}"
 
@@ -160,7 +160,7 @@ def integer(kind: str) -> Reader:
 
 @lru_cache(maxsize=1024)
 def parse_quantity(text: str) -> Quantity:
-    """Read the text of a quantity; it is asked for when decoding and when judging."""
+    """Parse a quantity, with a cache: decoding and validation parse the same texts."""
     return Quantity.parse(text)
 
 
@@ -170,7 +170,7 @@ def boolean(value: Any, path: str, problems: list[FieldProblem]) -> Any:
 
 
 def quantity(value: Any, path: str, problems: list[FieldProblem]) -> Any:
-    """Read a quantity, a text or a number, as the server prints it; blanks around a text are forgiven there."""
+    """Read a quantity, a text or a number, in the API server's notation; it accepts blanks around a text."""
     try:
         return _canonical(value.strip(_BLANKS)) if isinstance(value, str) else str(Quantity.parse(value))
     except QuantityError as error:
@@ -183,12 +183,12 @@ def _canonical(text: str) -> str:
     return str(Quantity.parse(text))
 
 
-# Blanks that JSON writes as they are; the server takes them off before it looks for escapes.
+# Blanks that JSON does not escape; the API server strips them before it resolves escapes.
 _BLANKS: Final = " \u0085\u00a0\u1680\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 
 
 def instant(value: Any, path: str, problems: list[FieldProblem]) -> Any:
-    """Read a point in time as RFC 3339 writes it; it is kept in whole seconds of UTC."""
+    """Read a time of RFC 3339; the result is in whole seconds of UTC."""
     if isinstance(value, str):
         with contextlib.suppress(ValueError, OverflowError):
             return format_time(parse_rfc3339(value, comma=True))
@@ -196,7 +196,7 @@ def instant(value: Any, path: str, problems: list[FieldProblem]) -> Any:
 
 
 def anything(value: Any, _path: str, _problems: list[FieldProblem]) -> Any:
-    """Take what is there."""
+    """Read any value."""
     return copy_json(value)
 
 
@@ -249,4 +249,4 @@ _MANAGED: Final = struct(
     subresource=text,
 )
 METADATA: Final = struct(**dict(_fields_of_metadata()))
-"""Reads `metadata` of any object."""
+"""The reader of `metadata` of any object."""

@@ -1,12 +1,12 @@
-"""Reading an HPA as the API server's decoder reads it, before any rule is looked at.
+"""Decoder of HPAs, as strict as that of the API server.
 
-A manifest can be wrong in two ways. It may not be an HPA at all: a text where a number belongs, a field nobody knows.
-The server answers that with 400 and one line about Go types. Or it is one, and breaks a rule: 422, with a list of
-fields. This is the first stage. Its texts are our own, because the server's name no field in half of the cases; its
-verdict is the server's.
+The API server checks a manifest in two stages. It first decodes it: for a text in place of a number, or an unknown
+field, it returns 400 and one line about Go types. Then it validates the object: if a rule is broken, it returns 422
+with a list of fields. This module is the first stage. It rejects what the API server rejects, with messages of its own,
+because half of the API server's messages do not name the field.
 
-What comes out is what the server's structs hold: nulls are gone, except that in a list or a map a null is the empty
-value, and quantities are texts in the server's own notation.
+The result is what the structs of the API server hold: nulls are dropped, except that a null in a list or a map becomes
+the empty value, and quantities are texts in the API server's notation.
 """
 
 from typing import Final
@@ -29,19 +29,19 @@ __all__ = ["decode"]
 
 
 def decode(hpa: object, *, tolerance_known: bool = True, strict: bool = True) -> Manifest:
-    """Read a manifest as autoscaling/v2.
+    """Decode a manifest of autoscaling/v2.
 
     Args:
-        hpa: A manifest, or a model of the client; left as it is. `apiVersion` and `kind` may be missing.
-        tolerance_known: Whether the server has the field `tolerance` of the scaling rules (1.33 and newer).
-        strict: Whether unknown fields are mistakes, as for `kubectl`; otherwise they are left out, as the server does
-            where it is not asked for strictness.
+        hpa: A manifest, or a model of the client; it is not changed. `apiVersion` and `kind` may be missing.
+        tolerance_known: Whether the API server has the field `tolerance` of the scaling rules (1.33 and newer).
+        strict: Whether unknown fields are rejected, as with `kubectl`; otherwise they are dropped, as the API server
+            does without strict field validation.
 
     Returns:
         A new manifest without nulls.
 
     Raises:
-        ManifestError: With every field that is unknown (and the nearest known one), or holds a value of a wrong type.
+        ManifestError: With every unknown field (and the nearest known one) and every value of a wrong type.
 
     Example:
         >>> decode({"spec": {"maxReplicas": 3, "behavior": None}})
@@ -66,16 +66,16 @@ _TARGET: Final = struct(type=text, value=quantity, averageValue=quantity, averag
 _CURRENT: Final = struct(value=quantity, averageValue=quantity, averageUtilization=_INT32)
 
 
-def _metric(amount: str, reader: Reader) -> Reader:
-    """Make the reader of a metric; `target` of a spec and `current` of a status are read alike."""
-    held = {amount: reader}
+def _metric(values_field: str, reader: Reader) -> Reader:
+    """Return the reader of a metric; `target` of a spec and `current` of a status are decoded alike."""
+    values = {values_field: reader}
     return struct(
         type=text,
-        object=struct(describedObject=_REFERENCE, metric=_METRIC, **held),
-        pods=struct(metric=_METRIC, **held),
-        resource=struct(name=text, **held),
-        containerResource=struct(name=text, container=text, **held),
-        external=struct(metric=_METRIC, **held),
+        object=struct(describedObject=_REFERENCE, metric=_METRIC, **values),
+        pods=struct(metric=_METRIC, **values),
+        resource=struct(name=text, **values),
+        containerResource=struct(name=text, container=text, **values),
+        external=struct(metric=_METRIC, **values),
     )
 
 

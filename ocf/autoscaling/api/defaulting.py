@@ -1,8 +1,7 @@
-"""What the API server fills in when it stores a HorizontalPodAutoscaler.
+"""Defaults that the API server sets when it stores an HPA.
 
-Comparing, validating and deciding start from the object as the server sees it, not as its author wrote it. A field
-that is null counts as absent, as everywhere in the API. What the server does to the text of a quantity is no
-defaulting and is not done here: quantities are compared as numbers.
+Comparison, validation and the algorithm use the object with its defaults. A null field counts as missing, as everywhere
+in the API. Quantities are not changed to the API server's notation here: they are compared as numbers.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ __all__ = ["default", "default_decoded"]
 
 
 def default(hpa: Manifest | BaseModel) -> Manifest:
-    """Fill in the defaults of autoscaling/v2.
+    """Return an HPA with the defaults of autoscaling/v2.
 
     * `minReplicas` is 1.
-    * Without a metric, or with an empty list of them, the target is 80 percent of the requested cpu.
-    * With a `behavior`, even an empty one, each direction is filled in field by field: `selectPolicy` is Max; up, a
+    * Without metrics, or with an empty list, the target is 80 percent of the cpu requests.
+    * With a `behavior`, even an empty one, each direction gets defaults field by field: `selectPolicy` is Max; up, a
       window of 0 seconds and the policies 4 pods and 100 percent per 15 seconds; down, the policy 100 percent per 15
-      seconds. The window down stays open, as the controller has a setting for it. A list of policies that is given
-      but empty is kept, and refused by validation. Without a `behavior` nothing is filled in.
+      seconds. The window down has no default, because the controller has a setting for it. An empty list of policies
+      is kept, and rejected by validation. Without a `behavior` nothing is set.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
 
     Args:
-        hpa: A manifest, or a model of the client; left as it is. The kind does not matter, so objects of other kinds
-            with the same `spec` can be defaulted too.
+        hpa: A manifest, or a model of the client; it is not changed. Any `kind` is accepted, so that other kinds with
+            the same `spec` can be defaulted too.
 
     Returns:
-        A new manifest. Defaulting it again changes nothing.
+        A new manifest; setting the defaults again changes nothing.
 
     Raises:
-        ManifestError: If it, `spec`, its `behavior` or a direction of that is no map.
+        ManifestError: If the object, `spec`, `behavior` or a direction of it is not a map.
 
     Example:
         >>> default({"spec": {"maxReplicas": 3, "metrics": [{"type": "Pods"}], "behavior": None}})["spec"]
@@ -54,10 +53,10 @@ def default(hpa: Manifest | BaseModel) -> Manifest:
 
 
 def default_decoded(hpa: Manifest) -> Manifest:
-    """Do what `default` does with a manifest that nobody else holds.
+    """Return an HPA with defaults, without copying the manifest first.
 
     Args:
-        hpa: A manifest; parts of it become parts of the result.
+        hpa: A decoded manifest that the caller does not use any more; the result shares parts with it.
 
     Returns:
         A new manifest.

@@ -1,11 +1,11 @@
-"""The first version of the HorizontalPodAutoscaler, and how its fields travel between the two versions.
+"""Conversion of HPAs between `autoscaling/v1` and `autoscaling/v2`.
 
-`autoscaling/v1` knows one metric, the cpu utilization. Everything else that `autoscaling/v2` can say is carried along
-in annotations, as texts in JSON, so that an object survives being read and written in the older version. The spelling
-of these texts is the API server's, byte for byte: another spelling would look like a change to whoever compares.
+`autoscaling/v1` has one metric, the cpu utilization. All other fields of `autoscaling/v2` are kept in annotations as
+JSON, so that an object can be read and written in the older version without loss. The JSON is formatted exactly as by
+the API server, byte for byte: another format would look like a change when objects are compared.
 
-Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v1/, and what a
-real server answers where that is silent.
+Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v1/, and the
+responses of a real API server where the reference does not describe them.
 """
 
 import json
@@ -40,14 +40,14 @@ _CONDITION_FIELDS: Final = ("type", "status", "lastTransitionTime", "reason", "m
 
 
 def to_v1(hpa: Manifest) -> Manifest:
-    """Write an autoscaler of `autoscaling/v2` in the first version.
+    """Convert an HPA of `autoscaling/v2` to `autoscaling/v1`.
 
     Args:
         hpa: The object, defaulted; it is not changed.
 
     Returns:
-        The same object in `autoscaling/v1`. The first cpu utilization is its target; other metrics, behavior, and of
-        the status what the first version has no field for, are in annotations.
+        The object in `autoscaling/v1`. The first cpu utilization is its target; other metrics, the behavior, and
+        status fields that `autoscaling/v1` does not have are in annotations.
 
     Example:
         >>> from ocf.autoscaling import default
@@ -56,7 +56,7 @@ def to_v1(hpa: Manifest) -> Manifest:
     """
     out = copy_json(hpa)
     out["apiVersion"] = "autoscaling/v1"
-    carried: dict[str, str] = {}
+    annotations: dict[str, str] = {}
     spec, status = dict(out.get("spec") or {}), dict(out.get("status") or {})
     metrics = spec.pop("metrics", None) or []
     others = [_metric_to_v1(metric, _SPEC_FIELDS) for metric in metrics if not _is_cpu_utilization(metric)]
@@ -64,31 +64,30 @@ def to_v1(hpa: Manifest) -> Manifest:
     if target is not None:
         spec["targetCPUUtilizationPercentage"] = target["resource"]["target"]["averageUtilization"]
     if others:
-        carried[_METRICS] = _text(others)
+        annotations[_METRICS] = _text(others)
     current = status.pop("currentMetrics", None) or []
     if current:
-        carried[_CURRENT] = _text([_metric_to_v1(metric, _STATUS_FIELDS) for metric in current])
+        annotations[_CURRENT] = _text([_metric_to_v1(metric, _STATUS_FIELDS) for metric in current])
         usage = next(filter(None, map(_cpu_usage, current)), None)
         if usage is not None:
             status["currentCPUUtilizationPercentage"] = usage
     behavior = spec.pop("behavior", None)
     if behavior is not None:
-        carried[_BEHAVIOR] = _text(_behavior_to_text(behavior))
+        annotations[_BEHAVIOR] = _text(_behavior_to_text(behavior))
     conditions = status.pop("conditions", None) or []
     if conditions:
-        carried[_CONDITIONS] = _text([_ordered(condition, _CONDITION_FIELDS) for condition in conditions])
-    return _assemble(out, spec, status, carried)
+        annotations[_CONDITIONS] = _text([_ordered(condition, _CONDITION_FIELDS) for condition in conditions])
+    return _assemble(out, spec, status, annotations)
 
 
 def to_v2(hpa: Manifest) -> Manifest:
-    """Write an autoscaler of `autoscaling/v1` in the second version.
+    """Convert an HPA of `autoscaling/v1` to `autoscaling/v2`.
 
     Args:
         hpa: The object; it is not changed.
 
     Returns:
-        The same object in `autoscaling/v2`, defaulted. Annotations that cannot be read are dropped, as the API server
-        drops them.
+        The object in `autoscaling/v2`, with defaults. Invalid annotations are dropped, as the API server does.
 
     Example:
         >>> hpa = {"metadata": {"name": "web"}, "spec": {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}}
@@ -122,13 +121,13 @@ def to_v2(hpa: Manifest) -> Manifest:
     return default(_assemble(out, spec, status, {}))
 
 
-def _assemble(out: Manifest, spec: _Json, status: _Json, carried: Mapping[str, str]) -> Manifest:
+def _assemble(out: Manifest, spec: _Json, status: _Json, annotations: Mapping[str, str]) -> Manifest:
     metadata = dict(out.get("metadata") or {})
     kept = {
         name: value for name, value in (metadata.pop("annotations", None) or {}).items() if name not in _ANNOTATIONS
     }
-    if kept or carried:
-        metadata["annotations"] = {**kept, **carried}
+    if kept or annotations:
+        metadata["annotations"] = {**kept, **annotations}
     out["metadata"], out["spec"] = metadata, spec
     if status or "status" in out:
         out["status"] = status
@@ -140,7 +139,7 @@ def _text(value: Any) -> str:
 
 
 def _read(annotations: Mapping[str, str], name: str, shape: type) -> Any:
-    """Read an annotation; None where it is not there, or is not what it should be."""
+    """Parse an annotation; None if it is missing or does not have the expected shape."""
     try:
         value = json.loads(annotations[name])
     except (KeyError, TypeError, ValueError):
@@ -177,8 +176,8 @@ def _cpu_usage(metric: Mapping[str, Any]) -> int | None:
     return usage
 
 
-# What a metric is made of in the first version: the name of each field, and where its value is in the second. A third
-# entry is what stands there if there is none, because the first version cannot leave it out.
+# The fields of a metric in v1: the name of each field, and the path of its value in v2. The third entry is the value of
+# a required field that v2 does not set.
 _Fields = tuple[tuple[str, str] | tuple[str, str, str], ...]
 
 _SPEC_FIELDS: Final[Mapping[str, _Fields]] = {
@@ -280,7 +279,7 @@ def _identifier(source: Mapping[str, Any], selector: str = "selector") -> _Json:
 def _object_to_v2(source: Mapping[str, Any]) -> _Json:
     value, average = source.get("targetValue"), source.get("averageValue")
     if average is not None and value in (None, "0", 0):
-        # A zero stands there only because the first version cannot leave it out.
+        # The zero is only there because the field is required in v1.
         value = None
     kind = "Value" if average is None else "AverageValue"
     return {
@@ -364,7 +363,7 @@ def _metric_to_v2(metric: Mapping[str, Any], readers: Mapping[str, _Reader]) -> 
     return {"type": kind, field: readers[kind](source)}
 
 
-# The behavior is written with the names that the server's fields have inside, where they begin with a capital.
+# The behavior is written with the names of the fields in Go, which begin with a capital.
 _RULE_NAMES: Final = ("stabilizationWindowSeconds", "selectPolicy", "policies", "tolerance")
 _POLICY_NAMES: Final = ("type", "value", "periodSeconds")
 
@@ -408,5 +407,5 @@ def _rules_from_text(text: Any) -> _Json | None:
 
 
 def _member(value: Mapping[str, Any], name: str) -> Any:
-    """Return a field whatever the case of its name: so does the server's reader of JSON."""
+    """Return a field regardless of the case of its name, as the JSON decoder of the API server does."""
     return next((item for key, item in value.items() if key.lower() == name.lower()), None)

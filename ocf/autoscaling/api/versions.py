@@ -1,4 +1,4 @@
-"""Reading an HPA in whatever version its author wrote it."""
+"""Decoder of HPAs of any version."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ _V1: Final = struct(
 
 
 def read_hpa(manifest: Manifest, *, gates: FeatureGates = _CURRENT) -> Manifest:
-    """Read an HPA of autoscaling/v2 or autoscaling/v1, with the strictness of `kubectl`.
+    """Decode an HPA of autoscaling/v2 or autoscaling/v1, as strictly as `kubectl`.
 
     Args:
-        manifest: The manifest; left as it is.
-        gates: The feature gates of the server.
+        manifest: The manifest; it is not changed.
+        gates: The feature gates of the API server.
 
     Returns:
-        The same as autoscaling/v2, without nulls and without defaults.
+        The HPA as autoscaling/v2, without nulls and without defaults.
 
     Raises:
-        ManifestError: With every field that is unknown, or holds a value of a wrong type; and for a version that no
-            supported server knows.
+        ManifestError: With every unknown field and every value of a wrong type; or if no supported release of
+            Kubernetes serves the version.
 
     Example:
         >>> spec = {"maxReplicas": 3, "targetCPUUtilizationPercentage": 70}
@@ -62,7 +62,7 @@ def read_hpa(manifest: Manifest, *, gates: FeatureGates = _CURRENT) -> Manifest:
         from ocf.autoscaling.api.v1_conversion import to_v2
 
         return decode(to_v2(read_object(manifest, _V1, version, _KIND)), tolerance_known=gates.tolerance_known)
-    gone = f'"{version}" is no version that a supported server knows: write autoscaling/v2'
+    gone = f'"{version}" is not served by a supported release of Kubernetes: write autoscaling/v2'
     raise ManifestError(f"{_KIND} {_name(manifest)}".strip(), [FieldProblem("apiVersion", gone)])
 
 

@@ -1,4 +1,4 @@
-"""The rules for how fast an HPA may scale."""
+"""Validation rules of the `behavior` of an HPA."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -20,14 +20,14 @@ POLICY_TYPES: Final = ("Percent", "Pods")
 
 
 def behavior_errors(behavior: Manifest, path: str) -> Iterator[FieldError]:
-    """Judge a behavior, after defaulting.
+    """Validate a behavior with its defaults.
 
     Args:
         behavior: The behavior.
-        path: Where it is.
+        path: Its path.
 
     Yields:
-        What the server finds, in its order.
+        The errors of the API server, in its order.
     """
     for direction in ("scaleUp", "scaleDown"):
         if direction in behavior:

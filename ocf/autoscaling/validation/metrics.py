@@ -1,7 +1,7 @@
-"""The rules for the metrics of an HPA.
+"""Validation rules of the metrics of an HPA.
 
-A metric has a `type` and a field of that name with the source. Only the first source that is there is looked into, in
-an order that is not that of the types; what a source has too much is told by name alone.
+A metric has a `type` and a field of that name with its source. Only the first source of an entry is validated, in an
+order that differs from that of the types; of further sources only the name is reported.
 """
 
 from collections.abc import Callable, Iterator
@@ -31,16 +31,16 @@ _QUOTA_PREFIX: Final = "requests."
 
 
 def metrics_errors(metrics: list[Manifest], path: str, min_replicas: int, rule: VersionRule) -> Iterator[FieldError]:
-    """Judge the list of metrics.
+    """Validate the metrics.
 
     Args:
         metrics: The metrics.
-        path: Where they are.
-        min_replicas: The lower bound; going down to nothing needs a metric that exists without pods.
-        rule: What is asked of the `apiVersion` of described objects.
+        path: Their path.
+        min_replicas: `minReplicas`; scaling to zero needs a metric that is measured without pods.
+        rule: The rule for the `apiVersion` of described objects.
 
     Yields:
-        What the server finds, in its order; where it has none, sorted.
+        The errors of the API server, in its order; errors without a fixed order are sorted.
     """
     for position, metric in enumerate(metrics):
         yield from _metric_errors(metric, f"{path}[{position}]", rule)

@@ -1,4 +1,4 @@
-"""The rules for references to other objects: what is scaled, and what an Object metric describes."""
+"""Validation rules of references: of the scale target, and of the objects that Object metrics describe."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ __all__ = ["UNCHECKED", "VersionRule", "described_rule", "reference_errors", "ta
 
 @dataclass(frozen=True, slots=True)
 class VersionRule:
-    """What is asked of the `apiVersion` of a reference.
+    """The rule for the `apiVersion` of a reference.
 
     Args:
-        checked: Whether it is looked at at all; what was stored before there was a rule may stay.
-        core_allowed: Whether it may name the core group, which has no name.
+        checked: Whether it is validated; values stored before the rule existed may stay.
+        core_allowed: Whether the core group is allowed, which has an empty name.
     """
 
     checked: bool = True
     core_allowed: bool = False
 
     def problem(self, api_version: str) -> str:
-        """Say what is wrong with an `apiVersion`; empty if nothing is."""
+        """Return the error message for an `apiVersion`; empty if it is valid."""
         if not self.checked:
             return ""
         group, slash, version = api_version.partition("/")
@@ -36,7 +36,7 @@ class VersionRule:
 
 
 UNCHECKED: Final = VersionRule(checked=False)
-"""Anything goes."""
+"""Accepts every value."""
 
 
 def target_rule(target: Manifest, old: Manifest | None) -> VersionRule:
@@ -44,11 +44,11 @@ def target_rule(target: Manifest, old: Manifest | None) -> VersionRule:
 
     Args:
         target: The reference.
-        old: That of the stored object; None when there is no stored object.
+        old: The reference of the stored object; None for a creation.
     """
     if old is not None and all((old.get(each) or "") == (target.get(each) or "") for each in ("apiVersion", "kind")):
         return UNCHECKED
-    # The only thing in the core group that can be scaled.
+    # The only kind in the core group that can be scaled.
     return VersionRule(core_allowed=target.get("kind") == "ReplicationController")
 
 
@@ -69,15 +69,15 @@ def described_rule(old_metrics: Sequence[Manifest]) -> VersionRule:
 
 
 def reference_errors(reference: Manifest, path: str, rule: VersionRule) -> Iterator[FieldError]:
-    """Judge a reference.
+    """Validate a reference.
 
     Args:
         reference: The reference.
-        path: Where it is.
-        rule: What is asked of its `apiVersion`.
+        path: Its path.
+        rule: The rule for its `apiVersion`.
 
     Yields:
-        What the server finds, in its order.
+        The errors of the API server, in its order.
     """
     for field in ("kind", "name"):
         value = reference.get(field, "")

@@ -1,4 +1,4 @@
-"""The rules for a Scale, the small object through which everything that scales writes a number of replicas."""
+"""Validation rules of a Scale, the object of the subresource `scale`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SCALE: Final = struct(
 
 
 def validate_scale(scale: Manifest | BaseModel) -> tuple[FieldError, ...]:
-    """Say what the API server would refuse in a write through the subresource `scale`.
+    """Return the errors of the API server for a write to the subresource `scale`.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/autoscaling-resources/scale-v1/.
 
@@ -33,10 +33,10 @@ def validate_scale(scale: Manifest | BaseModel) -> tuple[FieldError, ...]:
         scale: A manifest of autoscaling/v1 Scale, or a model of the client.
 
     Returns:
-        Everything that is wrong, in the server's order; empty if it would be taken.
+        All errors, in the order of the API server; empty if it would accept the object.
 
     Raises:
-        ManifestError: If it cannot be decoded at all.
+        ManifestError: If it cannot be decoded.
 
     Example:
         >>> [str(error) for error in validate_scale({"metadata": {"name": "web"}, "spec": {"replicas": -1}})]

@@ -1,9 +1,8 @@
-"""What the API server refuses, found without one.
+"""Validation of HPAs as the API server does it, without an API server.
 
-The server does four things with an HPA before it judges it: it decodes it, fills in defaults, drops what a feature
-gate forbids, and takes what belongs to the system from the stored object. The same happens here, in the same order, so
-that a manifest as its author wrote it gets the verdict that the server would give. The texts are those of Kubernetes
-1.36; earlier releases worded a few of them differently.
+Before the API server validates an HPA, it decodes it, sets defaults, drops fields whose feature gate is off, and copies
+system fields from the stored object. The same is done here, in the same order, so that a manifest gets the result that
+the API server would return. The error texts are those of Kubernetes 1.36; a few differ in earlier releases.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _V1_ANNOTATIONS: Final = frozenset(
         "scale-up-tolerance",
     )
 )
-"""Annotations in which autoscaling/v1 keeps what it has no fields for; autoscaling/v2 drops them."""
+"""Annotations in which autoscaling/v1 keeps fields of autoscaling/v2; they are not stored."""
 
 _CURRENT: Final = FeatureGates()
 _SYSTEM_FIELDS: Final = ("uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink")
@@ -48,23 +47,23 @@ _DIRECTIONS: Final = (("spec", "behavior", "scaleUp"), ("spec", "behavior", "sca
 def validate(
     hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: FeatureGates = _CURRENT
 ) -> tuple[FieldError, ...]:
-    """Say what the API server would refuse in an HPA.
+    """Return the errors of the API server for an HPA.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/horizontal-pod-autoscaler-v2/.
 
     Args:
-        hpa: A manifest of autoscaling/v2, or a model of the client, with or without defaults. Without a namespace it
-            takes that of the request, so a missing one is no mistake.
-        old: The stored object, for an update; None for a creation. A stale `resourceVersion` is no mistake but a
-            conflict, and not looked at.
-        gates: The feature gates of the server; by default those of Kubernetes 1.36.
+        hpa: A manifest of autoscaling/v2, or a model of the client, with or without defaults. The namespace may be
+            missing: the API server takes that of the request.
+        old: The stored object, for an update; None for a creation. Its `resourceVersion` is not compared: a stale one
+            is a conflict, not a validation error.
+        gates: The feature gates of the API server; by default those of Kubernetes 1.36.
 
     Returns:
-        Everything that is wrong, in the server's order and with its repetitions; empty if the server would take it.
+        All errors, in the order of the API server and with its repetitions; empty if it would accept the object.
 
     Raises:
-        ManifestError: If it cannot be decoded at all: a field is unknown, or holds a value of a wrong type. The server
-            answers that with 400 instead of 422.
+        ManifestError: If it cannot be decoded, because a field is unknown or has a value of a wrong type. The API
+            server returns 400 for that instead of 422.
 
     Example:
         >>> target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -81,17 +80,17 @@ def validate(
 def validate_spec(
     spec: Manifest, old: Manifest | None = None, *, gates: FeatureGates = _CURRENT
 ) -> tuple[FieldError, ...]:
-    """Say what the API server would refuse in a spec that it has read and filled in already.
+    """Return the errors of the API server for a spec that is already decoded and defaulted.
 
-    `validate` does all of it; this is for whoever stores objects.
+    `validate` does all steps; this function is for servers that store objects.
 
     Args:
         spec: The spec, with defaults.
         old: The stored spec, for an update; None for a creation.
-        gates: The feature gates of the server.
+        gates: The feature gates of the API server.
 
     Returns:
-        Everything that is wrong, as `validate` returns it.
+        All errors, as `validate` returns them.
 
     Example:
         >>> target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -103,17 +102,17 @@ def validate_spec(
 
 
 def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tuple[FieldError, ...]:
-    """Say what the API server would refuse in an update of the status.
+    """Return the errors of the API server for an update of the status.
 
     Args:
-        hpa: The object with the new status; its `spec` does not count.
+        hpa: The object with the new status; its `spec` is ignored.
         old: The stored object.
 
     Returns:
-        Everything that is wrong, as `validate` returns it.
+        All errors, as `validate` returns them.
 
     Raises:
-        ManifestError: If it cannot be decoded at all.
+        ManifestError: If it cannot be decoded.
     """
     stored, decoded = _stored(old), decode(hpa)
     metadata, old_metadata = _with_system_fields(decoded, stored)["metadata"], stored["metadata"]
@@ -134,18 +133,18 @@ def validate_status(hpa: Manifest | BaseModel, old: Manifest | BaseModel) -> tup
 def admitted(
     hpa: Manifest | BaseModel, old: Manifest | BaseModel | None = None, *, gates: FeatureGates = _CURRENT
 ) -> Manifest:
-    """Return what the API server would store of an HPA, if it takes it.
+    """Return an HPA as the API server would store it, if it accepts it.
 
-    This is `default`, and what else the server does on the way: nulls, the status and the annotations of
-    autoscaling/v1 go, and so does a tolerance where its feature gate is off; quantities get the server's notation.
+    Besides setting defaults, the API server drops nulls, the status, the annotations of autoscaling/v1, and a tolerance
+    if its feature gate is off; it stores quantities in its own notation.
 
     Args:
         hpa: A manifest of autoscaling/v2, or a model of the client.
         old: The stored object, for an update; None for a creation.
-        gates: The feature gates of the server.
+        gates: The feature gates of the API server.
 
     Returns:
-        A new manifest, without what the server makes up (uid, time of creation, resource version).
+        A new manifest, without the fields that the API server generates (uid, creation time, resource version).
 
     Raises:
         ManifestError: If it cannot be decoded.
@@ -161,12 +160,12 @@ def admitted(
 
 
 def _stored(old: Manifest | BaseModel) -> Manifest:
-    # A newer server may have stored fields that are not known here.
+    # A newer API server may have stored fields that are unknown here.
     return {"metadata": {}, **default_decoded(decode(old, strict=False))}
 
 
 def _prepare(hpa: Manifest, old: Manifest | None, gates: FeatureGates) -> Manifest:
-    """Return a decoded object as the server has it when it comes to the rules."""
+    """Return a decoded object as the API server validates it."""
     hpa = default_decoded(hpa)
     hpa.pop("status", None)
     if old is not None and "status" in old:
@@ -183,7 +182,7 @@ def _has_tolerance(hpa: Manifest | None) -> bool:
 
 
 def _with_system_fields(hpa: Manifest, old: Manifest | None) -> Manifest:
-    """Return the object with the metadata that the system decides about."""
+    """Return the object with the metadata fields that the API server sets."""
     metadata = dict(hpa.get("metadata", {}))
     if "annotations" in metadata:
         kept = {key: value for key, value in metadata["annotations"].items() if key not in _V1_ANNOTATIONS}
