@@ -57,7 +57,7 @@ def test_kinds(  # noqa: PLR0917 (columns of the table)
 
 
 @pytest.mark.parametrize("kind", ["TokenReview", "Scale", "DeleteOptions", "Nothing"])
-def test_what_is_no_stored_object_is_no_kind(kind: str) -> None:
+def test_kinds_that_are_not_stored_are_not_in_the_table(kind: str) -> None:
     assert builtin_resource("", "v1", kind) is None
 
 
@@ -65,7 +65,7 @@ def field(name: str, key: str) -> object:
     return struct(name).fields[key].type
 
 
-def test_lists_say_how_they_merge() -> None:
+def test_lists_define_how_they_are_merged() -> None:
     ports = field("core.v1.Container", "ports")
     finalizers = field("meta.v1.ObjectMeta", "finalizers")
     args = field("core.v1.Container", "args")
@@ -85,7 +85,7 @@ def test_metrics_of_an_autoscaler_are_atomic() -> None:
     assert metrics.keys is None
 
 
-def test_maps_and_structs_say_whether_they_are_atomic() -> None:
+def test_maps_and_structs_define_whether_they_are_atomic() -> None:
     node_selector = field("core.v1.PodSpec", "nodeSelector")
     labels = field("meta.v1.ObjectMeta", "labels")
 
@@ -122,7 +122,7 @@ def test_scalars(name: str, key: str, scalar: Scalar) -> None:
         pytest.param("apps.v1.DeploymentSpec", "selector", EmptyValue.NULL, id="pointer that is always there"),
     ],
 )
-def test_what_becomes_of_empty_values(name: str, key: str, presence: EmptyValue) -> None:
+def test_empty_values(name: str, key: str, presence: EmptyValue) -> None:
     assert struct(name).fields[key].presence is presence
 
 
@@ -141,7 +141,7 @@ def test_a_custom_kind_keeps_every_field() -> None:
     assert not resource.subresources
 
 
-def test_the_table_is_small_and_says_where_it_is_from() -> None:
+def test_the_table_is_small_and_names_its_source() -> None:
     folder = resources.files("ocf.schema")
 
     assert len(folder.joinpath("builtin.json.gz").read_bytes()) < 150_000

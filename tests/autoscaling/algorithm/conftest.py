@@ -1,4 +1,4 @@
-"""A workload that the tests of this folder look at."""
+"""A workload for the tests of this folder."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -43,7 +43,7 @@ def pods() -> tuple[Pod, ...]:
 
 @pytest.fixture
 def seen(pods: tuple[Pod, ...]) -> Callable[..., Snapshot]:
-    """Return a maker of snapshots: three replicas, a target of 50 percent cpu, and how much cpu each pod burns."""
+    """Return a factory of snapshots: three replicas, a target of 50 percent cpu, and the cpu usage of each pod."""
 
     def make(milli: int, *, replicas: int = 3, **autoscaler: Any) -> Snapshot:
         cpu = Metric("Resource", "cpu", MetricTarget("Utilization", 50))

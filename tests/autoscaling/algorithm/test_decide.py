@@ -1,4 +1,4 @@
-"""One round as a whole: what is said, written and remembered."""
+"""A whole sync: conditions, events, writes and history."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -37,7 +37,7 @@ def reasons(conditions: tuple[HpaCondition, ...]) -> list[tuple[str, str, str]]:
     return [(each.type, each.status, each.reason) for each in conditions]
 
 
-def test_a_round_says_all_in_order(seen: Maker, now: datetime) -> None:
+def test_a_sync_sets_conditions_and_events_in_order(seen: Maker, now: datetime) -> None:
     decision = decide(seen(1000), now=now)
 
     assert (decision.desired, decision.rescale, decision.action) == (6, True, "scale_up")
@@ -52,8 +52,8 @@ def test_a_round_says_all_in_order(seen: Maker, now: datetime) -> None:
     assert decision.error is None
 
 
-def test_a_restart_does_not_shrink_at_once(seen: Maker, now: datetime) -> None:
-    """The size at the start is remembered as if it had been recommended."""
+def test_a_restart_does_not_scale_down_at_once(seen: Maker, now: datetime) -> None:
+    """The replicas at the start become the first recommendation."""
     decision = decide(seen(0), now=now)
 
     assert not decision.rescale
@@ -62,30 +62,30 @@ def test_a_restart_does_not_shrink_at_once(seen: Maker, now: datetime) -> None:
     assert decide(seen(0), History(()), now=now).desired == 1, "an empty list is not a missing one"
 
 
-def test_a_refused_write_is_not_remembered(seen: Maker, now: datetime) -> None:
+def test_a_failed_scale_write_is_not_in_the_history(seen: Maker, now: datetime) -> None:
     behavior = Behavior(
         ScalingRules((ScalingPolicy("Pods", 4, MINUTE),)), ScalingRules((ScalingPolicy("Pods", 4, MINUTE),))
     )
     snapshot = replace(seen(1000, behavior=behavior), status=Status(3, 3))
     decision = decide(snapshot, now=now)
-    refused = decision.after_scale_write_failed("no")
+    failed = decision.after_scale_write_failed("no")
 
     assert len(decision.history.scale_ups) == 1
-    assert refused.history.scale_ups == ()
-    assert refused.history.recommendations == decision.history.recommendations
-    assert (refused.status.desired_replicas, refused.status.last_scale_time, refused.rescale) == (3, None, False)
-    assert refused.events[-1].reason == "FailedRescale"
-    assert refused.after_scale_write_failed("again") is refused
+    assert failed.history.scale_ups == ()
+    assert failed.history.recommendations == decision.history.recommendations
+    assert (failed.status.desired_replicas, failed.status.last_scale_time, failed.rescale) == (3, None, False)
+    assert failed.events[-1].reason == "FailedRescale"
+    assert failed.after_scale_write_failed("again") is failed
 
 
-def test_a_refused_status_is_an_error(seen: Maker, now: datetime) -> None:
-    refused = decide(seen(500), now=now).after_status_write_failed("no")
+def test_a_failed_status_write_is_an_error(seen: Maker, now: datetime) -> None:
+    failed = decide(seen(500), now=now).after_status_write_failed("no")
 
-    assert refused.events[-1] == ("Warning", "FailedUpdateStatus", "no")
-    assert refused.error == ("internal", "failed to update status for web: no")
+    assert failed.events[-1] == ("Warning", "FailedUpdateStatus", "no")
+    assert failed.error == ("internal", "failed to update status for web: no")
 
 
-def test_nothing_is_written_where_nothing_changed(seen: Maker, now: datetime) -> None:
+def test_nothing_is_written_if_nothing_changed(seen: Maker, now: datetime) -> None:
     first = decide(seen(500), now=now)
     again = replace(seen(500), status=Status.of(first.status.to_manifest()))
 
@@ -101,7 +101,7 @@ def test_nothing_is_written_where_nothing_changed(seen: Maker, now: datetime) ->
         pytest.param(100, 3, False, id="down"),
     ],
 )
-def test_with_a_metric_failing_nothing_shrinks(
+def test_a_failed_metric_prevents_scaling_down(
     seen: Maker, now: datetime, milli: int, desired: int, chosen: bool
 ) -> None:
     snapshot = seen(milli)
@@ -118,7 +118,7 @@ def test_with_a_metric_failing_nothing_shrinks(
     assert "invalid metrics (1 invalid out of 2)" in decision.error.message
 
 
-def test_every_metric_counts_and_the_largest_wins(seen: Maker, now: datetime) -> None:
+def test_the_largest_proposal_wins(seen: Maker, now: datetime) -> None:
     snapshot = seen(500, metrics=(QUEUE, replace(QUEUE, name="mails")))
     decision = decide(replace(snapshot, metric_values=([2000], [3000])), now=now)
 
@@ -128,7 +128,7 @@ def test_every_metric_counts_and_the_largest_wins(seen: Maker, now: datetime) ->
     assert decision.trace.chosen.name == "external metric mails(nil)"
 
 
-def test_whose_pods_are_claimed_twice_is_left_alone(seen: Maker, now: datetime) -> None:
+def test_an_hpa_with_overlapping_pods_is_not_scaled(seen: Maker, now: datetime) -> None:
     others = {"other": LabelSelector.parse("app in (web,api)"), "far": LabelSelector.parse("app=api")}
     decision = decide(replace(seen(1000), others=others), now=now)
 
@@ -143,14 +143,14 @@ def test_whose_pods_are_claimed_twice_is_left_alone(seen: Maker, now: datetime) 
     ("version", "minimum", "known", "desired"),
     [
         pytest.param("1.36", 0, "True", 0, id="1.36 has the gate off"),
-        pytest.param("1.37", 0, "True", 4, id="1.37 brings back what it took to zero"),
-        pytest.param("1.37", 0, "False", 0, id="1.37 leaves alone what a person took to zero"),
-        pytest.param("1.37", 2, "True", 4, id="1.37 does so with another minimum"),
-        pytest.param("1.35", 0, "False", 4, id="1.35 knows no difference"),
-        pytest.param("1.35", 2, "True", 0, id="1.35 leaves zero alone with a minimum"),
+        pytest.param("1.37", 0, "True", 4, id="1.37 scales up what it scaled to zero"),
+        pytest.param("1.37", 0, "False", 0, id="1.37 ignores what a user scaled to zero"),
+        pytest.param("1.37", 2, "True", 4, id="1.37 scales up with another minimum"),
+        pytest.param("1.35", 0, "False", 4, id="1.35 does not know who scaled to zero"),
+        pytest.param("1.35", 2, "True", 0, id="1.35 ignores zero with a minimum"),
     ],
 )
-def test_who_comes_back_from_zero(  # noqa: PLR0917 (a row of the table)
+def test_scaling_up_from_zero(  # noqa: PLR0917 (a row of the table)
     seen: Maker, now: datetime, version: str, minimum: int, known: str, desired: int
 ) -> None:
     condition = HpaCondition("ScaledToZero", known, "ScaledToZero", "", now)
@@ -167,7 +167,7 @@ def test_who_comes_back_from_zero(  # noqa: PLR0917 (a row of the table)
 @pytest.mark.parametrize(
     ("version", "expected"), [pytest.param("1.36", None, id="1.36"), pytest.param("1.37", 7, id="1.37")]
 )
-def test_the_generation_is_told_from_137_on(seen: Maker, now: datetime, version: str, expected: int | None) -> None:
+def test_the_observed_generation_from_1_37(seen: Maker, now: datetime, version: str, expected: int | None) -> None:
     decision = decide(seen(500, generation=7), settings=Settings(features=FeatureGates.for_release(version)), now=now)
 
     assert decision.status.observed_generation == expected
@@ -179,7 +179,7 @@ def test_the_generation_is_told_from_137_on(seen: Maker, now: datetime, version:
         pytest.param(
             {"scale": Unavailable("gone")}, "internal", "failed to query scale subresource for //: gone", id="no scale"
         ),
-        pytest.param({"scale": Unavailable("odd", spec=True)}, "spec", "odd", id="the spec is to blame"),
+        pytest.param({"scale": Unavailable("odd", spec=True)}, "spec", "odd", id="error in the spec"),
         pytest.param({"scale": Scale(3, 3, "")}, "internal", "selector is required", id="no selector"),
         pytest.param({"scale": Scale(3, 3, "app in (")}, "internal", "couldn't convert selector", id="bad selector"),
         pytest.param({"metric_values": ()}, "internal", "no values were passed for it", id="no values"),
@@ -189,7 +189,7 @@ def test_the_generation_is_told_from_137_on(seen: Maker, now: datetime, version:
         pytest.param({"pods": ()}, "internal", "no pods returned by selector", id="no pods"),
     ],
 )
-def test_what_stops_a_round(seen: Maker, now: datetime, changes: dict[str, Any], kind: str, message: str) -> None:
+def test_problems_that_end_a_sync(seen: Maker, now: datetime, changes: dict[str, Any], kind: str, message: str) -> None:
     snapshot = replace(seen(1000), **changes)
     decision = decide(replace(snapshot, autoscaler=replace(snapshot.autoscaler, namespace="")), now=now)
 
@@ -199,12 +199,12 @@ def test_what_stops_a_round(seen: Maker, now: datetime, changes: dict[str, Any],
     assert message in decision.error.message
 
 
-def test_without_a_metric_nothing_is_decided(seen: Maker, now: datetime) -> None:
-    """An API server never stores such an HPA; whoever makes one gets an answer."""
+def test_without_metrics_no_proposal_is_chosen(seen: Maker, now: datetime) -> None:
+    """The API server never stores such an HPA, but the function still returns a decision."""
     assert not decide(seen(1000, metrics=()), now=now).rescale
 
 
-def test_the_trace_tells_the_way(seen: Maker, now: datetime) -> None:
+def test_the_trace_renders_all_steps(seen: Maker, now: datetime) -> None:
     behavior = Behavior(ScalingRules((ScalingPolicy("Pods", 1, MINUTE),)), ScalingRules())
     lines = list(decide(seen(1000, behavior=behavior), now=now).trace.render())
 

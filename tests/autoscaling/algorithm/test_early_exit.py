@@ -1,4 +1,4 @@
-"""Which rounds end before metrics matter: exactly those in which the step does not look at a reading."""
+"""Early exits: exactly the syncs in which the algorithm does not use metric values."""
 
 import pytest
 
@@ -34,12 +34,12 @@ OLD = Settings(features=FeatureGates(scale_to_zero=True, remembered_zero=False))
         pytest.param(0, 0, QUEUE, TAKEN, ON, None, id="zero by the controller"),
         pytest.param(0, 0, CPU, TAKEN, ON, Rule.DISABLED, id="zero by the controller, pods only"),
         pytest.param(0, 1, CPU, TAKEN, ON, None, id="zero by the controller, minimum raised"),
-        pytest.param(0, 0, QUEUE, PAUSED, ON, Rule.DISABLED, id="zero by a person"),
+        pytest.param(0, 0, QUEUE, PAUSED, ON, Rule.DISABLED, id="zero by a user"),
         pytest.param(0, 0, CPU, None, OLD, None, id="zero before 1.36"),
         pytest.param(0, 1, QUEUE, None, OLD, Rule.DISABLED, id="zero before 1.36, minimum 1"),
     ],
 )
-def test_metrics_matter_in_range_and_on_the_way_back_from_zero(  # noqa: PLR0917 (a row of the table)
+def test_metrics_are_read_in_range_and_when_scaling_up_from_zero(  # noqa: PLR0917 (a row of the table)
     replicas: int,
     minimum: int,
     metric: Metric,
@@ -54,7 +54,7 @@ def test_metrics_matter_in_range_and_on_the_way_back_from_zero(  # noqa: PLR0917
 
 
 @pytest.mark.parametrize("scale", [Scale(3, 3, "app=web"), Unavailable("gone")])
-def test_what_cannot_be_read_is_not_measured(scale: Scale | Unavailable) -> None:
+def test_metrics_are_not_read_if_the_scale_is_unreadable(scale: Scale | Unavailable) -> None:
     version = "apps/v1" if isinstance(scale, Unavailable) else "apps/v1/beta"
     web = Autoscaler(name="web", api_version=version, maximum=9)
 

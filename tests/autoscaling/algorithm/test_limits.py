@@ -1,4 +1,4 @@
-"""Windows, limits and what is remembered behave as the controller's own tests say."""
+"""Stabilization, limits and history behave as in the controller's own tests."""
 
 import gzip
 import json
@@ -65,7 +65,7 @@ def rules(written: Mapping[str, Any] | None) -> ScalingRules:
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream("limited")))
-def test_the_controllers_own_limits(case: list[Any], answer: list[Any]) -> None:
+def test_limits_of_the_controllers_own_cases(case: list[Any], answer: list[Any]) -> None:
     current, wanted, minimum, maximum, factor, least = case
     settings = Settings(scale_up_limit_factor=factor, scale_up_limit_minimum=least)
     limit = apply_limits(current, wanted, minimum=minimum, maximum=maximum, settings=settings)
@@ -74,7 +74,7 @@ def test_the_controllers_own_limits(case: list[Any], answer: list[Any]) -> None:
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream("limitedByBehavior")))
-def test_the_controllers_own_limits_of_behavior(case: Case, answer: list[Any]) -> None:
+def test_behavior_limits_of_the_controllers_own_cases(case: Case, answer: list[Any]) -> None:
     args = case["args"]
     limit = apply_behavior_limits(
         args["CurrentReplicas"],
@@ -90,7 +90,7 @@ def test_the_controllers_own_limits_of_behavior(case: Case, answer: list[Any]) -
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream("holdDown")))
-def test_the_controllers_own_stabilization(case: Case, answer: Case) -> None:
+def test_stabilization_of_the_controllers_own_cases(case: Case, answer: Case) -> None:
     window = timedelta(milliseconds=case["window"])
     held = stabilize(case["wanted"], recommendations(case["recs"]), window=window, now=instant(case["now"]))
 
@@ -99,7 +99,7 @@ def test_the_controllers_own_stabilization(case: Case, answer: Case) -> None:
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream("holdInEnvelope")))
-def test_the_controllers_own_envelopes(case: Case, answer: Case) -> None:
+def test_stabilization_with_behavior_of_the_controllers_own_cases(case: Case, answer: Case) -> None:
     args = case["args"]
     held = stabilize_with_behavior(
         args["DesiredReplicas"],
@@ -116,7 +116,7 @@ def test_the_controllers_own_envelopes(case: Case, answer: Case) -> None:
 
 
 @pytest.mark.parametrize(("case", "answer"), [each for each in upstream("stored") if each.values[0]["behavior"]])
-def test_the_controllers_own_memory(case: Case, answer: Case) -> None:
+def test_scale_events_of_the_controllers_own_cases(case: Case, answer: Case) -> None:
     change = case["after"] - case["before"]
     behavior, side = case["behavior"], "ups" if change > 0 else "downs"
     longest = rules(behavior["scaleUp" if change > 0 else "scaleDown"]).longest_period
@@ -125,7 +125,7 @@ def test_the_controllers_own_memory(case: Case, answer: Case) -> None:
     assert kept == events(answer[side])
 
 
-def test_a_recommendation_on_the_edge_of_the_window_counts_without_behavior_only() -> None:
+def test_a_recommendation_as_old_as_the_window_counts_without_behavior_only() -> None:
     edge = (Recommendation(9, NOON - MINUTE),)
 
     assert stabilize(3, edge, window=MINUTE, now=NOON).replicas == 9
@@ -134,21 +134,21 @@ def test_a_recommendation_on_the_edge_of_the_window_counts_without_behavior_only
     assert len(envelope.recommendations) == 2, "the place of an entry on the edge is not free"
 
 
-def test_the_last_old_recommendation_gives_its_place() -> None:
+def test_a_new_recommendation_replaces_the_last_expired_one() -> None:
     old = tuple(Recommendation(n, NOON - 9 * MINUTE) for n in (1, 2))
 
     assert stabilize(3, old, window=MINUTE, now=NOON).recommendations == (old[0], Recommendation(3, NOON))
 
 
-def test_an_outdated_change_still_counts_by_its_time() -> None:
-    """A policy that was made longer counts changes whose places had been given up already."""
+def test_an_outdated_scale_event_still_counts_within_its_period() -> None:
+    """A policy with a longer period counts scale events that were already outdated."""
     outdated = (ScaleEvent(7, NOON - MINUTE, outdated=True),)
 
     assert change_within(2 * MINUTE, outdated, NOON) == 7
     assert add_scale_event(outdated, 2, longest=2 * MINUTE, now=NOON) == (ScaleEvent(2, NOON),)
 
 
-def test_a_window_may_reach_back_before_the_beginning_of_time() -> None:
+def test_a_window_may_begin_before_the_earliest_time() -> None:
     assert window_start(ZERO_TIME, MINUTE) == ZERO_TIME
 
 
@@ -169,7 +169,7 @@ def test_a_window_may_reach_back_before_the_beginning_of_time() -> None:
         pytest.param(ScalingRules((ScalingPolicy("Pods", 2**31 - 1, MINUTE),)), 100, id="an overflow allows nothing"),
     ],
 )
-def test_growth_is_limited(rules_up: ScalingRules, expected: int) -> None:
+def test_scaling_up_is_limited(rules_up: ScalingRules, expected: int) -> None:
     behavior = Behavior(rules_up, ScalingRules())
     limit = apply_behavior_limits(100, 500, minimum=1, maximum=1000, behavior=behavior, history=History(), now=NOON)
 
@@ -190,7 +190,7 @@ def test_growth_is_limited(rules_up: ScalingRules, expected: int) -> None:
         ),
     ],
 )
-def test_shrinking_is_limited(rules_down: ScalingRules, expected: int) -> None:
+def test_scaling_down_is_limited(rules_down: ScalingRules, expected: int) -> None:
     behavior = Behavior(ScalingRules(), rules_down)
     limit = apply_behavior_limits(20, 0, minimum=1, maximum=1000, behavior=behavior, history=History(), now=NOON)
 

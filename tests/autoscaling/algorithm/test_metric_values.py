@@ -1,4 +1,4 @@
-"""What the metrics APIs answer becomes readings; what they leave out matters."""
+"""Metric values from the responses of the metrics APIs, including missing data."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -34,8 +34,8 @@ def usage(*containers: dict[str, str], window: str = "30s") -> dict[str, Any]:
     [
         pytest.param(usage({"cpu": "250m"}, {"cpu": "1"}), "", 1250, id="the sum of the containers"),
         pytest.param(usage({"cpu": "250m"}, {"cpu": "1"}), "side", 1000, id="one container"),
-        pytest.param(usage({"cpu": "250m"}, {"memory": "1"}), "", None, id="a container that does not tell it"),
-        pytest.param(usage({"cpu": "250m"}, {"memory": "1"}), "side", None, id="the one that does not tell it"),
+        pytest.param(usage({"cpu": "250m"}, {"memory": "1"}), "", None, id="a container without the resource"),
+        pytest.param(usage({"cpu": "250m"}, {"memory": "1"}), "side", None, id="without the resource"),
         pytest.param(usage({"cpu": "250m"}), "side", None, id="no such container"),
         pytest.param(usage(), "", None, id="no container"),
         pytest.param(usage({"cpu": "123456n"}), "", 1, id="fractions of a thousandth are rounded up"),
@@ -59,12 +59,12 @@ def test_windows_are_durations(text: str, seconds: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["soon", "5", "5s later", "-5s"])
-def test_what_is_no_duration_is_refused(text: str) -> None:
+def test_an_invalid_duration_is_rejected(text: str) -> None:
     with pytest.raises(ManifestError, match="must be a duration like 1m30s"):
         read_resource([usage({"cpu": "1"}, window=text)], "cpu")
 
 
-def test_nothing_is_no_zero() -> None:
+def test_a_response_without_entries_is_not_a_zero() -> None:
     assert [read([]) for read in (read_pods, read_object, read_external)] == [
         Unavailable("no metrics returned from custom metrics API"),
         Unavailable("no metrics returned from custom metrics API"),
@@ -74,15 +74,15 @@ def test_nothing_is_no_zero() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "window"),
+    ("fields", "window"),
     [
         pytest.param({}, 60, id="a minute by default"),
         pytest.param({"windowSeconds": 15}, 15, id="v1beta2"),
         pytest.param({"window": 20}, 20, id="v1beta1"),
     ],
 )
-def test_a_custom_metric_by_pod(told: dict[str, int], window: int) -> None:
-    item = {"describedObject": {"name": "web-0"}, "value": "1500m", **told}
+def test_a_custom_metric_by_pod(fields: dict[str, int], window: int) -> None:
+    item = {"describedObject": {"name": "web-0"}, "value": "1500m", **fields}
 
     assert read_pods([item]) == {"web-0": Sample(1500, ZERO_TIME, timedelta(seconds=window))}
 

@@ -1,4 +1,4 @@
-"""Laws that hold for whatever is seen."""
+"""Properties that hold for every snapshot."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -61,7 +61,9 @@ PODS: Final = st.lists(
     max_size=4,
 )
 SAMPLES: Final = st.dictionaries(NAMES, st.builds(Sample, INT64, INSTANTS, PERIODS))
-READINGS: Final = st.lists(SAMPLES | st.lists(INT64, max_size=3) | st.builds(Unavailable, st.just("gone")), max_size=4)
+METRIC_VALUES: Final = st.lists(
+    SAMPLES | st.lists(INT64, max_size=3) | st.builds(Unavailable, st.just("gone")), max_size=4
+)
 METRICS: Final = st.lists(
     st.builds(
         Metric,
@@ -119,14 +121,14 @@ SNAPSHOTS: Final = st.builds(
     scale=st.builds(Scale, COUNTS, COUNTS, st.sampled_from(["app=web", "", "app in ("]))
     | st.builds(Unavailable, st.just("gone")),
     pods=PODS,
-    metric_values=READINGS,
+    metric_values=METRIC_VALUES,
     others=st.just({}) | st.just({"other": LabelSelector.parse("app=web")}),
 )
 
 
 @given(snapshot=SNAPSHOTS, history=HISTORIES, settings=SETTINGS)
-def test_whatever_is_seen_there_is_one_answer(snapshot: Snapshot, history: History, settings: Settings) -> None:
-    """No input crashes, not even in what is told afterwards; and the same input gives the same answer."""
+def test_every_input_has_one_decision(snapshot: Snapshot, history: History, settings: Settings) -> None:
+    """No input raises, not even when the trace is rendered; and the same input gives the same decision."""
     decision = decide(snapshot, history, settings=settings, now=NOON)
     again = decide(snapshot, history, settings=settings, now=NOON)
 
@@ -174,10 +176,10 @@ BEHAVIORS: Final = st.none() | st.builds(Behavior, SANE_RULES, SANE_RULES)
     value=st.integers(0, 100_000),
     history=HISTORIES,
 )
-def test_the_number_stays_within_the_bounds(  # noqa: PLR0917 (drawn values)
+def test_replicas_stay_within_minimum_and_maximum(  # noqa: PLR0917 (drawn values)
     behavior: Behavior | None, minimum: int, spread: int, offset: int, value: int, history: History
 ) -> None:
-    """A workload within its bounds never leaves them, whatever is measured and remembered."""
+    """A workload within its bounds never leaves them, for any metric values and history."""
     current = minimum + offset % (spread + 1)
     sane = history._replace(
         recommendations=tuple(
@@ -190,8 +192,8 @@ def test_the_number_stays_within_the_bounds(  # noqa: PLR0917 (drawn values)
 
 
 @given(current=st.integers(1, 20), less=st.integers(0, 50_000), more=st.integers(0, 50_000))
-def test_a_larger_number_never_gives_fewer_replicas(current: int, less: int, more: int) -> None:
-    """With one total, no tolerance and no memory."""
+def test_a_larger_value_never_gives_fewer_replicas(current: int, less: int, more: int) -> None:
+    """With one total, no tolerance and no history."""
     settings = Settings(tolerance=0)
 
     def desired(value: int) -> int:
@@ -205,8 +207,8 @@ def test_a_larger_number_never_gives_fewer_replicas(current: int, less: int, mor
     step=st.integers(1, 60),
     values=st.lists(st.integers(0, 60_000), min_size=1, max_size=12),
 )
-def test_no_memory_grows_without_end(behavior: Behavior | None, step: int, values: list[int]) -> None:
-    """A history holds no more than what fell into its longest window, and two entries on its edges."""
+def test_the_history_is_bounded(behavior: Behavior | None, step: int, values: list[int]) -> None:
+    """A history holds at most the entries of its longest window, and two entries at its edges."""
     history, current, now = History(), 5, NOON
     for position in range(100):
         decision = decide(by_queue(behavior, 1, 50, current, values[position % len(values)]), history, now=now)

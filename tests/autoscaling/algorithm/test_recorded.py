@@ -1,4 +1,4 @@
-"""What the controller of Kubernetes 1.36.3 decided in made-up situations is what is decided here.
+"""Decisions equal those of the controller of Kubernetes 1.36.3 for generated snapshots.
 
 `scripts/record_hpa_decisions.py` made the table by running the controller's own code. Compared is everything that left
 it: the Scale, the whole status, events, errors, what it counts, and what it remembers.
@@ -35,7 +35,7 @@ DATA: Final = Path(__file__).parent / "data"
 TABLE: Final = DATA / "decisions.jsonl.gz"
 CHUNKS: Final = 8
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-# The end of these two texts is ours, or in no order.
+# The end of the first text is our own; the names in the second have no fixed order.
 OURS: Final = re.compile(r"(internal selector object: )[^\"]*")
 UNSORTED: Final = re.compile(r"(multiple HPAs: \[)([^\]]*)\]")
 
@@ -60,7 +60,7 @@ def key(metric: Mapping[str, Any]) -> str:
     return f"{kind}/{source['metric']['name']}" if source else kind
 
 
-def reading(recorded: Case) -> MetricValues:
+def metric_values(recorded: Case) -> MetricValues:
     if recorded.get("error"):
         return Unavailable(recorded["error"])
     if recorded.get("values"):
@@ -73,9 +73,9 @@ def reading(recorded: Case) -> MetricValues:
 
 def snapshot(case: Case) -> Snapshot:
     metrics = case["hpa"]["spec"].get("metrics") or []
-    readings = [reading(case["readings"].get(key(metric)) or {}) for metric in metrics]
+    values = [metric_values(case["readings"].get(key(metric)) or {}) for metric in metrics]
     others = {name: LabelSelector.parse(text) for name, text in case["others"].items()}
-    seen = Snapshot.of(case["hpa"], scale=case["scale"] or {}, pods=case["pods"], metric_values=readings, others=others)
+    seen = Snapshot.of(case["hpa"], scale=case["scale"] or {}, pods=case["pods"], metric_values=values, others=others)
     if not case["scaleError"]:
         return seen
     return Snapshot(autoscaler=seen.autoscaler, status=seen.status, scale=Unavailable(case["scaleError"]))
@@ -98,39 +98,42 @@ def settings(case: Case) -> Settings:
     )
 
 
-def remembered(case: Case) -> History:
+def history_of(case: Case) -> History:
     recommendations = case["recs"]
-    return History(
-        None if recommendations is None else tuple(Recommendation(each, instant(at)) for each, at in recommendations),
-        *(tuple(ScaleEvent(n, instant(at), bool(old)) for n, at, old in case[side]) for side in ("ups", "downs")),
+    ups, downs = (
+        tuple(ScaleEvent(change, instant(at), bool(old)) for change, at, old in case[side]) for side in ("ups", "downs")
     )
+    if recommendations is None:
+        return History(scale_ups=ups, scale_downs=downs)
+    known = tuple(Recommendation(replicas, instant(at)) for replicas, at in recommendations)
+    return History(recommendations=known, scale_ups=ups, scale_downs=downs)
 
 
 def decided(case: Case) -> Decision:
-    decision = decide(snapshot(case), remembered(case), settings=settings(case), now=instant(case["now"]))
+    decision = decide(snapshot(case), history_of(case), settings=settings(case), now=instant(case["now"]))
     return (
         decision.after_scale_write_failed(case["updateError"]) if case["updateError"] and decision.rescale else decision
     )
 
 
-def cleaned(value: Any) -> Any:
-    """Leave out fields that are null, and the ends of texts that cannot be the same; quantities become numbers."""
+def normalized(value: Any) -> Any:
+    """Return a value without nulls and without the ends of texts that differ; quantities become numbers."""
     if isinstance(value, Mapping):
         return {
-            name: Quantity.parse(item) if name in {"value", "averageValue"} else cleaned(item)
+            name: Quantity.parse(item) if name in {"value", "averageValue"} else normalized(item)
             for name, item in value.items()
             if item is not None
         }
     if isinstance(value, list | tuple):
-        return [cleaned(item) for item in value]
+        return [normalized(item) for item in value]
     if isinstance(value, str):
         text = OURS.sub(r"\1...", value)
         return UNSORTED.sub(lambda found: f"{found[1]}{' '.join(sorted(found[2].split()))}]", text)
     return value
 
 
-def written(decision: Decision) -> Case:
-    """Return what left the function, in the form of the table."""
+def recorded_form(decision: Decision) -> Case:
+    """Return a decision in the form of the table."""
     history = decision.history
     recommendations = history.recommendations
     counted = decision.trace.combination.outcomes if decision.trace.combination else ()
@@ -156,12 +159,12 @@ def rows() -> list[tuple[Case, Case]]:
 
 
 def differing(case: Case, answer: Case) -> list[tuple[str, Any, Any]]:
-    ours, theirs = cleaned(written(decided(case))), cleaned(answer)
+    ours, theirs = normalized(recorded_form(decided(case))), normalized(answer)
     return [(part, ours.get(part), theirs.get(part)) for part in {*ours, *theirs} if ours.get(part) != theirs.get(part)]
 
 
 @pytest.mark.parametrize("chunk", range(CHUNKS))
-def test_decisions_are_the_controllers(chunk: int) -> None:
+def test_decisions_equal_those_of_the_controller(chunk: int) -> None:
     mine = rows()[chunk::CHUNKS]
     wrong = [(case["hpa"]["spec"], differences) for case, answer in mine if (differences := differing(case, answer))]
 
@@ -169,8 +172,8 @@ def test_decisions_are_the_controllers(chunk: int) -> None:
     assert wrong == []
 
 
-def test_the_table_reaches_every_corner() -> None:
-    """A table that never gets somewhere proves nothing about it."""
+def test_the_table_covers_every_reason_and_rule() -> None:
+    """A reason or rule that the table never reaches is not tested by it."""
     answers = [answer for _, answer in rows()]
     conditions = [(answer["status"] or {}).get("conditions") or [] for answer in answers]
     reasons = {condition["reason"] for each in conditions for condition in each}
@@ -189,17 +192,17 @@ def test_the_table_reaches_every_corner() -> None:
 
 
 def upstream() -> Iterator[Any]:
-    """Yield the rounds of Kubernetes' own tests; see `scripts/hpa_oracle/cases.sh`."""
+    """Yield the syncs of Kubernetes' own tests; see `scripts/hpa_oracle/cases.sh`."""
     with gzip.open(DATA / "upstream.jsonl.gz", "rt", encoding="utf-8") as lines:
         for position, line in enumerate(lines):
             row = json.loads(line)
             if row["kind"] == "reconcile":
                 if "multiple HPAs" in row["out"]["error"]:
-                    # What other autoscalers select is not written down; there is one, and it selects the same pods.
+                    # The selector of the other HPA is not recorded; it selects the same pods.
                     row["in"]["others"] = {"test-hpa-2": row["in"]["scale"]["status"]["selector"]}
                 yield pytest.param(row["in"], row["out"], id=f"{row['test']}-{position}")
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream()))
-def test_the_controllers_own_cases(case: Case, answer: Case) -> None:
+def test_syncs_of_the_controllers_own_tests(case: Case, answer: Case) -> None:
     assert differing(case, answer) == []

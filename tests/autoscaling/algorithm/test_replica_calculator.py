@@ -1,4 +1,4 @@
-"""One metric asks for as many replicas as the controller's own tests say."""
+"""The replica calculator proposes as in the controller's own tests."""
 
 import gzip
 import json
@@ -47,7 +47,7 @@ def upstream() -> Iterator[Any]:
                 yield pytest.param(row["in"], row["out"], id=f"{row['test']}-{position}")
 
 
-def counted(case: Case) -> CalculatorInputs:
+def inputs_of(case: Case) -> CalculatorInputs:
     return CalculatorInputs(
         current=case["current"],
         observed=case["current"],
@@ -62,37 +62,37 @@ def counted(case: Case) -> CalculatorInputs:
     )
 
 
-def samples(reading: Mapping[str, Any]) -> dict[str, Sample]:
+def samples(recorded: Mapping[str, Any]) -> dict[str, Sample]:
     return {
         name: Sample(value, instant(at), timedelta(milliseconds=window))
-        for name, (value, at, window) in reading["samples"].items()
+        for name, (value, at, window) in recorded["samples"].items()
     }
 
 
 def computed(case: Case) -> Calculation | Unavailable:
-    """Compute a case; what could not be measured is no matter of these functions."""
-    count, target, (reading,) = counted(case), case["target"], case["readings"].values()
+    """Return the calculation of a case that has metric values."""
+    inputs, target, (recorded,) = inputs_of(case), case["target"], case["readings"].values()
     match case["call"]:
         case "utilization":
-            found = samples(reading)
-            return from_utilization(count, found, target, resource=case["resource"], container=case["container"])
+            found = samples(recorded)
+            return from_utilization(inputs, found, target, resource=case["resource"], container=case["container"])
         case "average":
-            return from_average(count, samples(reading), target, resource=case["resource"])
+            return from_average(inputs, samples(recorded), target, resource=case["resource"])
         case "total":
-            return from_total(count, reading["values"][0], target)
+            return from_total(inputs, recorded["values"][0], target)
         case "external":
-            return from_total(count, sum_series(reading["values"], per_pod=False), target)
+            return from_total(inputs, sum_series(recorded["values"], per_pod=False), target)
         case "objectPerPod":
-            return from_total_per_pod(count, reading["values"][0], target, external=False)
+            return from_total_per_pod(inputs, recorded["values"][0], target, external=False)
         case _:
-            return from_total_per_pod(count, sum_series(reading["values"], per_pod=True), target, external=True)
+            return from_total_per_pod(inputs, sum_series(recorded["values"], per_pod=True), target, external=True)
 
 
 @pytest.mark.parametrize(("case", "answer"), list(upstream()))
-def test_the_controllers_own_cases(case: Case, answer: Case) -> None:
-    (reading,) = case["readings"].values()
-    if reading["error"]:
-        assert reading["error"] in answer["error"]
+def test_calculations_equal_the_controllers_own_cases(case: Case, answer: Case) -> None:
+    (recorded,) = case["readings"].values()
+    if recorded["error"]:
+        assert recorded["error"] in answer["error"]
         return
     result = computed(case)
     if isinstance(result, Unavailable):
@@ -109,7 +109,7 @@ def test_there_are_as_many_cases_as_in_kubernetes() -> None:
     assert len(list(upstream())) >= 75
 
 
-def count_of(current: int, *, tolerance: float = 0.1) -> CalculatorInputs:
+def inputs_with(current: int, *, tolerance: float = 0.1) -> CalculatorInputs:
     return CalculatorInputs(current, current, (), Tolerances(tolerance, tolerance), Settings(), NOON)
 
 
@@ -127,17 +127,17 @@ def test_series_are_added_up(values: list[int], per_pod: bool, expected: int) ->
     assert sum_series(values, per_pod=per_pod) == expected
 
 
-def test_nothing_to_divide_among_proposes_by_the_total() -> None:
-    """With no replica there, the ratio is infinite, and so outside of any tolerance."""
-    result = from_total_per_pod(count_of(0), 1000, 100, external=True)
+def test_without_observed_replicas_the_total_decides() -> None:
+    """With zero observed replicas the ratio is infinite, and so never tolerated."""
+    result = from_total_per_pod(inputs_with(0), 1000, 100, external=True)
 
     assert (result.replicas, result.rule) == (10, Rule.TOTAL)
     assert result.measured == -(2**63)
 
 
 @pytest.mark.parametrize(("external", "expected"), [(True, INT32_MAX), (False, -(2**31))])
-def test_too_many_replicas_end_at_the_largest_number_for_external_metrics_only(external: bool, expected: int) -> None:
-    assert from_total_per_pod(count_of(1), INT64_MAX, 1, external=external).replicas == expected
+def test_only_external_metrics_are_capped_at_the_largest_number(external: bool, expected: int) -> None:
+    assert from_total_per_pod(inputs_with(1), INT64_MAX, 1, external=external).replicas == expected
 
 
 @pytest.mark.parametrize(
@@ -145,6 +145,6 @@ def test_too_many_replicas_end_at_the_largest_number_for_external_metrics_only(e
     [(1100, True), (1101, False), (900, True), (899, False)],
 )
 def test_both_ends_of_the_tolerance_are_inside(total: int, inside: bool) -> None:
-    result = from_total(count_of(4), total, 1000)
+    result = from_total(inputs_with(4), total, 1000)
 
     assert isinstance(result, Unavailable) is not inside

@@ -1,4 +1,4 @@
-"""A manifest that is no HPA is refused before any rule is looked at, field by field."""
+"""The decoder rejects a manifest that is not an HPA, field by field."""
 
 import contextlib
 import copy
@@ -74,7 +74,7 @@ def changed(path: str, value: Any) -> Manifest:
         pytest.param("spec.maxReplicas", "x" * 1000, "x…", id="a long value is cut"),
     ],
 )  # fmt: skip
-def test_the_problem_names_the_field_the_value_and_what_is_allowed(path: str, value: Any, problem: str) -> None:
+def test_a_problem_names_the_field_the_value_and_the_allowed_values(path: str, value: Any, problem: str) -> None:
     with pytest.raises(ManifestError) as caught:
         validate(changed(path, value))
 
@@ -83,7 +83,7 @@ def test_the_problem_names_the_field_the_value_and_what_is_allowed(path: str, va
     assert len(str(caught.value)) < 250
 
 
-def test_all_problems_are_told_at_once() -> None:
+def test_all_problems_are_reported_at_once() -> None:
     manifest = changed("spec", {"maxReplicas": "x", "minReplicas": [], "metrics": [{"type": 5}, None, 7], "foo": 1})
 
     with pytest.raises(ManifestError) as caught:
@@ -94,19 +94,19 @@ def test_all_problems_are_told_at_once() -> None:
 
 
 @pytest.mark.parametrize("value", ["text", 5, None, [], True])
-def test_what_is_no_map_is_refused(value: Any) -> None:
+def test_a_value_that_is_not_a_map_is_rejected(value: Any) -> None:
     with pytest.raises(ManifestError, match=r"^HorizontalPodAutoscaler: must be a map, not "):
         decode(value)
 
 
-def test_keys_that_are_no_texts_are_refused() -> None:
+def test_keys_that_are_not_texts_are_rejected() -> None:
     with pytest.raises(ManifestError, match="5: unknown field"):
         decode({5: "x"})
     with pytest.raises(ManifestError, match=r"metadata\.labels: must be a text, not 5"):
         decode({"metadata": {"labels": {5: "x"}}})
 
 
-def test_nulls_are_absent_but_empty_inside_lists_and_maps() -> None:
+def test_nulls_are_dropped_and_become_empty_values_in_lists_and_maps() -> None:
     manifest = {
         "metadata": {"labels": {"a": None}, "finalizers": [None]},
         "spec": {"metrics": [None], "behavior": None},
@@ -115,7 +115,7 @@ def test_nulls_are_absent_but_empty_inside_lists_and_maps() -> None:
     assert decode(manifest) == {"metadata": {"labels": {"a": ""}, "finalizers": [""]}, "spec": {"metrics": [{}]}}
 
 
-def test_an_object_without_kind_and_version_is_taken_for_an_hpa() -> None:
+def test_kind_and_version_may_be_missing() -> None:
     assert validate({key: HPA[key] for key in ("metadata", "spec")}) == ()
 
 
@@ -134,7 +134,7 @@ def test_quantities_are_kept_in_the_servers_notation(given_value: Any, kept: str
     assert decoded["spec"]["metrics"][0]["resource"]["target"]["averageValue"] == kept
 
 
-def test_models_of_the_client_are_taken() -> None:
+def test_models_of_the_client_are_accepted() -> None:
     target = V2CrossVersionObjectReference(api_version="apps/v1", kind="Deployment", name="web")
     model = V2HorizontalPodAutoscaler(spec=V2HorizontalPodAutoscalerSpec(scale_target_ref=target, max_replicas=-1))
 
@@ -143,8 +143,8 @@ def test_models_of_the_client_are_taken() -> None:
     assert admitted(model)["spec"]["minReplicas"] == 1
 
 
-def test_without_strictness_unknown_fields_are_left_out() -> None:
-    """A wrong type stays a mistake."""
+def test_without_strictness_unknown_fields_are_dropped() -> None:
+    """A wrong type is still rejected."""
     assert decode({"spec": {"maxReplicas": 3, "foo": 1}}, strict=False) == {"spec": {"maxReplicas": 3}}
     with pytest.raises(ManifestError, match=r"^HorizontalPodAutoscaler: spec\.maxReplicas: must be"):
         decode({"spec": {"maxReplicas": "3", "foo": 1}}, strict=False)
@@ -179,21 +179,21 @@ manifests = st.builds(changed, st.sampled_from(PLACES), anything)
 
 class TestLaws:
     @given(anything | manifests)
-    def test_no_json_makes_anything_crash(self, value: Any) -> None:
-        """There is a verdict, or an error that names what is wrong."""
+    def test_every_json_value_is_decoded_or_rejected(self, value: Any) -> None:
+        """The result is a list of errors, or an exception that names the problem."""
         judges: list[Callable[[Any], tuple[FieldError, ...]]] = [
             validate,
             validate_scale,
             lambda each: validate_status(each, HPA),
             lambda each: validate(each, HPA),
         ]
-        for judge in judges:
+        for check in judges:
             with contextlib.suppress(ManifestError):
-                assert all(str(error) for error in judge(value))
+                assert all(str(error) for error in check(value))
 
     @given(manifests)
-    def test_defaults_are_no_mistake(self, manifest: Manifest) -> None:
-        """What is taken is taken with its defaults, and defaulting it again changes nothing."""
+    def test_defaults_are_valid(self, manifest: Manifest) -> None:
+        """An accepted manifest is accepted with its defaults, and setting them again changes nothing."""
         try:
             errors = validate(manifest)
         except ManifestError:
@@ -204,7 +204,7 @@ class TestLaws:
             assert default(filled) == filled
 
     @given(manifests)
-    def test_what_is_stored_is_stored_again_as_it_is(self, manifest: Manifest) -> None:
+    def test_a_stored_object_is_stored_again_unchanged(self, manifest: Manifest) -> None:
         try:
             stored = admitted(manifest)
         except ManifestError:
@@ -212,7 +212,7 @@ class TestLaws:
         assert admitted(stored) == stored
 
     @given(manifests)
-    def test_the_input_is_left_alone(self, manifest: Manifest) -> None:
+    def test_the_input_is_not_changed(self, manifest: Manifest) -> None:
         before = repr(manifest)
         with contextlib.suppress(ManifestError):
             admitted(manifest)["metadata"]["labels"] = {"changed": "yes"}

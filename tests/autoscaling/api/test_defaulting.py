@@ -1,4 +1,4 @@
-"""Defaulting does what the API server does; every row of the tables was stored by one of version 1.36."""
+"""Defaults are those of the API server; every row was stored by one of version 1.36."""
 
 import copy
 from typing import Any
@@ -84,7 +84,7 @@ def test_spec(spec: dict[str, Any], expected: dict[str, Any]) -> None:
     ],
 )
 def test_behavior(behavior: dict[str, Any], up: dict[str, Any], down: dict[str, Any]) -> None:
-    """Each direction is filled in field by field; `up` and `down` are what differs from the defaults."""
+    """Each direction gets defaults field by field; `up` and `down` are the differences from the defaults."""
     expected = {"scaleUp": {**UP, **up}, "scaleDown": {**DOWN, **down}}
 
     assert default(hpa(behavior=behavior))["spec"]["behavior"] == expected
@@ -106,8 +106,8 @@ def test_behavior(behavior: dict[str, Any], up: dict[str, Any], down: dict[str, 
         ),
     ],
 )
-def test_what_is_given_and_not_valid_is_kept(spec: dict[str, Any], path: tuple[str | int, ...]) -> None:
-    """The API server's validation names these fields with the values given, so nothing was filled in."""
+def test_invalid_values_are_kept(spec: dict[str, Any], path: tuple[str | int, ...]) -> None:
+    """The errors of the API server show these fields with the given values, so no defaults were set."""
     kept: Any = default(hpa(**spec))["spec"]
     given: Any = spec
     for part in path:
@@ -118,7 +118,7 @@ def test_what_is_given_and_not_valid_is_kept(spec: dict[str, Any], path: tuple[s
 
 @pytest.mark.parametrize("spec", [{}, {"spec": None}, {"spec": {}}], ids=["absent", "null", "empty"])
 def test_without_a_spec(spec: dict[str, Any]) -> None:
-    """The API server fills in an empty spec as well, before it refuses it."""
+    """The API server sets defaults in an empty spec as well, before it rejects it."""
     assert default({"kind": "HorizontalPodAutoscaler", **spec})["spec"] == {"minReplicas": 1, "metrics": [CPU_80]}
 
 
@@ -129,7 +129,7 @@ def test_metadata_and_status_are_kept() -> None:
     assert default(manifest)["status"] == manifest["status"]
 
 
-def test_a_model_is_defaulted_as_its_manifest() -> None:
+def test_a_model_gets_the_same_defaults_as_its_manifest() -> None:
     model = V2HorizontalPodAutoscaler(
         spec=V2HorizontalPodAutoscalerSpec(
             scale_target_ref=V2CrossVersionObjectReference(api_version="apps/v1", kind="Deployment", name="web"),
@@ -151,7 +151,7 @@ def test_a_model_is_defaulted_as_its_manifest() -> None:
         pytest.param(hpa(behavior={"scaleDown": []}), r"spec\.behavior\.scaleDown: must be a map", id="down"),
     ],
 )
-def test_what_is_no_map_is_refused(manifest: dict[str, Any], problem: str) -> None:
+def test_a_value_that_is_not_a_map_is_rejected(manifest: dict[str, Any], problem: str) -> None:
     with pytest.raises(ManifestError, match=problem):
         default(manifest)
 
@@ -177,14 +177,14 @@ specs = st.fixed_dictionaries(
 
 class TestLaws:
     @given(specs)
-    def test_defaulting_twice_is_defaulting_once(self, spec: dict[str, Any]) -> None:
+    def test_setting_defaults_twice_changes_nothing(self, spec: dict[str, Any]) -> None:
         once = default(hpa(**spec))
 
         assert default(once) == once
 
     @given(specs)
-    def test_the_input_is_left_alone(self, spec: dict[str, Any]) -> None:
-        """Nothing in the result is shared with it either."""
+    def test_the_input_is_not_changed(self, spec: dict[str, Any]) -> None:
+        """The result shares nothing with it."""
         manifest = hpa(**copy.deepcopy(spec))
         before = copy.deepcopy(manifest)
         result = default(manifest)
@@ -203,7 +203,7 @@ class TestLaws:
         assert default(hpa())["spec"]["metrics"] == [CPU_80]
 
     @given(specs)
-    def test_what_is_given_is_kept(self, spec: dict[str, Any]) -> None:
+    def test_given_values_are_kept(self, spec: dict[str, Any]) -> None:
         result = default(hpa(**spec))["spec"]
 
         assert result["minReplicas"] == (1 if spec.get("minReplicas") is None else spec["minReplicas"])

@@ -1,4 +1,4 @@
-"""An autoscaler in its first version: what its fields become there and back.
+"""Conversion of HPAs between autoscaling/v1 and autoscaling/v2.
 
 That the texts in the annotations are those of a real server is proven where the embedded cluster replays its answers.
 """
@@ -38,7 +38,7 @@ selectors = st.none() | st.just({"matchLabels": {"a": "b"}})
 
 @st.composite
 def metric(draw: st.DrawFn) -> Manifest:
-    """A metric that says everything a server demands of it, once."""
+    """A metric with all required fields."""
     kind = draw(st.sampled_from(["Resource", "ContainerResource", "Pods", "Object", "External"]))
     by_percent: Manifest = {"type": "Utilization", "averageUtilization": draw(st.integers(1, 200))}
     average: Manifest = {"type": "AverageValue", "averageValue": draw(quantities)}
@@ -63,8 +63,8 @@ def metric(draw: st.DrawFn) -> Manifest:
 
 
 @given(st.lists(metric(), min_size=1, max_size=4), st.booleans())
-def test_nothing_is_lost_on_the_way_there_and_back(metrics: list[Manifest], behaves: bool) -> None:
-    """Except the order: the one cpu utilization that the first version has a field for comes last."""
+def test_a_round_trip_loses_nothing(metrics: list[Manifest], behaves: bool) -> None:
+    """Only the order changes: the cpu utilization, which has a field in v1, comes last."""
     cpu = [item for item in metrics if item.get("resource", {}).get("target", {}).get("averageUtilization")]
     cpu = [item for item in cpu if item["resource"]["name"] == "cpu"]
     others = [item for item in metrics if item not in cpu]
@@ -75,7 +75,7 @@ def test_nothing_is_lost_on_the_way_there_and_back(metrics: list[Manifest], beha
     assert to_v2(to_v1(hpa)) == hpa
 
 
-def test_what_is_given_is_not_changed() -> None:
+def test_the_input_is_not_changed() -> None:
     first = default(autoscaler())
     second = to_v1(first)
     for convert, manifest in ((to_v1, first), (to_v2, second)):
@@ -85,7 +85,7 @@ def test_what_is_given_is_not_changed() -> None:
 
 
 def test_the_first_cpu_utilization_becomes_the_target_and_the_others_are_lost() -> None:
-    """That is what a real server does: only other metrics are carried along."""
+    """A real API server does the same: only other metrics are kept in annotations."""
     cpu = [resource("cpu", type="Utilization", averageUtilization=percent) for percent in (60, 70)]
     first = to_v1(default(autoscaler(metrics=cpu)))
 
@@ -93,7 +93,7 @@ def test_the_first_cpu_utilization_becomes_the_target_and_the_others_are_lost() 
     assert METRICS not in first["metadata"]["annotations"]
 
 
-def test_annotations_of_the_user_stay_and_those_that_carry_fields_do_not() -> None:
+def test_user_annotations_are_kept_and_field_annotations_are_removed() -> None:
     hpa = default(autoscaler(metrics=[resource("memory", type="AverageValue", averageValue="1Gi")]))
     first = to_v1(hpa)
     second = to_v2(first)
@@ -105,7 +105,7 @@ def test_annotations_of_the_user_stay_and_those_that_carry_fields_do_not() -> No
 
 
 @pytest.mark.parametrize("text", ["{", "null", "3", '["x"]', "{}"])
-def test_an_annotation_that_cannot_be_read_is_dropped(text: str) -> None:
+def test_an_invalid_annotation_is_dropped(text: str) -> None:
     first = to_v1(default(autoscaler()))
     first["metadata"]["annotations"] = {METRICS: text, BEHAVIOR: text}
     second = to_v2(first)
@@ -115,7 +115,7 @@ def test_an_annotation_that_cannot_be_read_is_dropped(text: str) -> None:
     assert second["spec"]["metrics"][0]["resource"]["name"] == "cpu"
 
 
-def test_the_usage_of_the_cpu_is_told_in_a_field_of_its_own() -> None:
+def test_the_cpu_utilization_has_its_own_status_field() -> None:
     current = {"type": "Resource", "resource": {"name": "cpu", "current": {"averageUtilization": 42}}}
     hpa = {**default(autoscaler()), "status": {"currentReplicas": 2, "currentMetrics": [current]}}
 

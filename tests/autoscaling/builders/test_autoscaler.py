@@ -1,6 +1,6 @@
-"""One call makes an autoscaler from its target, and refuses at once what would be refused or useless later.
+"""`autoscale` returns the HPA of a target, and rejects at the call what the API server would reject or never scale.
 
-The rows named after cdk8s-plus are inputs that its autoscaler takes without a word, or refuses one at a time.
+The rows named after cdk8s-plus are inputs that its autoscaler accepts silently, or rejects one at a time.
 """
 
 import copy
@@ -66,7 +66,7 @@ def model(replicas: int | None = None) -> V1Deployment:
 
 @dataclass(frozen=True)
 class Rollout:
-    """A user's own class."""
+    """A class of the user."""
 
     name: str
     replicas: int | None = None
@@ -80,7 +80,7 @@ class Rollout:
 
 @dataclass(frozen=True)
 class Primitive:
-    """What the primitives look like from here."""
+    """A stand-in for the primitives."""
 
     manifest: Manifest
 
@@ -120,14 +120,14 @@ class TestTargets:
             ),
         ],
     )
-    def test_any_form_of_a_target_will_do(self, target: Any) -> None:
+    def test_a_target_is_accepted_in_any_form(self, target: Any) -> None:
         made = autoscale(target, max_replicas=10, metrics=[metrics.cpu(average_utilization=70)])
 
         assert written(made.hpa)["spec"]["scaleTargetRef"] == REFERENCE
         assert written(made.hpa)["metadata"]["name"] == "shop"
         assert validate(made.hpa) == ()
 
-    def test_a_class_of_ones_own_will_do(self) -> None:
+    def test_a_class_of_the_user_is_accepted(self) -> None:
         target = Rollout("shop", replicas=4, containers=(V1Container(name="app"),))
         made = autoscale(target, max_replicas=3, metrics=[metrics.cpu(average_value="1")])
 
@@ -138,19 +138,19 @@ class TestTargets:
         }
         assert made.target == Rollout("shop", containers=(V1Container(name="app"),))
 
-    def test_the_primitives_will_do(self) -> None:
-        """What comes back builds the same primitive again, and the autoscaler builds one, too."""
+    def test_primitives_are_accepted(self) -> None:
+        """The returned target builds the same primitive again, and the HPA builds one, too."""
         primitive = deployment_kind.Builder(deployment(CPU, replicas=3)).build()
         made = autoscale(primitive, max_replicas=5, metrics=[metrics.object(primitive, "depth", value=1)])
 
         assert "replicas" not in deployment_kind.Builder(made.target).build().render()["spec"]
         assert hpa_kind.Builder(made.hpa).build().render()["spec"]["scaleTargetRef"] == REFERENCE
 
-    def test_the_protocols_can_be_asked_for(self) -> None:
+    def test_the_protocols_can_be_checked_at_run_time(self) -> None:
         assert isinstance(Rollout("shop"), Scalable)
         assert isinstance(Primitive(deployment(CPU)), Renderable)
 
-    def test_the_target_comes_back_without_replicas_and_neither_is_changed(self) -> None:
+    def test_the_target_is_returned_without_replicas_and_the_input_is_not_changed(self) -> None:
         manifest, its_model = deployment(CPU, replicas=3), model(replicas=3)
         before = copy.deepcopy(manifest)
         made = autoscale(manifest, max_replicas=5)
@@ -169,7 +169,7 @@ class TestTargets:
         assert written(own)["metadata"] == {"name": "shop", "namespace": "prod"}
         assert written(given)["metadata"] == {"name": "web", "namespace": "dev"}
 
-    def test_an_autoscaler_cannot_be_elsewhere(self) -> None:
+    def test_an_hpa_cannot_be_in_another_namespace(self) -> None:
         with pytest.raises(ConfigError, match="Deployment prod/shop is not in dev: an autoscaler scales only"):
             autoscale(deployment(CPU), max_replicas=5, namespace="dev")
 
@@ -190,21 +190,21 @@ class TestTargets:
             pytest.param(V1ObjectMeta(name="x"), "a target needs a kind and a name", id="a model of something else"),
         ],
     )
-    def test_what_is_no_target_is_refused(self, target: Any, problem: str) -> None:
+    def test_an_invalid_target_is_rejected(self, target: Any, problem: str) -> None:
         with pytest.raises(ConfigError, match=problem):
             autoscale(target, max_replicas=5)
 
 
-class TestNothingIsInvented:
-    def test_only_what_was_given_is_written(self) -> None:
-        """cdk8s-plus writes its own defaults down, which are not the server's."""
+class TestOnlyGivenFieldsAreSet:
+    def test_only_given_fields_are_set(self) -> None:
+        """cdk8s-plus sets its own defaults, which differ from those of the API server."""
         assert spec_of(deployment(CPU)) == {"scaleTargetRef": REFERENCE, "maxReplicas": 10}
 
-    def test_no_resources_are_given_to_containers(self) -> None:
-        """cdk8s-plus gives every container a core to request."""
+    def test_no_resources_are_added_to_containers(self) -> None:
+        """cdk8s-plus sets a request of one core for every container."""
         assert autoscale(deployment(CPU), max_replicas=5).target == deployment(CPU)
 
-    def test_everything_that_was_given_is_written(self) -> None:
+    def test_all_given_fields_are_set(self) -> None:
         spec = spec_of(
             deployment(CPU),
             min_replicas=2,
@@ -246,7 +246,7 @@ class TestRequests:
             pytest.param(Rollout("shop"), [CPU_70], id="nothing is known of a class"),
         ],
     )
-    def test_a_share_of_what_is_requested_is_fine(self, target: Any, given: list[V2MetricSpec]) -> None:
+    def test_a_utilization_of_existing_requests_is_accepted(self, target: Any, given: list[V2MetricSpec]) -> None:
         assert len(spec_of(target, metrics=given)["metrics"]) == 1
 
     @pytest.mark.parametrize(
@@ -279,15 +279,17 @@ class TestRequests:
             pytest.param(Rollout("shop", containers=({"name": "app"},)), [CPU_70], "app requests", id="a class"),
         ],
     )
-    def test_a_share_of_nothing_is_refused(self, target: Any, given: list[V2MetricSpec], problem: str) -> None:
-        """The controller could not compute it, and would scale nothing for one container's sake."""
+    def test_utilization_without_a_request_is_rejected(
+        self, target: Any, given: list[V2MetricSpec], problem: str
+    ) -> None:
+        """The controller could not compute it, and would not scale because of one container."""
         with pytest.raises(ConfigError, match=problem):
             autoscale(target, max_replicas=5, metrics=given)
 
-    def test_the_caller_may_know_better(self) -> None:
+    def test_the_check_of_requests_can_be_disabled(self) -> None:
         assert autoscale(deployment({}), max_replicas=5, requests_added=True).hpa.spec.max_replicas == 5
 
-    def test_of_a_mere_reference_the_lint_says_it(self) -> None:
+    def test_for_a_reference_lint_reports_unknown_requests(self) -> None:
         made = autoscale(REFERENCE, max_replicas=5, metrics=[CPU_70])
 
         assert [finding.code for finding in lint(made.hpa)] == ["unknown-requests"]
@@ -296,8 +298,8 @@ class TestRequests:
 QUEUE = metrics.external("queue", value=5)
 
 
-class TestBetterThanCdk8s:
-    """Each row is an input of the comparison; what comes out is what the API server would say, at the call."""
+class TestComparedWithCdk8s:
+    """Each row is an input of the comparison; the errors of the API server are raised at the call."""
 
     @pytest.mark.parametrize(
         ("arguments", "problem"),
@@ -310,13 +312,13 @@ class TestBetterThanCdk8s:
             pytest.param({"name": "Shop"}, "metadata.name: Invalid value", id="a name that is none"),
         ],
     )
-    def test_what_the_server_would_refuse_is_refused(self, arguments: dict[str, Any], problem: str) -> None:
+    def test_an_invalid_hpa_is_rejected_at_the_call(self, arguments: dict[str, Any], problem: str) -> None:
         with pytest.raises(ManifestError) as caught:
             spec_of(deployment(CPU), **arguments)
 
         assert problem in str(caught.value)
 
-    def test_all_of_it_at_once(self) -> None:
+    def test_all_errors_are_reported_at_once(self) -> None:
         with pytest.raises(ManifestError) as caught:
             spec_of(deployment(CPU), min_replicas=-1, max_replicas=-5, name="-")
 
@@ -338,7 +340,7 @@ class TestBetterThanCdk8s:
             ),
         ],
     )
-    def test_what_is_of_a_wrong_type_is_refused(self, arguments: dict[str, Any], problem: str) -> None:
+    def test_a_wrong_type_is_rejected(self, arguments: dict[str, Any], problem: str) -> None:
         with pytest.raises(ConfigError, match=problem):
             spec_of(deployment(CPU), **arguments)
 
@@ -346,7 +348,7 @@ class TestBetterThanCdk8s:
         assert default(autoscale(deployment(CPU), max_replicas=10).hpa)["spec"]["minReplicas"] == 1
 
     def test_no_metrics_and_one_of_two_containers_without_a_request(self) -> None:
-        """It asks whether some container has resources; the controller needs every one."""
+        """cdk8s-plus checks that some container has resources; the controller needs requests in all of them."""
         with pytest.raises(ConfigError, match="c1 requests no cpu"):
             spec_of(deployment(CPU, {}))
 
@@ -355,8 +357,8 @@ class TestBetterThanCdk8s:
             spec_of(deployment({}), metrics=[])
 
     @pytest.mark.parametrize("replicas", [3, 0])
-    def test_fixed_replicas_are_taken_out_of_the_target(self, replicas: int) -> None:
-        """It refuses 3, and overlooks 0."""
+    def test_fixed_replicas_are_removed_from_the_target(self, replicas: int) -> None:
+        """cdk8s-plus rejects 3, and accepts 0."""
         made = autoscale(deployment(CPU, replicas=replicas), max_replicas=5)
 
         assert made.target == deployment(CPU)
@@ -364,48 +366,48 @@ class TestBetterThanCdk8s:
         assert "fixed-replicas" in codes
 
     @pytest.mark.parametrize("window", [0, 3600])
-    def test_the_bounds_of_a_window(self, window: int) -> None:
+    def test_the_bounds_of_a_window_are_accepted(self, window: int) -> None:
         rules = scaling.rules(stabilization_window_seconds=window)
         spec = spec_of(deployment(CPU), behavior=scaling.behavior(up=rules, down=rules))
 
         assert spec["behavior"]["scaleUp"] == {"stabilizationWindowSeconds": window}
 
     @pytest.mark.parametrize("window", [3601, 61 * 60, 1.5, -1])
-    def test_a_window_out_of_bounds(self, window: Any) -> None:
+    def test_a_window_out_of_bounds_is_rejected(self, window: Any) -> None:
         with pytest.raises(ConfigError, match="from 0 to 3600"):
             scaling.rules(stabilization_window_seconds=window)
 
     @pytest.mark.parametrize("seconds", [31 * 60, 0])
-    def test_a_period_out_of_bounds(self, seconds: int) -> None:
+    def test_a_period_out_of_bounds_is_rejected(self, seconds: int) -> None:
         with pytest.raises(ConfigError, match="from 1 to 1800"):
             scaling.pods(1, period_seconds=seconds)
 
-    def test_a_period_of_half_an_hour(self) -> None:
+    def test_a_period_of_half_an_hour_is_accepted(self) -> None:
         assert scaling.pods(1, period_seconds=1800).period_seconds == 1800
 
-    def test_no_policies_are_no_empty_list(self) -> None:
-        """The server refuses an empty list, so one cannot be written."""
+    def test_without_policies_the_field_is_not_set(self) -> None:
+        """The API server rejects an empty list, so it cannot be built."""
         spec = spec_of(deployment(CPU), behavior=scaling.behavior(up=scaling.rules()))
 
         assert spec["behavior"] == {"scaleUp": {}}
 
     @pytest.mark.parametrize("value", [0, -3])
-    def test_a_policy_of_nothing(self, value: int) -> None:
+    def test_a_policy_of_zero_is_rejected(self, value: int) -> None:
         with pytest.raises(ConfigError, match="must be an integer from 1"):
             scaling.percent(value)
 
-    def test_a_resource_has_no_target_of_a_plain_value(self) -> None:
-        """It takes one, and the server refuses it."""
+    def test_a_resource_metric_has_no_value_target(self) -> None:
+        """cdk8s-plus accepts one, and the API server rejects it."""
         with pytest.raises(TypeError, match="value"):
-            metrics.cpu(value=29.5)  # type: ignore[call-arg]  # what is refused
+            metrics.cpu(value=29.5)  # type: ignore[call-arg]  # rejected
 
     @pytest.mark.parametrize("utilization", [0, -5, 50.5])
-    def test_a_utilization_that_is_none(self, utilization: Any) -> None:
+    def test_an_invalid_utilization_is_rejected(self, utilization: Any) -> None:
         with pytest.raises(ConfigError, match="average_utilization must be an integer from 1"):
             metrics.cpu(average_utilization=utilization)
 
     def test_pods_external_and_object_have_no_utilization(self) -> None:
-        """Its own documentation shows all three, and the server refuses each."""
+        """The documentation of cdk8s-plus shows all three, and the API server rejects each."""
         wrong: Any = {"average_utilization": 50}
         with pytest.raises(TypeError):
             metrics.pods("rps", **wrong)
@@ -414,12 +416,12 @@ class TestBetterThanCdk8s:
         with pytest.raises(TypeError):
             metrics.object(REFERENCE, "hits", **wrong)
 
-    def test_a_duplicate_metric_is_told(self) -> None:
+    def test_a_duplicate_metric_is_reported(self) -> None:
         made = autoscale(deployment(CPU), max_replicas=5, metrics=[CPU_70, metrics.cpu(average_value="1")])
 
         assert "duplicate-metric" in [finding.code for finding in lint(made.hpa, deployment(CPU))]
 
-    def test_a_container_of_another_workload_is_refused(self) -> None:
+    def test_a_container_of_another_workload_is_rejected(self) -> None:
         with pytest.raises(ConfigError, match="there is no container 'other'"):
             spec_of(deployment(CPU), metrics=[metrics.container_resource("memory", "other", average_value="1Gi")])
 
@@ -427,19 +429,19 @@ class TestBetterThanCdk8s:
         assert metrics.container_resource("memory", "app", average_utilization=80).type == "ContainerResource"
 
     @pytest.mark.parametrize(("api_version", "kind"), [("apps/v1", "DaemonSet"), ("batch/v1", "Job"), ("v1", "Pod")])
-    def test_what_has_no_scale_is_refused_in_plain_words(self, api_version: str, kind: str) -> None:
+    def test_a_kind_without_a_scale_subresource_is_rejected(self, api_version: str, kind: str) -> None:
         target = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "shop"}}
         with pytest.raises(ConfigError, match=f"{kind} shop cannot be scaled: a {kind} has no scale subresource"):
             autoscale(target, max_replicas=5)
 
-    def test_two_autoscalers_of_one_target_are_told(self) -> None:
+    def test_two_hpas_of_one_target_are_reported(self) -> None:
         first = autoscale(deployment(CPU), max_replicas=5).hpa
         second = autoscale(deployment(CPU), max_replicas=5, name="second").hpa
 
         assert "shared-target" in [finding.code for finding in lint(first, others=[second])]
 
     def test_quantities_and_tolerance_are_reachable(self) -> None:
-        """There, they vanish on the way out."""
+        """cdk8s-plus drops them."""
         spec = spec_of(
             deployment(CPU),
             metrics=[metrics.memory(average_value="500m")],
@@ -458,17 +460,17 @@ class TestBetterThanCdk8s:
         assert written(hpa)["spec"]["behavior"] == {"scaleUp": {"tolerance": "100m"}}
 
     @pytest.mark.parametrize("arguments", [{}, {"target": REFERENCE}, {"max_replicas": 5}])
-    def test_what_is_missing_is_missed(self, arguments: dict[str, Any]) -> None:
+    def test_a_missing_argument_is_rejected(self, arguments: dict[str, Any]) -> None:
         call: Any = autoscale
         with pytest.raises(TypeError):
             call(**arguments)
 
-    def test_from_zero_with_a_metric_that_exists_without_pods(self) -> None:
+    def test_a_minimum_of_zero_needs_a_metric_that_is_measured_without_pods(self) -> None:
         spec = spec_of(deployment({}), min_replicas=0, metrics=[QUEUE], gates=FeatureGates.for_release("1.37"))
 
         assert spec["minReplicas"] == 0
 
-    def test_a_handmade_metric_is_judged_as_well(self) -> None:
+    def test_a_handwritten_metric_is_validated_as_well(self) -> None:
         metric = V2MetricSpec(
             type="Pods",
             pods=V2PodsMetricSource(metric=V2MetricIdentifier(name="rps"), target=V2MetricTarget(type="Utilization")),

@@ -1,4 +1,4 @@
-"""Factories for behavior make what the API server accepts, and refuse the rest at the call."""
+"""The factories for behavior return what the API server accepts, and reject anything else at the call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,7 +21,7 @@ class TestPolicies:
 
     @pytest.mark.parametrize("factory", [scaling.pods, scaling.percent])
     @pytest.mark.parametrize("period", [1, 1800])
-    def test_the_bounds_are_allowed(self, factory: Callable[..., BaseModel], period: int) -> None:
+    def test_the_bounds_are_accepted(self, factory: Callable[..., BaseModel], period: int) -> None:
         assert written(factory(1, period_seconds=period))["periodSeconds"] == period
 
     @pytest.mark.parametrize(
@@ -31,10 +31,10 @@ class TestPolicies:
             pytest.param(lambda: scaling.percent(-3), "scaling.percent: the value must be", id="negative"),
             pytest.param(lambda: scaling.pods(1, period_seconds=0), "period_seconds must be an integer", id="no time"),
             pytest.param(lambda: scaling.pods(1, period_seconds=1801), "from 1 to 1800, not 1801", id="too long"),
-            pytest.param(lambda: scaling.pods(1.5), "not 1.5", id="fraction"),  # type: ignore[arg-type]  # refused
+            pytest.param(lambda: scaling.pods(1.5), "not 1.5", id="fraction"),  # type: ignore[arg-type]  # rejected
         ],
     )
-    def test_what_is_out_of_bounds_is_refused(self, policy: Callable[[], object], problem: str) -> None:
+    def test_a_value_out_of_bounds_is_rejected(self, policy: Callable[[], object], problem: str) -> None:
         with pytest.raises(ConfigError) as caught:
             policy()
 
@@ -42,10 +42,10 @@ class TestPolicies:
 
 
 class TestRules:
-    def test_what_is_not_given_is_left_out(self) -> None:
+    def test_fields_that_are_not_given_are_not_set(self) -> None:
         assert written(scaling.rules()) == {}
 
-    def test_what_is_given_is_written(self) -> None:
+    def test_given_fields_are_set(self) -> None:
         rules = scaling.rules(
             scaling.pods(2), scaling.percent(10), select=Select.MIN, stabilization_window_seconds=60, tolerance="0.05"
         )
@@ -60,11 +60,11 @@ class TestRules:
             "tolerance": "0.05",
         }
 
-    def test_disabled_forbids_a_direction(self) -> None:
+    def test_disabled_disables_a_direction(self) -> None:
         assert written(scaling.disabled()) == {"selectPolicy": "Disabled"}
 
     @pytest.mark.parametrize("window", [0, 3600])
-    def test_the_bounds_of_a_window_are_allowed(self, window: int) -> None:
+    def test_the_bounds_of_a_window_are_accepted(self, window: int) -> None:
         assert written(scaling.rules(stabilization_window_seconds=window)) == {"stabilizationWindowSeconds": window}
 
     @pytest.mark.parametrize("tolerance", ["0", 0, "0.1", "100m", 1])
@@ -82,15 +82,15 @@ class TestRules:
             pytest.param({"select": "Max"}, "select must be one of", id="selection as text"),
         ],
     )
-    def test_what_is_wrong_is_refused(self, given: dict[str, Any], problem: str) -> None:
+    def test_an_invalid_argument_is_rejected(self, given: dict[str, Any], problem: str) -> None:
         with pytest.raises(ConfigError) as caught:
             scaling.rules(**given)
 
         assert problem in str(caught.value)
 
-    def test_a_policy_has_to_be_one(self) -> None:
+    def test_a_policy_of_another_type_is_rejected(self) -> None:
         with pytest.raises(ConfigError, match="policies: must be a V2HPAScalingPolicy"):
-            scaling.rules({"type": "Pods"})  # type: ignore[arg-type]  # what is refused
+            scaling.rules({"type": "Pods"})  # type: ignore[arg-type]  # rejected
 
 
 class TestBehavior:
@@ -99,6 +99,6 @@ class TestBehavior:
         assert written(scaling.behavior(up=scaling.disabled())) == {"scaleUp": {"selectPolicy": "Disabled"}}
         assert written(scaling.behavior(down=scaling.rules(tolerance=1))) == {"scaleDown": {"tolerance": "1"}}
 
-    def test_rules_have_to_be_rules(self) -> None:
+    def test_rules_of_another_type_are_rejected(self) -> None:
         with pytest.raises(ConfigError, match="scaleDown: must be a V2HPAScalingRules"):
-            scaling.behavior(down=scaling.pods(1))  # type: ignore[arg-type]  # what is refused
+            scaling.behavior(down=scaling.pods(1))  # type: ignore[arg-type]  # rejected

@@ -1,4 +1,4 @@
-"""Metric factories make what the API server accepts, and refuse the rest at the call."""
+"""The metric factories return what the API server accepts, and reject anything else at the call."""
 
 from collections.abc import Callable
 from typing import Any
@@ -71,7 +71,9 @@ class TestResourceMetrics:
             pytest.param({"average_value": 0.5}, "average_value must be a text or an integer", id="value fraction"),
         ],
     )
-    def test_refuses_at_the_call(self, factory: Factory, name: str, targets: dict[str, Any], problem: str) -> None:
+    def test_an_invalid_argument_is_rejected_at_the_call(
+        self, factory: Factory, name: str, targets: dict[str, Any], problem: str
+    ) -> None:
         with pytest.raises(ConfigError) as caught:
             factory(**targets)
 
@@ -140,7 +142,7 @@ class TestOtherMetrics:
             ),
         ],
     )
-    def test_type_and_target_fit_and_the_server_takes_it(
+    def test_type_and_target_agree_and_the_metric_is_valid(
         self, metric: V2MetricSpec, field: str, source: dict[str, Any]
     ) -> None:
         found = written(metric)
@@ -155,10 +157,10 @@ class TestOtherMetrics:
         [
             pytest.param(INGRESS, id="reference"),
             pytest.param({**INGRESS, "name": None, "metadata": {"name": "main"}}, id="manifest"),
-            pytest.param(V1Ingress(metadata=V1ObjectMeta(name="main")), id="model that does not say what it is"),
+            pytest.param(V1Ingress(metadata=V1ObjectMeta(name="main")), id="model without kind"),
             pytest.param(
                 V1Ingress(api_version="networking.k8s.io/v1", kind="Ingress", metadata=V1ObjectMeta(name="main")),
-                id="model that says it",
+                id="model with kind",
             ),
             pytest.param(
                 V2CrossVersionObjectReference(api_version="networking.k8s.io/v1", kind="Ingress", name="main"),
@@ -167,7 +169,7 @@ class TestOtherMetrics:
             pytest.param(ObjectKey("networking.k8s.io/v1", "Ingress", "main", "shop"), id="key"),
         ],
     )
-    def test_a_described_object_comes_in_any_form(self, described: Any) -> None:
+    def test_a_described_object_is_accepted_in_any_form(self, described: Any) -> None:
         assert written(metrics.object(described, "hits", value=1))["object"]["describedObject"] == INGRESS
 
     @pytest.mark.parametrize(
@@ -181,12 +183,12 @@ class TestOtherMetrics:
             pytest.param(
                 lambda: metrics.object(INGRESS, "hits", value=1, average_value=1),
                 "metrics.object: give exactly one of value and average_value, not value=1, average_value=1",
-                id="object with two",
+                id="object with two targets",
             ),
             pytest.param(
                 lambda: metrics.external("queue", value=1, average_value=1),
                 "metrics.external: give exactly one of",
-                id="external with two",
+                id="external with two targets",
             ),
             pytest.param(
                 lambda: metrics.container_resource("cpu", "app"),
@@ -209,18 +211,18 @@ class TestOtherMetrics:
                 id="selector",
             ),
             pytest.param(
-                lambda: metrics.pods("rps", average_value=1, selector="a=b"),  # type: ignore[arg-type]  # refused
+                lambda: metrics.pods("rps", average_value=1, selector="a=b"),  # type: ignore[arg-type]  # rejected
                 "selector must be labels or a V1LabelSelector, not 'a=b'",
                 id="selector as text",
             ),
             pytest.param(
                 lambda: metrics.object(V1PersistentVolume(metadata=V1ObjectMeta(name="x")), "hits", value=1),
                 "V1PersistentVolume: a target needs a kind and a name",
-                id="a model that does not say what it is",
+                id="a model without kind",
             ),
         ],
     )
-    def test_refuses_at_the_call(self, call: Callable[[], object], problem: str) -> None:
+    def test_an_invalid_argument_is_rejected(self, call: Callable[[], object], problem: str) -> None:
         with pytest.raises(ConfigError) as caught:
             call()
 

@@ -1,4 +1,4 @@
-"""The page about authoring says what the code says."""
+"""The page about authoring agrees with the code."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ def test_every_code_is_in_the_table() -> None:
 
 
 def test_every_factory_is_in_a_table() -> None:
-    told = set(re.findall(r"^\| .*`(?:metrics|scaling)\..*", PAGE, re.MULTILINE))
-    named = {name for row in told for name in re.findall(r"`(?:metrics|scaling)\.(\w+)", row)}
+    documented = set(re.findall(r"^\| .*`(?:metrics|scaling)\..*", PAGE, re.MULTILINE))
+    named = {name for row in documented for name in re.findall(r"`(?:metrics|scaling)\.(\w+)", row)}
 
     assert named == {*metrics.__all__, *scaling.__all__} - {"Select"}

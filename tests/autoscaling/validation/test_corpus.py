@@ -1,4 +1,4 @@
-"""Thousands of HPAs get the verdict here that a real API server gave them.
+"""Thousands of HPAs get the result that a real API server returned.
 
 The table was recorded by `scripts/record_hpa_corpus.py`; each row is a manifest, how it was sent, and the answer.
 """
@@ -33,14 +33,14 @@ CORPUS: Final = Path(__file__).with_name("data") / "hpa_corpus.json.xz"
 GATES: Final = (FeatureGates.for_release("1.36"), FeatureGates(scale_to_zero=True, configurable_tolerance=False))
 UNDECODABLE, REFUSED, TAKEN = 400, 422, 200
 ADDRESS: Final = re.compile("the name(space)? of the (provided )?object")
-"""Begins the refusals of an object that does not fit the URL it was sent to; off-line there is no URL."""
+"""Prefix of the errors for an object that does not match the URL of its request; offline validation has no URL."""
 LOSSY: Final = "1000E"
-"""A quantity that the server stores without its suffix, which is not imitated."""
+"""A quantity that the API server stores without its suffix; that is not reproduced here."""
 MADE_UP: Final = frozenset({"namespace", "uid", "creationTimestamp", "generation", "resourceVersion", "managedFields"})
 
 
 class Row(NamedTuple):
-    """One request and its answer."""
+    """One request and its response."""
 
     hpa: Any
     edits: list[list[Any]]
@@ -56,8 +56,8 @@ class Row(NamedTuple):
 
 
 @cache
-def judged() -> tuple[tuple[Row, tuple[FieldError, ...] | ManifestError], ...]:
-    """Return every row with what we make of it."""
+def checked_rows() -> tuple[tuple[Row, tuple[FieldError, ...] | ManifestError], ...]:
+    """Return every row with its validation result."""
     return tuple((row, outcome(row)) for row in rows())
 
 
@@ -72,20 +72,20 @@ def outcome(row: Row) -> tuple[FieldError, ...] | ManifestError:
         return error
 
 
-def verdict(found: tuple[FieldError, ...] | ManifestError) -> int:
+def status_code(found: tuple[FieldError, ...] | ManifestError) -> int:
     if isinstance(found, ManifestError):
         return UNDECODABLE
     return REFUSED if found else TAKEN
 
 
-def refused() -> Iterator[tuple[Row, tuple[FieldError, ...]]]:
-    for row, found in judged():
+def rejected() -> Iterator[tuple[Row, tuple[FieldError, ...]]]:
+    for row, found in checked_rows():
         if row.status == REFUSED and isinstance(found, tuple):
             yield row, found
 
 
 def undecodable() -> Iterator[tuple[Row, ManifestError]]:
-    for row, found in judged():
+    for row, found in checked_rows():
         if row.status == UNDECODABLE and isinstance(found, ManifestError):
             yield row, found
 
@@ -108,12 +108,12 @@ def _rows() -> Iterator[Row]:
         hpa = copy_json(bases[base])
         for path, *new in edits:
             edit(hpa, path, new)
-        taken = TAKEN if status == 201 else status
-        yield Row(hpa, edits, kind, olds.get(old), GATES[gated], taken, answer)
+        accepted = TAKEN if status == 201 else status
+        yield Row(hpa, edits, kind, olds.get(old), GATES[gated], accepted, answer)
 
 
 def edit(value: Any, path: list[str | int], new: list[Any]) -> None:
-    """Put something into a manifest, or take it away; where it has no place, nothing happens."""
+    """Set or remove a value of a manifest; nothing happens if its parent does not exist."""
     *parents, last = path
     for part in parents:
         if isinstance(value, dict):
@@ -134,7 +134,7 @@ def shown(row: Row) -> str:
     return f"{row.send} {row.edits!r:.300}"
 
 
-def test_the_table_is_worth_its_name() -> None:
+def test_the_table_is_large_enough() -> None:
     count = Counter((row.send, row.status) for row in rows())
 
     assert table()["kubernetes"] == "v1.36.3"
@@ -149,32 +149,32 @@ def test_the_table_is_worth_its_name() -> None:
 
 
 @pytest.mark.promise("hpa-validation", runs="more than 5 000 recorded answers")
-def test_the_verdict_is_the_same() -> None:
+def test_the_result_is_the_same() -> None:
     wrong = [
         (shown(row), row.status, str(found), row.answer)
-        for row, found in judged()
-        if verdict(found) != row.status and not row.addressed
+        for row, found in checked_rows()
+        if status_code(found) != row.status and not row.addressed
     ]
 
     assert wrong == []
 
 
-def test_an_object_that_changes_its_name_or_namespace_is_refused_too() -> None:
-    """The server refuses it before it looks into it, because of the URL."""
-    found = [(row, found) for row, found in judged() if row.addressed and row.send == "update"]
+def test_an_object_that_changes_its_name_or_namespace_is_rejected_too() -> None:
+    """The API server rejects it before validation, because of the URL."""
+    found = [(row, found) for row, found in checked_rows() if row.addressed and row.send == "update"]
 
     assert len(found) > 50
-    assert [shown(row) for row, errors in found if verdict(errors) == TAKEN] == []
+    assert [shown(row) for row, errors in found if status_code(errors) == TAKEN] == []
 
 
 def unordered(cause: tuple[str, str, str]) -> str:
-    """Name the group in which the server has no order, since it walks a Go map."""
+    """Return the group in which the API server has no fixed order, because it iterates over a Go map."""
     if cause[0] in {"metadata.labels", "metadata.annotations"}:
         return cause[0]
     return cause[2] if cause[2] == "Forbidden: must populate the given metric source only" else ""
 
 
-def steadied(causes: Iterator[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
+def in_fixed_order(causes: Iterator[tuple[str, str, str]]) -> list[tuple[str, str, str]]:
     return [each for group, found in groupby(causes, unordered) for each in (sorted(found) if group else found)]
 
 
@@ -182,11 +182,11 @@ def steadied(causes: Iterator[tuple[str, str, str]]) -> list[tuple[str, str, str
 def test_the_causes_are_the_same_in_the_same_order() -> None:
     """Field, reason and text of each cause, repetitions included."""
     wrong = []
-    for row, errors in refused():
-        said = steadied((field, reason, message) for field, reason, message in row.answer[1])
-        ours = steadied((error.path, error.type.value, error.message) for error in errors)
-        if said != ours:
-            wrong.append((shown(row), said, ours))
+    for row, errors in rejected():
+        theirs = in_fixed_order((field, reason, message) for field, reason, message in row.answer[1])
+        ours = in_fixed_order((error.path, error.type.value, error.message) for error in errors)
+        if theirs != ours:
+            wrong.append((shown(row), theirs, ours))
 
     assert wrong == []
 
@@ -197,9 +197,9 @@ def generated(start: str | None) -> str:
 
 @pytest.mark.promise("hpa-validation")
 def test_the_message_is_the_same() -> None:
-    """Only where the server has an order."""
+    """Only if the API server has a fixed order."""
     wrong = []
-    for row, errors in refused():
+    for row, errors in rejected():
         if not any(unordered(tuple(cause)) for cause in row.answer[1]):
             metadata = row.hpa.get("metadata") or {}
             name = metadata.get("name") or generated(metadata.get("generateName"))
@@ -211,7 +211,7 @@ def test_the_message_is_the_same() -> None:
     assert wrong == []
 
 
-def test_what_cannot_be_decoded_names_the_field() -> None:
+def test_a_decoding_error_names_the_field() -> None:
     """One of the problems is at a field that was changed, above it or below it."""
     wrong = []
     for row, error in undecodable():
@@ -223,20 +223,20 @@ def test_what_cannot_be_decoded_names_the_field() -> None:
     assert wrong == []
 
 
-def test_unknown_fields_are_those_that_the_server_does_not_know() -> None:
+def test_unknown_fields_are_those_of_the_server() -> None:
     wrong = []
     for row, error in undecodable():
         if row.answer.startswith("strict decoding error"):
-            told = set(re.findall(r'unknown field "([^"]*)"', row.answer))
+            named = set(re.findall(r'unknown field "([^"]*)"', row.answer))
             ours = {problem.path for problem in error.problems if problem.detail.startswith("unknown field")}
-            if told != ours:
-                wrong.append((shown(row), told, ours))
+            if named != ours:
+                wrong.append((shown(row), named, ours))
 
     assert wrong == []
 
 
 def without_empty(value: Any) -> Any:
-    """Return a value without what is empty: what of it the server prints depends on its structs."""
+    """Return a value without empty values: whether the API server prints them depends on its structs."""
     if isinstance(value, dict):
         found = {key: without_empty(item) for key, item in value.items()}
         return {
@@ -256,16 +256,16 @@ def parts(manifest: Manifest) -> Manifest:
     return without_empty({"metadata": metadata, "spec": manifest["spec"]})  # type: ignore[no-any-return]  # JSON
 
 
-def taken() -> Iterator[Row]:
+def accepted() -> Iterator[Row]:
     for row in rows():
         if row.status == TAKEN and row.send in {"create", "update"} and LOSSY not in json.dumps(row.hpa):
             yield row
 
 
-def test_what_is_stored_is_the_same() -> None:
+def test_the_stored_object_is_the_same() -> None:
     wrong = [
         (shown(row), parts(row.answer), parts(admitted(row.hpa, row.old, gates=row.gates)))
-        for row in taken()
+        for row in accepted()
         if parts(row.answer) != parts(admitted(row.hpa, row.old, gates=row.gates))
     ]
 
@@ -273,10 +273,10 @@ def test_what_is_stored_is_the_same() -> None:
 
 
 def test_decoding_and_defaulting_alone_give_the_stored_spec() -> None:
-    """Where no feature gate takes something away."""
+    """Only if no feature gate drops a field."""
     wrong = [
         shown(row)
-        for row in taken()
+        for row in accepted()
         if row.gates.configurable_tolerance
         and without_empty(default(decode(row.hpa))["spec"]) != parts(row.answer)["spec"]
     ]
@@ -284,10 +284,10 @@ def test_decoding_and_defaulting_alone_give_the_stored_spec() -> None:
     assert wrong == []
 
 
-def test_an_object_that_is_taken_is_taken_again_as_stored() -> None:
-    """Defaults and what the server makes up are no new mistakes."""
+def test_an_accepted_object_is_accepted_again_as_stored() -> None:
+    """Defaults and generated fields cause no new errors."""
     wrong = []
-    for row in taken():
+    for row in accepted():
         stored = admitted(row.hpa, row.old, gates=row.gates)
         if row.old is None and validate(stored, gates=row.gates):
             wrong.append(shown(row))
@@ -297,8 +297,8 @@ def test_an_object_that_is_taken_is_taken_again_as_stored() -> None:
     assert wrong == []
 
 
-def test_a_path_of_the_table_can_be_read() -> None:
-    """So that a program can find what an error is about."""
+def test_the_paths_of_errors_can_be_parsed() -> None:
+    """So that a program can find the field of an error."""
     paths = {cause[0] for row in rows() if row.status == REFUSED for cause in row.answer[1]}
 
     assert {path for path in paths if not parse_path(re.sub(r"\[\d+\]", "", path))} == set()
