@@ -26,7 +26,7 @@ from pydantic import BaseModel
 from ocf import component
 from ocf.primitives import deployment
 from ocf.runtime.admission import Webhook, invalid
-from ocf.runtime.crds import Version, crd
+from ocf.runtime.crds import CRDVersion, crd
 from ocf.runtime.operator import Operator, OwnerType
 
 
@@ -75,7 +75,7 @@ def judge(shop, old, operation):
         yield invalid("spec.branches", shop.spec.branches, "must be at most 9")
 
 
-DEFINITION = crd("example.com", Version("v1", Shop))
+DEFINITION = crd("example.com", CRDVersion("v1", Shop))
 WEBHOOK = Webhook.of(DEFINITION, Shop, defaulters=[default], validators=[judge])
 shops = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components, webhooks=[WEBHOOK])
 
@@ -193,8 +193,8 @@ async def test_rollouts_are_played_where_that_is_asked_for(folder: Path) -> None
 
 def ruled(rule: str) -> str:
     """Return the operator with a rule for its spec."""
-    program = SHOP.replace("class Spec(", f"@rules(Rule({rule!r}))\nclass Spec(")
-    return program.replace("import Version, crd", "import Rule, Version, crd, rules")
+    program = SHOP.replace("class Spec(", f"@rules(ValidationRule({rule!r}))\nclass Spec(")
+    return program.replace("import CRDVersion, crd", "import CRDVersion, ValidationRule, crd, rules")
 
 
 @pytest.mark.usefixtures("folder")

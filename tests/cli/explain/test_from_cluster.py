@@ -311,7 +311,7 @@ class TestWatch:
 
     def test_after_a_window_nothing_is_unknown(self) -> None:
         found, real = self.play(40, [35, 35, 62, 20], watch=timedelta(seconds=90))
-        assert found.bounds.unknown == ()
+        assert found.range.unknown == ()
         assert found.exact
         assert found.decision.desired == real.desired
         assert found.hold is not None
@@ -321,8 +321,8 @@ class TestWatch:
     @pytest.mark.parametrize("values", [[35, 62, 20], [80, 10, 10, 10, 10, 10, 10], [30]])
     def test_before_that_the_result_lies_between(self, seconds: int, values: list[int]) -> None:
         found, real = self.play(40, values, watch=timedelta(seconds=seconds))
-        most = found.bounds.high.desired
-        assert found.bounds.low.desired <= real.desired <= most
+        most = found.range.high.desired
+        assert found.range.low.desired <= real.desired <= most
 
     @pytest.mark.parametrize(("outage", "survives"), [(10, True), (60, False)])
     def test_a_cluster_that_does_not_answer_for_a_moment_ends_no_watch(self, outage: int, *, survives: bool) -> None:
@@ -357,7 +357,7 @@ class TestWatch:
             "scaleDown": {"stabilizationWindowSeconds": 0, "policies": [policy]},
         }
         found, real = self.play(60, [30, 30, 90, 90, 90], watch=timedelta(seconds=120), behavior=behavior)
-        assert found.bounds.unknown == ()
+        assert found.range.unknown == ()
         assert found.decision.desired == real.desired
         assert sum(each.change for each in (*found.history.scale_ups, *found.history.scale_downs)) > 0
 
