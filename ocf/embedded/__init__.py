@@ -1,38 +1,39 @@
-"""An in-process Kubernetes API server: a cluster for demos, users' unit tests and fault tests.
+"""An in-process Kubernetes API server for demos, users' unit tests and fault tests.
 
-It answers as a real API server does where operators depend on it: server-side apply with managed fields and conflicts,
-optimistic locking, generations, finalizers, preconditions, owner garbage collection, watches with bookmarks and expiry,
-paged lists, the status and scale subresources, dry runs, and the defaults that bite. Field types, merge keys and
-resources of the built-in kinds come from a table that was read off a real server (`ocf/schema/builtin.NOTICE` says
-which).
+It behaves like a real API server where operators depend on it: server-side apply with managed fields and conflicts,
+optimistic locking, generations, finalizers, preconditions, garbage collection of dependents, watches with bookmarks
+and expiry, paged lists, the status and scale subresources, dry runs, and the defaults that operators notice. Field
+types, merge keys and resources of the built-in kinds come from a table that was generated from a real API server;
+`ocf/schema/builtin.NOTICE` names its version.
 
-Kinds of the user's come as CustomResourceDefinitions, with structural schemas, defaults, pruning, several versions and
-the status and scale subresources; a `CustomKind` is the short way to one without a schema. Admission webhooks are
-asked, if there are configurations of them.
+Custom kinds are created as CustomResourceDefinitions, with structural schemas, defaults, pruning, several versions and
+the status and scale subresources. `CustomKind` is a shorter way to add a kind without a schema. Admission webhooks are
+called if webhook configurations exist.
 
-Their rules in CEL (`x-kubernetes-validations`) are evaluated, with `ocf[cel]`. What a rule costs a real server is not
-estimated: one that is too expensive there is taken here, and only stopped when it takes too many steps.
+CEL rules of the schemas (`x-kubernetes-validations`) are evaluated; this needs `ocf[cel]`. The cost of a rule is not
+estimated: a rule that a real API server rejects as too expensive is accepted here, and its evaluation is stopped after
+too many steps.
 
-What it does not do, it refuses with an `ApiError`: what few rules in CEL use, `matchConditions`, conversion webhooks,
-and other servers behind it (`APIService`).
+Features that are not supported are rejected with an `ApiError`: rarely used parts of CEL, `matchConditions`, conversion
+webhooks, and aggregated API servers (`APIService`).
 
-What it leaves out silently, because nothing wrong follows for most tests:
+These features are left out silently, because most tests do not depend on them:
 
-* **No controllers.** No ReplicaSet and no pod appears, and no status is filled in: write it through the status
-  subresource. Only the garbage collector and the end of a namespace are simulated, at the end of every write, or when
-  `settle` is called.
-* **No admission plugins and little validation.** Names, labels, finalizers, owner references, and what must not change
-  are checked, and so are autoscalers; most of what the other kinds demand of their specs is not.
+* **Controllers.** No ReplicaSets or pods are created, and no status is filled in: write it through the status
+  subresource. Only garbage collection and the deletion of namespaces are simulated, after every write or when
+  `collect_garbage` is called.
+* **Admission plugins, and most validation.** Names, labels, finalizers, owner references, immutable fields and
+  autoscalers are validated; the specs of most other kinds are not.
 * **Defaults** are complete for Deployment, StatefulSet, ReplicaSet, CronJob, PodTemplate, HorizontalPodAutoscaler,
   Service, Secret, Endpoints, EndpointSlice, PersistentVolumeClaim, NetworkPolicy, RoleBinding and ClusterRoleBinding. A
-  Pod lacks what admission adds (priority, tolerations, quality of service), a DaemonSet its old annotation. Of Job,
-  ReplicationController and all other kinds what was sent is stored. A Service gets the first free address of
-  10.96.0.0/16 and the first free node ports.
-* **Unknown fields** are dropped on create, update and patch, as the real one does unless asked to be strict or to warn
-  (`EmbeddedCluster.checking`). Server-side apply refuses them.
-* The garbage collector asks no webhook about what it deletes.
-* Pods are deleted at once: there is no kubelet to wait for.
-* An owner that was never in the cluster does not count as gone.
+  Pod lacks what admission plugins add (priority, tolerations, quality of service), a DaemonSet lacks its deprecated
+  annotation. Job, ReplicationController and all other kinds are stored as sent. A Service gets the first free address
+  of 10.96.0.0/16 and the first free node ports.
+* **Unknown fields** are dropped on create, update and patch, unless `EmbeddedCluster.checking` asks for an error or a
+  warning. Server-side apply rejects them.
+* The garbage collector calls no admission webhooks for the objects it deletes.
+* Pods are deleted immediately, because there is no kubelet to wait for.
+* An owner that never existed in the cluster does not count as deleted.
 """
 
 from ocf.embedded.admission.dispatcher import AdmissionClient

@@ -1,4 +1,4 @@
-"""The embedded cluster: the verbs of `ocf.cluster.Cluster` over an in-process API server."""
+"""The embedded cluster: the verbs of `ocf.cluster.Cluster`, served by an in-process API server."""
 
 import copy
 import random
@@ -36,7 +36,7 @@ from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.request_checks import demand_manager, demand_subresource
 from ocf.embedded.registry.selectors import selection
 from ocf.embedded.registry.storage import Store
-from ocf.embedded.watch import Scope, follow, read_version
+from ocf.embedded.watch import WatchScope, follow, read_version
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.schema.builtin import CustomKind
@@ -54,7 +54,7 @@ def _system_clock() -> datetime:
 
 @dataclass(slots=True)
 class _Outcome:
-    """What came of a request."""
+    """Outcome of a request, for the request log."""
 
     changed: bool = False
 
@@ -62,18 +62,19 @@ class _Outcome:
 class EmbeddedCluster:
     """A Kubernetes API server inside the process.
 
-    It keeps what operators depend on as a real API server keeps it; see the package for what it leaves out. All state
-    is in the object; two clusters share nothing.
+    It behaves like a real API server where operators depend on it; the package docstring lists what it leaves out. All
+    state is in this object; two clusters share nothing.
 
     Args:
-        kinds: The user's own kinds.
+        kinds: Custom kinds to serve without a CustomResourceDefinition.
         namespaces: Namespaces to create, besides `default` and those of the system.
-        now: The clock; returns an aware instant. It stamps objects and managed fields.
-        history: How many changes watches and paged lists can look back.
-        bookmark_every: After how many changes that do not concern a watch it gets a bookmark.
-        collect: Collect garbage and end namespaces at the end of every write; otherwise only `settle` does.
-        seed: Where uids and generated names start; the same seed and the same requests give the same ones.
-        admission: Who asks admission webhooks; None asks them over HTTPS.
+        now: The clock; returns an aware instant. Used for timestamps of objects and managed fields.
+        history: Number of past changes that watches and paged lists can use.
+        bookmark_every: Number of changes outside the scope of a watch after which the watch gets a bookmark.
+        collect: Collect garbage and finish deleted namespaces after every write; otherwise only `collect_garbage`
+            does this.
+        seed: Seed of uids and generated names; the same seed and the same requests give the same values.
+        admission: Client that calls admission webhooks; None calls them over HTTPS.
 
     Example:
         >>> import asyncio
@@ -110,30 +111,30 @@ class EmbeddedCluster:
         admission: AdmissionClient | None = None,
     ) -> None:
         custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
-        # Chance is injected as a seed: what a test sees must not depend on when it runs.
-        self._core = Registry(Store(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
-        self._collector = GarbageCollector(self._core)
-        self._gate = Dispatcher(self._core, admission)
+        # Random values come from the seed, so that test runs are reproducible.
+        self._registry = Registry(Store(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
+        self._collector = GarbageCollector(self._registry)
+        self._dispatcher = Dispatcher(self._registry, admission)
         self._checks = WriteOptions()
-        self._acceptance = NamesAcceptedController(self._core)
+        self._names_controller = NamesAcceptedController(self._registry)
         self._bookmark_every = bookmark_every
         self._collects = collect
-        self._memory = ApplyCache()
+        self._apply_cache = ApplyCache()
         self.requests = RequestLog()
-        """What was asked of the cluster; `requests.clear()` starts anew."""
+        """Log of all requests to the cluster; `requests.clear()` empties it."""
         for name in (*_FIRST_NAMESPACES, *namespaces):
             manifest = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
-            run_without_admission(verbs.create(self._core, manifest, WriteOptions(field_manager="kube-apiserver")))
+            run_without_admission(verbs.create(self._registry, manifest, WriteOptions(field_manager="kube-apiserver")))
 
     @property
     def apply_cache(self) -> ApplyCache:
-        """What must outlive a pass; losing it costs one write per affected object."""
-        return self._memory
+        """Apply results that outlive a reconcile; losing them costs one write per affected object."""
+        return self._apply_cache
 
     @property
     def resource_version(self) -> str:
-        """The version of the cluster as a whole: where a watch of what comes next starts."""
-        return str(self._core.store.version)
+        """Resource version of the whole cluster; a watch that starts here reports all later changes."""
+        return str(self._registry.store.version)
 
     def checking(
         self,
@@ -142,46 +143,46 @@ class EmbeddedCluster:
         warn: Callable[[str], None] | None = None,
         duplicates: Iterable[str] = (),
     ) -> "EmbeddedCluster":
-        """Return this cluster as it is for a client that wants its writes checked.
+        """Return a view of this cluster with other field validation for its writes.
 
         Args:
-            validation: What becomes of undeclared fields.
-            warn: Called with every warning that a server would send along with its answer.
-            duplicates: Fields that the body of the request has more than once; only its reader can know.
+            validation: Handling of undeclared fields.
+            warn: Called with every warning that an API server would send with its response.
+            duplicates: Fields that occur more than once in the request body; only the caller that parsed it knows them.
 
         Returns:
-            The same cluster: same objects, same log.
+            A view of the same cluster, with the same objects and the same log.
         """
         view = copy.copy(self)
         checks = WriteOptions(validation=validation, duplicates=tuple(duplicates))
-        view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (it is one of us)
+        view._checks = checks if warn is None else replace(checks, warn=warn)  # noqa: SLF001 (an instance of this class)
         return view
 
-    async def settle(self) -> None:
-        """Collect garbage and end namespaces now."""
+    async def collect_garbage(self) -> None:
+        """Collect garbage and finish the deletion of namespaces now."""
         self._collector.run()
 
     def compact(self) -> None:
-        """Forget the history, so that watches and paged lists from before end in `ExpiredError`."""
-        self._core.store.forget()
+        """Drop the history, so that older watches and paged lists fail with `ExpiredError`."""
+        self._registry.store.forget()
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
-        with self._recorded(_about(Verb.GET, key, subresource)):
-            resource = self._core.resource(key.api_version, key.kind)
+        with self._recording(_request_for_key(Verb.GET, key, subresource)):
+            resource = self._registry.resource(key.api_version, key.kind)
             demand_subresource(resource, key.name, subresource)
-            found = self._core.find(resource, key)
+            found = self._registry.find(resource, key)
             if subresource is Subresource.SCALE:
                 return scale_subresource.scale_of(found, resource)
-            return self._core.copy(found)
+            return self._registry.copy(found)
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read one page of the objects of a kind."""
         namespace = options.namespace
-        with self._recorded(Request(Verb.LIST, api_version, kind, namespace)):
-            resource = self._core.resource(api_version, kind)
+        with self._recording(Request(Verb.LIST, api_version, kind, namespace)):
+            resource = self._registry.resource(api_version, kind)
             selects = selection(resource, options.label_selector, options.field_selector)
-            store = self._core.store
+            store = self._registry.store
             if options.continue_token:
                 version, last = read_token(options.continue_token)
                 if version < store.forgotten:
@@ -190,7 +191,7 @@ class EmbeddedCluster:
             else:
                 version = store.version
                 found = store.objects(kind_of(resource), namespace)
-            found = [(place, self._core.shown(manifest, resource)) for place, manifest in found]
+            found = [(place, self._registry.shown(manifest, resource)) for place, manifest in found]
             if selects is not None:
                 found = [item for item in found if selects(item[1])]
             page = found[: options.limit] if options.limit > 0 else found
@@ -198,19 +199,21 @@ class EmbeddedCluster:
             return ObjectList(tuple(copy_json(manifest) for _, manifest in page), str(version), token)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
-        """Report what happens to the objects of a kind, without end.
+        """Report changes to the objects of a kind, without end.
 
-        Nothing is held for the caller between two events: a caller that stops iterating leaves nothing behind. The
-        resource version `0` means the same as an empty one.
+        No resources are held between two events, so a caller may stop iterating at any time. The resource version `0`
+        means the same as an empty one.
         """
-        with self._recorded(Request(Verb.WATCH, api_version, kind, options.namespace)):
-            resource = self._core.resource(api_version, kind)
+        with self._recording(Request(Verb.WATCH, api_version, kind, options.namespace)):
+            resource = self._registry.resource(api_version, kind)
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
             selects = selection(resource, options.label_selector, options.field_selector)
-            scope = Scope(resource, options.namespace, selects, lambda stored: self._core.shown(stored, resource))
+            scope = WatchScope(
+                resource, options.namespace, selects, lambda stored: self._registry.shown(stored, resource)
+            )
             version = read_version(options.resource_version)
-        async for event in follow(self._core.store, scope, version, bookmark_every=self._bookmark_every):
+        async for event in follow(self._registry.store, scope, version, bookmark_every=self._bookmark_every):
             yield event
 
     async def apply(
@@ -222,51 +225,59 @@ class EmbeddedCluster:
         subresource: Subresource | None = None,
         dry_run: bool = False,
     ) -> Manifest:
-        """Create or change an object by server-side apply."""
+        """Apply an object by server-side apply."""
         options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
-        with self._recorded(_of(Verb.APPLY, manifest, options)) as outcome:
+        with self._recording(_request_for_manifest(Verb.APPLY, manifest, options)) as outcome:
             demand_manager(field_manager, operation=APPLY)
             if subresource is Subresource.SCALE:
                 key, scale = scale_subresource.addressed(manifest)
                 return await self._write(
-                    lambda: scale_subresource.apply_scale(self._core, key, scale, options), outcome
+                    lambda: scale_subresource.apply_scale(self._registry, key, scale, options), outcome
                 )
-            return self._core.copy(await self._write(lambda: verbs.apply(self._core, manifest, options), outcome))
+            return self._registry.copy(
+                await self._write(lambda: verbs.apply(self._registry, manifest, options), outcome)
+            )
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
-        """Create an object; the cluster completes a `generateName`."""
+        """Create an object; the cluster generates the name if only `generateName` is set."""
         options = self._options(field_manager, None, dry_run=dry_run)
-        with self._recorded(_of(Verb.CREATE, manifest, options)) as outcome:
+        with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
             demand_manager(field_manager, operation=UPDATE)
-            return self._core.copy(await self._write(lambda: verbs.create(self._core, manifest, options), outcome))
+            return self._registry.copy(
+                await self._write(lambda: verbs.create(self._registry, manifest, options), outcome)
+            )
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
     ) -> Manifest:
         """Replace an object, its status, or its Scale."""
         options = self._options(field_manager, subresource, dry_run=dry_run)
-        with self._recorded(_of(Verb.UPDATE, manifest, options)) as outcome:
+        with self._recording(_request_for_manifest(Verb.UPDATE, manifest, options)) as outcome:
             demand_manager(field_manager, operation=UPDATE)
             if subresource is Subresource.SCALE:
                 key, scale = scale_subresource.addressed(manifest)
                 return await self._write(
-                    lambda: scale_subresource.update_scale(self._core, key, scale, options), outcome
+                    lambda: scale_subresource.update_scale(self._registry, key, scale, options), outcome
                 )
-            return self._core.copy(await self._write(lambda: verbs.update(self._core, manifest, options), outcome))
+            return self._registry.copy(
+                await self._write(lambda: verbs.update(self._registry, manifest, options), outcome)
+            )
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
-        """Change parts of an object, of its status, or of its Scale."""
+        """Patch an object, its status, or its Scale."""
         patch_type, manager, subresource = options.patch_type, options.field_manager, options.subresource
         write = self._options(manager, subresource, dry_run=options.dry_run)
-        request = replace(_about(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run)
-        with self._recorded(request) as outcome:
+        request = replace(
+            _request_for_key(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run
+        )
+        with self._recording(request) as outcome:
             demand_manager(manager, operation=UPDATE)
             if subresource is Subresource.SCALE:
                 return await self._write(
-                    lambda: scale_subresource.patch_scale(self._core, key, patch, patch_type, write), outcome
+                    lambda: scale_subresource.patch_scale(self._registry, key, patch, patch_type, write), outcome
                 )
-            return self._core.copy(
-                await self._write(lambda: verbs.patch(self._core, key, patch, patch_type, write), outcome)
+            return self._registry.copy(
+                await self._write(lambda: verbs.patch(self._registry, key, patch, patch_type, write), outcome)
             )
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
@@ -274,10 +285,10 @@ class EmbeddedCluster:
         write = self._options("", None, dry_run=options.dry_run)
 
         def plan() -> PendingWrite[Manifest | None]:
-            resource = self._core.resource(key.api_version, key.kind)
-            live = self._core.find(resource, key)
+            resource = self._registry.resource(key.api_version, key.kind)
+            live = self._registry.find(resource, key)
             return generic_store.delete(
-                self._core,
+                self._registry,
                 resource,
                 live,
                 write,
@@ -285,7 +296,7 @@ class EmbeddedCluster:
                 propagation=options.propagation,
             )
 
-        with self._recorded(replace(_about(Verb.DELETE, key, None), dry_run=options.dry_run)) as outcome:
+        with self._recording(replace(_request_for_key(Verb.DELETE, key, None), dry_run=options.dry_run)) as outcome:
             await self._write(plan, outcome)
 
     def _options(
@@ -297,18 +308,18 @@ class EmbeddedCluster:
         )
 
     async def _write(self, plan: Callable[[], PendingWrite[Result]], outcome: _Outcome) -> Result:
-        """Do a write, and ask the webhooks if there are any."""
-        if self._core.is_reviewed():
-            result, outcome.changed = await self._gate.admitted(plan)
+        """Run a write, with admission if webhooks are configured."""
+        if self._registry.is_reviewed():
+            result, outcome.changed = await self._dispatcher.run(plan)
             return result
-        before = self._core.store.version
+        before = self._registry.store.version
         result = run_without_admission(plan())
-        outcome.changed = self._core.store.version != before
+        outcome.changed = self._registry.store.version != before
         return result
 
     @contextmanager
-    def _recorded(self, request: Request) -> Iterator[_Outcome]:
-        """Write a request to the log, with what came of it, and do after a write what follows from it."""
+    def _recording(self, request: Request) -> Iterator[_Outcome]:
+        """Log a request with its outcome; after a write, run the controllers."""
         outcome = _Outcome()
         try:
             yield outcome
@@ -317,20 +328,20 @@ class EmbeddedCluster:
             raise
         self.requests.record(replace(request, changed=True) if outcome.changed else request)
         if not request.verb.is_read:
-            self._settle()
+            self._run_controllers()
 
-    def _settle(self) -> None:
-        """Do what the controllers of a real server would do now."""
-        self._acceptance.run()
+    def _run_controllers(self) -> None:
+        """Run the simulated controllers."""
+        self._names_controller.run()
         if self._collects:
             self._collector.run()
 
 
-def _about(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Request:
+def _request_for_key(verb: Verb, key: ObjectKey, subresource: Subresource | None) -> Request:
     return Request(verb, key.api_version, key.kind, key.namespace, key.name, subresource)
 
 
-def _of(verb: Verb, manifest: Manifest, options: WriteOptions) -> Request:
+def _request_for_manifest(verb: Verb, manifest: Manifest, options: WriteOptions) -> Request:
     metadata = manifest.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     return Request(

@@ -1,4 +1,4 @@
-"""Following the changes of a store as one watch sees them."""
+"""Watch events of one watch, derived from the changes of a store."""
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ from ocf.errors import api_error
 from ocf.objects import Manifest, copy_json
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["Scope", "follow", "read_version"]
+__all__ = ["WatchScope", "follow", "read_version"]
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
-    """What a watch is about.
+class WatchScope:
+    """Objects that a watch selects.
 
     Args:
         resource: The kind.
         namespace: The namespace; empty for all.
-        selects: Which objects; None for all.
-        shown: Shows a stored object in the version that is asked for.
+        selects: Predicate for the objects; None for all.
+        shown: Converts a stored object to the requested API version.
     """
 
     resource: ApiResource
@@ -32,7 +32,11 @@ class Scope:
     shown: Callable[[Manifest], Manifest]
 
     def event(self, change: Change) -> WatchEvent | None:
-        """Return what a change is to this watch: what begins to match is added, what ceases to is deleted."""
+        """Return the event for a change.
+
+        An object that starts to match is ADDED, one that no longer matches is DELETED. None if the object matches
+        neither before nor after the change.
+        """
         if change.kind != kind_of(self.resource) or (self.namespace and change.place[0] != self.namespace):
             return None
         before, after = self.selected(change.before), self.selected(change.after)
@@ -45,52 +49,54 @@ class Scope:
         return WatchEvent(EventType.DELETED, last)
 
     def selected(self, manifest: Manifest | None) -> Manifest | None:
-        """Return a stored object as this watch sees it; None if it does not."""
+        """Return a stored object in the requested version; None if the watch does not select it."""
         if manifest is None:
             return None
         manifest = self.shown(manifest)
         return manifest if self.selects is None or self.selects(manifest) else None
 
     def bookmark(self, version: int) -> WatchEvent:
-        """Return the bookmark of a version."""
+        """Return the bookmark event for a resource version."""
         metadata = {"resourceVersion": str(version)}
         head = {"kind": self.resource.kind, "apiVersion": self.resource.api_version}
         return WatchEvent(EventType.BOOKMARK, {**head, "metadata": metadata})
 
 
 def read_version(text: str) -> int:
-    """Read a resource version.
+    """Parse a resource version.
 
     Args:
-        text: The version; empty is read as 0.
+        text: The version; an empty text means 0.
 
     Returns:
         The number.
 
     Raises:
-        ServerError: If it is none.
+        ServerError: If the text is not a number.
     """
     if text and not text.isdecimal():
         problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
-        # A server answers with an internal error, although the fault is the caller's.
+        # A real API server responds with an internal error, although the request is at fault.
         raise api_error(f'resourceVersion: Invalid value: "{text}": {problem}', code=500)
     return int(text or 0)
 
 
-async def follow(store: Store, scope: Scope, version: int, *, bookmark_every: int) -> AsyncGenerator[WatchEvent, None]:
-    """Report what happens after a version, without end.
+async def follow(
+    store: Store, scope: WatchScope, version: int, *, bookmark_every: int
+) -> AsyncGenerator[WatchEvent, None]:
+    """Report the changes after a resource version, without end.
 
     Args:
         store: The store.
-        scope: What the watch is about.
-        version: Where it starts; 0 reports the present objects first.
-        bookmark_every: After how many changes that do not concern it a bookmark comes.
+        scope: Objects that the watch selects.
+        version: Resource version to start at; 0 reports the existing objects first.
+        bookmark_every: Number of changes outside the scope after which a bookmark is sent.
 
     Yields:
         The events.
 
     Raises:
-        ExpiredError: If what it needs is forgotten.
+        ExpiredError: If the version is older than the history of the store.
     """
     if version == 0:
         version = store.version
@@ -98,7 +104,7 @@ async def follow(store: Store, scope: Scope, version: int, *, bookmark_every: in
             manifest = scope.selected(stored)
             if manifest is not None:
                 yield WatchEvent(EventType.ADDED, copy_json(manifest))
-    told = version
+    reported_version = version
     while True:
         if version < store.forgotten:
             raise expired(f"too old resource version: {version} ({store.forgotten})")
@@ -106,10 +112,10 @@ async def follow(store: Store, scope: Scope, version: int, *, bookmark_every: in
             version = change.version
             event = scope.event(change)
             if event is not None:
-                told = version
+                reported_version = version
                 yield event
-        if version - told >= bookmark_every:
-            told = version
+        if version - reported_version >= bookmark_every:
+            reported_version = version
             yield scope.bookmark(version)
         if version >= store.version:
             await store.changed()

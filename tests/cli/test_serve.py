@@ -138,4 +138,4 @@ async def test_what_cannot_be_begins_nothing_and_says_why_in_one_line(tmp_path: 
     assert "error: there is no fault" in await refused("--fault", "conflit")
     async with serve() as running:
         port = running.said["url"].rpartition(":")[2]
-        assert await refused("--port", port) == f"error: 127.0.0.1:{port} cannot be served: Address already in use\n"
+        assert await refused("--port", port) == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"

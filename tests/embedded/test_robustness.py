@@ -115,7 +115,7 @@ async def test_what_is_stored_is_never_changed_in_place(cluster: EmbeddedCluster
     """Stored objects share parts with each other and with the history; a write makes new ones."""
     writer = Writer(100 + seed)
     for _ in range(150):
-        stored = [(manifest, copy_json(manifest)) for _, _, manifest in cluster._core.store.everything()]
+        stored = [(manifest, copy_json(manifest)) for _, _, manifest in cluster._registry.store.everything()]
         resource = builtin_resource(*writer.random.choice(KINDS))
         assert resource is not None
         with suppress(ApiError):

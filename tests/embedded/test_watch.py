@@ -184,18 +184,18 @@ async def test_a_consumer_that_stops_leaves_nothing_behind(cluster: EmbeddedClus
         break
     gc.collect()
 
-    assert not cluster._core.store._waiting
+    assert not cluster._registry.store._waiting
 
 
 async def test_a_cancelled_consumer_leaves_nothing_behind(cluster: EmbeddedCluster) -> None:
     task = asyncio.create_task(take(maps(cluster), 1))
     await asyncio.sleep(0)
-    assert len(cluster._core.store._waiting) == 1
+    assert len(cluster._registry.store._waiting) == 1
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
 
-    assert not cluster._core.store._waiting
+    assert not cluster._registry.store._waiting
 
 
 async def test_events_belong_to_their_reader(cluster: EmbeddedCluster, config_map: Build) -> None:

@@ -1,3 +1,3 @@
-"""Admission webhooks: which configuration matches a request, the review sent, and its response."""
+"""Admission webhooks: matching of requests, AdmissionReviews, and the client that calls webhooks."""
 
 __all__: list[str] = []

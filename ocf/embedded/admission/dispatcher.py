@@ -1,7 +1,8 @@
-"""Asking admission webhooks between the planning of a write and its storing.
+"""Dispatcher of admission webhooks: calls them before a write is stored.
 
-The questions and the meaning of the answers are `admission_reviews`'; here is who asks whom in which order, and what
-happens when nobody answers. How a question travels is a protocol, so that a test may answer without a network.
+`ocf.embedded.admission.review` builds AdmissionReviews and reads the responses; this module decides on the order of
+the calls and handles webhooks that do not respond. The client is a protocol, so that a test can respond without a
+network.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ from typing import Any, Final, Protocol, TypeVar
 from ocf.cluster.protocol import Subresource
 from ocf.embedded.admission import review as reviews
 from ocf.embedded.admission.errors import UnansweredError
-from ocf.embedded.admission.matching import WebhookCall, calls
+from ocf.embedded.admission.matching import WebhookCall, matching_calls
 from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.pending_write import MovedError, PendingWrite, Phase, Review
 from ocf.embedded.registry.registry import Registry
@@ -24,118 +25,121 @@ __all__ = ["AdmissionClient", "Dispatcher"]
 
 Result = TypeVar("Result")
 
-_MOST_TRIES: Final = 10
+_MAX_ATTEMPTS: Final = 10
 
 
 class AdmissionClient(Protocol):
-    """Asks admission webhooks."""
+    """Client that calls admission webhooks."""
 
-    async def ask(self, webhook: Mapping[str, Any], question: Manifest, *, seconds: float) -> Any:
-        """Send an AdmissionReview to a webhook and return its answer.
+    async def ask(self, webhook: Mapping[str, Any], review: Manifest, *, seconds: float) -> Any:
+        """Send an AdmissionReview to a webhook and return its response.
 
         Args:
-            webhook: The webhook's entry in its configuration; `clientConfig` says where it is.
-            question: The AdmissionReview with the request.
-            seconds: How long it may take.
+            webhook: The webhook's entry in its configuration; `clientConfig` contains its address.
+            review: The AdmissionReview with the request.
+            seconds: Timeout of the call.
 
         Returns:
-            The answer, an AdmissionReview with the response if the webhook is a good one.
+            The response as JSON; a correct webhook returns an AdmissionReview with a response.
 
         Raises:
-            UnansweredError: If there is no answer.
+            UnansweredError: If the webhook does not respond.
         """
         ...
 
 
 class Dispatcher:
-    """Drives writes past the webhooks.
+    """Runs writes and calls the admission webhooks that match them.
 
     Args:
-        core: The server.
-        admission: Who asks; None asks over HTTPS.
+        registry: The registry with the webhook configurations.
+        admission: The client that calls webhooks; None calls them over HTTPS.
     """
 
-    def __init__(self, core: Registry, admission: AdmissionClient | None) -> None:
-        self._core = core
+    def __init__(self, registry: Registry, admission: AdmissionClient | None) -> None:
+        self._registry = registry
         self._admission = admission
 
-    async def admitted(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
-        """Do a write, asking every webhook that it concerns.
+    async def run(self, plan: Callable[[], PendingWrite[Result]]) -> tuple[Result, bool]:
+        """Run a write, with calls of all webhooks that match it.
 
         Args:
-            plan: Begins the write; called again if somebody else wrote the object while a webhook thought.
+            plan: Starts the write; called again if another request changed the object during the call of a webhook.
 
         Returns:
-            What the write returns, and whether it changed anything; others may have, while it waited.
+            The result of the write, and whether the write itself changed anything.
 
         Raises:
-            ApiError: As a webhook or the server refuses it.
+            ApiError: If a webhook denies the write, or the API server rejects it.
         """
-        for _ in range(_MOST_TRIES):
+        for _ in range(_MAX_ATTEMPTS):
             try:
                 return await self._drive(plan())
             except MovedError:
                 continue
-        raise api_error("the object is written too often for its webhooks to keep up", code=409, reason="Conflict")
+        message = (
+            f"the object was changed by other requests during {_MAX_ATTEMPTS} attempts to call its webhooks; retry"
+        )
+        raise api_error(message, code=409, reason="Conflict")
 
     async def _drive(self, write: PendingWrite[Result]) -> tuple[Result, bool]:
-        before = self._core.store.version
+        before = self._registry.store.version
         try:
             review = next(write)
             while True:
-                answer = await self._reviewed(review)
-                before = self._core.store.version
-                review = write.send(answer)
+                admitted = await self._admit(review)
+                before = self._registry.store.version
+                review = write.send(admitted)
         except StopIteration as stop:
-            return stop.value, self._core.store.version != before
+            return stop.value, self._registry.store.version != before
         finally:
             write.close()
 
-    async def _reviewed(self, review: Review) -> Manifest | None:
-        concerned = calls(self._core, review)
+    async def _admit(self, review: Review) -> Manifest | None:
+        webhook_calls = matching_calls(self._registry, review)
         if review.options.dry_run:
-            for refusal in filter(None, map(reviews.refuses_dry_run, concerned)):
-                raise refusal
+            for error in filter(None, map(reviews.dry_run_error, webhook_calls)):
+                raise error
         if review.phase is Phase.VALIDATING:
-            answers = await asyncio.gather(*(self._validate(call, review) for call in concerned))
-            for refusal in filter(None, answers):
-                raise refusal
+            errors = await asyncio.gather(*(self._call_validating(call, review) for call in webhook_calls))
+            for error in filter(None, errors):
+                raise error
             return review.object
-        return await self._mutate(concerned, review)
+        return await self._run_mutating(webhook_calls, review)
 
-    async def _validate(self, call: WebhookCall, review: Review) -> ApiError | None:
+    async def _call_validating(self, call: WebhookCall, review: Review) -> ApiError | None:
         try:
-            await self._response(call, review)
+            await self._call(call, review)
         except ApiError as error:
             return error
         return None
 
-    async def _mutate(self, concerned: list[WebhookCall], review: Review) -> Manifest | None:
+    async def _run_mutating(self, webhook_calls: list[WebhookCall], review: Review) -> Manifest | None:
         again: list[WebhookCall] = []
-        asked: list[WebhookCall] = []
-        for call in concerned:
-            changed = await self._change(call, review)
+        done: list[WebhookCall] = []
+        for call in webhook_calls:
+            changed = await self._call_mutating(call, review)
             if changed is not review.object:
                 review = replace(review, object=changed)
-                # Whoever was asked before has not seen this change.
-                again = [earlier for earlier in asked if earlier.is_asked_again]
-            asked.append(call)
+                # The webhooks that were called before have not seen this change.
+                again = [earlier for earlier in done if earlier.is_reinvoked]
+            done.append(call)
         for call in again:
-            review = replace(review, object=await self._change(call, review))
+            review = replace(review, object=await self._call_mutating(call, review))
         return review.object
 
-    async def _change(self, call: WebhookCall, review: Review) -> Manifest | None:
-        """Ask one mutating webhook; return the object as it wants it, the same one if it wants nothing."""
-        response = await self._response(call, review)
+    async def _call_mutating(self, call: WebhookCall, review: Review) -> Manifest | None:
+        """Call one mutating webhook; return the object with its patch, or the same object if it has no patch."""
+        response = await self._call(call, review)
         if response is None or review.object is None:
             return review.object
         try:
-            return self._patched(call, review, review.object, response)
+            return self._apply_patch(call, review, review.object, response)
         except ValueError as error:
             raise api_error(f"Internal error occurred: {error}", code=500, reason="InternalError") from error
 
     @staticmethod
-    def _patched(call: WebhookCall, review: Review, manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
+    def _apply_patch(call: WebhookCall, review: Review, manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
         if review.options.subresource is Subresource.SCALE:
             return reviews.patched_object(manifest, response)
         seen = convert(manifest, review.resource, call.resource)
@@ -143,31 +147,31 @@ class Dispatcher:
         if wanted is seen:
             return manifest
         return held(
-            convert(reviews.of_its_kind(wanted, call.resource), call.resource, review.resource), review.resource
+            convert(reviews.require_kind(wanted, call.resource), call.resource, review.resource), review.resource
         )
 
-    async def _response(self, call: WebhookCall, review: Review) -> Mapping[str, Any] | None:
-        """Ask a webhook; None where it could not be asked and that does not matter."""
-        uid = self._core.new_uid()
+    async def _call(self, call: WebhookCall, review: Review) -> Mapping[str, Any] | None:
+        """Call a webhook and return its response; None if the call failed and its failure policy is `Ignore`."""
+        uid = self._registry.new_uid()
         try:
-            answer = await self._ask(call, copy_json(reviews.question(call, review, uid)))
-            response, problem = reviews.response_of(answer, uid)
+            body = await self._ask(call, copy_json(reviews.admission_review(call, review, uid)))
+            response, problem = reviews.read_response(body, uid)
         except UnansweredError as error:
             response, problem = {}, str(error)
         if problem:
-            if call.is_ignored_when_failing:
+            if call.ignores_failure:
                 return None
-            raise reviews.failure(call, problem)
+            raise reviews.call_error(call, problem)
         for text in reviews.warnings_of(response):
             review.options.warn(text)
-        refusal = reviews.denial(call, response)
-        if refusal is not None:
-            raise refusal
+        denial = reviews.denial(call, response)
+        if denial is not None:
+            raise denial
         return response
 
-    async def _ask(self, call: WebhookCall, question: Manifest) -> Any:
+    async def _ask(self, call: WebhookCall, review: Manifest) -> Any:
         if self._admission is None:
             from ocf.embedded.admission.webhook_client import HttpAdmissionClient
 
             self._admission = HttpAdmissionClient()
-        return await self._admission.ask(call.webhook, question, seconds=call.seconds)
+        return await self._admission.ask(call.webhook, review, seconds=call.seconds)

@@ -4,8 +4,9 @@ __all__ = ["UnansweredError"]
 
 
 class UnansweredError(Exception):
-    """A webhook could not be asked, or did not answer in time.
+    """A webhook could not be called, or did not respond in time.
 
     Args:
-        problem: What happened, as a server words it: `failed to call webhook: Post "https://…": connection refused`.
+        problem: The problem in the words of a real API server, for example
+            `failed to call webhook: Post "https://…": connection refused`.
     """

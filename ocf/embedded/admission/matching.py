@@ -1,6 +1,6 @@
-"""Which admission webhooks a request concerns.
+"""Matching of requests with admission webhooks.
 
-Pure: the configurations and the namespaces are read off the store. Source:
+The webhook configurations and the labels of namespaces are read from the store; no I/O is done. Source:
 https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#matching-requests-rules.
 """
 
@@ -14,7 +14,7 @@ from ocf.errors import ManifestError
 from ocf.objects import LabelSelector, Manifest
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["WebhookCall", "calls"]
+__all__ = ["WebhookCall", "matching_calls"]
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _KINDS: Final = {
@@ -25,11 +25,11 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class WebhookCall:
-    """One webhook that is to be asked.
+    """One webhook to call for a request.
 
     Args:
         webhook: Its entry in the configuration.
-        resource: The kind in the version in which it wants to see the object.
+        resource: The kind in the API version that the webhook's rule matched; objects are converted to it.
     """
 
     webhook: Mapping[str, Any]
@@ -42,49 +42,49 @@ class WebhookCall:
 
     @property
     def seconds(self) -> float:
-        """How long it may take."""
+        """Timeout of the call."""
         return float(self.webhook.get("timeoutSeconds") or 10)
 
     @property
-    def is_ignored_when_failing(self) -> bool:
-        """Whether a request goes on although the webhook cannot be asked."""
+    def ignores_failure(self) -> bool:
+        """Whether a request proceeds if the webhook cannot be called."""
         return self.webhook.get("failurePolicy") == "Ignore"
 
     @property
-    def is_asked_again(self) -> bool:
-        """Whether it wants to be asked again when later ones changed the object."""
+    def is_reinvoked(self) -> bool:
+        """Whether it is called again if a later webhook changes the object."""
         return self.webhook.get("reinvocationPolicy") == "IfNeeded"
 
 
-def calls(core: Registry, review: Review) -> list[WebhookCall]:
-    """Return the webhooks that a review concerns, in the order in which they are asked.
+def matching_calls(registry: Registry, review: Review) -> list[WebhookCall]:
+    """Return the webhooks to call for a write, in the order of the calls.
 
     Args:
-        core: The server, which holds the configurations and the namespaces.
-        review: What is about to happen.
+        registry: The registry with the configurations and the namespaces.
+        review: The write.
 
     Returns:
-        The webhooks: configurations by name, each in its own order.
+        The webhooks: configurations in the order of their names, the webhooks of each in their own order.
     """
     if review.resource.group == _ADMISSION:
-        # Nobody may lock himself out of changing the configurations.
+        # Otherwise a broken webhook could prevent the change of its own configuration.
         return []
-    return list(_calls(core, review))
+    return list(_calls(registry, review))
 
 
-def _calls(core: Registry, review: Review) -> Iterator[WebhookCall]:
-    for _, configuration in core.store.objects((_ADMISSION, _KINDS[review.phase])):
+def _calls(registry: Registry, review: Review) -> Iterator[WebhookCall]:
+    for _, configuration in registry.store.objects((_ADMISSION, _KINDS[review.phase])):
         for webhook in configuration.get("webhooks") or ():
-            resource = _matching(core, webhook, review)
-            if resource is not None and _selected(core, webhook, review):
+            resource = _matching(registry, webhook, review)
+            if resource is not None and _selected(registry, webhook, review):
                 yield WebhookCall(webhook, resource)
 
 
-def _matching(core: Registry, webhook: Mapping[str, Any], review: Review) -> ApiResource | None:
-    """Return the kind in the version that a rule names, if one does."""
+def _matching(registry: Registry, webhook: Mapping[str, Any], review: Review) -> ApiResource | None:
+    """Return the kind in the API version that a rule matches; None if no rule matches."""
     candidates = [review.resource]
     if webhook.get("matchPolicy") != "Exact":
-        candidates += [other for other in core.versions(review.resource) if other is not review.resource]
+        candidates += [other for other in registry.versions(review.resource) if other is not review.resource]
     for resource in candidates:
         if any(_rule_matches(rule, resource, review) for rule in webhook.get("rules") or ()):
             return resource
@@ -112,19 +112,19 @@ def _covers(pattern: str, resource: ApiResource, review: Review) -> bool:
     return plural in ("*", resource.plural) and (part in ("*", wanted) if part else not wanted)
 
 
-def _selected(core: Registry, webhook: Mapping[str, Any], review: Review) -> bool:
-    return _labels_match(webhook.get("namespaceSelector"), _namespace_labels(core, review)) and _object_matches(
+def _selected(registry: Registry, webhook: Mapping[str, Any], review: Review) -> bool:
+    return _labels_match(webhook.get("namespaceSelector"), _namespace_labels(registry, review)) and _object_matches(
         webhook.get("objectSelector"), review
     )
 
 
-def _namespace_labels(core: Registry, review: Review) -> Mapping[str, str] | None:
-    """Return the labels that a namespace selector looks at; None where there are none to look at."""
+def _namespace_labels(registry: Registry, review: Review) -> Mapping[str, str] | None:
+    """Return the labels that a namespace selector is matched with; None if the resource is cluster-scoped."""
     if (review.resource.group, review.resource.kind) == ("", "Namespace"):
         return _labels(review.object or review.old)
     if not review.resource.namespaced:
         return None
-    return _labels(core.store.get(("", "Namespace"), ("", review.namespace)))
+    return _labels(registry.store.get(("", "Namespace"), ("", review.namespace)))
 
 
 def _object_matches(selector: Any, review: Review) -> bool:

@@ -1,8 +1,8 @@
-"""What an admission webhook is asked, and what its answer means.
+"""AdmissionReviews: requests to admission webhooks, and the reading of their responses.
 
-Pure: AdmissionReviews in and out, as
-https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response
-has them. What a webhook says wrong is told in the words of a real server.
+The format is described in
+https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response.
+Errors about invalid responses have the texts of a real API server. No I/O is done here.
 """
 
 import base64
@@ -22,13 +22,13 @@ from ocf.objects import Manifest, get_field
 from ocf.schema.builtin import ApiResource
 
 __all__ = [
+    "admission_review",
+    "call_error",
     "denial",
-    "failure",
-    "of_its_kind",
+    "dry_run_error",
     "patched_object",
-    "question",
-    "refuses_dry_run",
-    "response_of",
+    "read_response",
+    "require_kind",
     "warnings_of",
 ]
 
@@ -38,44 +38,44 @@ _OPTIONS: Final = {
     Operation.UPDATE: "UpdateOptions",
     Operation.DELETE: "DeleteOptions",
 }
-_LEAST_REFUSAL: Final = 400
+_LOWEST_ERROR_CODE: Final = 400
 
 
-def question(call: WebhookCall, review: Review, uid: str) -> Manifest:
-    """Write the AdmissionReview that a webhook is sent.
+def admission_review(call: WebhookCall, review: Review, uid: str) -> Manifest:
+    """Return the AdmissionReview to send to a webhook.
 
     Args:
         call: The webhook.
-        review: What is about to happen.
-        uid: What the answer must repeat.
+        review: The write.
+        uid: Identifies the request; the response must repeat it.
 
     Returns:
         The AdmissionReview.
     """
-    resource, asked = call.resource, review.resource
-    part = review.options.subresource or ""
+    resource, requested = call.resource, review.resource
+    subresource = review.options.subresource or ""
     request: dict[str, Any] = {
         "uid": uid,
-        "kind": _kind(resource, part),
+        "kind": _kind(resource, subresource),
         "resource": _resource(resource),
-        **({"subResource": str(part)} if part else {}),
-        "requestKind": _kind(asked, part),
-        "requestResource": _resource(asked),
-        **({"requestSubResource": str(part)} if part else {}),
+        **({"subResource": str(subresource)} if subresource else {}),
+        "requestKind": _kind(requested, subresource),
+        "requestResource": _resource(requested),
+        **({"requestSubResource": str(subresource)} if subresource else {}),
         **({"name": review.name} if review.name else {}),
         **({"namespace": review.namespace} if review.namespace else {}),
         "operation": str(review.operation),
         "userInfo": dict(_USER),
-        "object": _seen(review.object, call, review),
-        "oldObject": _seen(review.old, call, review),
+        "object": _converted(review.object, call, review),
+        "oldObject": _converted(review.old, call, review),
         "dryRun": review.options.dry_run,
         "options": _request_options(review),
     }
     return {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}
 
 
-def _kind(resource: ApiResource, part: str) -> dict[str, str]:
-    if part == Subresource.SCALE:
+def _kind(resource: ApiResource, subresource: str) -> dict[str, str]:
+    if subresource == Subresource.SCALE:
         return {"group": "autoscaling", "version": "v1", "kind": "Scale"}
     return {"group": resource.group, "version": resource.version, "kind": resource.kind}
 
@@ -84,7 +84,7 @@ def _resource(resource: ApiResource) -> dict[str, str]:
     return {"group": resource.group, "version": resource.version, "resource": resource.plural}
 
 
-def _seen(manifest: Manifest | None, call: WebhookCall, review: Review) -> Manifest | None:
+def _converted(manifest: Manifest | None, call: WebhookCall, review: Review) -> Manifest | None:
     if manifest is None or review.options.subresource is Subresource.SCALE:
         return manifest
     return convert(manifest, review.resource, call.resource)
@@ -99,29 +99,29 @@ def _request_options(review: Review) -> dict[str, Any]:
     return options
 
 
-def refuses_dry_run(call: WebhookCall) -> ApiError | None:
-    """Return the refusal of a dry run that a webhook with side effects would spoil, if it would."""
+def dry_run_error(call: WebhookCall) -> ApiError | None:
+    """Return the error of a dry run that matches a webhook with side effects; None if the webhook has none."""
     if call.webhook.get("sideEffects") in ("None", "NoneOnDryRun"):
         return None
     message = f'admission webhook "{call.name}" does not support dry run'
     return api_error(message, code=400, reason="BadRequest")
 
 
-def failure(call: WebhookCall, problem: str) -> ApiError:
-    """Return the refusal of a request whose webhook could not be asked."""
+def call_error(call: WebhookCall, problem: str) -> ApiError:
+    """Return the error of a request whose webhook could not be called."""
     message = f'Internal error occurred: failed calling webhook "{call.name}": {problem}'
     return api_error(message, code=500, reason="InternalError", causes=[StatusCause("", message.partition(": ")[2])])
 
 
-def response_of(answer: Any, uid: str) -> tuple[Mapping[str, Any], str]:
-    """Return the response in an answer, and what is wrong with the answer; empty if nothing is."""
-    if not isinstance(answer, dict) or not isinstance(answer.get("response"), dict):
+def read_response(body: Any, uid: str) -> tuple[Mapping[str, Any], str]:
+    """Return the response in the body that a webhook sent, and what is wrong with it; empty if it is valid."""
+    if not isinstance(body, dict) or not isinstance(body.get("response"), dict):
         return {}, "received invalid webhook response: webhook response was absent"
-    found = f"{answer.get('apiVersion') or ''}, Kind={answer.get('kind') or ''}"
+    found = f"{body.get('apiVersion') or ''}, Kind={body.get('kind') or ''}"
     if found != "admission.k8s.io/v1, Kind=AdmissionReview":
         expected = "admission.k8s.io/v1, Kind=AdmissionReview"
         return {}, f"received invalid webhook response: expected webhook response of {expected}, got {found}"
-    response = answer["response"]
+    response = body["response"]
     has_patch, has_type = bool(response.get("patch")), bool(response.get("patchType"))
     if has_patch is not has_type:
         given, missing = ("patch", "patchType") if has_patch else ("patchType", "patch")
@@ -139,14 +139,14 @@ def warnings_of(response: Mapping[str, Any]) -> list[str]:
 
 
 def denial(call: WebhookCall, response: Mapping[str, Any]) -> ApiError | None:
-    """Return the refusal that a response asks for; None if it allows the request.
+    """Return the error for a response that denies the request; None if it allows the request.
 
     Args:
         call: The webhook.
         response: Its response.
 
     Returns:
-        An error to be raised, with the webhook's code, reason and causes.
+        The error, with the code, reason and causes of the webhook.
     """
     if response.get("allowed"):
         return None
@@ -159,7 +159,7 @@ def denial(call: WebhookCall, response: Mapping[str, Any]) -> ApiError | None:
     causes = (details.get("causes") if isinstance(details, dict) else None) or ()
     return api_error(
         f"{message}: {explanation}" if explanation else f"{message} without explanation",
-        code=code if isinstance(code, int) and code >= _LEAST_REFUSAL else _LEAST_REFUSAL,
+        code=code if isinstance(code, int) and code >= _LOWEST_ERROR_CODE else _LOWEST_ERROR_CODE,
         reason=str(status.get("reason") or ""),
         causes=[
             StatusCause(str(cause.get("reason") or ""), str(cause.get("message") or ""), str(cause.get("field") or ""))
@@ -168,18 +168,18 @@ def denial(call: WebhookCall, response: Mapping[str, Any]) -> ApiError | None:
     )
 
 
-def of_its_kind(wanted: Manifest, resource: ApiResource) -> Manifest:
-    """Demand that an object is still of its kind after a webhook has changed it.
+def require_kind(wanted: Manifest, resource: ApiResource) -> Manifest:
+    """Check that a patch of a webhook has not changed the kind of the object.
 
     Args:
-        wanted: The object as the webhook wants it.
-        resource: Its kind, in the version that the webhook saw.
+        wanted: The patched object.
+        resource: Its kind, in the API version that the webhook got.
 
     Returns:
-        The object; what is built in is of its kind whether or not it says so.
+        The object; `apiVersion` and `kind` of a built-in object are restored if the patch removed them.
 
     Raises:
-        ApiError: If it says that it is something else, or a custom resource does not say what it is.
+        ApiError: If the object has another kind or version, or a custom resource has no kind.
     """
     version, kind = str(wanted.get("apiVersion") or ""), str(wanted.get("kind") or "")
     if (version, kind) == (resource.api_version, resource.kind):
@@ -191,9 +191,9 @@ def of_its_kind(wanted: Manifest, resource: ApiResource) -> Manifest:
     if not kind:
         raise _internal(f"Object 'Kind' is missing in '{json.dumps(wanted, separators=(',', ':'), sort_keys=True)}'")
     if version != resource.api_version:
-        group, _, bare = version.rpartition("/")
-        it = f"{group}/{bare}, Kind={kind}"
-        text = f'{it} is unstructured and is not suitable for converting to "{resource.api_version}"'
+        group, _, number = version.rpartition("/")
+        gvk = f"{group}/{number}, Kind={kind}"
+        text = f'{gvk} is unstructured and is not suitable for converting to "{resource.api_version}"'
         raise api_error(text, code=500)
     name = str(get_field(wanted, ("metadata", "name")) or "")
     detail = f'Invalid value: "{kind}": must be {resource.kind}'
@@ -212,14 +212,14 @@ def patched_object(manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
     """Apply the patch in a response.
 
     Args:
-        manifest: The object as the webhook saw it; it is not changed.
+        manifest: The object that the webhook got; it is not changed.
         response: The response of a mutating webhook.
 
     Returns:
-        The object as the webhook wants it; the given one if it wants nothing.
+        The patched object; the given one if the response has no patch.
 
     Raises:
-        ValueError: If the patch is none, or cannot be applied.
+        ValueError: If the patch is invalid or cannot be applied.
     """
     if not response.get("patch"):
         return manifest
@@ -231,5 +231,5 @@ def patched_object(manifest: Manifest, response: Mapping[str, Any]) -> Manifest:
     except (binascii.Error, ValueError, TypeError, PatchError) as error:
         raise ValueError(str(error)) from error
     if not isinstance(out, dict):
-        raise ValueError("the patch does not leave an object")  # noqa: TRY004 (it is the webhook's data)
+        raise ValueError("the patch does not leave an object")  # noqa: TRY004 (data of the webhook, not an argument)
     return out

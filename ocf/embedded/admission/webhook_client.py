@@ -1,4 +1,4 @@
-"""Asking admission webhooks over HTTPS, as a real API server does."""
+"""Client that calls admission webhooks over HTTPS."""
 
 import asyncio
 import base64
@@ -14,11 +14,11 @@ from ocf.objects import Manifest
 __all__ = ["HttpAdmissionClient"]
 
 _OK: Final = 200
-_MOST_SHOWN: Final = 200
+_MAX_BODY_SHOWN: Final = 200
 
 
 class _UnknownServiceError(ValueError):
-    """A service that nobody told us the address of."""
+    """A service whose address is not configured."""
 
     def __init__(self, place: tuple[str, str], service: Mapping[str, Any]) -> None:
         namespace, name = place
@@ -27,13 +27,13 @@ class _UnknownServiceError(ValueError):
 
 
 class HttpAdmissionClient:
-    """Asks webhooks over HTTPS; their certificates are checked against the `caBundle` of their configuration.
+    """Calls webhooks over HTTPS and verifies their certificates with the `caBundle` of their configuration.
 
-    Each question has a connection of its own, so nothing is left open that somebody would have to close.
+    Each call opens its own connection, so the client does not have to be closed.
 
     Args:
-        services: Where the services are that configurations name, by namespace and name: `https://127.0.0.1:8443`.
-            An embedded cluster has no network that would know.
+        services: Addresses of the services that configurations refer to, by namespace and name, for example
+            `https://127.0.0.1:8443`. They are needed because an embedded cluster has no service network.
 
     Example:
         >>> admission = HttpAdmissionClient(services={("shop", "webhook"): "https://127.0.0.1:8443"})
@@ -45,7 +45,7 @@ class HttpAdmissionClient:
         self._services = dict(services or {})
 
     def address(self, config: Mapping[str, Any]) -> str:
-        """Return where a webhook is.
+        """Return the URL of a webhook.
 
         Args:
             config: Its `clientConfig`.
@@ -54,7 +54,7 @@ class HttpAdmissionClient:
             The URL.
 
         Raises:
-            ValueError: If it is behind a service that nobody told us the address of.
+            ValueError: If it refers to a service whose address is not configured.
         """
         if config.get("url"):
             return str(config["url"])
@@ -64,64 +64,64 @@ class HttpAdmissionClient:
             raise _UnknownServiceError(place, service)
         return self._services[place].rstrip("/") + (service.get("path") or "")
 
-    async def ask(self, webhook: Mapping[str, Any], question: Manifest, *, seconds: float) -> Any:
-        """Send an AdmissionReview to a webhook and return its answer.
+    async def ask(self, webhook: Mapping[str, Any], review: Manifest, *, seconds: float) -> Any:
+        """Send an AdmissionReview to a webhook and return its response.
 
         Args:
             webhook: The webhook's entry in its configuration.
-            question: The AdmissionReview with the request.
-            seconds: How long it may take.
+            review: The AdmissionReview with the request.
+            seconds: Timeout of the call.
 
         Returns:
-            The answer as JSON.
+            The response body as JSON.
 
         Raises:
-            UnansweredError: If there is no answer, or none that is JSON.
+            UnansweredError: If the webhook does not respond, or its response is not JSON.
         """
         config = webhook.get("clientConfig") or {}
         try:
-            url = _timed(self.address(config), seconds)
+            url = _with_timeout(self.address(config), seconds)
         except _UnknownServiceError as error:
-            post = f'Post "{_timed(error.url, seconds)}"'
+            post = f'Post "{_with_timeout(error.url, seconds)}"'
             raise UnansweredError(f"failed to call webhook: {post}: {error}") from error
-        # The library is only loaded when there is a webhook to ask.
+        # Imported here, because most clusters have no webhooks and need not load the library.
         import aiohttp
 
         try:
-            return await self._post(url, question, _verification(config), seconds)
+            return await self._post(url, review, _tls_context(config), seconds)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             text = "context deadline exceeded" if isinstance(error, asyncio.TimeoutError) else str(error)
             raise UnansweredError(f'failed to call webhook: Post "{url}": {text}') from error
 
     @staticmethod
-    async def _post(url: str, question: Manifest, context: ssl.SSLContext, seconds: float) -> Any:
+    async def _post(url: str, review: Manifest, context: ssl.SSLContext, seconds: float) -> Any:
         import aiohttp
 
         timeout = aiohttp.ClientTimeout(total=seconds)
         async with (
             aiohttp.ClientSession(timeout=timeout) as session,
-            session.post(url, json=question, ssl=context, allow_redirects=False) as answer,
+            session.post(url, json=review, ssl=context, allow_redirects=False) as response,
         ):
-            body = await answer.read()
-            if answer.status != _OK:
-                shown = body[:_MOST_SHOWN].decode(errors="replace")
+            body = await response.read()
+            if response.status != _OK:
+                shown = body[:_MAX_BODY_SHOWN].decode(errors="replace")
                 problem = f'an error on the server ("{shown}") has prevented the request from succeeding'
                 raise UnansweredError(f"failed to call webhook: {problem}")
             return json.loads(body)
 
 
-def _timed(url: str, seconds: float) -> str:
-    """Tell the webhook how long it may take, as a real server does."""
+def _with_timeout(url: str, seconds: float) -> str:
+    """Add the timeout to the query, as a real API server does."""
     return f"{url}{'&' if '?' in url else '?'}timeout={seconds:g}s"
 
 
-def _verification(config: Mapping[str, Any]) -> ssl.SSLContext:
-    """Trust the bundle of the configuration, and what the system trusts only where there is none."""
+def _tls_context(config: Mapping[str, Any]) -> ssl.SSLContext:
+    """Return a TLS context that trusts the CA bundle of the configuration; the system's CAs without a bundle."""
     bundle = config.get("caBundle")
     if not bundle:
         return ssl.create_default_context()
     try:
         text = base64.b64decode(bundle).decode()
     except (binascii.Error, UnicodeDecodeError) as error:
-        raise ValueError(f"the caBundle cannot be read: {error}") from error
+        raise ValueError(f"clientConfig.caBundle cannot be decoded: {error}") from error
     return ssl.create_default_context(cadata=text)

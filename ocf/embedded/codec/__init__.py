@@ -1,3 +1,3 @@
-"""Decoding of objects that clients send, and the API's defaults."""
+"""Decoding of objects that clients send, and API defaults."""
 
 __all__: list[str] = []

@@ -1,9 +1,9 @@
-"""What the server's own structs make of a JSON body.
+"""Decoding of built-in objects as the Go structs of the API server decode them.
 
-A built-in object is not stored as it was sent: the server decodes it into structs and encodes those again. Undeclared
-fields are dropped, nulls are no values, empty values vanish where the struct cannot tell them from nothing, and parts
-that are always there appear. Quantities and times take their canonical text. All of this happens here, driven by the
-types; defaults come later.
+The API server does not store a built-in object as it was sent: it decodes the object into structs and encodes the
+structs again. Undeclared fields are dropped, nulls count as unset, empty values vanish where the struct cannot
+distinguish them from unset ones, and fields without `omitempty` appear. Quantities and times get their canonical text.
+This module does the same, driven by the types; defaults are set later.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,8 +32,8 @@ class DecodeError(ValueError):
     """A value is of a JSON type that its field cannot hold.
 
     Args:
-        message: What a JSON decoder would say.
-        wanted: The Go type that the field has; empty where the shape is right and the text is not.
+        message: The message of Go's JSON decoder.
+        wanted: The Go type of the field; empty if the JSON type is right and only the text is invalid.
     """
 
     def __init__(self, message: str, wanted: str = "") -> None:
@@ -41,16 +41,16 @@ class DecodeError(ValueError):
         self.wanted = wanted
 
 
-def decode(value: Any, kind: StructType, held: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return an object as the server's structs would hold it.
+def decode(value: Any, kind: StructType, live: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Decode an object as the structs of the API server would.
 
     Args:
         value: The object; it is not changed.
         kind: Its type.
-        held: An object of the type that is held already; what the value has from it needs no second look.
+        live: An object of the type that is decoded already; parts that the value shares with it are not decoded again.
 
     Returns:
-        A new object that shares nothing with the given one, except what that has from `held`.
+        A new object that shares nothing with the given one, except the parts taken from `live`.
 
     Raises:
         DecodeError: If a value is of a wrong JSON type.
@@ -60,27 +60,27 @@ def decode(value: Any, kind: StructType, held: Mapping[str, Any] | None = None) 
         >>> decode({"metadata": {}, "spec": {"replicas": 0, "colour": "red"}}, struct("autoscaling.v1.Scale"))
         {'metadata': {}, 'spec': {}, 'status': {'replicas': 0}}
     """
-    if held is None:
+    if live is None:
         return _struct(value, kind, kind.name, "")
-    return _struct_beside(value, kind, held, "")
+    return _struct_sharing(value, kind, live, "")
 
 
-def _struct_beside(value: Any, kind: StructType, held: Mapping[str, Any], path: str) -> dict[str, Any]:
-    """Decode an object of which parts may be the very parts of a held one, and of which the rest is new."""
+def _struct_sharing(value: Any, kind: StructType, live: Mapping[str, Any], path: str) -> dict[str, Any]:
+    """Decode an object; parts that are identical with those of a decoded object are taken over."""
     shared: dict[str, Any] = {}
     fresh: dict[str, Any] = {}
     prefix = f"{path}." if path else ""
     for name, item in value.items():
-        known, field = held.get(name), kind.fields.get(name)
+        known, field = live.get(name), kind.fields.get(name)
         if field is None or item is None or not known:
             fresh[name] = item
-        # The metadata are the server's to write into, so they are never the very ones that are held.
+        # The server changes the metadata of the result, so they must never be shared.
         elif item is known and (path or name != "metadata"):
             shared[name] = item
         elif item and isinstance(item, dict) and isinstance(known, dict) and isinstance(field.type, StructType):
-            beside = _struct_beside(item, field.type, known, prefix + name)
-            if beside or field.presence in _KEEPING:
-                shared[name] = beside
+            part = _struct_sharing(item, field.type, known, prefix + name)
+            if part or field.presence in _KEEPS_EMPTY:
+                shared[name] = part
         else:
             fresh[name] = item
     decoded = _struct(fresh, kind, kind.name, path)
@@ -105,9 +105,9 @@ def _struct(value: Any, kind: StructType, owner: str, path: str) -> dict[str, An
             if kind.extra is not None:
                 out[name] = copy_json(item)
         elif item is not None:
-            held = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
-            if field.presence in _KEEPING or not _is_empty(held):
-                out[name] = held
+            decoded = item if item.__class__ is field.exact else _value(item, field.type, kind.name, prefix + name)
+            if field.presence in _KEEPS_EMPTY or not _is_empty(decoded):
+                out[name] = decoded
     for name, field in _always(kind):
         if name not in out:
             out[name] = _absent(field)
@@ -123,7 +123,7 @@ def unknown_fields(value: Any, kind: Type, path: str = "") -> list[str]:
         path: Where it is.
 
     Returns:
-        The paths, `spec.template.spec.containers[0].colour`, in the order in which they stand.
+        The paths, for example `spec.template.spec.containers[0].colour`, in the order of the fields in the value.
 
     Example:
         >>> from ocf.schema.builtin import struct
@@ -158,15 +158,15 @@ def _is_empty(value: Any) -> bool:
 
 @lru_cache(maxsize=1024)
 def _always(kind: StructType) -> tuple[tuple[str, Field], ...]:
-    return tuple((name, field) for name, field in kind.fields.items() if field.presence in _THERE)
+    return tuple((name, field) for name, field in kind.fields.items() if field.presence in _ALWAYS_PRESENT)
 
 
-_THERE: Final = frozenset({EmptyValue.ALWAYS, EmptyValue.NULL})
-_KEEPING: Final = frozenset({EmptyValue.AS_SENT, EmptyValue.NULL})
+_ALWAYS_PRESENT: Final = frozenset({EmptyValue.ALWAYS, EmptyValue.NULL})
+_KEEPS_EMPTY: Final = frozenset({EmptyValue.AS_SENT, EmptyValue.NULL})
 
 
 def _absent(field: Field) -> Any:
-    """Return what stands for a field that is always there and was not sent."""
+    """Return the value of a field that is always present and was not sent."""
     return None if field.presence is EmptyValue.NULL else _zero(field.type)
 
 
@@ -258,16 +258,16 @@ def _quantity(value: Any, _kind: Scalar, owner: str, path: str) -> Any:
 
 @lru_cache(maxsize=4096)
 def canonical_quantity(text: str) -> str:
-    """Return a quantity as the server writes it.
+    """Return the canonical text of a quantity.
 
     Args:
-        text: A quantity, `0.5`.
+        text: A quantity, for example `0.5`.
 
     Returns:
-        The same quantity, `500m`.
+        The same quantity as the API server writes it, for example `500m`.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the text is not a quantity.
     """
     from ocf.objects.quantity import Quantity
 

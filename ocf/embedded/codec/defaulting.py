@@ -1,9 +1,9 @@
-"""The values a server writes where a manifest says nothing.
+"""API defaults of the built-in kinds.
 
-Only where they bite an operator: workloads and their pod templates, services, autoscalers, and the few fields of other
-kinds that are always filled in. Of all others, what was sent is stored.
+Covered are the kinds whose defaults matter to operators: workloads and their pod templates, services, autoscalers, and
+the few fields of other kinds that are always set. All other kinds are stored as sent.
 
-The functions change the manifest they are given, which the caller has just built.
+The functions change the given manifest in place, which the caller has just built.
 """
 
 import base64
@@ -18,14 +18,14 @@ _Json = dict[str, Any]
 
 
 def set_defaults(manifest: Manifest, group: str) -> Manifest:
-    """Fill in what a manifest leaves open.
+    """Set the API defaults of an object.
 
     Args:
-        manifest: An object as the server's structs hold it; it is changed.
+        manifest: A decoded object; it is changed.
         group: Its API group.
 
     Returns:
-        The object with defaults; it may be another one.
+        The object with defaults; it may be another dict than the given one.
     """
     fill = _FILLERS.get((group, str(manifest.get("kind"))))
     return manifest if fill is None else fill(manifest)
@@ -33,12 +33,12 @@ def set_defaults(manifest: Manifest, group: str) -> Manifest:
 
 def _autoscaler(manifest: Manifest) -> Manifest:
     if manifest["apiVersion"] == "autoscaling/v1":
-        # Its defaults are fewer: what it has no field for is defaulted where it is stored.
+        # This version has fewer defaults; fields that only the stored version has are set by the conversion.
         manifest["spec"].setdefault("minReplicas", 1)
         return manifest
     from ocf.autoscaling import default
 
-    # Only the spec has defaults; the rest need not be copied for them.
+    # Only the spec has defaults, so the rest is not copied.
     manifest["spec"] = default({"spec": manifest["spec"]})["spec"]
     return manifest
 
@@ -72,7 +72,7 @@ def _stateful_set(manifest: Manifest) -> Manifest:
     spec.setdefault("replicas", 1)
     spec.setdefault("revisionHistoryLimit", 10)
     for claim in spec.get("volumeClaimTemplates", ()):
-        # The templates are whole objects, and the server writes down what they are.
+        # The templates are complete objects, so the API server sets their type, too.
         claim.setdefault("apiVersion", "v1")
         claim.setdefault("kind", "PersistentVolumeClaim")
         _claim(claim)
@@ -121,7 +121,7 @@ def _pod_spec(spec: _Json) -> None:
     spec.setdefault("schedulerName", "default-scheduler")
     account = spec.get("serviceAccountName") or spec.get("serviceAccount")
     if account:
-        # The second name is the old spelling, which the server keeps in step.
+        # `serviceAccount` is the deprecated name; the API server keeps both fields equal.
         spec["serviceAccountName"] = spec["serviceAccount"] = account
     for name in ("containers", "initContainers", "ephemeralContainers"):
         for container in spec.get(name) or ():
@@ -151,7 +151,7 @@ def _container(container: _Json, *, host_network: bool) -> None:
 
 
 def _image_tag(image: str) -> str:
-    """Return the tag of an image, `latest` where neither tag nor digest is given."""
+    """Return the tag of an image; `latest` if it has neither a tag nor a digest."""
     name, _, digest = image.partition("@")
     _, colon, tag = name.rpartition("/")[2].partition(":")
     return tag if colon else "" if digest else "latest"

@@ -1,3 +1,3 @@
-"""Controllers of the server: garbage collection of dependents, names of custom resources."""
+"""Simulated controllers: garbage collection of dependents, acceptance of the names of custom kinds."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""Naming: the controllers of a real server that accept the names of a definition, and so begin to serve its kind."""
+"""Controller that accepts the names of CustomResourceDefinitions, so that their kinds are served."""
 
 from dataclasses import dataclass, field
 
@@ -17,35 +17,35 @@ __all__ = ["NamesAcceptedController"]
 
 @dataclass(slots=True)
 class NamesAcceptedController:
-    """Accepts the names of definitions.
+    """Accepts the names of CustomResourceDefinitions that do not conflict.
 
     Args:
-        core: The server.
+        registry: The registry with the definitions.
     """
 
-    core: Registry
+    registry: Registry
     _seen: int = field(default=0, init=False, repr=False)
 
     def run(self) -> None:
-        """Write the status that the definitions shall have now, if one has changed since the last look."""
-        store = self.core.store
+        """Update the status of the definitions, if one has changed since the last run."""
+        store = self.registry.store
         while self._seen != store.changed_at(DEFINITION):
             self._seen = store.changed_at(DEFINITION)
             for place, definition in store.objects(DEFINITION):
                 if "deletionTimestamp" not in definition["metadata"]:
-                    self._judge(place, definition)
+                    self._update_status(place, definition)
 
-    def _judge(self, place: Place, definition: Manifest) -> None:
-        # Whoever came first keeps the name.
+    def _update_status(self, place: Place, definition: Manifest) -> None:
+        # A name belongs to the definition that was accepted first.
         others = [
             other
-            for elsewhere, other in self.core.store.objects(DEFINITION)
+            for elsewhere, other in self.registry.store.objects(DEFINITION)
             if elsewhere != place and _is_accepted(other) and not _is_accepted(definition)
         ]
-        status = accepted_status(definition, others, self.core.timestamp())
+        status = accepted_status(definition, others, self.registry.timestamp())
         if status is not None:
             options = WriteOptions(field_manager="kube-apiserver", subresource=Subresource.STATUS)
-            run_without_admission(verbs.update(self.core, {**definition, "status": status}, options))
+            run_without_admission(verbs.update(self.registry, {**definition, "status": status}, options))
 
 
 def _is_accepted(definition: Manifest) -> bool:

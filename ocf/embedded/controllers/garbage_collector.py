@@ -1,16 +1,17 @@
-"""The garbage collector, and the end of a namespace.
+"""Garbage collector, and deletion of the contents of namespaces and custom kinds.
 
-A real cluster does this in the background. Here it is one function that works until nothing is left to do, so that its
-moment is the caller's choice and its result is always the same.
+A real cluster runs these controllers in the background. Here one call runs until nothing is left to do, so that the
+caller chooses the time and the result is deterministic.
 
-* A dependent goes when every owner it names is gone: deleted from this cluster (by uid), or waiting in the foreground
-  for it.
-* An owner with the finalizer `foregroundDeletion` stays until no dependent that blocks it is left.
-* An owner with the finalizer `orphan` stays until no dependent names it.
-* A definition of a kind that is being deleted takes all objects of the kind along.
-* A namespace that is being deleted takes everything in it along, and goes when it is empty.
+* A dependent is deleted when each of its owners is either deleted from this cluster (compared by uid), or in foreground
+  deletion and blocked by the dependent.
+* An owner with the finalizer `foregroundDeletion` stays until no dependent blocks it.
+* An owner with the finalizer `orphan` stays until no dependent refers to it.
+* The deletion of a CustomResourceDefinition deletes all objects of its kind.
+* The deletion of a namespace deletes all objects in it; the namespace is removed when it is empty.
 
-An owner that was never in this cluster is not gone: a test may name an owner that it does not create.
+An owner that never existed in this cluster does not count as deleted, so a test may refer to an owner that it does not
+create.
 """
 
 from dataclasses import dataclass, field
@@ -35,28 +36,28 @@ _NAMESPACE: Final[Kind] = ("", "Namespace")
 
 @dataclass(slots=True)
 class GarbageCollector:
-    """Removes what nobody owns any more.
+    """Deletes objects whose owners are all deleted.
 
     Args:
-        core: The server it works on.
+        registry: The registry whose objects are collected.
     """
 
-    core: Registry
+    registry: Registry
     _gone: set[str] = field(default_factory=set, init=False, repr=False)
     _seen: int = field(default=0, init=False, repr=False)
 
     def run(self) -> None:
-        """Work until nothing is left to do."""
-        while self._touched():
-            for kind, place, manifest in list(self.core.store.everything()):
-                if self.core.store.get(kind, place) is manifest:
-                    self._visit(kind, place, manifest)
+        """Collect garbage until nothing is left to do."""
+        while self._has_work():
+            for kind, place, manifest in list(self.registry.store.everything()):
+                if self.registry.store.get(kind, place) is manifest:
+                    self._process(kind, place, manifest)
 
-    def _touched(self) -> bool:
-        """Note who is gone since the last look, and say whether anything could follow from what happened."""
-        # What was forgotten before this look may have been anything.
-        due = self._seen < self.core.store.forgotten
-        for change in self.core.store.since(self._seen):
+    def _has_work(self) -> bool:
+        """Record the uids deleted since the last run; return whether any change could affect another object."""
+        # Changes that dropped out of the history are unknown, so they may be relevant.
+        due = self._seen < self.registry.store.forgotten
+        for change in self.registry.store.since(self._seen):
             after = change.after
             if after is None:
                 if change.before is not None:
@@ -64,44 +65,46 @@ class GarbageCollector:
                 due = True
             elif "deletionTimestamp" in after["metadata"] or "ownerReferences" in after["metadata"]:
                 due = True
-        self._seen = self.core.store.version
+        self._seen = self.registry.store.version
         return due
 
-    def _visit(self, kind: Kind, place: Place, manifest: Manifest) -> None:
+    def _process(self, kind: Kind, place: Place, manifest: Manifest) -> None:
         metadata = manifest["metadata"]
         finalizers = metadata.get("finalizers") or ()
         if "deletionTimestamp" in metadata:
             if kind == _NAMESPACE:
-                self._end_namespace(place, manifest)
+                self._finish_namespace(place, manifest)
             elif kind == DEFINITION and CLEANUP in finalizers:
-                self._end_definition(place, manifest)
+                self._finish_definition(place, manifest)
             elif _ORPHAN in finalizers:
                 self._orphan(kind, place, manifest)
             elif _FOREGROUND in finalizers:
-                self._end_foreground(kind, place, manifest)
+                self._finish_foreground(kind, place, manifest)
         elif metadata.get("ownerReferences"):
-            self._judge(kind, place, manifest)
+            self._check_owners(kind, place, manifest)
 
-    def _judge(self, kind: Kind, place: Place, manifest: Manifest) -> None:
-        """Delete a dependent all of whose owners are gone, or take the gone ones off its list."""
+    def _check_owners(self, kind: Kind, place: Place, manifest: Manifest) -> None:
+        """Delete a dependent without remaining owners; otherwise remove its references to deleted owners."""
         owners = manifest["metadata"]["ownerReferences"]
-        solid = [owner for owner in owners if not self._is_gone(owner) and not self._waits(owner, place[0])]
+        solid = [
+            owner for owner in owners if not self._is_gone(owner) and not self._waits_for_dependents(owner, place[0])
+        ]
         if len(solid) == len(owners):
             return
         resource = self._resource(kind, manifest)
         if solid:
             self._put(kind, place, manifest, ownerReferences=solid)
             return
-        waiting = any(self._waits(owner, place[0]) for owner in owners)
-        foreground = waiting and bool(self.core.store.dependents(manifest["metadata"]["uid"]))
+        waiting = any(self._waits_for_dependents(owner, place[0]) for owner in owners)
+        foreground = waiting and bool(self.registry.store.dependents(manifest["metadata"]["uid"]))
         propagation = Propagation.FOREGROUND if foreground else Propagation.BACKGROUND
         self._delete(resource, manifest, propagation)
 
     def _is_gone(self, owner: dict[str, Any]) -> bool:
         return owner["uid"] in self._gone
 
-    def _waits(self, owner: dict[str, Any], namespace: str) -> bool:
-        """Say whether an owner is being deleted in the foreground and the reference blocks it."""
+    def _waits_for_dependents(self, owner: dict[str, Any], namespace: str) -> bool:
+        """Return whether the owner is in foreground deletion and this reference blocks it."""
         if not owner.get("blockOwnerDeletion"):
             return False
         found = self._owner(owner, namespace)
@@ -113,55 +116,55 @@ class GarbageCollector:
     def _owner(self, owner: dict[str, Any], namespace: str) -> Manifest | None:
         group, _ = split_api_version(owner["apiVersion"])
         for home in (namespace, ""):
-            found = self.core.store.get((group, owner["kind"]), (home, owner["name"]))
+            found = self.registry.store.get((group, owner["kind"]), (home, owner["name"]))
             if found is not None and found["metadata"]["uid"] == owner["uid"]:
                 return found
         return None
 
-    def _end_foreground(self, kind: Kind, place: Place, manifest: Manifest) -> None:
+    def _finish_foreground(self, kind: Kind, place: Place, manifest: Manifest) -> None:
         uid = manifest["metadata"]["uid"]
-        if not any(self._blocks(uid, *dependent) for dependent in self.core.store.dependents(uid)):
+        if not any(self._blocks(uid, *dependent) for dependent in self.registry.store.dependents(uid)):
             self._drop_finalizer(kind, place, manifest, _FOREGROUND)
 
     def _blocks(self, uid: str, kind: Kind, place: Place) -> bool:
-        dependent = self.core.store.get(kind, place)
+        dependent = self.registry.store.get(kind, place)
         owners = dependent["metadata"].get("ownerReferences") or () if dependent else ()
         return any(owner["uid"] == uid and owner.get("blockOwnerDeletion") for owner in owners)
 
     def _orphan(self, kind: Kind, place: Place, manifest: Manifest) -> None:
         uid = manifest["metadata"]["uid"]
-        for where in self.core.store.dependents(uid):
-            dependent = self.core.store.get(*where)
+        for where in self.registry.store.dependents(uid):
+            dependent = self.registry.store.get(*where)
             if dependent is not None:
                 owners = [owner for owner in dependent["metadata"]["ownerReferences"] if owner["uid"] != uid]
                 self._put(*where, dependent, ownerReferences=owners)
         self._drop_finalizer(kind, place, manifest, _ORPHAN)
 
-    def _end_namespace(self, place: Place, manifest: Manifest) -> None:
+    def _finish_namespace(self, place: Place, manifest: Manifest) -> None:
         name = place[1]
-        for kind, _, inside in list(self.core.store.everything(name)):
+        for kind, _, inside in list(self.registry.store.everything(name)):
             if "deletionTimestamp" not in inside["metadata"]:
                 resource = self._resource(kind, inside)
                 self._delete(resource, inside, Propagation.BACKGROUND)
-        emptied = next(self.core.store.everything(name), None) is None
+        emptied = next(self.registry.store.everything(name), None) is None
         if emptied and not manifest["metadata"].get("finalizers"):
-            self.core.store.remove(_NAMESPACE, place)
+            self.registry.store.remove(_NAMESPACE, place)
 
-    def _end_definition(self, place: Place, manifest: Manifest) -> None:
-        """Delete all objects of a kind whose definition goes, then let the definition go."""
+    def _finish_definition(self, place: Place, manifest: Manifest) -> None:
+        """Delete all objects of a kind whose definition is being deleted; then drop the cleanup finalizer."""
         spec = manifest["spec"]
         kind = (spec["group"], spec["names"]["kind"])
-        for _, inside in list(self.core.store.objects(kind)):
+        for _, inside in list(self.registry.store.objects(kind)):
             if "deletionTimestamp" not in inside["metadata"]:
                 resource = self._resource(kind, inside)
                 self._delete(resource, inside, Propagation.BACKGROUND)
-        if not self.core.store.objects(kind):
+        if not self.registry.store.objects(kind):
             self._drop_finalizer(DEFINITION, place, manifest, CLEANUP)
 
     def _delete(self, resource: ApiResource, manifest: Manifest, propagation: Propagation) -> None:
-        # What the collector does is not asked for by anybody, so no webhook is asked about it.
+        # These deletes do not come from a request of a client, so no admission webhook is called for them.
         run_without_admission(
-            generic_store.delete(self.core, resource, manifest, WriteOptions(), propagation=propagation)
+            generic_store.delete(self.registry, resource, manifest, WriteOptions(), propagation=propagation)
         )
 
     def _drop_finalizer(self, kind: Kind, place: Place, manifest: Manifest, name: str) -> None:
@@ -169,12 +172,12 @@ class GarbageCollector:
         if left:
             self._put(kind, place, manifest, finalizers=left)
         else:
-            self.core.store.remove(kind, place)
+            self.registry.store.remove(kind, place)
 
     def _put(self, kind: Kind, place: Place, manifest: Manifest, **values: list[Any]) -> None:
         metadata = {**manifest["metadata"], **values}
         kept = {key: value for key, value in metadata.items() if key not in values or value}
-        self.core.store.put(kind, place, {**manifest, "metadata": kept})
+        self.registry.store.put(kind, place, {**manifest, "metadata": kept})
 
     def _resource(self, kind: Kind, manifest: Manifest) -> ApiResource:
-        return self.core.stored_as(manifest["apiVersion"], kind[1])
+        return self.registry.stored_as(manifest["apiVersion"], kind[1])

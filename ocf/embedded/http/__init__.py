@@ -1,7 +1,8 @@
-"""The embedded cluster over HTTP: `kubectl`, kopf and any client of Kubernetes can use it.
+"""HTTP server of the embedded cluster, for `kubectl`, kopf and any other Kubernetes client.
 
-`serving` starts it, on loopback only. The layers: paths, options, bodies, negotiation, statuses, tables, discovery and
-OpenAPI are pure; handlers turn a request into one call of a `Cluster`; the application and the server do the I/O.
+`serving` starts it, on loopback only. The modules for paths, options, bodies, content negotiation, statuses, tables,
+discovery and OpenAPI do no I/O; handlers turn a request into one call of a `Cluster`; the application and the server
+do the I/O.
 """
 
 from ocf.embedded.http.preload import load_manifests

@@ -1,13 +1,13 @@
-"""Questions that are answered and not kept: may I, who am I.
+"""Access reviews: objects that are answered and not stored, such as SelfSubjectAccessReview.
 
-There is one user here, and it may do everything.
+The server has one user, who may do everything.
 """
 
 from typing import Any, Final
 
 from ocf.objects import Manifest
 
-__all__ = ["review"]
+__all__ = ["with_status"]
 
 _USER: Final = {"username": "admin", "groups": ["system:masters", "system:authenticated"]}
 _RULES: Final = {
@@ -17,21 +17,21 @@ _RULES: Final = {
 }
 
 
-def review(kind: str, question: Manifest) -> Manifest:
-    """Answer a question.
+def with_status(kind: str, review: Manifest) -> Manifest:
+    """Return a review with its result as status.
 
     Args:
-        kind: The kind of the question.
-        question: The question; it is not changed.
+        kind: The kind of the review.
+        review: The review; it is not changed.
 
     Returns:
-        The question with its answer as status.
+        The review with its status.
 
     Example:
-        >>> review("SelfSubjectAccessReview", {"spec": {}})["status"]
+        >>> with_status("SelfSubjectAccessReview", {"spec": {}})["status"]
         {'allowed': True}
     """
-    return {**question, "metadata": question.get("metadata") or {}, "status": _status(kind)}
+    return {**review, "metadata": review.get("metadata") or {}, "status": _status(kind)}
 
 
 def _status(kind: str) -> dict[str, Any]:

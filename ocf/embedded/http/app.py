@@ -1,10 +1,11 @@
-"""The server's one door: every request comes in here, and leaves as an answer or as a stream.
+"""aiohttp application of the server.
 
-What is not about objects (discovery, OpenAPI, health, version) is answered from the catalog; the rest is handed to the
-handler of its verb. Whatever goes wrong leaves as a `Status`.
+Requests that are not about objects (discovery, OpenAPI, health, version) are answered from the catalog; all others go
+to the handler of their verb. Every error is sent as a `Status`.
 
-Nobody logs in: who can reach the port may do everything, so it is on loopback only. A web page in a browser on the same
-machine can reach it, too; requests that carry another host's name, or the origin of a page, are therefore refused.
+There is no authentication: every client that can reach the port may do everything, so the server listens on loopback
+only. A web page in a browser on the same machine can also reach it; therefore requests with the name of another host,
+or with an `Origin` header, are rejected.
 """
 
 import asyncio
@@ -18,11 +19,11 @@ from ocf.embedded.api.status_errors import bad_request, forbidden, method_not_al
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import negotiate
 from ocf.embedded.http.control import CONTROL, Control
-from ocf.embedded.http.documents import document_answer, not_served
+from ocf.embedded.http.documents import document_response, not_served
 from ocf.embedded.http.handlers import RequestContext, handle
 from ocf.embedded.http.paths import ResourcePath, parse_path
 from ocf.embedded.http.request_body import MAX_BYTES
-from ocf.embedded.http.responses import Answer, error_answer, write_body
+from ocf.embedded.http.responses import Response, error_response, write_body
 from ocf.embedded.http.status import too_large
 from ocf.embedded.http.watch_stream import open_stream
 from ocf.errors import ApiError, ConfigError, api_error
@@ -33,24 +34,24 @@ _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
 
 
 def make_app(backend: Backend, stopping: asyncio.Event, control: Control | None = None) -> web.Application:
-    """Make the application.
+    """Return the application.
 
     Args:
         backend: The cluster.
-        stopping: Set when the server ends; streams end with it.
-        control: What requests under `CONTROL` go to; None for nothing.
+        stopping: Set when the server stops; watches end then.
+        control: Handles requests under the path `CONTROL`; None if the server has none.
 
     Returns:
         An application of aiohttp.
     """
     app = web.Application(client_max_size=MAX_BYTES)
-    door = _Door(backend, stopping, control)
-    app.router.add_route("*", "/{path:.*}", door.enter)
+    handler = _RequestHandler(backend, stopping, control)
+    app.router.add_route("*", "/{path:.*}", handler.handle)
     return app
 
 
 def is_loopback_host(host: str) -> bool:
-    """Tell whether a `Host` header names this machine as seen from itself.
+    """Return whether a `Host` header names a loopback address.
 
     Args:
         host: The header.
@@ -63,57 +64,59 @@ def is_loopback_host(host: str) -> bool:
     return name.lower() in _LOOPBACK
 
 
-class _Door:
-    """Takes requests."""
+class _RequestHandler:
+    """Handles all requests of the application."""
 
     def __init__(self, backend: Backend, stopping: asyncio.Event, control: Control | None) -> None:
         self._backend = backend
         self._stopping = stopping
         self._control = control
 
-    async def enter(self, request: web.Request) -> web.StreamResponse:
-        """Answer a request."""
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        """Respond to a request."""
         warnings: list[str] = []
         try:
-            _demand_local(request)
-            return await self._answered(request, warnings)
+            _require_local_client(request)
+            return await self._dispatch(request, warnings)
         except ApiError as error:
             if error.code == 0:
-                # No answer arrives: that is what such an error means, so none is sent.
+                # An error without a code means that the client gets no response.
                 if request.transport is not None:
                     request.transport.abort()
                 return web.Response()
-            return _response(error_answer(error), warnings)
+            return _response(error_response(error), warnings)
         except RecursionError:
-            return _response(error_answer(bad_request("the object is nested too deeply")))
+            return _response(error_response(bad_request("the object is nested too deeply")))
         except (asyncio.CancelledError, ConnectionError, web.HTTPException):
             raise
         except Exception as error:
-            # A fault of ours is told as a server tells its own; the log says where it is.
+            # A bug of this server: respond like an API server does; the log has the traceback.
             request.app.logger.exception("%s %s failed", request.method, request.rel_url)
             problem = f"Internal error occurred: {type(error).__name__}: {error}"
-            return _response(error_answer(api_error(problem, code=500, reason="InternalError")), warnings)
+            return _response(error_response(api_error(problem, code=500, reason="InternalError")), warnings)
 
-    async def _answered(self, request: web.Request, warnings: list[str]) -> web.StreamResponse:
+    async def _dispatch(self, request: web.Request, warnings: list[str]) -> web.StreamResponse:
         path = request.rel_url.raw_path
         if path.startswith(CONTROL) and self._control is not None:
-            return _response(await self._controlled(request, path.removeprefix(CONTROL), self._control))
+            return _response(await self._handle_control(request, path.removeprefix(CONTROL), self._control))
         target = parse_path(path)
         if isinstance(target, ResourcePath):
-            return await self._resource(request, target, warnings)
+            return await self._handle_resource(request, target, warnings)
         accept = request.headers.get("Accept", "")
-        answer = document_answer(self._backend.catalog(), path, accept=accept, host=request.host)
+        document = document_response(self._backend.catalog(), path, accept=accept, host=request.host)
         if request.method not in ("GET", "HEAD"):
             raise method_not_allowed()
-        return _response(answer)
+        return _response(document)
 
-    async def _controlled(self, request: web.Request, path: str, control: Control) -> Answer:
+    async def _handle_control(self, request: web.Request, path: str, control: Control) -> Response:
         try:
-            return Answer(await control(request.method, path, await _body(request)))
+            return Response(await control(request.method, path, await _body(request)))
         except ConfigError as error:
             raise bad_request(str(error)) from error
 
-    async def _resource(self, request: web.Request, path: ResourcePath, warnings: list[str]) -> web.StreamResponse:
+    async def _handle_resource(
+        self, request: web.Request, path: ResourcePath, warnings: list[str]
+    ) -> web.StreamResponse:
         kind = self._backend.catalog().find(path.group, path.version, path.plural)
         if kind is None:
             if path.group not in self._backend.catalog().groups():
@@ -121,7 +124,7 @@ class _Door:
             raise no_such_resource()
         query = request.query
         watch = request.method == "GET" and query.get("watch", "") in ("true", "1") and not path.name
-        call = RequestContext(
+        context = RequestContext(
             method=request.method,
             path=path,
             kind=kind,
@@ -130,18 +133,18 @@ class _Door:
             content_type=request.headers.get("Content-Type", ""),
             user_agent=request.headers.get("User-Agent", ""),
             media=negotiate(request.headers.get("Accept", ""), watch=watch),
-            now=self._backend.core.now(),
+            now=self._backend.registry.now(),
             warn=warnings.append,
         )
         if kind.warning:
-            call.warn(kind.warning)
+            context.warn(kind.warning)
         if watch and "watch" in kind.verbs:
-            return await self._stream(request, call)
-        return _response(await handle(self._backend, call), warnings)
+            return await self._handle_watch(request, context)
+        return _response(await handle(self._backend, context), warnings)
 
-    async def _stream(self, request: web.Request, call: RequestContext) -> web.StreamResponse:
-        found = await open_stream(self._backend, call, self._stopping)
-        response = web.StreamResponse(headers={"Content-Type": "application/json", **_EVERY_ANSWER})
+    async def _handle_watch(self, request: web.Request, context: RequestContext) -> web.StreamResponse:
+        found = await open_stream(self._backend, context, self._stopping)
+        response = web.StreamResponse(headers={"Content-Type": "application/json", **_COMMON_HEADERS})
         async with aclosing(found) as lines:
             await response.prepare(request)
             async for line in lines:
@@ -150,9 +153,12 @@ class _Door:
         return response
 
 
-def _demand_local(request: web.Request) -> None:
-    if not is_loopback_host(request.host) or "Origin" in request.headers:
-        raise forbidden("", "", "this server answers programs on its own machine only, and no web pages")
+def _require_local_client(request: web.Request) -> None:
+    origin = request.headers.get("Origin")
+    if is_loopback_host(request.host) and origin is None:
+        return
+    seen = f'Host "{request.host}"' if origin is None else f'Origin "{origin}"'
+    raise forbidden("", "", f"requests need a loopback Host header and no Origin header, but this one has {seen}")
 
 
 async def _body(request: web.Request) -> bytes:
@@ -162,14 +168,14 @@ async def _body(request: web.Request) -> bytes:
         raise too_large(MAX_BYTES) from error
 
 
-_EVERY_ANSWER: Final = {"Cache-Control": "no-cache, private"}
+_COMMON_HEADERS: Final = {"Cache-Control": "no-cache, private"}
 
 
-def _response(answer: Answer, warnings: Iterable[str] = ()) -> web.Response:
-    body, content_type = write_body(answer)
-    headers = {"Content-Type": content_type, **_EVERY_ANSWER, **answer.headers}
-    response = web.Response(body=body, status=answer.code, headers=headers)
+def _response(response: Response, warnings: Iterable[str] = ()) -> web.Response:
+    body, content_type = write_body(response)
+    headers = {"Content-Type": content_type, **_COMMON_HEADERS, **response.headers}
+    sent = web.Response(body=body, status=response.code, headers=headers)
     for warning in warnings:
         quoted = warning.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.add("Warning", f'299 - "{quoted}"')
-    return response
+        sent.headers.add("Warning", f'299 - "{quoted}"')
+    return sent

@@ -1,11 +1,12 @@
-"""The cluster behind the server: what a request goes through, and what the server itself has to know.
+"""The cluster behind the server, with an optional wrapper.
 
-Every verb goes through `front`, which is the embedded cluster or anything around it that is a `Cluster`: a wrapper that
-injects faults, counts, or delays. What only concerns HTTP (which kinds there are, whether an object is still there
-after its delete) is read off the embedded cluster itself, past the front and its log.
+Every verb is called on `Backend.wrapped`: the embedded cluster or a wrapper around it that is also a `Cluster`, for
+example one that injects faults, counts, or delays. Information that only the HTTP server needs (which kinds are served,
+whether an object still exists after its delete) is read directly from the embedded cluster, without the wrapper and
+without an entry in the request log.
 
-How strictly a write is checked, and who hears its warnings, differs from request to request, and no verb of `Cluster`
-says it. So what a wrapper is put around is not the cluster itself, but what stands for it in the request at hand.
+Field validation and the receiver of warnings differ between requests, but the verbs of `Cluster` have no parameters
+for them. So a wrapper does not get the embedded cluster, but a proxy that resolves to the view of the current request.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,7 +18,7 @@ from typing import Any, Final, TypeAlias, cast
 from ocf.cluster.protocol import Cluster
 from ocf.embedded.api.write_options import FieldValidation
 from ocf.embedded.cluster import EmbeddedCluster
-from ocf.embedded.http.resource_catalog import Catalog, Served, builtin_kinds, custom_kind
+from ocf.embedded.http.resource_catalog import Catalog, ServedResource, builtin_kinds, custom_kind
 from ocf.embedded.registry.registry import Registry
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey
@@ -26,34 +27,36 @@ from ocf.schema.builtin import ApiResource
 __all__ = ["Backend", "Wrap"]
 
 Wrap: TypeAlias = Callable[[Cluster], Cluster]
-"""Puts a wrapper around a cluster."""
+"""Returns a wrapper around a cluster."""
 
-_CHECKED: Final[ContextVar[tuple[EmbeddedCluster, EmbeddedCluster] | None]] = ContextVar("checked", default=None)
+_REQUEST_VIEW: Final[ContextVar[tuple[EmbeddedCluster, EmbeddedCluster] | None]] = ContextVar(
+    "request_view", default=None
+)
 
 
-class _Inner:
-    """Stands for a cluster, as the request at hand wants to be treated by it."""
+class _PerRequestCluster:
+    """Proxy for a cluster that resolves to the view of the current request."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self._cluster = cluster
 
     def __getattr__(self, name: str) -> Any:
-        checked = _CHECKED.get()
-        found = checked[1] if checked is not None and checked[0] is self._cluster else self._cluster
+        current = _REQUEST_VIEW.get()
+        found = current[1] if current is not None and current[0] is self._cluster else self._cluster
         return getattr(found, name)
 
 
 @dataclass(slots=True)
 class Backend:
-    """A cluster, and what stands in front of it.
+    """A cluster with its wrapper.
 
     Args:
-        cluster: Where the objects are.
-        front: What requests go through; may be replaced at any time.
+        cluster: The embedded cluster.
+        wrapped: The cluster that requests are sent to: the embedded cluster or the current wrapper.
     """
 
     cluster: EmbeddedCluster
-    front: Cluster = field(init=False)
+    wrapped: Cluster = field(init=False)
     _custom: list[ApiResource] = field(default_factory=list, init=False, repr=False)
     _catalog: Catalog | None = field(default=None, init=False, repr=False)
 
@@ -61,61 +64,64 @@ class Backend:
         self.wrap(None)
 
     def wrap(self, wrap: Wrap | None) -> Cluster:
-        """Put another wrapper around the cluster, in the place of the one before.
+        """Replace the wrapper around the cluster.
 
         Args:
-            wrap: Gets the cluster; None for no wrapper.
+            wrap: Returns the wrapper for the cluster it is called with; None removes the wrapper.
 
         Returns:
-            What requests go through from now on.
+            The cluster that requests are sent to from now on.
         """
-        inner = cast("Cluster", _Inner(self.cluster))
-        self.front = inner if wrap is None else wrap(inner)
-        return self.front
+        inner = cast("Cluster", _PerRequestCluster(self.cluster))
+        self.wrapped = inner if wrap is None else wrap(inner)
+        return self.wrapped
 
     @contextmanager
     def checking(
         self, validation: FieldValidation, warn: Callable[[str], None], duplicates: Iterable[str]
     ) -> Iterator[None]:
-        """Treat writes inside the block as a request wants it; arguments as of `EmbeddedCluster.checking`."""
+        """Apply the field validation of a request to writes inside the block.
+
+        The arguments are those of `EmbeddedCluster.checking`.
+        """
         view = self.cluster.checking(validation, warn=warn, duplicates=duplicates)
-        token = _CHECKED.set((self.cluster, view))
+        token = _REQUEST_VIEW.set((self.cluster, view))
         try:
             yield
         finally:
-            _CHECKED.reset(token)
+            _REQUEST_VIEW.reset(token)
 
     @property
-    def core(self) -> Registry:
-        """The state of the cluster."""
-        return self.cluster._core  # noqa: SLF001 (this room is a part of the embedded cluster)
+    def registry(self) -> Registry:
+        """The registry of the cluster."""
+        return self.cluster._registry  # noqa: SLF001 (this package is a part of the embedded cluster)
 
     @property
     def version(self) -> int:
-        """The version of the cluster as a whole."""
-        return self.core.store.version
+        """Resource version of the whole cluster."""
+        return self.registry.store.version
 
     def catalog(self) -> Catalog:
-        """Return what is served now."""
-        custom = self.core.custom_kinds()
+        """Return the resources that are served now."""
+        custom = self.registry.custom_kinds()
         if self._catalog is None or custom != self._custom:
             self._custom = custom
             self._catalog = Catalog((*filter(self._serves, builtin_kinds()), *map(custom_kind, custom)))
         return self._catalog
 
-    def _serves(self, kind: Served) -> bool:
+    def _serves(self, kind: ServedResource) -> bool:
         if not kind.is_stored:
             return True
         try:
-            self.core.resource(kind.api_version, kind.kind)
+            self.registry.resource(kind.api_version, kind.kind)
         except ApiError:
             return False
         return True
 
-    def stored(self, kind: Served, namespace: str, name: str) -> Manifest | None:
-        """Return an object without a request; it must not be changed."""
+    def stored(self, kind: ServedResource, namespace: str, name: str) -> Manifest | None:
+        """Return a stored object, without an entry in the request log; the caller must not change it."""
         key = ObjectKey(kind.api_version, kind.kind, name, namespace)
         try:
-            return self.core.find(self.core.resource(kind.api_version, kind.kind), key)
+            return self.registry.find(self.registry.resource(kind.api_version, kind.kind), key)
         except ApiError:
             return None

@@ -1,8 +1,8 @@
-"""In which form an answer is written.
+"""Content negotiation of responses.
 
-A client lists the media types it can read, best first, and may ask for a table, or for metadata only
-(https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources). Protobuf is read,
-but not written; a client that names it first gets what it named next.
+A client lists the media types it can read in order of preference, and may ask for a table or for metadata only
+(https://kubernetes.io/docs/reference/using-api/api-concepts/#alternate-representations-of-resources). Responses are
+never written in protobuf; a client that prefers it gets the next media type in its list.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ _WILD: Final = ("*/*", "application/*")
 
 
 class Form(Enum):
-    """What is written of an object."""
+    """Representation of an object in a response."""
 
     WHOLE = "whole"
     TABLE = "Table"
@@ -30,11 +30,11 @@ class Form(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Media:
-    """The form of an answer.
+    """Media type of a response.
 
     Args:
-        yaml: Written as YAML, otherwise as JSON.
-        form: What is written of each object.
+        yaml: Whether it is written as YAML; otherwise as JSON.
+        form: Representation of each object.
     """
 
     yaml: bool = False
@@ -42,7 +42,7 @@ class Media:
 
     @property
     def content_type(self) -> str:
-        """The media type of the answer."""
+        """The value of the header `Content-Type`."""
         return _YAML if self.yaml else _JSON
 
 
@@ -53,7 +53,7 @@ class _Wanted:
 
 
 def _read(accept: str) -> Iterator[_Wanted]:
-    """Take an `Accept` header apart; what the client likes best comes first."""
+    """Parse an `Accept` header; yield the media types in the client's order of preference."""
     found: list[tuple[float, _Wanted]] = []
     for item in accept.split(","):
         name, *rest = (part.strip() for part in item.split(";"))
@@ -74,17 +74,17 @@ def _number(text: str) -> float:
 
 
 def negotiate(accept: str, *, watch: bool = False) -> Media:
-    """Choose the form of an answer.
+    """Return the media type of a response.
 
     Args:
         accept: The `Accept` header; empty accepts everything.
-        watch: Whether the answer is a stream, which is never YAML.
+        watch: Whether the response is a watch, which is never written as YAML.
 
     Returns:
-        The first form the client wants that can be written.
+        The client's most preferred media type that the server can write.
 
     Raises:
-        BadRequestError: If there is none.
+        BadRequestError: If the server cannot write any of them.
 
     Example:
         >>> negotiate("application/vnd.kubernetes.protobuf,application/json").content_type
@@ -116,7 +116,7 @@ def _media(wanted: _Wanted) -> Media | None:
 
 
 def wants_aggregated(accept: str) -> bool:
-    """Tell whether a client asks for the newer form of discovery.
+    """Return whether a client asks for aggregated discovery.
 
     Args:
         accept: The `Accept` header.

@@ -1,6 +1,6 @@
-"""The seam for what is done to a server beside the API, such as injecting faults.
+"""Interface for requests beside the Kubernetes API, such as injecting faults.
 
-What that is this room does not know: rooms above fill it.
+This package only defines the interface; packages above it implement it.
 """
 
 from typing import Any, Final, Protocol
@@ -8,25 +8,25 @@ from typing import Any, Final, Protocol
 __all__ = ["CONTROL", "Control"]
 
 CONTROL: Final = "/ocf/"
-"""Under which path the control is."""
+"""Path prefix of requests that go to the `Control`."""
 
 
 class Control(Protocol):
-    """What is done to the server beside the API; what it can do is for who makes it to say."""
+    """Handler of requests beside the Kubernetes API; its implementation defines the requests."""
 
     async def __call__(self, method: str, path: str, body: bytes) -> Any:
-        """Do something.
+        """Handle a request.
 
         Args:
             method: The HTTP method.
-            path: What follows `CONTROL` in the path.
-            body: The body.
+            path: The path without the prefix `CONTROL`.
+            body: The request body.
 
         Returns:
-            JSON values.
+            The response body as JSON values.
 
         Raises:
-            ConfigError: If it makes no sense.
-            ApiError: If it is refused.
+            ConfigError: If the request is invalid.
+            ApiError: If the request is rejected.
         """
         ...

@@ -1,15 +1,15 @@
-"""What clients ask first: which groups, versions and resources there are.
+"""Discovery documents: the groups, versions and resources that are served.
 
-There are two forms. The older one is a document per group and version
-(https://kubernetes.io/docs/reference/using-api/api-concepts/#unaggregated-discovery); the newer one is all of it in two
-documents, and is asked for by its media type.
+There are two forms. Unaggregated discovery has one document per group and version
+(https://kubernetes.io/docs/reference/using-api/api-concepts/#unaggregated-discovery). Aggregated discovery has two
+documents in total, and clients ask for it by its media type.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from ocf.embedded.http.paths import resource_path
-from ocf.embedded.http.resource_catalog import Catalog, Served
+from ocf.embedded.http.resource_catalog import Catalog, ServedResource
 
 __all__ = ["aggregated", "api_group", "api_groups", "api_resources", "api_versions", "root_paths"]
 
@@ -53,7 +53,7 @@ def api_resources(catalog: Catalog, group: str, version: str) -> Json | None:
     return {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": name, "resources": found}
 
 
-def _resources(kind: Served) -> Iterator[Json]:
+def _resources(kind: ServedResource) -> Iterator[Json]:
     main: Json = {
         "name": kind.plural,
         "singularName": kind.singular,
@@ -66,7 +66,7 @@ def _resources(kind: Served) -> Iterator[Json]:
     if kind.categories:
         main["categories"] = list(kind.categories)
     yield main
-    for part in kind.parts:
+    for part in kind.subresources:
         entry: Json = {
             "name": f"{kind.plural}/{part.name}",
             "singularName": "",
@@ -79,11 +79,11 @@ def _resources(kind: Served) -> Iterator[Json]:
 
 
 def aggregated(catalog: Catalog, *, core: bool) -> Json:
-    """Return everything in one document.
+    """Return a document of aggregated discovery.
 
     Args:
-        catalog: What is served.
-        core: The core group, or all others.
+        catalog: The served resources.
+        core: Whether the document describes the core group; otherwise it describes all other groups.
     """
     items = [
         {
@@ -101,7 +101,7 @@ def _version(catalog: Catalog, group: str, version: str) -> Json:
     return {"version": version, "resources": kinds, "freshness": "Current"}
 
 
-def _discovered(kind: Served) -> Json:
+def _discovered(kind: ServedResource) -> Json:
     found: Json = {
         "resource": kind.plural,
         "responseKind": {"group": "", "version": "", "kind": kind.kind},
@@ -113,20 +113,20 @@ def _discovered(kind: Served) -> Json:
         found["shortNames"] = list(kind.short_names)
     if kind.categories:
         found["categories"] = list(kind.categories)
-    if kind.parts:
+    if kind.subresources:
         found["subresources"] = [
             {
                 "subresource": part.name,
                 "responseKind": {"group": part.group, "version": part.version, "kind": part.kind or kind.kind},
                 "verbs": list(part.verbs),
             }
-            for part in kind.parts
+            for part in kind.subresources
         ]
     return found
 
 
 def root_paths(catalog: Catalog) -> Json:
-    """Return the paths that are worth a visit."""
+    """Return the paths that the root document lists."""
     paths = ["/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/readyz", "/version"]
     for group, versions in catalog.groups().items():
         if group:

@@ -1,6 +1,6 @@
-"""What is asked of the server beside objects: discovery, OpenAPI, version, health.
+"""Responses that are not about objects: discovery, OpenAPI, version, health.
 
-Every answer follows from the catalog.
+All of them are derived from the catalog.
 """
 
 from collections.abc import Callable
@@ -10,28 +10,28 @@ from ocf.embedded.http import discovery, openapi
 from ocf.embedded.http.content_negotiation import negotiate, wants_aggregated
 from ocf.embedded.http.paths import GroupPath, ResourcePath, VersionPath, parse_path
 from ocf.embedded.http.resource_catalog import Catalog, server_version
-from ocf.embedded.http.responses import Answer
+from ocf.embedded.http.responses import Response
 
-__all__ = ["document_answer", "not_served"]
+__all__ = ["document_response", "not_served"]
 
 _AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 _HEALTH: Final = ("healthz", "livez", "readyz")
 
 
-def document_answer(catalog: Catalog, path: str, *, accept: str, host: str) -> Answer:
-    """Answer a request that is not about objects.
+def document_response(catalog: Catalog, path: str, *, accept: str, host: str) -> Response:
+    """Return the response to a request that is not about objects.
 
     Args:
-        catalog: What is served.
+        catalog: The served resources.
         path: The path as sent.
         accept: The `Accept` header.
         host: The `Host` header.
 
     Returns:
-        The answer; one of status 404 where nothing is.
+        The response, with status 404 if the path does not exist.
 
     Raises:
-        BadRequestError: If the document cannot be written as the client wants it.
+        BadRequestError: If the server cannot write the document in a media type that the client accepts.
     """
     target = parse_path(path)
     if isinstance(target, GroupPath):
@@ -43,36 +43,36 @@ def document_answer(catalog: Catalog, path: str, *, accept: str, host: str) -> A
     return _other(catalog, path.strip("/"), accept)
 
 
-def not_served() -> Answer:
-    """Return the answer where nothing is."""
-    return Answer("404 page not found\n", code=404)
+def not_served() -> Response:
+    """Return the response for a path that does not exist."""
+    return Response("404 page not found\n", code=404)
 
 
-def _found(body: Any) -> Answer:
-    return not_served() if body is None else Answer(body)
+def _found(body: Any) -> Response:
+    return not_served() if body is None else Response(body)
 
 
-def _groups(catalog: Catalog, group: str | None, accept: str, host: str) -> Answer:
+def _groups(catalog: Catalog, group: str | None, accept: str, host: str) -> Response:
     if not group and wants_aggregated(accept):
         body = discovery.aggregated(catalog, core=group == "")
-        return Answer(body, headers={"Content-Type": _AGGREGATED, "Vary": "Accept"})
+        return Response(body, headers={"Content-Type": _AGGREGATED, "Vary": "Accept"})
     if group is None:
-        return Answer(discovery.api_groups(catalog))
-    return Answer(discovery.api_versions(host)) if not group else _found(discovery.api_group(catalog, group))
+        return Response(discovery.api_groups(catalog))
+    return Response(discovery.api_versions(host)) if not group else _found(discovery.api_group(catalog, group))
 
 
-def _other(catalog: Catalog, path: str, accept: str) -> Answer:
+def _other(catalog: Catalog, path: str, accept: str) -> Response:
     if path.partition("/")[0] in _HEALTH:
-        return Answer("ok")
+        return Response("ok")
     if path.startswith("openapi/v3/"):
         return _openapi(catalog, path.split("/")[2:])
     if path == "openapi/v2":
         negotiate(accept)
-    made = _DOCUMENTS.get(path)
-    return not_served() if made is None else Answer(made(catalog))
+    build = _DOCUMENTS.get(path)
+    return not_served() if build is None else Response(build(catalog))
 
 
-def _openapi(catalog: Catalog, parts: list[str]) -> Answer:
+def _openapi(catalog: Catalog, parts: list[str]) -> Response:
     match parts:
         case ["api", version]:
             return _found(openapi.document(catalog, "", version))

@@ -1,6 +1,6 @@
-"""What each verb of the API does: options and body in, one request to the cluster, an answer out.
+"""Handlers of the verbs: each turns the options and the body of a request into one call of the cluster.
 
-Nothing here knows of sockets. A handler gets what a request says and raises an `ApiError` where it refuses.
+No I/O is done here. A handler returns a response, or raises an `ApiError` to reject the request.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,19 +12,19 @@ from typing import Any, Final
 from ocf.cluster.protocol import DeleteOptions, ListOptions, ObjectList, PatchOptions, Subresource
 from ocf.embedded.api.status_errors import bad_request, invalid, method_not_allowed, no_such_resource
 from ocf.embedded.api.write_options import FieldValidation
-from ocf.embedded.http.access_reviews import review
+from ocf.embedded.http.access_reviews import with_status
 from ocf.embedded.http.backend import Backend
 from ocf.embedded.http.content_negotiation import Form, Media
 from ocf.embedded.http.paths import ResourcePath
 from ocf.embedded.http.query_options import DeleteQuery, ListQuery, WriteQuery, manager_of
 from ocf.embedded.http.request_body import duplicates, read_object, read_options, read_patch
-from ocf.embedded.http.resource_catalog import Served
-from ocf.embedded.http.responses import Answer, metadata_of, without_kind
+from ocf.embedded.http.resource_catalog import ServedResource
+from ocf.embedded.http.responses import Response, metadata_of, without_kind
 from ocf.embedded.http.tables import TableOptions, table
 from ocf.errors import FieldProblem, NotFoundError, StatusCause, api_error
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["RequestContext", "handle", "presented"]
+__all__ = ["RequestContext", "handle", "object_response"]
 
 _SCALE: Final = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
 _RETURNED: Final = frozenset(
@@ -47,7 +47,7 @@ _RETURNED: Final = frozenset(
         ("storage.k8s.io", "VolumeAttributesClass"),
     }
 )
-"""Kinds whose delete answers with the object, where that of others answers with a Status."""
+"""Kinds whose delete responds with the object; the delete of all other kinds responds with a Status."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,20 +56,20 @@ class RequestContext:
 
     Args:
         method: The HTTP method.
-        path: What it names.
-        kind: The resource of that path.
-        query: Its query.
-        body: Its body.
-        content_type: Its `Content-Type`.
-        user_agent: Its `User-Agent`.
-        media: In which form the answer is wanted.
+        path: The parsed path.
+        kind: The resource that the path names.
+        query: Query parameters.
+        body: Request body.
+        content_type: The `Content-Type` header.
+        user_agent: The `User-Agent` header.
+        media: Media type of the response.
         now: The instant of the request; aware.
-        warn: Called with what the client is told beside the answer.
+        warn: Called with each warning to send with the response.
     """
 
     method: str
     path: ResourcePath
-    kind: Served
+    kind: ServedResource
     query: Mapping[str, str]
     body: bytes
     content_type: str
@@ -85,43 +85,43 @@ class RequestContext:
 
     @property
     def subresource(self) -> Subresource | None:
-        """The part that the path names."""
+        """The subresource that the path names."""
         return Subresource(self.path.subresource) if self.path.subresource else None
 
     def table_options(self, *, heading: bool = True) -> TableOptions:
-        """Return how a table is wanted."""
+        """Return the options of a table in the response."""
         return TableOptions(self.now, self.query.get("includeObject", "Metadata"), heading)
 
     def manager(self, options: WriteQuery) -> str:
-        """Return who writes."""
+        """Return the field manager of a write."""
         return options.field_manager or manager_of(self.user_agent)
 
 
-async def handle(backend: Backend, call: RequestContext) -> Answer:
-    """Do what a request asks for; a watch is not among it.
+async def handle(backend: Backend, context: RequestContext) -> Response:
+    """Handle a request of any verb except watch.
 
     Args:
         backend: The cluster.
-        call: The request.
+        context: The request.
 
     Returns:
-        The answer.
+        The response.
 
     Raises:
-        ApiError: If it is refused.
+        ApiError: If the request is rejected.
     """
-    _demand_place(call)
-    if not call.kind.is_stored:
-        return _reviewed(call)
-    verb = _verb(call)
-    if verb not in (call.kind.verbs if call.subresource is None else _part_verbs(call)):
+    _require_valid_path(context)
+    if not context.kind.is_stored:
+        return _answer_access_review(context)
+    verb = _verb(context)
+    if verb not in (context.kind.verbs if context.subresource is None else _subresource_verbs(context)):
         raise method_not_allowed()
-    return await _HANDLERS[verb](backend, call)
+    return await _HANDLERS[verb](backend, context)
 
 
-def _demand_place(call: RequestContext) -> None:
-    path, kind = call.path, call.kind
-    if path.subresource and kind.part(path.subresource) is None:
+def _require_valid_path(context: RequestContext) -> None:
+    path, kind = context.path, context.kind
+    if path.subresource and kind.subresource(path.subresource) is None:
         raise no_such_resource()
     if path.namespace and not kind.namespaced:
         raise no_such_resource()
@@ -129,63 +129,63 @@ def _demand_place(call: RequestContext) -> None:
         raise no_such_resource()
 
 
-def _part_verbs(call: RequestContext) -> tuple[str, ...]:
-    part = call.kind.part(call.path.subresource)
+def _subresource_verbs(context: RequestContext) -> tuple[str, ...]:
+    part = context.kind.subresource(context.path.subresource)
     return part.verbs if part else ()
 
 
-def _verb(call: RequestContext) -> str:
-    found = _VERBS.get((call.method, bool(call.path.name)))
-    if found is None or (found == "create" and call.kind.namespaced and not call.path.namespace):
+def _verb(context: RequestContext) -> str:
+    found = _VERBS.get((context.method, bool(context.path.name)))
+    if found is None or (found == "create" and context.kind.namespaced and not context.path.namespace):
         raise method_not_allowed()
     return found
 
 
-def _reviewed(call: RequestContext) -> Answer:
-    if call.method != "POST" or call.path.name:
+def _answer_access_review(context: RequestContext) -> Response:
+    if context.method != "POST" or context.path.name:
         raise method_not_allowed()
-    question = _object(call)
-    return Answer(review(call.kind.kind, question), code=201, media=call.media)
+    review = _object(context)
+    return Response(with_status(context.kind.kind, review), code=201, media=context.media)
 
 
-def presented(call: RequestContext, manifest: Manifest, code: int = 200) -> Answer:
-    """Write one object in the form that is wanted.
+def object_response(context: RequestContext, manifest: Manifest, code: int = 200) -> Response:
+    """Return the response with one object, in the representation that the client asked for.
 
     Args:
-        call: The request.
+        context: The request.
         manifest: The object.
         code: HTTP status.
     """
     body = manifest
-    if call.media.form is Form.TABLE and "metadata" in manifest and call.subresource is not Subresource.SCALE:
+    if context.media.form is Form.TABLE and "metadata" in manifest and context.subresource is not Subresource.SCALE:
         version = {"resourceVersion": manifest["metadata"].get("resourceVersion", "")}
-        body = table(call.kind, [manifest], version, call.table_options())
-    elif call.media.form is Form.METADATA:
+        body = table(context.kind, [manifest], version, context.table_options())
+    elif context.media.form is Form.METADATA:
         body = metadata_of(manifest)
-    return Answer(body, code=code, media=call.media)
+    return Response(body, code=code, media=context.media)
 
 
-async def _get(backend: Backend, call: RequestContext) -> Answer:
-    part = None if call.subresource is Subresource.STATUS else call.subresource
-    return presented(call, await backend.front.get(call.key, subresource=part))
+async def _get(backend: Backend, context: RequestContext) -> Response:
+    part = None if context.subresource is Subresource.STATUS else context.subresource
+    return object_response(context, await backend.wrapped.get(context.key, subresource=part))
 
 
-async def _list(backend: Backend, call: RequestContext) -> Answer:
-    options = ListQuery.read(call.query)
-    _demand_version(backend, options)
-    found = await _listed(backend, call, options)
+async def _list(backend: Backend, context: RequestContext) -> Response:
+    options = ListQuery.read(context.query)
+    _require_known_version(backend, options)
+    found = await _listed(backend, context, options)
     metadata: dict[str, Any] = {"resourceVersion": found.resource_version}
     if found.continue_token:
         metadata["continue"] = found.continue_token
-    return Answer(_list_body(call, found, metadata), media=call.media)
+    return Response(_list_body(context, found, metadata), media=context.media)
 
 
-async def _listed(backend: Backend, call: RequestContext, options: ListQuery) -> ObjectList:
-    return await backend.front.list(
-        call.kind.api_version,
-        call.kind.kind,
+async def _listed(backend: Backend, context: RequestContext, options: ListQuery) -> ObjectList:
+    return await backend.wrapped.list(
+        context.kind.api_version,
+        context.kind.kind,
         ListOptions(
-            namespace=call.path.namespace,
+            namespace=context.path.namespace,
             label_selector=options.label_selector,
             field_selector=options.field_selector,
             limit=options.limit,
@@ -194,7 +194,7 @@ async def _listed(backend: Backend, call: RequestContext, options: ListQuery) ->
     )
 
 
-def _demand_version(backend: Backend, options: ListQuery) -> None:
+def _require_known_version(backend: Backend, options: ListQuery) -> None:
     text = options.resource_version
     if text and not text.isdecimal():
         problem = f'strconv.ParseUint: parsing "{text}": invalid syntax'
@@ -205,170 +205,177 @@ def _demand_version(backend: Backend, options: ListQuery) -> None:
         raise api_error(message, code=504, reason="Timeout", causes=[cause], retry_after=1)
 
 
-def _list_body(call: RequestContext, found: ObjectList, metadata: Manifest) -> Manifest:
-    if call.media.form is Form.TABLE:
-        return table(call.kind, found.items, metadata, call.table_options())
-    if call.media.form is Form.METADATA:
+def _list_body(context: RequestContext, found: ObjectList, metadata: Manifest) -> Manifest:
+    if context.media.form is Form.TABLE:
+        return table(context.kind, found.items, metadata, context.table_options())
+    if context.media.form is Form.METADATA:
         head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
         return {**head, "metadata": metadata, "items": [metadata_of(item) for item in found.items]}
-    items = list(found.items) if call.kind.custom else [without_kind(item) for item in found.items]
-    return {"kind": call.kind.list_kind, "apiVersion": call.kind.api_version, "metadata": metadata, "items": items}
+    items = list(found.items) if context.kind.custom else [without_kind(item) for item in found.items]
+    return {
+        "kind": context.kind.list_kind,
+        "apiVersion": context.kind.api_version,
+        "metadata": metadata,
+        "items": items,
+    }
 
 
-def _object(call: RequestContext) -> Manifest:
-    """Read the object of a body; what the path says, it may leave out."""
-    kind = call.kind
-    sent = read_object(call.body, call.content_type, kind.kind)
-    expected = _SCALE if call.subresource is Subresource.SCALE else {"apiVersion": kind.api_version, "kind": kind.kind}
+def _object(context: RequestContext) -> Manifest:
+    """Read the object in the body; fields that follow from the path are optional and are set."""
+    kind = context.kind
+    sent = read_object(context.body, context.content_type, kind.kind)
+    expected = (
+        _SCALE if context.subresource is Subresource.SCALE else {"apiVersion": kind.api_version, "kind": kind.kind}
+    )
     for name, wanted in expected.items():
         if sent.setdefault(name, wanted) != wanted:
-            raise _foreign(sent, call)
+            raise _foreign(sent, context)
     metadata = sent.get("metadata")
     sent["metadata"] = metadata = dict(metadata) if isinstance(metadata, dict) else {}
     namespace = metadata.get("namespace") or ""
-    if kind.namespaced and namespace not in ("", call.path.namespace):
+    if kind.namespaced and namespace not in ("", context.path.namespace):
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-    if call.path.namespace:
-        metadata["namespace"] = call.path.namespace
+    if context.path.namespace:
+        metadata["namespace"] = context.path.namespace
     return sent
 
 
-def _foreign(sent: Manifest, call: RequestContext) -> Exception:
-    kind, wanted, version = sent.get("kind"), call.kind, str(sent.get("apiVersion"))
+def _foreign(sent: Manifest, context: RequestContext) -> Exception:
+    kind, wanted, version = sent.get("kind"), context.kind, str(sent.get("apiVersion"))
     seen = version.rpartition("/")[2]
     if wanted.custom and kind == wanted.kind:
         return bad_request(
             f"the API version in the data ({version}) does not match the expected API version ({wanted.api_version})"
         )
-    part = wanted.part(call.path.subresource)
+    part = wanted.subresource(context.path.subresource)
     group, name = (part.group or wanted.group, part.kind or wanted.kind) if part else (wanted.group, wanted.kind)
     problem = f"converting ({seen}.{kind}) to ({group.partition('.')[0] or 'core'}.{name}): unknown conversion"
     return bad_request(f'{kind} in version "{seen}" cannot be handled as a {name}: {problem}')
 
 
-async def _create(backend: Backend, call: RequestContext) -> Answer:
-    options = WriteQuery.read(call.query, "CreateOptions")
-    sent = _object(call)
-    with _checking(backend, call, options):
-        stored = await backend.front.create(sent, field_manager=call.manager(options), dry_run=options.dry_run)
-    return presented(call, stored, 201)
+async def _create(backend: Backend, context: RequestContext) -> Response:
+    options = WriteQuery.read(context.query, "CreateOptions")
+    sent = _object(context)
+    with _checking(backend, context, options):
+        stored = await backend.wrapped.create(sent, field_manager=context.manager(options), dry_run=options.dry_run)
+    return object_response(context, stored, 201)
 
 
-def _checking(backend: Backend, call: RequestContext, options: WriteQuery) -> AbstractContextManager[None]:
-    """Treat a write as the request wants it."""
-    found = () if options.validation is FieldValidation.IGNORE else duplicates(call.body)
-    return backend.checking(options.validation, call.warn, found)
+def _checking(backend: Backend, context: RequestContext, options: WriteQuery) -> AbstractContextManager[None]:
+    """Apply the request's field validation to a write."""
+    found = () if options.validation is FieldValidation.IGNORE else duplicates(context.body)
+    return backend.checking(options.validation, context.warn, found)
 
 
-def _named(call: RequestContext, sent: Manifest) -> Manifest:
+def _named(context: RequestContext, sent: Manifest) -> Manifest:
     name = sent["metadata"].get("name") or ""
     if not name:
         raise bad_request(
-            f"the name of the object ({call.path.name} based on URL) was undeterminable: name must be provided"
+            f"the name of the object ({context.path.name} based on URL) was undeterminable: name must be provided"
         )
-    if name != call.path.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.path.name})")
+    if name != context.path.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({context.path.name})")
     return sent
 
 
-async def _update(backend: Backend, call: RequestContext) -> Answer:
-    options = WriteQuery.read(call.query, "UpdateOptions")
-    sent = _named(call, _object(call))
-    if call.subresource is Subresource.SCALE:
-        sent = {**sent, "apiVersion": call.kind.api_version, "kind": call.kind.kind}
-    known = backend.stored(call.kind, call.path.namespace, call.path.name)
-    manager, part = call.manager(options), call.subresource
-    with _checking(backend, call, options):
-        stored = await backend.front.update(sent, field_manager=manager, subresource=part, dry_run=options.dry_run)
-    return presented(call, stored, 200 if known else 201)
+async def _update(backend: Backend, context: RequestContext) -> Response:
+    options = WriteQuery.read(context.query, "UpdateOptions")
+    sent = _named(context, _object(context))
+    if context.subresource is Subresource.SCALE:
+        sent = {**sent, "apiVersion": context.kind.api_version, "kind": context.kind.kind}
+    known = backend.stored(context.kind, context.path.namespace, context.path.name)
+    manager, part = context.manager(options), context.subresource
+    with _checking(backend, context, options):
+        stored = await backend.wrapped.update(sent, field_manager=manager, subresource=part, dry_run=options.dry_run)
+    return object_response(context, stored, 200 if known else 201)
 
 
-async def _patch(backend: Backend, call: RequestContext) -> Answer:
-    patch_type, patch = read_patch(call.body, call.content_type)
-    options = WriteQuery.read(call.query, "PatchOptions")
+async def _patch(backend: Backend, context: RequestContext) -> Response:
+    patch_type, patch = read_patch(context.body, context.content_type)
+    options = WriteQuery.read(context.query, "PatchOptions")
     if patch_type is None:
-        return await _apply(backend, call, options, patch)
+        return await _apply(backend, context, options, patch)
     if options.force is not None:
         problem = FieldProblem("force", "Forbidden: may not be specified for non-apply patch")
         raise invalid("PatchOptions.meta.k8s.io", "", [problem])
-    with _checking(backend, call, options):
-        stored = await backend.front.patch(
-            call.key,
+    with _checking(backend, context, options):
+        stored = await backend.wrapped.patch(
+            context.key,
             patch,
             PatchOptions(
                 patch_type=patch_type,
-                field_manager=call.manager(options),
-                subresource=call.subresource,
+                field_manager=context.manager(options),
+                subresource=context.subresource,
                 dry_run=options.dry_run,
             ),
         )
-    return presented(call, stored)
+    return object_response(context, stored)
 
 
-async def _apply(backend: Backend, call: RequestContext, options: WriteQuery, sent: Any) -> Answer:
+async def _apply(backend: Backend, context: RequestContext, options: WriteQuery, sent: Any) -> Response:
     if not isinstance(sent, dict):
         raise bad_request("error decoding YAML: an object is expected")
     if not options.field_manager:
         problem = FieldProblem("fieldManager", "Required value: is required for apply patch")
         raise invalid("PatchOptions.meta.k8s.io", "", [problem])
-    stored = backend.stored(call.kind, call.path.namespace, call.path.name)
-    with _checking(backend, call, options):
-        applied = await backend.front.apply(
-            _applied(call, sent),
+    stored = backend.stored(context.kind, context.path.namespace, context.path.name)
+    with _checking(backend, context, options):
+        applied = await backend.wrapped.apply(
+            _applied(context, sent),
             field_manager=options.field_manager,
             force=bool(options.force),
-            subresource=call.subresource,
+            subresource=context.subresource,
             dry_run=options.dry_run,
         )
-    return presented(call, applied, 201 if stored is None else 200)
+    return object_response(context, applied, 201 if stored is None else 200)
 
 
-def _applied(call: RequestContext, sent: Manifest) -> Manifest:
-    is_scale = call.subresource is Subresource.SCALE
-    expected = _SCALE if is_scale else {"apiVersion": call.kind.api_version, "kind": call.kind.kind}
+def _applied(context: RequestContext, sent: Manifest) -> Manifest:
+    is_scale = context.subresource is Subresource.SCALE
+    expected = _SCALE if is_scale else {"apiVersion": context.kind.api_version, "kind": context.kind.kind}
     found = {name: str(sent.get(name) or "") for name in expected}
     if found != expected:
         group, _, version = found["apiVersion"].rpartition("/")
         raise bad_request(f"invalid object type: {group}/{version}, Kind={found['kind']}")
     metadata = sent.get("metadata")
     metadata = dict(metadata) if isinstance(metadata, dict) else {}
-    name, namespace = metadata.setdefault("name", call.path.name), metadata.get("namespace") or ""
-    if name != call.path.name:
-        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({call.path.name})")
-    if call.path.namespace:
-        if namespace not in ("", call.path.namespace):
+    name, namespace = metadata.setdefault("name", context.path.name), metadata.get("namespace") or ""
+    if name != context.path.name:
+        raise bad_request(f"the name of the object ({name}) does not match the name on the URL ({context.path.name})")
+    if context.path.namespace:
+        if namespace not in ("", context.path.namespace):
             raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
-        metadata["namespace"] = call.path.namespace
+        metadata["namespace"] = context.path.namespace
     named = {**sent, "metadata": metadata}
-    return {**named, "apiVersion": call.kind.api_version, "kind": call.kind.kind} if is_scale else named
+    return {**named, "apiVersion": context.kind.api_version, "kind": context.kind.kind} if is_scale else named
 
 
-async def _delete(backend: Backend, call: RequestContext) -> Answer:
-    options = DeleteQuery.read(call.query, read_options(call.body, call.content_type))
-    before = backend.stored(call.kind, call.path.namespace, call.path.name)
-    await backend.front.delete(
-        call.key,
+async def _delete(backend: Backend, context: RequestContext) -> Response:
+    options = DeleteQuery.read(context.query, read_options(context.body, context.content_type))
+    before = backend.stored(context.kind, context.path.namespace, context.path.name)
+    await backend.wrapped.delete(
+        context.key,
         DeleteOptions(preconditions=options.preconditions, propagation=options.propagation, dry_run=options.dry_run),
     )
-    after = backend.stored(call.kind, call.path.namespace, call.path.name)
+    after = backend.stored(context.kind, context.path.namespace, context.path.name)
     if before is not None and (
-        (after is not None and not options.dry_run) or (call.kind.group, call.kind.kind) in _RETURNED
+        (after is not None and not options.dry_run) or (context.kind.group, context.kind.kind) in _RETURNED
     ):
-        return presented(call, after or before)
+        return object_response(context, after or before)
     uid = (before or {"metadata": {}})["metadata"].get("uid", "")
-    details = {"name": call.path.name, "group": call.kind.group, "kind": call.kind.plural, "uid": uid}
+    details = {"name": context.path.name, "group": context.kind.group, "kind": context.kind.plural, "uid": uid}
     body = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
-    return Answer(
-        {**body, "details": {key: value for key, value in details.items() if value}}, media=Media(call.media.yaml)
+    return Response(
+        {**body, "details": {key: value for key, value in details.items() if value}}, media=Media(context.media.yaml)
     )
 
 
-async def _delete_collection(backend: Backend, call: RequestContext) -> Answer:
-    options = DeleteQuery.read(call.query, read_options(call.body, call.content_type))
-    found = await _listed(backend, call, ListQuery.read(call.query))
+async def _delete_collection(backend: Backend, context: RequestContext) -> Response:
+    options = DeleteQuery.read(context.query, read_options(context.body, context.content_type))
+    found = await _listed(backend, context, ListQuery.read(context.query))
     for item in found.items:
         try:
-            await backend.front.delete(
+            await backend.wrapped.delete(
                 ObjectKey.of(item),
                 DeleteOptions(
                     preconditions=options.preconditions, propagation=options.propagation, dry_run=options.dry_run
@@ -376,7 +383,7 @@ async def _delete_collection(backend: Backend, call: RequestContext) -> Answer:
             )
         except NotFoundError:
             continue
-    return Answer(_list_body(call, found, {"resourceVersion": str(backend.version)}), media=call.media)
+    return Response(_list_body(context, found, {"resourceVersion": str(backend.version)}), media=context.media)
 
 
 _VERBS: Final = {

@@ -1,7 +1,7 @@
-"""The JSON paths of printer columns: fields, indices, wildcards, and filters by equality.
+"""JSON paths of printer columns: fields, indices, wildcards, and filters by equality.
 
-That is what occurs in `additionalPrinterColumns`; the language as a whole is larger
-(https://kubernetes.io/docs/reference/kubectl/jsonpath/). A path that needs more finds nothing.
+This is the subset used in `additionalPrinterColumns`; the full language is described in
+https://kubernetes.io/docs/reference/kubectl/jsonpath/. A path with any other syntax matches nothing.
 """
 
 import re
@@ -21,11 +21,11 @@ _STEP: Final = re.compile(
 
 
 def find(path: str, value: Any) -> list[Any]:
-    r"""Return what is at a path.
+    r"""Return the values at a path.
 
     Args:
-        path: The path, `.status.conditions[?(@.type=="Ready")].status`.
-        value: Where it begins; JSON values.
+        path: The path, for example `.status.conditions[?(@.type=="Ready")].status`.
+        value: JSON value that the path starts at.
 
     Returns:
         The values found, in order.

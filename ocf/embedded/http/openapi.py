@@ -1,8 +1,8 @@
-"""The OpenAPI documents: what `kubectl explain` prints, and what clients ask whether the server can do something.
+"""OpenAPI documents, which `kubectl explain` prints and clients use to detect features of the server.
 
-The schemas of the built-in kinds are a real server's, in a file beside this module that is opened on first use. The
-paths are not kept but made: which operations a resource has follows from its verbs. The operations say what clients
-look for in them (kinds, parameters, types of patches) and no more.
+The schemas of the built-in kinds come from a real API server; they are in a file beside this module that is read on
+first use. The paths are generated: the operations of a resource follow from its verbs. The operations contain only
+what clients read (kinds, parameters, patch types).
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from typing import Any, Final
 from ocf.cluster.protocol import PatchType
 from ocf.embedded.http.paths import resource_path
 from ocf.embedded.http.request_body import APPLY
-from ocf.embedded.http.resource_catalog import Catalog, Served, server_version
+from ocf.embedded.http.resource_catalog import Catalog, ServedResource, server_version
 
 __all__ = ["document", "document_v2", "index"]
 
@@ -48,7 +48,7 @@ def _schemas() -> Mapping[str, Json]:
 
 @cache
 def _names() -> Mapping[tuple[str, str, str], str]:
-    """Return the name of the schema of each kind; of a kind that stands in many groups the one in its own."""
+    """Return the name of the schema of each kind; if several schemas have the same kind, the first one."""
     found: dict[tuple[str, str, str], str] = {}
     for name, schema in _schemas().items():
         for kind in schema.get(_KINDS, ()):
@@ -57,7 +57,7 @@ def _names() -> Mapping[tuple[str, str, str], str]:
 
 
 def index(catalog: Catalog) -> Json:
-    """Return where the documents of all versions are."""
+    """Return the index of the documents of all versions."""
     paths = {}
     for group, versions in catalog.groups().items():
         for version in versions:
@@ -67,7 +67,7 @@ def index(catalog: Catalog) -> Json:
 
 
 def _digest(catalog: Catalog, group: str, version: str) -> str:
-    # Of what the document is made of, and not of the document: most clients never ask for it.
+    # Hashes the input of the document instead of the document, because most clients never request the document.
     text = repr((server_version(), catalog.of(group, version)))
     return hashlib.sha256(text.encode()).hexdigest().upper()
 
@@ -76,7 +76,7 @@ def document(catalog: Catalog, group: str, version: str) -> Json | None:
     """Return the document of a version.
 
     Args:
-        catalog: What is served.
+        catalog: The served resources.
         group: The group; empty for the core group.
         version: The version.
 
@@ -98,17 +98,17 @@ def document(catalog: Catalog, group: str, version: str) -> Json | None:
     }
 
 
-def _schema_name(kind: Served) -> str:
+def _schema_name(kind: ServedResource) -> str:
     known = _names().get((kind.group, kind.version, kind.kind))
     return known or ".".join([*reversed(kind.group.split(".")), kind.version, kind.kind])
 
 
-def _own(kinds: Iterable[Served]) -> dict[str, Json]:
-    """Return the schemas of the user's kinds."""
+def _own(kinds: Iterable[ServedResource]) -> dict[str, Json]:
+    """Return the schemas of the custom kinds."""
     return {name: schema for kind in kinds if kind.custom for name, schema in _custom(kind)}
 
 
-def _custom(kind: Served) -> Iterator[tuple[str, Json]]:
+def _custom(kind: ServedResource) -> Iterator[tuple[str, Json]]:
     name = _schema_name(kind)
     gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     yield name, {**_described(kind.schema), _KINDS: [gvk]}
@@ -128,7 +128,7 @@ def _described(schema: Mapping[str, Any] | None) -> Json:
 
 
 def _reachable(names: Iterable[str], own: Mapping[str, Json]) -> Json:
-    """Return schemas with all that they refer to."""
+    """Return the named schemas and all schemas that they refer to."""
     found: Json = {}
     waiting = [*names, f"{_META}Patch", f"{_META}DeleteOptions", f"{_META}Status"]
     while waiting:
@@ -152,7 +152,7 @@ def _references(schema: Any) -> Iterator[str]:
             yield from _references(item)
 
 
-def _paths(kind: Served) -> Iterator[tuple[str, Json]]:
+def _paths(kind: ServedResource) -> Iterator[tuple[str, Json]]:
     root = resource_path(kind.group, kind.version)
     home = f"{root}/namespaces/{{namespace}}/{kind.plural}" if kind.namespaced else f"{root}/{kind.plural}"
     on_collection = [verb for verb in kind.verbs if verb in _OF_COLLECTION]
@@ -162,15 +162,15 @@ def _paths(kind: Served) -> Iterator[tuple[str, Json]]:
         yield f"{root}/{kind.plural}", _operations(kind, ["list"])
     if on_object:
         yield f"{home}/{{name}}", _operations(kind, on_object)
-    for part in kind.parts:
+    for part in kind.subresources:
         yield f"{home}/{{name}}/{part.name}", _operations(kind, part.verbs)
 
 
-def _operations(kind: Served, verbs: Iterable[str]) -> Json:
+def _operations(kind: ServedResource, verbs: Iterable[str]) -> Json:
     return {_METHODS[verb][0]: _operation(kind, verb) for verb in verbs}
 
 
-def _operation(kind: Served, verb: str) -> Json:
+def _operation(kind: ServedResource, verb: str) -> Json:
     gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     names = ["dryRun", "fieldManager", "fieldValidation"] if verb in _WRITES else []
     parameters = [_parameter(name) for name in (*names, *(["force"] if verb == "patch" else []))]
@@ -195,10 +195,10 @@ def _parameter(name: str) -> Json:
 
 
 def document_v2(catalog: Catalog) -> Json:
-    """Return everything as one document of the older version, for clients that know no other.
+    """Return all schemas as one OpenAPI 2.0 document, for clients that do not support version 3.
 
     Args:
-        catalog: What is served.
+        catalog: The served resources.
     """
     names = [name for kind in catalog.kinds for name in (_schema_name(kind), f"{_schema_name(kind)}List")]
     schemas = _reachable(names, _own(catalog.kinds))
@@ -212,12 +212,12 @@ def document_v2(catalog: Catalog) -> Json:
 
 
 def _older(schema: Any) -> Any:
-    """Write a schema in the older version, which has no need of `allOf` around a reference."""
+    """Return a schema for OpenAPI 2.0, where a reference is not wrapped in `allOf`."""
     if isinstance(schema, list):
         return [_older(item) for item in schema]
     if not isinstance(schema, dict):
         return schema
-    # A property may have this name as well; then it is no list.
+    # A property can also be named `allOf`; its value is not a list.
     parts = schema["allOf"] if isinstance(schema.get("allOf"), list) else []
     found = {key: _older(value) for key, value in schema.items() if value is not parts}
     for part in parts:

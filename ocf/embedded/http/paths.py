@@ -1,8 +1,8 @@
-"""What the path of a request names.
+"""Paths of requests.
 
-The layout is that of https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris. A path says group,
-version and resource; whether these are served is for the catalog to know. An empty namespace in a path of an object
-means one that lives in no namespace.
+The layout is described in https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris. Parsing does not
+check whether the group, version and resource are served; the catalog does. The path of a cluster-scoped object has an
+empty namespace.
 """
 
 from dataclasses import dataclass
@@ -14,10 +14,10 @@ __all__ = ["GroupPath", "ResourcePath", "VersionPath", "parse_path", "resource_p
 
 @dataclass(frozen=True, slots=True)
 class GroupPath:
-    """The versions of a group.
+    """Path of the versions of a group.
 
     Args:
-        group: The group; empty for `/api`, None for the list of all others.
+        group: The group; empty for `/api`, None for the list of all other groups.
     """
 
     group: str | None
@@ -25,7 +25,7 @@ class GroupPath:
 
 @dataclass(frozen=True, slots=True)
 class VersionPath:
-    """The resources of a version.
+    """Path of the resources of a version.
 
     Args:
         group: The group; empty for the core group.
@@ -38,15 +38,15 @@ class VersionPath:
 
 @dataclass(frozen=True, slots=True)
 class ResourcePath:
-    """A collection, an object, or a part of one.
+    """Path of a collection, an object, or a subresource.
 
     Args:
         group: The group; empty for the core group.
         version: The version.
         plural: Resource name.
-        namespace: The namespace; empty for all, or for objects that live in none.
+        namespace: The namespace; empty for all namespaces, or for cluster-scoped objects.
         name: Name of the object; empty for a collection.
-        subresource: Its part; empty for the object itself.
+        subresource: The subresource; empty for the object itself.
     """
 
     group: str
@@ -58,13 +58,13 @@ class ResourcePath:
 
 
 def parse_path(path: str) -> GroupPath | VersionPath | ResourcePath | None:
-    """Take the path of a request apart.
+    """Parse the path of a request.
 
     Args:
-        path: The path as sent, escapes included.
+        path: The path as sent, with percent-encoding.
 
     Returns:
-        What it names, or None if it names nothing of an API.
+        The parsed path, or None if it is not a path of an API.
 
     Example:
         >>> parse_path("/apis/apps/v1/namespaces/shop/deployments")
@@ -92,21 +92,21 @@ def _in_version(group: str, version: str, rest: list[str]) -> VersionPath | Reso
     if not rest:
         return VersionPath(group, version)
     namespace = ""
-    # The parts of a namespace itself look like a collection in it.
+    # The subresources of a namespace look like collections in the namespace.
     if rest[0] == "namespaces" and len(rest) > _OF_NAMESPACE and rest[2:] not in _NAMESPACE_PARTS:
         namespace, rest = rest[1], rest[2:]
-    if not all(rest) or len(rest) > _LONGEST:
+    if not all(rest) or len(rest) > _MAX_PARTS:
         return None
     return ResourcePath(group, version, rest[0], namespace, *rest[1:])
 
 
 _OF_NAMESPACE: Final = 2
 _NAMESPACE_PARTS: Final = (["status"], ["finalize"])
-_LONGEST: Final = 3
+_MAX_PARTS: Final = 3
 
 
 def resource_path(group: str, version: str) -> str:
-    """Return the path under which the resources of a version are.
+    """Return the path of the resources of a version.
 
     Args:
         group: The group; empty for the core group.

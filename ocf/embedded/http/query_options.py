@@ -1,6 +1,6 @@
-"""What a request asks for beside its path and body: the options in its query.
+"""Options in the query of a request.
 
-Unknown options are ignored, as on a real server; known ones with a value that they cannot have are refused.
+Unknown options are ignored, as by a real API server; invalid values of known options are rejected.
 """
 
 from collections.abc import Iterator, Mapping
@@ -35,7 +35,7 @@ def _integer(query: Mapping[str, str], name: str) -> int:
 
 
 def manager_of(user_agent: str) -> str:
-    """Return the field manager of a client that names none.
+    """Return the default field manager of a client.
 
     Args:
         user_agent: The `User-Agent` header.
@@ -52,16 +52,16 @@ class ListQuery:
     """The options of a list or a watch.
 
     Args:
-        label_selector: Which objects, by labels.
-        field_selector: Which objects, by fields.
-        limit: How many at most; 0 for all.
-        continue_token: Where a list goes on.
-        resource_version: Where a watch starts, or how old a list may be.
-        match: How `resource_version` is meant.
-        watch: Whether it is a watch.
+        label_selector: Selects objects by labels.
+        field_selector: Selects objects by fields.
+        limit: Maximum number of objects; 0 for all.
+        continue_token: Continues a paged list.
+        resource_version: Version at which a watch starts, or the minimum version of a list.
+        match: Interpretation of `resource_version` (`resourceVersionMatch`).
+        watch: Whether the request is a watch.
         bookmarks: Whether a watch reports bookmarks.
-        initial: Whether a watch begins with the present objects and says where they end; None leaves it to
-            `resource_version`.
+        initial: Whether a watch starts with the existing objects and marks their end with a bookmark
+            (`sendInitialEvents`); None if this follows from `resource_version`.
         timeout: Seconds after which a watch ends; 0 for never.
     """
 
@@ -78,10 +78,10 @@ class ListQuery:
 
     @classmethod
     def read(cls, query: Mapping[str, str]) -> "ListQuery":
-        """Read them from a query.
+        """Read the options from a query.
 
         Raises:
-            ApiError: If one has a value that it cannot have, or they contradict each other.
+            ApiError: If an option has an invalid value, or two options contradict each other.
         """
         options = cls(
             label_selector=query.get("labelSelector", ""),
@@ -95,15 +95,15 @@ class ListQuery:
             initial=_flag(query, "sendInitialEvents") if "sendInitialEvents" in query else None,
             timeout=max(0, _integer(query, "timeoutSeconds")),
         )
-        options._demand_sense()
+        options._require_consistent()
         return options
 
-    def _demand_sense(self) -> None:
+    def _require_consistent(self) -> None:
         if not self.watch and self.match not in _MATCHES:
             raise bad_option("ListOptions", _MATCH, f'"{self.match}"', _MATCHES)
         problems = [FieldProblem(name, detail) for name, detail in self._contradictions()]
         if problems:
-            raise _refused("ListOptions", problems)
+            raise _invalid_options("ListOptions", problems)
 
     def _contradictions(self) -> Iterator[tuple[str, str]]:
         if not self.watch:
@@ -130,7 +130,7 @@ _MATCHES: Final = ("Exact", _NOT_OLDER, "")
 _REASONS: Final = {"Forbidden": "FieldValueForbidden", "Unsupported value": "FieldValueNotSupported"}
 
 
-def _refused(kind: str, problems: list[FieldProblem]) -> InvalidError:
+def _invalid_options(kind: str, problems: list[FieldProblem]) -> InvalidError:
     causes = [StatusCause(_REASONS[one.detail.partition(":")[0]], one.detail, one.path) for one in problems]
     text = str(problems[0]) if len(problems) == 1 else f"[{', '.join(map(str, problems))}]"
     return InvalidError(f'{kind}.meta.k8s.io "" is invalid: {text}', code=422, reason="Invalid", causes=causes)
@@ -141,10 +141,10 @@ class WriteQuery:
     """The options of a create, an update or a patch.
 
     Args:
-        field_manager: Who writes; empty if the request does not say.
-        dry_run: Only say what would be stored.
-        force: Take fields from other managers; None if the request does not say.
-        validation: What happens to fields that the kind does not have.
+        field_manager: The field manager; empty if the request does not set one.
+        dry_run: Return the object that would be stored, without storing it.
+        force: Take over fields of other managers; None if the request does not set it.
+        validation: Handling of undeclared fields.
     """
 
     field_manager: str = ""
@@ -154,14 +154,14 @@ class WriteQuery:
 
     @classmethod
     def read(cls, query: Mapping[str, str], kind: str) -> "WriteQuery":
-        """Read them from a query.
+        """Read the options from a query.
 
         Args:
             query: The query.
             kind: The kind of the options, for messages: `CreateOptions`, `UpdateOptions`, `PatchOptions`.
 
         Raises:
-            InvalidError: If one has a value that it cannot have.
+            InvalidError: If an option has an invalid value.
         """
         validation = query.get("fieldValidation", "")
         if validation not in _VALIDATIONS:
@@ -179,20 +179,20 @@ class WriteQuery:
 
 
 def _dry_run(query: Mapping[str, str], kind: str) -> bool:
-    asked = query.get("dryRun", "")
-    if asked not in ("", "All"):
-        raise bad_option(kind, "dryRun", f'["{asked}"]', ("All",))
-    return asked == "All"
+    value = query.get("dryRun", "")
+    if value not in ("", "All"):
+        raise bad_option(kind, "dryRun", f'["{value}"]', ("All",))
+    return value == "All"
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteQuery:
-    """The options of a delete, which stand in its body or in its query.
+    """The options of a delete, in its body or in its query.
 
     Args:
-        preconditions: What must still hold of the object.
-        propagation: What becomes of its dependents.
-        dry_run: Only say whether it could be done.
+        preconditions: Conditions that the stored object must meet.
+        propagation: Handling of its dependents.
+        dry_run: Only check whether the delete would succeed.
     """
 
     preconditions: Preconditions | None = None
@@ -201,10 +201,10 @@ class DeleteQuery:
 
     @classmethod
     def read(cls, query: Mapping[str, str], body: Mapping[str, Any]) -> "DeleteQuery":
-        """Read them from a query and a body; the body wins.
+        """Read the options from a query and a body; the body takes precedence.
 
         Raises:
-            ApiError: If one has a value that it cannot have.
+            ApiError: If an option has an invalid value.
         """
         kind = "DeleteOptions"
         grace = body.get("gracePeriodSeconds")

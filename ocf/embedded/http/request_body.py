@@ -1,7 +1,7 @@
-"""Reading the bodies of requests: bounded in size, in depth, and in what aliases of YAML multiply.
+"""Reading of request bodies, with limits for size, depth and the expansion of YAML aliases.
 
-A body is read as what its media type says. What is sent to create, replace or delete is JSON, YAML or protobuf; of a
-patch the type also says how it is applied.
+The media type determines how a body is read. Creates, updates and deletes accept JSON, YAML and protobuf; the media
+type of a patch also determines how the patch is applied.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any, Final, NoReturn
 from ocf.cluster.protocol import PatchType
 from ocf.embedded.http.content_negotiation import media_type
 from ocf.embedded.http.protobuf import MEDIA_TYPE, ProtobufError, read_protobuf
-from ocf.embedded.http.status import bad_body, refused_patch, unknown_body
+from ocf.embedded.http.status import bad_body, unknown_body, unsupported_patch
 from ocf.errors import ManifestError, api_error
 from ocf.objects import Manifest, load_documents
 from ocf.objects.document_limits import MAX_DEPTH
@@ -19,10 +19,10 @@ from ocf.objects.document_limits import MAX_DEPTH
 __all__ = ["APPLY", "MAX_BYTES", "duplicates", "read_object", "read_options", "read_patch"]
 
 MAX_BYTES: Final = 3 * 1024 * 1024
-"""How long a body may be, as on a real server."""
+"""Maximum size of a body, as in a real API server."""
 
 APPLY: Final = "application/apply-patch+yaml"
-"""The media type of a server-side apply."""
+"""Media type of a server-side apply."""
 
 _JSON: Final = ("application/json", "")
 _YAML: Final = ("application/yaml",)
@@ -36,7 +36,7 @@ _HEAD: Final = (
 
 
 class _BodyError(ValueError):
-    """A body cannot be read; says why."""
+    """A body cannot be read; the message contains the reason."""
 
 
 def read_object(body: bytes, content_type: str, kind: str) -> Manifest:
@@ -45,13 +45,13 @@ def read_object(body: bytes, content_type: str, kind: str) -> Manifest:
     Args:
         body: The body.
         content_type: Its `Content-Type`.
-        kind: Kind that it should be of, for messages.
+        kind: The expected kind, for messages.
 
     Returns:
         The object.
 
     Raises:
-        BadRequestError: If it is in an unknown form, or no object.
+        BadRequestError: If the media type is unknown, or the body is not an object.
 
     Example:
         >>> read_object(b"kind: Shop", "application/yaml", "Shop")
@@ -79,10 +79,10 @@ def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
         content_type: Its `Content-Type`.
 
     Returns:
-        How it is applied, None for a server-side apply; and the patch.
+        The patch type (None for a server-side apply) and the patch.
 
     Raises:
-        BadRequestError: If it is of an unknown type, or cannot be read.
+        BadRequestError: If the patch type is unknown, or the patch cannot be read.
     """
     media = media_type(content_type)
     if media == APPLY:
@@ -92,7 +92,7 @@ def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
             message = f"error decoding YAML: error converting YAML to JSON: {error}"
             raise api_error(message, code=400, reason="BadRequest") from error
     if media not in _PATCHES:
-        raise refused_patch()
+        raise unsupported_patch()
     try:
         return _PATCHES[media], _json(body)
     except _BodyError as error:
@@ -100,23 +100,23 @@ def read_patch(body: bytes, content_type: str) -> tuple[PatchType | None, Any]:
 
 
 def read_options(body: bytes, content_type: str) -> Manifest:
-    """Read the options that a delete may carry.
+    """Read the options in the body of a delete.
 
     Args:
         body: The body, which may be empty.
         content_type: Its `Content-Type`.
 
     Returns:
-        The options, or an empty object.
+        The options; an empty object if the body is empty.
     """
     return read_object(body, content_type, "DeleteOptions") if body else {}
 
 
 def _json(body: bytes) -> Any:
     try:
-        found = json.loads(body, parse_constant=_refuse_constant)
+        found = json.loads(body, parse_constant=_reject_constant)
         if b"\\u" in body:
-            # Half of a surrogate pair can be written as an escape, but is no character.
+            # An escape can be half of a surrogate pair, which is not a character.
             json.dumps(found, ensure_ascii=False).encode()
     except RecursionError as error:
         raise _BodyError("exceeded max depth") from error
@@ -124,11 +124,11 @@ def _json(body: bytes) -> Any:
         raise _BodyError("invalid UTF-8") from error
     except json.JSONDecodeError as error:
         raise _BodyError(_go_problem(error, body)) from error
-    _demand_depth(found, body)
+    _require_depth(found, body)
     return found
 
 
-def _refuse_constant(constant: str) -> NoReturn:
+def _reject_constant(constant: str) -> NoReturn:
     raise _BodyError(f"invalid character '{constant[0]}' looking for beginning of value")
 
 
@@ -159,8 +159,8 @@ def _protobuf(body: bytes) -> Any:
 _READERS: Final[Mapping[str, Callable[[bytes], Any]]] = {**dict.fromkeys(_YAML, _yaml), MEDIA_TYPE: _protobuf}
 
 
-def _demand_depth(value: Any, body: bytes) -> None:
-    """Refuse what later steps, which recurse, could not walk through."""
+def _require_depth(value: Any, body: bytes) -> None:
+    """Raise an error for a value too deep for the recursive functions that process it later."""
     if body.count(b"{") + body.count(b"[") <= MAX_DEPTH:
         return
     level = [value]
@@ -182,13 +182,13 @@ def _shape(value: Any) -> str:
 
 
 def duplicates(body: bytes) -> list[str]:
-    """Find fields that a JSON body gives twice.
+    """Return the fields that occur more than once in a JSON body.
 
     Args:
         body: The body.
 
     Returns:
-        Their paths, in the order in which their objects end; nothing if the body is no JSON.
+        Their paths, in the order of the body; an empty list if the body is not JSON.
 
     Example:
         >>> duplicates(b'{"data": {"a": 1, "a": 2}, "b": [{"c": 1, "c": 1}]}')
@@ -210,7 +210,7 @@ def duplicates(body: bytes) -> list[str]:
 
 
 class _Pairs(list[tuple[str, Any]]):
-    """An object with all its fields, also those given twice."""
+    """The fields of an object, including duplicates."""
 
 
 def _paths(value: Any, prefix: str = "") -> list[str]:

@@ -1,4 +1,4 @@
-"""What a handler answers with, before it is bytes."""
+"""Responses of handlers, and their conversion to bytes."""
 
 import json
 from collections.abc import Mapping
@@ -10,20 +10,20 @@ from ocf.embedded.http.status import status_of
 from ocf.errors import ApiError
 from ocf.objects import Manifest, dump_document
 
-__all__ = ["Answer", "error_answer", "metadata_of", "without_kind", "write_body"]
+__all__ = ["Response", "error_response", "metadata_of", "without_kind", "write_body"]
 
 Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer.
+class Response:
+    """A response.
 
     Args:
-        body: JSON values, or text as it is.
+        body: JSON values, or text to send unchanged.
         code: HTTP status.
-        media: In which form the body is written.
-        headers: Further headers.
+        media: Media type of the body.
+        headers: Additional headers.
     """
 
     body: Any
@@ -32,37 +32,37 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-def error_answer(error: ApiError) -> Answer:
-    """Return the answer for an error.
+def error_response(error: ApiError) -> Response:
+    """Return the response for an error.
 
     Args:
-        error: The error; it has an HTTP status.
+        error: The error; its code is the HTTP status.
     """
     headers = {} if error.retry_after is None else {"Retry-After": str(max(1, round(error.retry_after)))}
-    return Answer(status_of(error), code=error.code, headers=headers)
+    return Response(status_of(error), code=error.code, headers=headers)
 
 
-def write_body(answer: Answer) -> tuple[bytes, str]:
-    """Write the body of an answer.
+def write_body(response: Response) -> tuple[bytes, str]:
+    """Write the body of a response.
 
     Args:
-        answer: The answer.
+        response: The response.
 
     Returns:
         The bytes and their content type.
     """
-    if isinstance(answer.body, str):
-        return answer.body.encode(), "text/plain; charset=utf-8"
-    if answer.media.yaml and isinstance(answer.body, dict):
-        return dump_document(answer.body).encode(), answer.media.content_type
-    return json.dumps(answer.body, separators=(",", ":")).encode(), "application/json"
+    if isinstance(response.body, str):
+        return response.body.encode(), "text/plain; charset=utf-8"
+    if response.media.yaml and isinstance(response.body, dict):
+        return dump_document(response.body).encode(), response.media.content_type
+    return json.dumps(response.body, separators=(",", ":")).encode(), "application/json"
 
 
 def metadata_of(manifest: Manifest) -> Manifest:
-    """Return an object reduced to its metadata, as clients may ask for it."""
+    """Return the `PartialObjectMetadata` of an object."""
     return {"kind": Form.METADATA.value, "apiVersion": "meta.k8s.io/v1", "metadata": manifest["metadata"]}
 
 
 def without_kind(manifest: Manifest) -> Manifest:
-    """Return an object as it stands in a list of a built-in kind, which does not repeat what all of them are."""
+    """Return an object without `kind` and `apiVersion`, as in lists of built-in kinds."""
     return {key: value for key, value in manifest.items() if key not in ("kind", "apiVersion")}

@@ -1,4 +1,4 @@
-"""Starting and stopping the server."""
+"""HTTP server of an embedded cluster."""
 
 import asyncio
 import ipaddress
@@ -29,9 +29,9 @@ class HttpServer:
     """A running server.
 
     Args:
-        url: Where it is, `http://127.0.0.1:41234`.
+        url: Its URL, for example `http://127.0.0.1:41234`.
         cluster: The cluster that it serves.
-        _backend: What requests go through.
+        _backend: The cluster with its current wrapper.
     """
 
     url: str
@@ -39,18 +39,19 @@ class HttpServer:
     _backend: "Backend"
 
     def wrap(self, wrap: "Wrap | None") -> Cluster:
-        """Let requests go through another wrapper from now on.
+        """Replace the wrapper around the cluster.
 
         Args:
-            wrap: Puts it around the cluster, `lambda cluster: FaultyCluster(cluster, faults)`; None for no wrapper.
+            wrap: Returns the wrapper for a cluster, for example `lambda cluster: FaultyCluster(cluster, faults)`; None
+                removes the wrapper.
 
         Returns:
-            What requests go through.
+            The cluster that requests are sent to from now on.
         """
         return self._backend.wrap(wrap)
 
     def kubeconfig(self) -> dict[str, Any]:
-        """Return a kubeconfig that leads here."""
+        """Return a kubeconfig for this server."""
         context = {"cluster": _NAME, "user": _NAME}
         return {
             "apiVersion": "v1",
@@ -75,16 +76,16 @@ async def serving(
 
     Args:
         cluster: The cluster.
-        wrap: Puts around the cluster what requests go through, for example a `FaultyCluster`; None for nothing.
-        host: A loopback address; others are refused, because who reaches the server may do everything.
+        wrap: Returns a wrapper for the cluster, for example a `FaultyCluster`; None for no wrapper.
+        host: A loopback address; others are rejected, because every client of the server may do everything.
         port: The port; 0 for a free one.
-        control: What requests beside the API go to.
+        control: Handles requests beside the Kubernetes API; None if the server has none.
 
     Yields:
         The server.
 
     Raises:
-        ConfigError: If the address is not one of loopback, or is taken.
+        ConfigError: If the address is not a loopback address, or is in use.
 
     Example:
         >>> async def url() -> str:
@@ -93,13 +94,13 @@ async def serving(
         >>> asyncio.run(url()).startswith("http://127.0.0.1:")
         True
     """
-    # aiohttp takes longer to import than everything else here together.
+    # Imported here, because the import of aiohttp is slow.
     from aiohttp import web
 
     from ocf.embedded.http.app import make_app
     from ocf.embedded.http.backend import Backend
 
-    _demand_loopback(host)
+    _require_loopback(host)
     backend = Backend(cluster)
     backend.wrap(wrap)
     stopping = asyncio.Event()
@@ -111,9 +112,9 @@ async def serving(
         try:
             await site.start()
         except OSError as error:
-            # What asyncio says repeats the address.
+            # asyncio's message repeats the address, so the text of the error number is used.
             reason = os.strerror(error.errno) if error.errno else str(error)
-            raise ConfigError(f"{host}:{port} cannot be served: {reason}") from error
+            raise ConfigError(f"cannot listen on {host}:{port}: {reason}") from error
         bound = runner.addresses[0][1]
         name = f"[{host}]" if ":" in host else host
         yield HttpServer(f"http://{name}:{bound}", cluster, backend)
@@ -122,24 +123,24 @@ async def serving(
         await runner.cleanup()
 
 
-def _demand_loopback(host: str) -> None:
+def _require_loopback(host: str) -> None:
     try:
         loopback = host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         loopback = False
     if not loopback:
-        raise ConfigError(f'the embedded cluster is served on loopback only: 127.0.0.1, ::1 or localhost, not "{host}"')
+        raise ConfigError(f'invalid host "{host}": the server listens only on 127.0.0.1, ::1 or localhost')
 
 
 def write_kubeconfig(kubeconfig: dict[str, Any], path: Path) -> None:
-    """Write a kubeconfig, readable by its owner only, and whole or not at all.
+    """Write a kubeconfig atomically, readable by its owner only.
 
     Args:
-        kubeconfig: What `HttpServer.kubeconfig` returns.
-        path: The file; one that is there is replaced.
+        kubeconfig: The result of `HttpServer.kubeconfig`.
+        path: The file; an existing one is replaced.
 
     Raises:
-        ConfigError: If it cannot be written.
+        ConfigError: If the file cannot be written.
     """
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

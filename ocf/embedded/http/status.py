@@ -1,7 +1,7 @@
-"""Refusals as clients get them: a `Status` for every error, in the words of a real server.
+"""`Status` documents for errors, with the texts of a real API server.
 
-What the cluster refuses arrives as an `ApiError`; here it becomes a document, and the refusals that only HTTP knows
-(media types, methods, sizes) are made.
+Errors of the cluster are `ApiError`s, which are converted here to documents. The errors that only the HTTP server
+raises (media types, methods, sizes) are also defined here.
 """
 
 import re
@@ -14,10 +14,10 @@ __all__ = [
     "bad_body",
     "bad_option",
     "not_acceptable",
-    "refused_patch",
     "status_of",
     "too_large",
     "unknown_body",
+    "unsupported_patch",
 ]
 
 _BODY_TYPES: Final = ("application/json", "application/yaml", "application/vnd.kubernetes.protobuf")
@@ -41,7 +41,7 @@ _REASONS: Final = {
 
 
 def status_of(error: ApiError) -> Manifest:
-    """Write an error as a client gets it.
+    """Return the `Status` for an error.
 
     Args:
         error: The error.
@@ -82,7 +82,7 @@ _NAMED: Final = (
 
 
 def _named(error: ApiError) -> Manifest:
-    """Return which object an error is about; its message begins with it."""
+    """Return the object that an error is about, parsed from the start of its message."""
     for pattern in _NAMED:
         found = pattern.match(error.message)
         if found:
@@ -100,41 +100,43 @@ def _causes(error: ApiError) -> Manifest:
     return {"causes": causes} if causes else {}
 
 
-def _refusal(message: str, code: int) -> ApiError:
+def _status_error(message: str, code: int) -> ApiError:
     return api_error(message, code=code, reason=_REASONS[code])
 
 
 def not_acceptable(offered: tuple[str, ...]) -> ApiError:
-    """The client wants a form that this server cannot write."""
-    return _refusal(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}", 406)
+    """Return the error for an `Accept` header without a media type that the server can write."""
+    return _status_error(f"406: Not Acceptable\n\nAvailable representations: {', '.join(offered)}", 406)
 
 
 def unknown_body() -> ApiError:
-    """The body is in a form that this server cannot read."""
+    """Return the error for a body with an unknown media type."""
     types = ", ".join(_BODY_TYPES)
-    return _refusal(f"the body of the request was in an unknown format - accepted media types include: {types}", 415)
+    return _status_error(
+        f"the body of the request was in an unknown format - accepted media types include: {types}", 415
+    )
 
 
-def refused_patch() -> ApiError:
-    """The patch is of no type that this server knows."""
-    return _refusal(_UNKNOWN_PATCH, 415)
+def unsupported_patch() -> ApiError:
+    """Return the error for a patch with an unknown media type."""
+    return _status_error(_UNKNOWN_PATCH, 415)
 
 
 def too_large(limit: int) -> ApiError:
-    """The body is longer than a server reads."""
-    return _refusal(f"Request entity too large: limit is {limit}", 413)
+    """Return the error for a body larger than the limit."""
+    return _status_error(f"Request entity too large: limit is {limit}", 413)
 
 
 def bad_body(kind: str, problem: str, body: bytes) -> ApiError:
-    """The body is no object.
+    """Return the error for a body that is not an object.
 
     Args:
-        kind: What it should be.
-        problem: What is wrong with it.
-        body: The body; its beginning is shown.
+        kind: The expected kind.
+        problem: The problem with the body.
+        body: The body; the message shows its start.
     """
     shown = _summary(body)
-    return _refusal(f"the object provided is unrecognized (must be of type {kind}): {problem} ({shown})", 400)
+    return _status_error(f"the object provided is unrecognized (must be of type {kind}): {problem} ({shown})", 400)
 
 
 def _summary(body: bytes) -> str:
@@ -146,13 +148,13 @@ def _summary(body: bytes) -> str:
 
 
 def bad_option(options: str, name: str, seen: str, allowed: tuple[str, ...]) -> ApiError:
-    """An option of the request has a value that it cannot have.
+    """Return the error for an option with an invalid value.
 
     Args:
-        options: The kind of the options, `CreateOptions`.
+        options: The kind of the options, for example `CreateOptions`.
         name: The option.
         seen: Its value.
-        allowed: What it could be.
+        allowed: Its valid values.
     """
     detail = f"Unsupported value: {seen}: supported values: " + ", ".join(f'"{value}"' for value in allowed)
     problem = FieldProblem(name, detail)

@@ -1,7 +1,8 @@
-"""Tables: what `kubectl get` prints is made by the server.
+"""Tables, which the server renders for `kubectl get`.
 
-https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables says what a table is. The
-columns come with the kind, the cells from a printer; of a user's kind both follow its `additionalPrinterColumns`.
+The format is described in
+https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables. The columns belong to the
+kind, a printer writes the cells; for a custom kind, both follow from its `additionalPrinterColumns`.
 """
 
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from typing import Any, Final
 
 from ocf.embedded.http.jsonpath import find
 from ocf.embedded.http.printers import PRINTERS, Clock
-from ocf.embedded.http.resource_catalog import Served, TableColumn
+from ocf.embedded.http.resource_catalog import ServedResource, TableColumn
 from ocf.embedded.http.responses import metadata_of
 from ocf.objects import Manifest
 
@@ -22,12 +23,12 @@ _UNSET: Final = None
 
 @dataclass(frozen=True, slots=True)
 class TableOptions:
-    """How a table is wanted.
+    """Options of a table.
 
     Args:
-        now: The instant of the request, which ages are told at; aware.
-        include: What comes with each row: `Metadata`, `Object` or `None`.
-        heading: Whether the columns are described.
+        now: The instant of the request, used for ages; aware.
+        include: Object to include in each row: `Metadata`, `Object` or `None`.
+        heading: Whether the table contains its column definitions.
     """
 
     now: datetime
@@ -35,14 +36,14 @@ class TableOptions:
     heading: bool = True
 
 
-def table(kind: Served, items: Iterable[Manifest], metadata: Manifest, options: TableOptions) -> Manifest:
-    """Write objects as a table.
+def table(kind: ServedResource, items: Iterable[Manifest], metadata: Manifest, options: TableOptions) -> Manifest:
+    """Render objects as a table.
 
     Args:
         kind: Their kind.
         items: The objects.
         metadata: The metadata of the list.
-        options: How the table is wanted.
+        options: Options of the table.
 
     Returns:
         The `Table`.
@@ -59,16 +60,16 @@ def _heading(column: TableColumn) -> Manifest:
     return found
 
 
-def _row(kind: Served, item: Manifest, options: TableOptions) -> Manifest:
-    # A bookmark has no cells; a client reads its version off the row.
+def _row(kind: ServedResource, item: Manifest, options: TableOptions) -> Manifest:
+    # A bookmark has no cells; clients only read the resource version of its row.
     found = cells(kind, item, options.now) if "name" in item["metadata"] else []
     if options.include == "None":
         return {"cells": found}
     return {"cells": found, "object": item if options.include == "Object" else metadata_of(item)}
 
 
-def cells(kind: Served, item: Manifest, now: datetime) -> list[Any]:
-    """Write the cells of an object.
+def cells(kind: ServedResource, item: Manifest, now: datetime) -> list[Any]:
+    """Render the cells of an object.
 
     Args:
         kind: Its kind.
@@ -95,7 +96,7 @@ def _cell(column: TableColumn, item: Manifest, clock: Clock) -> Any:
 
 
 def _typed(column: TableColumn, value: Any, clock: Clock) -> Any:
-    """Return a value as a cell of a type; one that does not fit is left empty."""
+    """Return the cell for a value in a column; empty if the value is not of the column's type."""
     if value is None:
         return _UNSET
     match column.type:

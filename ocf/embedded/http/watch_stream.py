@@ -1,7 +1,7 @@
-"""Watches over HTTP: one JSON document per event, on a connection that stays open.
+"""Watches over HTTP: a stream with one JSON document per event.
 
-What may go wrong before the first event is an answer like any other; afterwards it is an event of type `ERROR`, and the
-stream ends, as on a real server.
+An error before the first event is sent as a normal response. A later error is sent as an event of type `ERROR` that
+ends the stream, as by a real API server.
 """
 
 import asyncio
@@ -29,25 +29,27 @@ _INITIAL_END: Final = "k8s.io/initial-events-end"
 _ERROR: Final = "ERROR"
 
 
-async def open_stream(backend: Backend, call: RequestContext, stopping: asyncio.Event) -> AsyncGenerator[bytes, None]:
-    """Begin a watch.
+async def open_stream(
+    backend: Backend, context: RequestContext, stopping: asyncio.Event
+) -> AsyncGenerator[bytes, None]:
+    """Start a watch.
 
     Args:
         backend: The cluster.
-        call: The request.
-        stopping: Set when the server ends.
+        context: The request.
+        stopping: Set when the server stops.
 
     Returns:
-        Its events, each as a line, once it is clear that it is not refused.
+        Its events, one line each.
 
     Raises:
-        ApiError: If it is refused.
+        ApiError: If the watch is rejected.
     """
-    options = ListQuery.read(call.query)
-    events = _events(backend, call, options)
+    options = ListQuery.read(context.query)
+    events = _events(backend, context, options)
     first = asyncio.ensure_future(anext(events))
-    # A refusal comes without waiting for anything; an event may never come.
-    for _ in range(_TURNS):
+    # The cluster rejects a watch without waiting for I/O, but the first event may never come.
+    for _ in range(_LOOP_ITERATIONS):
         await asyncio.sleep(0)
         if first.done():
             break
@@ -55,28 +57,28 @@ async def open_stream(backend: Backend, call: RequestContext, stopping: asyncio.
         error = first.exception()
         if isinstance(error, ApiError) and error.code != _EXPIRED:
             raise error
-    writer = _Writer(call, options, backend.core.now)
+    writer = _Writer(context, options, backend.registry.now)
     return _lines(events, first, writer, stopping)
 
 
-_TURNS: Final = 3
+_LOOP_ITERATIONS: Final = 3
 _EXPIRED: Final = 410
 
 
-async def _events(backend: Backend, call: RequestContext, options: ListQuery) -> AsyncGenerator[WatchEvent, None]:
+async def _events(backend: Backend, context: RequestContext, options: ListQuery) -> AsyncGenerator[WatchEvent, None]:
     version = options.resource_version
     if options.initial:
-        async for event in _initial(backend, call, options):
+        async for event in _initial(backend, context, options):
             version = event.object["metadata"]["resourceVersion"] if event.type is EventType.BOOKMARK else version
             yield event
     elif options.initial is False and version in ("", "0"):
         version = str(backend.version)
-    found = backend.front.watch(
-        call.kind.api_version,
-        call.kind.kind,
+    found = backend.wrapped.watch(
+        context.kind.api_version,
+        context.kind.kind,
         WatchOptions(
             resource_version=version,
-            namespace=call.path.namespace,
+            namespace=context.path.namespace,
             label_selector=options.label_selector,
             field_selector=options.field_selector,
         ),
@@ -86,19 +88,21 @@ async def _events(backend: Backend, call: RequestContext, options: ListQuery) ->
             yield event
 
 
-async def _initial(backend: Backend, call: RequestContext, options: ListQuery) -> AsyncIterator[WatchEvent]:
-    """Report the present objects, and where they end."""
-    found = await backend.front.list(
-        call.kind.api_version,
-        call.kind.kind,
+async def _initial(backend: Backend, context: RequestContext, options: ListQuery) -> AsyncIterator[WatchEvent]:
+    """Report the existing objects, then the bookmark that marks their end."""
+    found = await backend.wrapped.list(
+        context.kind.api_version,
+        context.kind.kind,
         ListOptions(
-            namespace=call.path.namespace, label_selector=options.label_selector, field_selector=options.field_selector
+            namespace=context.path.namespace,
+            label_selector=options.label_selector,
+            field_selector=options.field_selector,
         ),
     )
     for item in found.items:
         yield WatchEvent(EventType.ADDED, item)
     metadata = {"resourceVersion": found.resource_version, "annotations": {_INITIAL_END: "true"}}
-    head = {"kind": call.kind.kind, "apiVersion": call.kind.api_version}
+    head = {"kind": context.kind.kind, "apiVersion": context.kind.api_version}
     yield WatchEvent(EventType.BOOKMARK, {**head, "metadata": metadata})
 
 
@@ -106,13 +110,13 @@ async def _initial(backend: Backend, call: RequestContext, options: ListQuery) -
 class _Writer:
     """Writes the events of one watch."""
 
-    call: RequestContext
+    context: RequestContext
     options: ListQuery
     now: Callable[[], datetime]
     headed: bool = False
 
     def line(self, done: "asyncio.Future[WatchEvent]") -> tuple[bytes, bool]:
-        """Return what is written, and whether the watch goes on."""
+        """Return the bytes to write for an event, and whether the watch continues."""
         try:
             event = done.result()
         except StopAsyncIteration:
@@ -124,15 +128,15 @@ class _Writer:
         return _line(event.type.value, self._shown(event)), True
 
     def _shown(self, event: WatchEvent) -> Manifest:
-        form = self.call.media.form
+        form = self.context.media.form
         if form is Form.METADATA:
             return metadata_of(event.object)
         if form is not Form.TABLE:
             return event.object
         heading, self.headed = not self.headed, True
         version = {"resourceVersion": event.object["metadata"].get("resourceVersion", "")}
-        call = replace(self.call, now=self.now())
-        return table(call.kind, [event.object], version, call.table_options(heading=heading))
+        context = replace(self.context, now=self.now())
+        return table(context.kind, [event.object], version, context.table_options(heading=heading))
 
 
 async def _lines(
@@ -141,7 +145,7 @@ async def _lines(
     writer: _Writer,
     stopping: asyncio.Event,
 ) -> AsyncGenerator[bytes, None]:
-    """Write events until the watch, its time or the server ends."""
+    """Yield the lines of events until the watch ends, its timeout expires, or the server stops."""
     loop = asyncio.get_running_loop()
     end = loop.time() + writer.options.timeout if writer.options.timeout else None
     halt = asyncio.ensure_future(stopping.wait())

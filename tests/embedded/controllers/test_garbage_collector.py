@@ -69,7 +69,7 @@ async def test_an_owner_of_the_same_name_is_another_owner(cluster: EmbeddedClust
     await made(cluster, config_map, "child", owner(old))
     await cluster.delete(key("top"))
     await made(cluster, config_map, "top")
-    await cluster.settle()
+    await cluster.collect_garbage()
 
     assert [await exists(cluster, name) for name in ("top", "child")] == [True, False]
 
@@ -148,7 +148,7 @@ async def test_an_owner_held_by_a_finalizer_is_not_gone(cluster: EmbeddedCluster
 async def test_an_owner_that_was_never_there_is_not_gone(cluster: EmbeddedCluster, config_map: Build) -> None:
     stranger = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "s", "uid": "not-from-here"}
     await made(cluster, config_map, "child", stranger)
-    await cluster.settle()
+    await cluster.collect_garbage()
 
     assert await exists(cluster, "child")
 
@@ -168,7 +168,7 @@ async def test_without_collecting_nothing_goes_until_it_settles(config_map: Buil
     await cluster.delete(key("top"))
     assert await exists(cluster, "child")
 
-    await cluster.settle()
+    await cluster.collect_garbage()
     assert not await exists(cluster, "child")
 
 

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from ocf.embedded import EmbeddedCluster
-from ocf.embedded.http.resource_catalog import Served, TableColumn, builtin_kinds
+from ocf.embedded.http.resource_catalog import ServedResource, TableColumn, builtin_kinds
 from ocf.embedded.http.tables import cells
 
 Client = Callable[..., Awaitable[Any]]
@@ -27,13 +27,13 @@ def load(name: str) -> Any:
     return json.loads((RECORDED / name).read_text())
 
 
-def shop() -> Served:
+def shop() -> ServedResource:
     """Describe the recorded kind of a user's by its definition."""
     definition = next(row["object"] for row in load("tables.json") if row["object"]["kind"].startswith("Custom"))
     found = definition["spec"]["versions"][0]["additionalPrinterColumns"]
     columns = [TableColumn(one["name"], one["type"], path=one["jsonPath"]) for one in found]
     name = TableColumn("Name", "string", "name")
-    return Served(
+    return ServedResource(
         "recorded.example.com", "v1", "Shop", "shops", "shop", True, (), columns=(name, *columns), custom=True
     )
 

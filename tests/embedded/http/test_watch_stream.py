@@ -141,7 +141,7 @@ async def test_a_table_describes_its_columns_once(server: HttpServer, cluster: E
 
 async def test_who_goes_away_leaves_nothing_behind(server: HttpServer, cluster: EmbeddedCluster) -> None:
     """A watch whose client is gone waits for nothing any more."""
-    waiting = cluster._core.store._waiting
+    waiting = cluster._registry.store._waiting
     async with watching(server, f"resourceVersion={cluster.resource_version}"):
         for _ in range(3000):
             if waiting:

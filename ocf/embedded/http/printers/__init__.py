@@ -1,7 +1,7 @@
-"""Rows of tables: what `kubectl get` shows of an object, kind by kind.
+"""Printers: the rows that `kubectl get` shows, by kind.
 
-The columns are data, read off a real server; here are the cells. A kind without a printer of its own shows its name
-and its age. Cells are compared with those of a real server by the tests.
+The columns are data of a real API server; the printers write the cells. Kinds without a printer show name and age. The
+tests compare cells with those of a real API server.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The rows of nodes, events, storage, access, and what configures the cluster itself."""
+"""Printers of nodes, events, storage, access control, and cluster configuration."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -87,7 +87,7 @@ def _roles(item: Manifest) -> set[str]:
 
 
 def event(item: Manifest, clock: Clock) -> Cells:
-    """Write the row of an Event, in the spelling of either of its versions."""
+    """Write the row of an Event of `v1` or `events.k8s.io/v1`."""
     core = item["apiVersion"] == "v1"
     target = item.get("involvedObject" if core else "regarding") or {}
     source = item.get("source" if core else "deprecatedSource") or {}
@@ -234,7 +234,7 @@ def _signing_word(status: Mapping[str, Any]) -> str:
 
 
 def counted(*path: str) -> Any:
-    """Return what writes rows of name, the length of a list, and age."""
+    """Return a printer of name, length of the list at a path, and age."""
 
     def row(item: Manifest, clock: Clock) -> Cells:
         return [item["metadata"]["name"], len(_at(item, path) or ()), clock.age(item)]
@@ -243,7 +243,7 @@ def counted(*path: str) -> Any:
 
 
 def with_field(*path: str) -> Any:
-    """Return what writes rows of name, one field, and age."""
+    """Return a printer of name, the field at a path, and age."""
 
     def row(item: Manifest, clock: Clock) -> Cells:
         return [item["metadata"]["name"], _at(item, path) or "", clock.age(item)]

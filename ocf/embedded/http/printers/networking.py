@@ -1,4 +1,4 @@
-"""The rows of services, of what leads to them, and of what they lead to."""
+"""Printers of services, endpoints, ingresses and other networking kinds."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
@@ -111,7 +111,7 @@ def network_policy(item: Manifest, clock: Clock) -> Cells:
 
 
 def ip_address(item: Manifest, clock: Clock) -> Cells:
-    """Write the row of an IPAddress: its age is there, although no column is."""
+    """Write the row of an IPAddress; like a real API server, with an age that has no column."""
     parent = (item.get("spec") or {}).get("parentRef") or {}
     words = [parent.get(field, "") for field in ("resource", "namespace", "name")]
     group = f".{parent['group']}" if parent.get("group") else ""

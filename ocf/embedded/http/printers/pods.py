@@ -1,4 +1,4 @@
-"""The row of a pod: one word for what its containers are up to."""
+"""Printer of pods, which summarizes the states of the containers in one word."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ _Status = Mapping[str, Any]
 
 @dataclass(slots=True)
 class _Tally:
-    """What is counted over containers."""
+    """Counters over containers."""
 
     ready: int = 0
     restarts: int = 0
@@ -56,7 +56,7 @@ def pod(item: Manifest, clock: Clock) -> Cells:
 
 
 def _stays(container: Mapping[str, Any]) -> bool:
-    """Tell whether an init container runs beside the others, as a sidecar."""
+    """Return whether an init container is a sidecar."""
     return container.get("restartPolicy") == "Always"
 
 
@@ -86,7 +86,7 @@ def _condition(item: Manifest) -> tuple[_Tally, str]:
 
 
 def _starting(status: _Status, number: int, total: int, *, sidecar: bool) -> str:
-    """Return what an init container holds the pod up with; empty if it does not."""
+    """Return the status of a pod that waits for an init container; empty if it does not wait."""
     state = status.get("state") or {}
     terminated, waiting = state.get("terminated"), state.get("waiting") or {}
     if (terminated and not terminated.get("exitCode")) or (sidecar and status.get("started")):
@@ -103,7 +103,7 @@ def _exit(terminated: _Status) -> str:
 
 
 def _running(status: _Status, tally: _Tally, word: str, conditions: Mapping[str, _Status]) -> str:
-    """Count the containers, and return the word of the first that has one to say."""
+    """Count the containers; return the reason of the first container that waits or is terminated."""
     runs = False
     for one in reversed(status.get("containerStatuses") or ()):
         tally.add(one)

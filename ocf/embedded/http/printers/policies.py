@@ -1,4 +1,4 @@
-"""The rows of what configures admission, priority, devices, and attached volumes."""
+"""Printers of admission policies, API priority, devices, and attached volumes."""
 
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +18,7 @@ __all__ = [
 
 
 def admission_policy(rules: str) -> Callable[[Manifest, Clock], Cells]:
-    """Return what writes rows of admission policies.
+    """Return a printer of admission policies.
 
     Args:
         rules: The field whose entries are counted.

@@ -1,4 +1,4 @@
-"""How a server words what stands in the cells of a table: ages, labels, lists that are cut short."""
+"""Text in cells of tables: ages, labels, shortened lists."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ _YEAR: Final = 365 * _DAY
 Cells: TypeAlias = list[Any]
 """The cells of a row, in the order of the columns."""
 
-# From which length on, in seconds, a duration is told in which unit, and whether the next smaller one is told, too.
+# Minimum duration in seconds, the unit it is shown in, and the smaller unit for the remainder (0 for none).
 _STEPS: Final = (
     (8 * _YEAR, _YEAR, 0),
     (2 * _YEAR, _YEAR, _DAY),
@@ -50,7 +50,7 @@ _NAMES: Final = {_YEAR: "y", _DAY: "d", _HOUR: "h", _MINUTE: "m", 1: "s"}
 
 
 def duration(seconds: float) -> str:
-    """Write a duration as it is read at a glance.
+    """Format a duration with at most two units.
 
     Args:
         seconds: The duration.
@@ -71,7 +71,7 @@ def duration(seconds: float) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Tells how long ago something was.
+    """Formats ages.
 
     Args:
         now: The instant of the request; aware.
@@ -80,7 +80,7 @@ class Clock:
     now: datetime
 
     def since(self, timestamp: str | None) -> str:
-        """Return how long ago a timestamp was; one that is missing is unknown."""
+        """Return the time since a timestamp; `<unknown>` without a timestamp."""
         if not timestamp:
             return UNKNOWN
         return duration((self.now - parse_time(timestamp)).total_seconds())
@@ -91,11 +91,11 @@ class Clock:
 
 
 Printer: TypeAlias = Callable[[Manifest, Clock], Cells]
-"""Writes the row of an object."""
+"""Returns the row of an object."""
 
 
 def labels(found: Mapping[str, str] | None) -> str:
-    """Write labels.
+    """Format labels.
 
     Args:
         found: The labels.
@@ -108,17 +108,17 @@ def labels(found: Mapping[str, str] | None) -> str:
 
 
 def selector(found: Mapping[str, Any] | None) -> str:
-    """Write a label selector; one that selects everything, or is missing, is none."""
+    """Format a label selector; `<none>` if it is missing or selects everything."""
     return selector_text(found) or NONE
 
 
 def shortened(items: Sequence[str], most: int, *, joint: str = ",") -> str:
-    """Write a list of which only the beginning is shown.
+    """Format the start of a list, and the number of omitted items.
 
     Args:
         items: The list.
-        most: How many are shown.
-        joint: What stands between two.
+        most: Maximum number of items shown.
+        joint: Separator of the items.
 
     Example:
         >>> shortened(["a", "b", "c"], 2)

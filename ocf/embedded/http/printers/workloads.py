@@ -1,4 +1,4 @@
-"""The rows of what runs pods, of what scales it, and of what protects it."""
+"""Printers of workloads, autoscalers and disruption budgets."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -162,7 +162,7 @@ def disruption_budget(item: Manifest, clock: Clock) -> Cells:
 
 
 def horizontal_pod_autoscaler(item: Manifest, clock: Clock) -> Cells:
-    """Write the row of a HorizontalPodAutoscaler, in either version."""
+    """Write the row of a HorizontalPodAutoscaler of `autoscaling/v1` or `autoscaling/v2`."""
     name, spec, status = _parts(item)
     target = spec["scaleTargetRef"]
     least = spec.get("minReplicas")

@@ -325,7 +325,7 @@ def play(test: Callable[[Stage], Coroutine[Any, Any, None]]) -> None:
 
 def backed_up(cluster: EmbeddedCluster) -> EmbeddedCluster:
     """Return a copy of a cluster, without those who wait for its news."""
-    waiting = cluster._core.store._waiting
+    waiting = cluster._registry.store._waiting
     return copy.deepcopy(cluster, {id(waiting): set()})
 
 
