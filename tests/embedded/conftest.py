@@ -1,4 +1,4 @@
-"""A cluster with a clock that stands still, and the objects most tests write."""
+"""Fixtures: a cluster with a fixed clock, and builders of common objects."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,8 +12,8 @@ from ocf.objects import Manifest
 
 
 @dataclass
-class StandingClock:
-    """Stands still until told otherwise."""
+class FixedClock:
+    """Returns the same instant until it is advanced."""
 
     instant: datetime = field(default_factory=lambda: datetime(2026, 1, 1, tzinfo=UTC))
 
@@ -25,12 +25,12 @@ class StandingClock:
 
 
 @pytest.fixture
-def clock() -> StandingClock:
-    return StandingClock()
+def clock() -> FixedClock:
+    return FixedClock()
 
 
 @pytest.fixture
-def cluster(clock: StandingClock) -> EmbeddedCluster:
+def cluster(clock: FixedClock) -> EmbeddedCluster:
     kinds = [
         CustomKind("example.com", "v1", "Widget"),
         CustomKind("example.com", "v1", "Gadget", namespaced=False, status=False),

@@ -1,4 +1,4 @@
-"""The verbs as a whole: what belongs to whom, what is counted, what is refused."""
+"""Verbs of the embedded cluster: copies, determinism, lists, the request log, and rejected requests."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,22 +22,24 @@ WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
 SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
 
 
-def test_it_is_a_cluster() -> None:
+def test_an_embedded_cluster_is_a_cluster() -> None:
     cluster: Cluster = EmbeddedCluster()
 
     assert cluster.apply_cache.rewrites("uid", "manager") == {}
 
 
-class TestOwnership:
-    async def test_what_is_returned_belongs_to_the_caller(self, cluster: EmbeddedCluster, deployment: Build) -> None:
-        for answer in (
+class TestCopies:
+    async def test_changing_a_returned_object_does_not_change_the_stored_one(
+        self, cluster: EmbeddedCluster, deployment: Build
+    ) -> None:
+        for response in (
             await cluster.apply(deployment(), field_manager="ours"),
             await cluster.apply(deployment(), field_manager="ours"),
             await cluster.get(WEB),
             (await cluster.list("apps/v1", "Deployment")).items[0],
         ):
-            answer["spec"]["template"]["spec"]["containers"].clear()
-            answer["metadata"]["managedFields"][0]["fieldsV1"].clear()
+            response["spec"]["template"]["spec"]["containers"].clear()
+            response["metadata"]["managedFields"][0]["fieldsV1"].clear()
 
         stored = await cluster.get(WEB)
         assert len(stored["spec"]["template"]["spec"]["containers"]) == 1
@@ -48,8 +50,8 @@ class TestOwnership:
             await cluster.apply(config_map(data={"a": value}), field_manager="ours")
             assert (await cluster.get(SETTINGS))["data"] == {"a": value}
 
-    async def test_what_only_looks_like_text_can_be_read(self, cluster: EmbeddedCluster) -> None:
-        """A custom resource may hold an enum that is a text; it comes back equal."""
+    async def test_a_string_enum_is_stored_as_text(self, cluster: EmbeddedCluster) -> None:
+        """A custom resource can contain a member of a string enum; reading it returns an equal text."""
         manifest: Manifest = {
             "apiVersion": "example.com/v1",
             "kind": "Widget",
@@ -60,7 +62,7 @@ class TestOwnership:
 
         assert (await cluster.get(ObjectKey.of(manifest)))["spec"] == {"type": "Orphan"}
 
-    async def test_what_is_given_is_not_changed(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+    async def test_a_write_does_not_change_its_manifest(self, cluster: EmbeddedCluster, deployment: Build) -> None:
         manifest = deployment()
         before = copy_json(manifest)
         await cluster.apply(manifest, field_manager="ours")
@@ -69,7 +71,9 @@ class TestOwnership:
 
         assert manifest == before
 
-    async def test_what_was_given_can_be_changed_later(self, cluster: EmbeddedCluster) -> None:
+    async def test_changing_a_written_manifest_does_not_change_the_stored_object(
+        self, cluster: EmbeddedCluster
+    ) -> None:
         manifest: Manifest = {
             "apiVersion": "example.com/v1",
             "kind": "Widget",
@@ -90,16 +94,16 @@ class TestOwnership:
             await second.get(SETTINGS)
 
 
-class TestPredictability:
+class TestDeterminism:
     async def test_the_same_requests_give_the_same_objects(self, deployment: Build, clock: Any) -> None:
-        answers = []
+        responses = []
         for _ in range(2):
             cluster = EmbeddedCluster(namespaces=("shop",), now=clock)
-            answers.append(await cluster.apply(deployment(), field_manager="ours"))
+            responses.append(await cluster.apply(deployment(), field_manager="ours"))
 
-        assert answers[0] == answers[1]
+        assert responses[0] == responses[1]
 
-    async def test_another_seed_gives_other_uids(self, deployment: Build) -> None:
+    async def test_different_seeds_give_different_uids(self, deployment: Build) -> None:
         uids = set()
         for seed in (1, 2):
             cluster = EmbeddedCluster(namespaces=("shop",), seed=seed)
@@ -107,7 +111,7 @@ class TestPredictability:
 
         assert len(uids) == 2
 
-    async def test_the_clock_stamps_objects_and_managed_fields(
+    async def test_the_clock_sets_the_times_of_objects_and_managed_fields(
         self, cluster: EmbeddedCluster, deployment: Build, clock: Any
     ) -> None:
         clock.advance(90)
@@ -116,7 +120,7 @@ class TestPredictability:
         assert metadata["creationTimestamp"] == "2026-01-01T00:01:30Z"
         assert metadata["managedFields"][0]["time"] == "2026-01-01T00:01:30Z"
 
-    async def test_versions_grow_over_all_kinds(
+    async def test_resource_versions_increase_across_all_kinds(
         self, cluster: EmbeddedCluster, deployment: Build, config_map: Build
     ) -> None:
         first = await cluster.apply(deployment(), field_manager="ours")
@@ -128,7 +132,7 @@ class TestPredictability:
 
 
 class TestGeneratedNames:
-    async def test_a_prefix_becomes_a_name(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_name_is_generated_from_the_prefix(self, cluster: EmbeddedCluster) -> None:
         manifest = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "job-", "namespace": "shop"}}
         names = set()
         for _ in range(3):
@@ -139,7 +143,7 @@ class TestGeneratedNames:
         assert len(names) == 3
         assert all(name.startswith("job-") and len(name) == 9 for name in names)
 
-    async def test_a_long_prefix_is_cut(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_generated_name_is_at_most_63_characters_long(self, cluster: EmbeddedCluster) -> None:
         metadata = {"generateName": "x" * 80, "namespace": "shop"}
         stored = await cluster.create(
             {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}, field_manager="test"
@@ -158,14 +162,14 @@ class TestLists:
         page = await cluster.list("v1", "ConfigMap", ListOptions(**options))
         return [f"{item['metadata']['namespace']}/{item['metadata']['name']}" for item in page.items]
 
-    async def test_objects_come_by_namespace_and_name(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+    async def test_objects_are_sorted_by_namespace_and_name(self, cluster: EmbeddedCluster, config_map: Build) -> None:
         await self.fill(cluster, config_map)
 
         assert await self.names(cluster) == ["other/c", "shop/a", "shop/b", "shop/c"]
         assert await self.names(cluster, namespace="shop") == ["shop/a", "shop/b", "shop/c"]
         assert await self.names(cluster, namespace="nowhere") == []
 
-    async def test_items_say_what_they_are(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+    async def test_items_have_api_version_and_kind(self, cluster: EmbeddedCluster, config_map: Build) -> None:
         await self.fill(cluster, config_map)
         page = await cluster.list("v1", "ConfigMap")
 
@@ -183,7 +187,7 @@ class TestLists:
             pytest.param({"field_selector": "metadata.name==a", "label_selector": "name"}, ["shop/a"], id="together"),
         ],
     )
-    async def test_selectors_narrow_a_list(
+    async def test_selectors_filter_a_list(
         self, cluster: EmbeddedCluster, config_map: Build, options: dict[str, str], names: list[str]
     ) -> None:
         await self.fill(cluster, config_map)
@@ -197,7 +201,7 @@ class TestLists:
             pytest.param("name", "invalid field selector: ", id="no operator"),
         ],
     )
-    async def test_other_field_selectors_are_refused(
+    async def test_unsupported_field_selectors_are_rejected(
         self, cluster: EmbeddedCluster, selector: str, message: str
     ) -> None:
         with pytest.raises(BadRequestError) as caught:
@@ -205,8 +209,8 @@ class TestLists:
 
         assert caught.value.message.startswith(message)
 
-    async def test_pages_are_of_one_version(self, cluster: EmbeddedCluster, config_map: Build) -> None:
-        """What happens between two pages is not seen by the later one."""
+    async def test_all_pages_have_the_same_resource_version(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+        """Changes between two pages are not visible in the later page."""
         await self.fill(cluster, config_map)
         first = await cluster.list("v1", "ConfigMap", ListOptions(namespace="shop", limit=1))
         await cluster.delete(ObjectKey("v1", "ConfigMap", "b", "shop"))
@@ -220,7 +224,7 @@ class TestLists:
         assert second.resource_version == first.resource_version
         assert second.continue_token == ""
 
-    async def test_a_token_expires_with_the_history(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+    async def test_a_continue_token_expires_with_the_history(self, cluster: EmbeddedCluster, config_map: Build) -> None:
         await self.fill(cluster, config_map)
         first = await cluster.list("v1", "ConfigMap", ListOptions(limit=1))
         await cluster.create(config_map("z"), field_manager="test")
@@ -229,13 +233,13 @@ class TestLists:
         with pytest.raises(ExpiredError):
             await cluster.list("v1", "ConfigMap", ListOptions(limit=1, continue_token=first.continue_token))
 
-    async def test_a_foreign_token_is_refused(self, cluster: EmbeddedCluster) -> None:
+    async def test_an_invalid_continue_token_is_rejected(self, cluster: EmbeddedCluster) -> None:
         with pytest.raises(BadRequestError, match="invalid continue token"):
             await cluster.list("v1", "ConfigMap", ListOptions(continue_token="abc"))  # noqa: S106 (a page's, no secret)
 
 
 class TestRequests:
-    async def test_every_request_is_logged_with_what_it_did(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+    async def test_every_request_is_logged_with_its_outcome(self, cluster: EmbeddedCluster, deployment: Build) -> None:
         await cluster.apply(deployment(), field_manager="ours")
         await cluster.apply(deployment(), field_manager="ours")
         await cluster.apply(deployment(5), field_manager="ours", dry_run=True)
@@ -257,7 +261,7 @@ class TestRequests:
         assert (log.reads, log.writes, log.changes, len(log)) == (2, 4, 1, 6)
         assert log.of(Verb.GET)[0].subresource is Subresource.SCALE
 
-    async def test_the_log_starts_anew(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+    async def test_the_request_log_can_be_cleared(self, cluster: EmbeddedCluster, deployment: Build) -> None:
         await cluster.apply(deployment(), field_manager="ours")
         cluster.requests.clear()
 
@@ -280,14 +284,14 @@ class TestRequests:
         assert [request.verb for request in cluster.requests] == [Verb.WATCH]
 
 
-class TestRefusals:
+class TestRejections:
     @pytest.mark.parametrize(
         ("api_version", "kind", "hint"),
         [
             pytest.param("apiregistration.k8s.io/v1", "APIService", "CustomKind", id="aggregation"),
         ],
     )
-    async def test_what_cannot_be_done_says_what_to_do(
+    async def test_an_unsupported_feature_is_rejected_with_an_alternative(
         self, cluster: EmbeddedCluster, api_version: str, kind: str, hint: str
     ) -> None:
         manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "x", "namespace": "shop"}}
@@ -301,8 +305,8 @@ class TestRefusals:
             assert "the embedded cluster cannot" in caught.value.message
             assert hint in caught.value.message
 
-    async def test_a_strategic_merge_patch_of_a_custom_kind(self, cluster: EmbeddedCluster) -> None:
-        """Such a patch needs Go types, which a custom kind has not."""
+    async def test_a_strategic_merge_patch_of_a_custom_kind_is_rejected(self, cluster: EmbeddedCluster) -> None:
+        """Such a patch needs Go types, which a custom kind does not have."""
         manifest: Manifest = {
             "apiVersion": "example.com/v1",
             "kind": "Widget",
@@ -316,11 +320,11 @@ class TestRefusals:
         assert (caught.value.code, caught.value.reason) == (415, "UnsupportedMediaType")
 
     @pytest.mark.parametrize("kind", ["Nothing", "TokenReview", "Binding"])
-    async def test_a_kind_that_is_not_served(self, cluster: EmbeddedCluster, kind: str) -> None:
+    async def test_a_kind_that_is_not_served_is_not_found(self, cluster: EmbeddedCluster, kind: str) -> None:
         with pytest.raises(NotFoundError, match="could not find the requested resource"):
             await cluster.get(ObjectKey("v1", kind, "x", "shop"))
 
-    async def test_a_namespaced_kind_without_a_namespace(self, cluster: EmbeddedCluster, deployment: Build) -> None:
+    async def test_a_namespaced_kind_needs_a_namespace(self, cluster: EmbeddedCluster, deployment: Build) -> None:
         manifest = deployment()
         del manifest["metadata"]["namespace"]
         for request in (
@@ -331,11 +335,11 @@ class TestRefusals:
             with pytest.raises(BadRequestError, match="namespaced"):
                 await request
 
-    async def test_a_cluster_scoped_kind_with_a_namespace(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_cluster_scoped_kind_rejects_a_namespace(self, cluster: EmbeddedCluster) -> None:
         with pytest.raises(BadRequestError, match='cluster-scoped: no namespace may be given, got "shop"'):
             await cluster.get(ObjectKey("v1", "Namespace", "shop", "shop"))
 
-    async def test_a_scale_does_not_say_whose_it_is(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_scale_without_its_target_kind_is_rejected(self, cluster: EmbeddedCluster) -> None:
         scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web", "namespace": "shop"}}
         for request in (
             cluster.update(scale, field_manager="test", subresource=Subresource.SCALE),
@@ -344,8 +348,8 @@ class TestRefusals:
             with pytest.raises(BadRequestError, match="whose it is"):
                 await request
 
-    async def test_an_item_without_its_key_costs_the_managers(self, cluster: EmbeddedCluster) -> None:
-        """Such an item cannot be owned: the object is stored, its managers are forgotten, an apply fails."""
+    async def test_an_item_without_its_merge_key_drops_the_managed_fields(self, cluster: EmbeddedCluster) -> None:
+        """Such an item cannot be owned: the object is stored without managed fields, and an apply fails."""
         account: Manifest = {
             "apiVersion": "v1",
             "kind": "ServiceAccount",
@@ -369,7 +373,7 @@ class TestRefusals:
 
         await cluster.delete(ObjectKey("example.com/v1", "Gadget", "g"))
 
-    async def test_a_kind_of_the_core_group_is_named_without_a_group(
+    async def test_an_error_names_a_core_kind_without_a_group(
         self, cluster: EmbeddedCluster, config_map: Build
     ) -> None:
         with pytest.raises(ApiError) as caught:
@@ -378,7 +382,7 @@ class TestRefusals:
         expected = "(shop/settings; /v1, Kind=ConfigMap): .metadata.colour: field not declared in schema"
         assert caught.value.message == f"failed to create typed patch object {expected}"
 
-    async def test_errors_carry_code_and_reason(self, cluster: EmbeddedCluster) -> None:
+    async def test_errors_have_code_and_reason(self, cluster: EmbeddedCluster) -> None:
         with pytest.raises(ApiError) as caught:
             await cluster.get(WEB)
 
@@ -387,13 +391,13 @@ class TestRefusals:
 
 
 class TestNamespaces:
-    async def test_those_of_the_system_are_there(self) -> None:
+    async def test_the_system_namespaces_exist(self) -> None:
         page = await EmbeddedCluster(namespaces=("shop",)).list("v1", "Namespace")
 
         names = [item["metadata"]["name"] for item in page.items]
         assert names == ["default", "kube-node-lease", "kube-public", "kube-system", "shop"]
 
-    async def test_a_new_one_is_active(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_new_namespace_is_active(self, cluster: EmbeddedCluster) -> None:
         stored = await cluster.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}}, field_manager="test"
         )
@@ -402,7 +406,7 @@ class TestNamespaces:
         assert stored["spec"] == {"finalizers": ["kubernetes"]}
         assert stored["metadata"]["labels"] == {"kubernetes.io/metadata.name": "new"}
 
-    async def test_deleting_one_deletes_what_is_in_it(self, cluster: EmbeddedCluster, config_map: Build) -> None:
+    async def test_deleting_a_namespace_deletes_its_objects(self, cluster: EmbeddedCluster, config_map: Build) -> None:
         await cluster.create(config_map(), field_manager="test")
         await cluster.delete(ObjectKey("v1", "Namespace", "shop"))
 
@@ -412,7 +416,7 @@ class TestNamespaces:
         with pytest.raises(NotFoundError, match='namespaces "shop" not found'):
             await cluster.create(config_map(), field_manager="test")
 
-    async def test_one_that_cannot_be_emptied_stays_and_takes_nothing_new(
+    async def test_a_namespace_with_blocked_objects_stays_and_rejects_new_objects(
         self, cluster: EmbeddedCluster, config_map: Build
     ) -> None:
         await cluster.create(config_map(finalizers=["example.com/wait"]), field_manager="test")

@@ -1,4 +1,4 @@
-"""The room's public names."""
+"""Public names of the package."""
 
 import ocf.embedded
 

@@ -1,7 +1,8 @@
-"""Answers of a real API server (1.36.3), and that the embedded one gives the same.
+"""Comparison with recorded responses of a real API server (1.36.3).
 
-Each scenario in `recorded/` was played against a real server; each step holds the request and the answer. What no two
-servers can share is masked: uids, versions, times. `$uid` and `$rv` in a request stand for those of the live object.
+Each scenario in `recorded/` was run against a real API server; each step contains the request and the response. Values
+that differ between servers (uids, versions, times) are masked. `$uid` and `$rv` in a request are replaced by those of
+the live object.
 """
 
 import json
@@ -22,8 +23,8 @@ UID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
 
 PATCH_TYPES = {"json": PatchType.JSON, "merge": PatchType.MERGE, "strategic": PatchType.STRATEGIC_MERGE}
 
-# Where only code and reason agree: a real server dumps the whole object, or shows a value in the syntax of Go.
-OTHER_TEXT = {
+# Only code and reason agree here, because a real API server prints the whole object, or a value in Go syntax.
+DIFFERENT_TEXT = {
     "several problems at once",
     "an item that is no map",
     "a pattern that is none",
@@ -39,7 +40,7 @@ def scenarios() -> list[Any]:
         rows = json.loads(path.read_text())
         definition = None
         if isinstance(rows, dict):
-            # Scenarios about the objects of one kind name its definition once.
+            # Scenarios about one custom kind share its definition.
             definition, rows = rows["definition"], rows["scenarios"]
         found.extend(pytest.param({**row, "definition": definition}, id=f"{path.stem}: {row['title']}") for row in rows)
     return found
@@ -54,28 +55,28 @@ def masked(manifest: Manifest) -> Manifest:
         if "time" in entry:
             entry["time"] = "*"
     if "managedFields" in metadata:
-        # Entries are ordered by time, and these are masked; `test_managers` is about the order.
+        # Entries are ordered by time, which is masked; `managedfields/test_field_manager.py` tests the order.
         metadata["managedFields"].sort(key=lambda entry: json.dumps(entry, sort_keys=True))
     return manifest
 
 
-def refusal(error: ApiError) -> dict[str, Any]:
+def error_summary(error: ApiError) -> dict[str, Any]:
     message = re.sub(r"in record \(\d+\)", "in record (*)", UID.sub("*", error.message))
-    answer: dict[str, Any] = {"code": error.code, "reason": error.reason, "message": message}
+    response: dict[str, Any] = {"code": error.code, "reason": error.reason, "message": message}
     if error.causes:
-        answer["causes"] = sorted([cause.reason, cause.field, cause.message] for cause in error.causes)
-    return answer
+        response["causes"] = sorted([cause.reason, cause.field, cause.message] for cause in error.causes)
+    return response
 
 
-class Player:
-    """Plays the steps of one scenario."""
+class ScenarioRunner:
+    """Runs the steps of one scenario."""
 
     def __init__(self, cluster: EmbeddedCluster) -> None:
         self._plain = cluster
         self._cluster = cluster
         self._last: ObjectKey | None = None
 
-    async def answer(self, step: dict[str, Any]) -> dict[str, Any]:
+    async def run_step(self, step: dict[str, Any]) -> dict[str, Any]:
         step = await self._filled(step)
         manifest = step.get("manifest")
         if manifest is None:
@@ -86,10 +87,10 @@ class Player:
         level = FieldValidation(step.get("validation", "Warn"))
         self._cluster = self._plain.checking(level, warn=warnings.append)
         try:
-            answer = await self._play(step)
+            response = await self._execute(step)
         except ApiError as error:
-            return {"error": refusal(error), "warnings": warnings}
-        return {"object": masked(answer) if answer is not None else None, "warnings": warnings}
+            return {"error": error_summary(error), "warnings": warnings}
+        return {"object": masked(response) if response is not None else None, "warnings": warnings}
 
     async def _filled(self, step: dict[str, Any]) -> dict[str, Any]:
         text = json.dumps(step)
@@ -102,7 +103,7 @@ class Player:
         loaded: dict[str, Any] = json.loads(filled)
         return loaded
 
-    async def _play(self, step: dict[str, Any]) -> Manifest | None:
+    async def _execute(self, step: dict[str, Any]) -> Manifest | None:
         part = Subresource(step["part"]) if "part" in step else None
         by, dry_run = step.get("by", ""), step.get("dry_run", False)
         match step["do"]:
@@ -137,35 +138,35 @@ class Player:
                 return None
 
 
-def comparable(step: dict[str, Any], answer: dict[str, Any], title: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return expectation and answer without what no two servers can share."""
+def comparable(step: dict[str, Any], response: dict[str, Any], title: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the expected and the actual response without values that differ between servers."""
     expected = {name: value for name, value in step["answer"].items() if name != "accepted"}
     if expected.get("object") is not None:
         expected["object"] = masked(expected["object"])
     if "warnings" not in expected:
-        answer.pop("warnings")
+        response.pop("warnings")
     if step["answer"].get("accepted"):
-        # The answer repeats the whole schema; what it does to objects is told elsewhere.
-        answer = {"object": {"metadata": {"name": answer["object"]["metadata"]["name"]}}}
+        # The response repeats the whole schema; other scenarios test its effect on objects.
+        response = {"object": {"metadata": {"name": response["object"]["metadata"]["name"]}}}
     if "error" in expected:
         expected["error"].get("causes", []).sort()
         several = len(expected["error"].get("causes", ())) > 1
-        for side in (expected.get("error", {}), answer.get("error", {})):
-            if several or title in OTHER_TEXT:
-                # A real server tells of several faults of a custom resource in any order.
+        for side in (expected.get("error", {}), response.get("error", {})):
+            if several or title in DIFFERENT_TEXT:
+                # A real API server reports several problems of a custom resource in random order.
                 side.pop("message", None)
-            if title in OTHER_TEXT:
+            if title in DIFFERENT_TEXT:
                 side.pop("causes", None)
-    return expected, answer
+    return expected, response
 
 
 @pytest.mark.parametrize("scenario", scenarios())
 @pytest.mark.promise("recorded")
-async def test_answers_as_a_real_server_did(cluster: EmbeddedCluster, scenario: dict[str, Any]) -> None:
-    """Every answer, object or refusal, is the recorded one."""
-    player = Player(cluster)
+async def test_responses_equal_those_of_a_real_api_server(cluster: EmbeddedCluster, scenario: dict[str, Any]) -> None:
+    """Every response, an object or an error, equals the recorded one."""
+    runner = ScenarioRunner(cluster)
     if scenario["definition"]:
         await cluster.create(scenario["definition"], field_manager="author")
     for number, step in enumerate(scenario["steps"]):
-        expected, answer = comparable(step, await player.answer(step), scenario["title"])
-        assert answer == expected, f"step {number}: {step['do']}"
+        expected, response = comparable(step, await runner.run_step(step), scenario["title"])
+        assert response == expected, f"step {number}: {step['do']}"

@@ -1,4 +1,4 @@
-"""An answer is JSON, as if it had come over a wire: plain values of plain types."""
+"""Responses contain only plain JSON types, as if they had come over the network."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ def types(value: Any) -> set[type]:
 
 
 @pytest.mark.parametrize("subresource", [None, Subresource.STATUS, Subresource.SCALE])
-async def test_an_answer_holds_nothing_but_json(subresource: Subresource | None) -> None:
+async def test_a_response_contains_only_json_types(subresource: Subresource | None) -> None:
     cluster = EmbeddedCluster()
     containers = [{"name": "web", "image": "web:1"}]
     template = {"metadata": {"labels": {"app": "web"}}, "spec": {"containers": containers}}
@@ -39,7 +39,7 @@ async def test_an_answer_holds_nothing_but_json(subresource: Subresource | None)
     assert types(await cluster.get(WEB)) <= {dict, list, str, int, bool, type(None)}
 
 
-async def test_what_was_sent_as_one_part_in_two_places_comes_back_as_two() -> None:
+async def test_parts_shared_in_a_request_are_separate_in_the_response() -> None:
     cluster = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")])
     shared = {"color": "red"}
     shop = {

@@ -1,4 +1,4 @@
-"""Whatever is sent, the answer is an object or an `ApiError`."""
+"""Random requests: each returns an object or raises an `ApiError`."""
 
 import random
 from contextlib import suppress
@@ -57,7 +57,7 @@ SAMPLES = {
 
 
 class Writer:
-    """Writes manifests that are mostly right."""
+    """Builds random manifests that are mostly valid."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)  # noqa: S311 (junk, no secrets)
@@ -90,29 +90,27 @@ class Writer:
 
 
 async def send(cluster: EmbeddedCluster, writer: Writer, resource: ApiResource) -> None:
-    chance, manifest = writer.random, writer.manifest(resource)
-    part = chance.choice([None, None, Subresource.STATUS, Subresource.SCALE])
+    rng, manifest = writer.random, writer.manifest(resource)
+    part = rng.choice([None, None, Subresource.STATUS, Subresource.SCALE])
     key = ObjectKey(resource.api_version, resource.kind, "n", "shop" if resource.namespaced else "")
-    match chance.randrange(6):
+    match rng.randrange(6):
         case 0:
             await cluster.create(manifest, field_manager="a")
         case 1 | 2:
-            await cluster.apply(manifest, field_manager="b", force=chance.random() < 0.5, subresource=part)
+            await cluster.apply(manifest, field_manager="b", force=rng.random() < 0.5, subresource=part)
         case 3:
             await cluster.update(manifest, field_manager="c", subresource=part)
         case 4:
-            change = chance.choice(
-                [manifest, [{"op": "add", "path": "/spec", "value": copy_json(chance.choice(JUNK))}]]
-            )
-            kind = chance.choice(list(PatchType))
+            change = rng.choice([manifest, [{"op": "add", "path": "/spec", "value": copy_json(rng.choice(JUNK))}]])
+            kind = rng.choice(list(PatchType))
             await cluster.patch(key, change, PatchOptions(patch_type=kind, field_manager="d", subresource=part))
         case _:
             await cluster.delete(key)
 
 
 @pytest.mark.parametrize("seed", range(2))
-async def test_what_is_stored_is_never_changed_in_place(cluster: EmbeddedCluster, seed: int) -> None:
-    """Stored objects share parts with each other and with the history; a write makes new ones."""
+async def test_stored_objects_are_never_changed_in_place(cluster: EmbeddedCluster, seed: int) -> None:
+    """Stored objects share parts with each other and with the history, so a write must create new objects."""
     writer = Writer(100 + seed)
     for _ in range(150):
         stored = [(manifest, copy_json(manifest)) for _, _, manifest in cluster._registry.store.everything()]
@@ -125,8 +123,8 @@ async def test_what_is_stored_is_never_changed_in_place(cluster: EmbeddedCluster
 
 
 @pytest.mark.parametrize("seed", range(4))
-async def test_nothing_but_api_errors_is_raised(cluster: EmbeddedCluster, seed: int) -> None:
-    """The rows are four different runs of hundreds of requests, some accepted and some refused."""
+async def test_only_api_errors_are_raised(cluster: EmbeddedCluster, seed: int) -> None:
+    """Each seed gives a different run of 400 requests, some accepted and some rejected."""
     writer = Writer(seed)
     codes = set()
     for _ in range(400):

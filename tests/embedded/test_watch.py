@@ -1,4 +1,4 @@
-"""Watches: what they report, where they end, and that they leave nothing behind."""
+"""Watches: events, expiry, and cleanup."""
 
 import asyncio
 import gc
@@ -36,7 +36,7 @@ async def relabel(cluster: EmbeddedCluster, name: str, value: str | None) -> Man
     return await cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
 
 
-async def test_what_happens_is_reported_in_order(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_changes_are_reported_in_order(cluster: EmbeddedCluster, config_map: Build) -> None:
     watch = maps(cluster)
     await cluster.create(config_map("a"), field_manager="test")
     await relabel(cluster, "a", "x")
@@ -45,7 +45,7 @@ async def test_what_happens_is_reported_in_order(cluster: EmbeddedCluster, confi
     assert await take(watch, 3) == [(EventType.ADDED, "a"), (EventType.MODIFIED, "a"), (EventType.DELETED, "a")]
 
 
-async def test_a_waiting_watch_wakes_up(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_a_waiting_watch_gets_a_later_change(cluster: EmbeddedCluster, config_map: Build) -> None:
     task = asyncio.create_task(take(maps(cluster), 1))
     await asyncio.sleep(0)
     await cluster.create(config_map("a"), field_manager="test")
@@ -65,7 +65,7 @@ async def test_other_kinds_and_namespaces_are_not_reported(
 
 
 @pytest.mark.parametrize("version", ["", "0"])
-async def test_without_a_version_it_starts_with_what_is_there(
+async def test_a_watch_without_a_version_starts_with_the_existing_objects(
     cluster: EmbeddedCluster, config_map: Build, version: str
 ) -> None:
     for name in ("b", "a"):
@@ -75,7 +75,7 @@ async def test_without_a_version_it_starts_with_what_is_there(
     assert await take(watch, 2) == [(EventType.ADDED, "a"), (EventType.ADDED, "b")]
 
 
-async def test_an_object_that_begins_to_match_is_added_and_one_that_ceases_is_deleted(
+async def test_an_object_that_starts_or_stops_matching_is_added_or_deleted(
     cluster: EmbeddedCluster, config_map: Build
 ) -> None:
     await cluster.create(config_map("a"), field_manager="test")
@@ -91,7 +91,7 @@ async def test_an_object_that_begins_to_match_is_added_and_one_that_ceases_is_de
     assert deleted.object["metadata"]["resourceVersion"] == last["metadata"]["resourceVersion"]
 
 
-async def test_a_deleted_object_carries_the_version_of_its_deletion(
+async def test_a_deleted_object_has_the_resource_version_of_its_deletion(
     cluster: EmbeddedCluster, config_map: Build
 ) -> None:
     stored = await cluster.create(config_map("a", data={"k": "v"}), field_manager="test")
@@ -105,7 +105,9 @@ async def test_a_deleted_object_carries_the_version_of_its_deletion(
     assert event.object["metadata"]["resourceVersion"] == cluster.resource_version
 
 
-async def test_a_watch_that_follows_a_list_misses_nothing(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_a_watch_from_the_version_of_a_list_reports_all_later_changes(
+    cluster: EmbeddedCluster, config_map: Build
+) -> None:
     await cluster.create(config_map("a"), field_manager="test")
     page = await cluster.list("v1", "ConfigMap", ListOptions(namespace="shop"))
     await cluster.create(config_map("b"), field_manager="test")
@@ -113,7 +115,7 @@ async def test_a_watch_that_follows_a_list_misses_nothing(cluster: EmbeddedClust
     assert await take(maps(cluster, resource_version=page.resource_version), 1) == [(EventType.ADDED, "b")]
 
 
-async def test_a_forgotten_version_is_expired(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_a_version_older_than_the_history_is_expired(cluster: EmbeddedCluster, config_map: Build) -> None:
     version = cluster.resource_version
     await cluster.create(config_map("a"), field_manager="test")
     cluster.compact()
@@ -136,7 +138,7 @@ async def test_the_history_is_bounded(config_map: Build) -> None:
     assert len(await take(maps(cluster, resource_version=later), 5)) == 5
 
 
-async def test_a_watch_that_sleeps_through_a_compaction_expires(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_a_watch_with_unread_changes_expires_at_a_compaction(cluster: EmbeddedCluster, config_map: Build) -> None:
     watch = maps(cluster)
     await cluster.create(config_map("a"), field_manager="test")
     assert (await anext(watch)).type is EventType.ADDED
@@ -147,7 +149,7 @@ async def test_a_watch_that_sleeps_through_a_compaction_expires(cluster: Embedde
         await anext(watch)
 
 
-async def test_bookmarks_come_while_nothing_concerns_the_watch(config_map: Build) -> None:
+async def test_a_bookmark_is_sent_after_changes_outside_the_scope(config_map: Build) -> None:
     cluster = EmbeddedCluster(namespaces=("shop", "other"), bookmark_every=3)
     watch = maps(cluster)
     for number in range(3):
@@ -160,7 +162,7 @@ async def test_bookmarks_come_while_nothing_concerns_the_watch(config_map: Build
     assert event == WatchEvent(EventType.BOOKMARK, {"kind": "ConfigMap", "apiVersion": "v1", "metadata": metadata})
 
 
-async def test_a_watch_from_a_bookmark_goes_on(config_map: Build) -> None:
+async def test_a_watch_can_start_from_a_bookmark(config_map: Build) -> None:
     cluster = EmbeddedCluster(namespaces=("shop", "other"), bookmark_every=1)
     watch = maps(cluster)
     await cluster.create(config_map("x", namespace="other"), field_manager="test")
@@ -173,12 +175,12 @@ async def test_a_watch_from_a_bookmark_goes_on(config_map: Build) -> None:
 
 
 @pytest.mark.parametrize("version", ["abc", "-1", "1.5"])
-async def test_a_version_that_is_no_number_is_refused(cluster: EmbeddedCluster, version: str) -> None:
+async def test_a_version_that_is_not_a_number_is_rejected(cluster: EmbeddedCluster, version: str) -> None:
     with pytest.raises(ServerError, match="resourceVersion"):
         await take(maps(cluster, resource_version=version), 1)
 
 
-async def test_a_consumer_that_stops_leaves_nothing_behind(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_a_consumer_that_stops_leaves_no_waiting_watch(cluster: EmbeddedCluster, config_map: Build) -> None:
     await cluster.create(config_map("a"), field_manager="test")
     async for _ in maps(cluster, resource_version="0"):
         break
@@ -187,7 +189,7 @@ async def test_a_consumer_that_stops_leaves_nothing_behind(cluster: EmbeddedClus
     assert not cluster._registry.store._waiting
 
 
-async def test_a_cancelled_consumer_leaves_nothing_behind(cluster: EmbeddedCluster) -> None:
+async def test_a_cancelled_consumer_leaves_no_waiting_watch(cluster: EmbeddedCluster) -> None:
     task = asyncio.create_task(take(maps(cluster), 1))
     await asyncio.sleep(0)
     assert len(cluster._registry.store._waiting) == 1
@@ -198,7 +200,7 @@ async def test_a_cancelled_consumer_leaves_nothing_behind(cluster: EmbeddedClust
     assert not cluster._registry.store._waiting
 
 
-async def test_events_belong_to_their_reader(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_watches_do_not_share_event_objects(cluster: EmbeddedCluster, config_map: Build) -> None:
     first, second = maps(cluster), maps(cluster)
     await cluster.create(config_map("a", data={"k": "v"}), field_manager="test")
     async with aclosing(first), aclosing(second):

@@ -1,4 +1,7 @@
-"""Admission webhooks: who is asked what, and what the answers do. The texts are those of a real server (1.36.3)."""
+"""Admission webhooks: matching, requests, and the effect of responses.
+
+The expected texts are those of a real API server (1.36.3).
+"""
 
 import asyncio
 import base64
@@ -19,33 +22,33 @@ WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
 
 
 def patch(*operations: dict[str, Any]) -> dict[str, Any]:
-    """The answer of a webhook that changes the object."""
+    """Return the response of a webhook that changes the object."""
     text = base64.b64encode(json.dumps(operations).encode()).decode()
     return {"allowed": True, "patchType": "JSONPatch", "patch": text}
 
 
 class Webhooks:
-    """Answers for all webhooks, by their names, and remembers what they were asked."""
+    """Responds for all webhooks, by their names, and records the requests."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[str, Manifest]] = []
-        self.answers: dict[str, Any] = {}
+        self.requests: list[tuple[str, Manifest]] = []
+        self.responses: dict[str, Any] = {}
 
-    async def ask(self, webhook: Mapping[str, Any], question: Manifest, *, seconds: float) -> Any:
+    async def ask(self, webhook: Mapping[str, Any], review: Manifest, *, seconds: float) -> Any:
         del seconds
         name = webhook["name"].partition(".")[0]
-        self.asked.append((name, question["request"]))
-        answer = self.answers.get(name, {"allowed": True})
-        if asyncio.iscoroutinefunction(answer):
-            answer = await answer(question["request"])
-        if isinstance(answer, str):
-            raise UnansweredError(answer)
-        response = {"uid": question["request"]["uid"], **answer}
+        self.requests.append((name, review["request"]))
+        content = self.responses.get(name, {"allowed": True})
+        if asyncio.iscoroutinefunction(content):
+            content = await content(review["request"])
+        if isinstance(content, str):
+            raise UnansweredError(content)
+        response = {"uid": review["request"]["uid"], **content}
         return {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}
 
     @property
     def names(self) -> list[str]:
-        return [name for name, _ in self.asked]
+        return [name for name, _ in self.requests]
 
 
 def webhook(name: str, **fields: Any) -> dict[str, Any]:
@@ -85,14 +88,14 @@ async def install(cluster: EmbeddedCluster, kind: str, *webhooks: dict[str, Any]
     await cluster.create(configuration(kind, *webhooks, name=name), field_manager="test")
 
 
-class TestQuestions:
+class TestRequests:
     async def test_a_create(self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build) -> None:
-        """The mutating phase sees the object as sent, with its managers; the validating one as it will be stored."""
+        """Mutating webhooks get the object as sent with its managed fields; validating ones the object to be stored."""
         await install(cluster, "Mutating", webhook("first"))
         await install(cluster, "Validating", webhook("second"))
         await cluster.create(config_map(data={"a": "1"}), field_manager="me")
 
-        first, second = (request for _, request in webhooks.asked)
+        first, second = (request for _, request in webhooks.requests)
         kind = {"group": "", "version": "v1", "kind": "ConfigMap"}
         resource = {"group": "", "version": "v1", "resource": "configmaps"}
         assert {name: first[name] for name in first if name not in ("uid", "object", "userInfo")} == {
@@ -120,32 +123,32 @@ class TestQuestions:
         )
         await cluster.delete(SETTINGS)
 
-        (_, change), (_, end) = webhooks.asked
+        (_, change), (_, end) = webhooks.requests
         assert (change["operation"], change["dryRun"], change["options"]["kind"]) == ("UPDATE", True, "UpdateOptions")
         assert (change["oldObject"]["data"], change["object"]["data"]) == ({"a": "1"}, {"a": "2"})
         assert (end["operation"], end["object"], end["oldObject"]["data"]) == ("DELETE", None, {"a": "1"})
 
-    async def test_an_apply_that_changes_nothing_is_asked_about(
+    async def test_an_apply_that_changes_nothing_calls_webhooks(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         await install(cluster, "Mutating", webhook("hook"))
         for _ in range(2):
             await cluster.apply(config_map(data={"a": "1"}), field_manager="me")
 
-        assert [request["operation"] for _, request in webhooks.asked] == ["CREATE", "UPDATE"]
+        assert [request["operation"] for _, request in webhooks.requests] == ["CREATE", "UPDATE"]
 
     async def test_a_scale(self, cluster: EmbeddedCluster, webhooks: Webhooks, deployment: Build) -> None:
-        """A webhook sees the Scale, may change it, and knows whose it is by the resource."""
+        """A webhook gets the Scale, can change it, and finds the scaled resource in `resource`."""
         await cluster.create(deployment(2), field_manager="me")
         await install(cluster, "Mutating", webhook("hook"))
-        webhooks.answers["hook"] = patch({"op": "replace", "path": "/spec/replicas", "value": 4})
+        webhooks.responses["hook"] = patch({"op": "replace", "path": "/spec/replicas", "value": 4})
         change = {"spec": {"replicas": 9}}
         part = Subresource.SCALE
         scale = await cluster.patch(
             WEB, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="hpa", subresource=part)
         )
 
-        ((_, request),) = webhooks.asked
+        ((_, request),) = webhooks.requests
         assert (request["kind"]["kind"], request["resource"]["resource"], request["subResource"]) == (
             "Scale",
             "deployments",
@@ -155,9 +158,9 @@ class TestQuestions:
         assert scale["spec"] == {"replicas": 4}
 
 
-class TestWhoIsAsked:
+class TestMatching:
     @pytest.mark.parametrize(
-        ("fields", "asked"),
+        ("fields", "called"),
         [
             pytest.param({}, True, id="everything"),
             pytest.param({"rules": []}, False, id="no rule"),
@@ -197,14 +200,14 @@ class TestWhoIsAsked:
         ],
     )
     async def test_rules_and_selectors(
-        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, fields: dict[str, Any], asked: bool
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, fields: dict[str, Any], called: bool
     ) -> None:
         await install(cluster, "Validating", webhook("hook", **fields))
         await cluster.create(config_map(labels={"app": "web"}), field_manager="me")
 
-        assert bool(webhooks.asked) is asked
+        assert bool(webhooks.requests) is called
 
-    async def test_configurations_by_name_and_webhooks_in_order(
+    async def test_webhooks_are_called_in_order_of_configuration_names(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         await install(cluster, "Mutating", webhook("c"), name="z")
@@ -213,16 +216,16 @@ class TestWhoIsAsked:
 
         assert webhooks.names == ["b", "a", "c"]
 
-    async def test_configurations_themselves_are_beyond_them(
+    async def test_webhooks_are_not_called_for_webhook_configurations(
         self, cluster: EmbeddedCluster, webhooks: Webhooks
     ) -> None:
-        """Otherwise nobody could take back a configuration that refuses everything."""
+        """Otherwise a configuration that denies everything could not be removed."""
         await install(cluster, "Validating", webhook("hook", namespaceSelector={}))
         await cluster.delete(ObjectKey("admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", "hooks"))
 
-        assert webhooks.asked == []
+        assert webhooks.requests == []
 
-    async def test_a_rule_of_another_version_sees_that_version(
+    async def test_a_webhook_gets_the_version_that_its_rule_names(
         self, cluster: EmbeddedCluster, webhooks: Webhooks
     ) -> None:
         rule = {
@@ -241,33 +244,33 @@ class TestWhoIsAsked:
         }
         await cluster.create(autoscaler, field_manager="me")
 
-        ((_, request),) = webhooks.asked
+        ((_, request),) = webhooks.requests
         assert (request["kind"]["version"], request["requestKind"]["version"]) == ("v2", "v1")
         assert request["object"]["spec"]["metrics"][0]["resource"]["target"]["averageUtilization"] == 50
 
 
 class TestMutation:
-    async def test_what_a_webhook_changes_is_stored_and_has_no_owner(
+    async def test_a_change_of_a_webhook_is_stored_without_a_field_manager(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         await install(cluster, "Mutating", webhook("hook"))
-        webhooks.answers["hook"] = patch({"op": "add", "path": "/data/b", "value": "2"})
+        webhooks.responses["hook"] = patch({"op": "add", "path": "/data/b", "value": "2"})
         stored = await cluster.create(config_map(data={"a": "1"}), field_manager="me")
 
         assert stored["data"] == {"a": "1", "b": "2"}
         (entry,) = stored["metadata"]["managedFields"]
         assert entry["fieldsV1"] == {"f:data": {".": {}, "f:a": {}}}
 
-    async def test_each_sees_what_the_one_before_made(
+    async def test_a_webhook_gets_the_changes_of_earlier_webhooks(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         await install(cluster, "Mutating", webhook("first"), webhook("second"))
-        webhooks.answers["first"] = patch({"op": "add", "path": "/data/b", "value": "2"})
+        webhooks.responses["first"] = patch({"op": "add", "path": "/data/b", "value": "2"})
         await cluster.create(config_map(data={"a": "1"}), field_manager="me")
 
-        assert webhooks.asked[1][1]["object"]["data"] == {"a": "1", "b": "2"}
+        assert webhooks.requests[1][1]["object"]["data"] == {"a": "1", "b": "2"}
 
-    async def test_who_wants_it_is_asked_again_once_after_later_changes(
+    async def test_a_webhook_with_reinvocation_is_called_once_more_after_later_changes(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         await install(
@@ -277,23 +280,23 @@ class TestMutation:
             webhook("never"),
             webhook("last", reinvocationPolicy="IfNeeded"),
         )
-        webhooks.answers["last"] = patch({"op": "add", "path": "/data/b", "value": "2"})
+        webhooks.responses["last"] = patch({"op": "add", "path": "/data/b", "value": "2"})
         await cluster.create(config_map(data={"a": "1"}), field_manager="me")
 
         assert webhooks.names == ["first", "never", "last", "first"]
 
-    async def test_defaults_are_filled_in_again(
+    async def test_defaults_are_set_again_after_a_webhook(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, deployment: Build
     ) -> None:
         await install(cluster, "Mutating", webhook("hook"))
         path = "/spec/template/spec/containers/-"
-        webhooks.answers["hook"] = patch({"op": "add", "path": path, "value": {"name": "side", "image": "side:1"}})
+        webhooks.responses["hook"] = patch({"op": "add", "path": path, "value": {"name": "side", "image": "side:1"}})
         stored = await cluster.create(deployment(), field_manager="me")
 
         assert stored["spec"]["template"]["spec"]["containers"][1]["imagePullPolicy"] == "IfNotPresent"
 
     @pytest.mark.parametrize(
-        ("answer", "text"),
+        ("response", "text"),
         [
             pytest.param(patch({"op": "remove", "path": "/nope"}), "Internal error occurred: ", id="no such path"),
             pytest.param(
@@ -314,11 +317,11 @@ class TestMutation:
             ),
         ],
     )
-    async def test_a_bad_patch_fails_the_request(
-        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, answer: Any, text: str
+    async def test_an_invalid_patch_fails_the_request(
+        self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, response: Any, text: str
     ) -> None:
         await install(cluster, "Mutating", webhook("hook"))
-        webhooks.answers["hook"] = answer
+        webhooks.responses["hook"] = response
         with pytest.raises(ServerError) as caught:
             await cluster.create(config_map(data={"a": "1"}), field_manager="me")
 
@@ -333,27 +336,27 @@ class TestMutation:
             pytest.param([{"op": "remove", "path": f"/{name}"} for name in ("apiVersion", "kind")], id="without both"),
         ],
     )
-    async def test_what_is_built_in_is_of_its_kind_all_the_same(
+    async def test_the_removed_type_of_a_built_in_object_is_restored(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build, operations: list[dict[str, Any]]
     ) -> None:
         await install(cluster, "Mutating", webhook("hook"))
-        webhooks.answers["hook"] = patch(*operations)
+        webhooks.responses["hook"] = patch(*operations)
         stored = await cluster.create(config_map(data={"a": "1"}), field_manager="me")
 
         assert (stored["apiVersion"], stored["kind"]) == ("v1", "ConfigMap")
         assert (await cluster.get(SETTINGS))["data"] == {"a": "1"}
 
-    async def test_what_is_built_in_is_of_no_other_kind(
+    async def test_a_changed_kind_of_a_built_in_object_is_rejected(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         await install(cluster, "Mutating", webhook("hook"))
-        webhooks.answers["hook"] = patch({"op": "replace", "path": "/kind", "value": "Other"})
+        webhooks.responses["hook"] = patch({"op": "replace", "path": "/kind", "value": "Other"})
         with pytest.raises(ServerError) as caught:
             await cluster.create(config_map(), field_manager="me")
 
-        told = 'no kind "Other" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'
-        assert (caught.value.code, caught.value.message) == (500, f"Internal error occurred: {told}")
-        assert [cause.message for cause in caught.value.causes] == [told]
+        problem = 'no kind "Other" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"'
+        assert (caught.value.code, caught.value.message) == (500, f"Internal error occurred: {problem}")
+        assert [cause.message for cause in caught.value.causes] == [problem]
 
     @pytest.mark.parametrize(
         ("operation", "code", "text"),
@@ -378,13 +381,13 @@ class TestMutation:
             ),
         ],
     )
-    async def test_a_custom_resource_has_to_say_what_it_is(
+    async def test_a_custom_resource_with_a_changed_type_is_rejected(
         self, webhooks: Webhooks, operation: dict[str, Any], code: int, text: str
     ) -> None:
         kinds = [CustomKind("example.com", "v1", "Shop")]
         cluster = EmbeddedCluster(kinds=kinds, namespaces=["shop"], admission=webhooks)
         await install(cluster, "Mutating", webhook("hook"))
-        webhooks.answers["hook"] = patch(operation)
+        webhooks.responses["hook"] = patch(operation)
         shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "corner", "namespace": "shop"}}
         with pytest.raises(ApiError) as caught:
             await cluster.create(shop, field_manager="me")
@@ -393,7 +396,7 @@ class TestMutation:
         assert caught.value.message.startswith(text)
 
 
-class TestRefusals:
+class TestDenials:
     @pytest.mark.parametrize(
         ("status", "kind", "code", "reason", "text"),
         [
@@ -405,7 +408,7 @@ class TestRefusals:
                 ": no way",
                 id="code and reason",
             ),
-            pytest.param(None, BadRequestError, 400, "", " without explanation", id="nothing said"),
+            pytest.param(None, BadRequestError, 400, "", " without explanation", id="no message"),
             pytest.param({"message": "no"}, BadRequestError, 400, "", ": no", id="message"),
             pytest.param({"reason": "Because"}, BadRequestError, 400, "Because", ": Because", id="reason"),
             pytest.param({"message": "no", "code": 200}, BadRequestError, 400, "", ": no", id="a code of success"),
@@ -419,7 +422,7 @@ class TestRefusals:
             ),
         ],
     )
-    async def test_a_webhook_denies(  # noqa: PLR0917 (columns of the table)
+    async def test_a_denial_has_the_status_of_the_webhook(  # noqa: PLR0917 (columns of the table)
         self,
         cluster: EmbeddedCluster,
         webhooks: Webhooks,
@@ -431,7 +434,7 @@ class TestRefusals:
         text: str,
     ) -> None:
         await install(cluster, "Validating", webhook("hook"))
-        webhooks.answers["hook"] = {"allowed": False, **({"status": status} if status else {})}
+        webhooks.responses["hook"] = {"allowed": False, **({"status": status} if status else {})}
         with pytest.raises(kind) as caught:
             await cluster.create(config_map(), field_manager="me")
 
@@ -440,11 +443,11 @@ class TestRefusals:
         with pytest.raises(NotFoundError):
             await cluster.get(SETTINGS)
 
-    async def test_no_answer_fails_the_request_or_not_as_the_policy_says(
+    async def test_the_failure_policy_decides_about_a_webhook_without_response(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         await install(cluster, "Validating", webhook("lenient", failurePolicy="Ignore"))
-        webhooks.answers |= dict.fromkeys(("lenient", "strict"), "failed to call webhook: no answer")
+        webhooks.responses |= dict.fromkeys(("lenient", "strict"), "failed to call webhook: no answer")
         await cluster.create(config_map("a"), field_manager="me")
         await install(cluster, "Validating", webhook("strict"), name="more")
         with pytest.raises(ServerError) as caught:
@@ -454,7 +457,7 @@ class TestRefusals:
         assert caught.value.message == f"Internal error occurred: {problem}"
         assert [cause.message for cause in caught.value.causes] == [problem]
 
-    async def test_side_effects_forbid_a_dry_run(
+    async def test_a_dry_run_is_allowed_without_side_effects_on_dry_run(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         del webhooks
@@ -464,21 +467,21 @@ class TestRefusals:
         with pytest.raises(NotFoundError):
             await cluster.get(SETTINGS)
 
-    async def test_warnings_reach_who_listens(
+    async def test_warnings_of_a_webhook_reach_the_caller(
         self, cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
     ) -> None:
         await install(cluster, "Validating", webhook("hook"))
-        webhooks.answers["hook"] = {"allowed": True, "warnings": ["look out"]}
+        webhooks.responses["hook"] = {"allowed": True, "warnings": ["look out"]}
         heard: list[str] = []
         await cluster.checking(FieldValidation.WARN, warn=heard.append).create(config_map(), field_manager="me")
 
         assert heard == ["look out"]
 
 
-async def test_a_write_is_planned_anew_when_somebody_else_was_faster(
+async def test_a_write_is_retried_when_another_request_changed_the_object(
     cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
 ) -> None:
-    """While a webhook thinks, the object may change; the write then goes on from what it has become."""
+    """If the object changes during the call of a webhook, the write starts again from the changed object."""
     await cluster.create(config_map(data={"a": "1"}), field_manager="me")
     await install(cluster, "Validating", webhook("hook"))
     paused, going = asyncio.Event(), asyncio.Event()
@@ -489,7 +492,7 @@ async def test_a_write_is_planned_anew_when_somebody_else_was_faster(
             await going.wait()
         return {"allowed": True}
 
-    webhooks.answers["hook"] = slow
+    webhooks.responses["hook"] = slow
     change = {"data": {"b": "mine"}}
     mine = asyncio.create_task(
         cluster.patch(SETTINGS, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="me"))
@@ -505,7 +508,7 @@ async def test_a_write_is_planned_anew_when_somebody_else_was_faster(
     assert [(request.field_manager, request.changed) for request in cluster.requests] == [("me", True)]
 
 
-async def test_what_others_change_meanwhile_is_not_counted_as_ours(
+async def test_concurrent_changes_are_not_attributed_to_a_waiting_write(
     cluster: EmbeddedCluster, webhooks: Webhooks, config_map: Build
 ) -> None:
     await install(cluster, "Validating", webhook("hook"))
@@ -517,7 +520,7 @@ async def test_what_others_change_meanwhile_is_not_counted_as_ours(
             await going.wait()
         return {"allowed": True}
 
-    webhooks.answers["hook"] = slow
+    webhooks.responses["hook"] = slow
     ours = asyncio.create_task(cluster.create(config_map("slow"), field_manager="me", dry_run=True))
     await paused.wait()
     await cluster.create(config_map("other"), field_manager="they")
@@ -586,7 +589,7 @@ async def test_what_others_change_meanwhile_is_not_counted_as_ours(
         ),
     ],
 )
-async def test_a_bad_configuration_is_refused(
+async def test_an_invalid_configuration_is_rejected(
     cluster: EmbeddedCluster, fields: dict[str, Any], field: str, detail: str
 ) -> None:
     with pytest.raises(InvalidError) as caught:
@@ -595,7 +598,7 @@ async def test_a_bad_configuration_is_refused(
     assert [(cause.field, cause.message) for cause in caught.value.causes] == [(f"webhooks[0].{field}", detail)]
 
 
-async def test_conditions_in_cel_are_refused(cluster: EmbeddedCluster) -> None:
+async def test_match_conditions_are_rejected(cluster: EmbeddedCluster) -> None:
     conditions = [{"name": "a", "expression": "true"}]
     with pytest.raises(BadRequestError, match="the embedded cluster cannot evaluate matchConditions"):
         await install(cluster, "Validating", webhook("hook", matchConditions=conditions))

@@ -1,4 +1,4 @@
-"""Asking webhooks over HTTPS; a server of our own on loopback answers."""
+"""Calls of webhooks over HTTPS, to a test server on loopback."""
 
 import asyncio
 import base64
@@ -20,11 +20,11 @@ from ocf.embedded.admission.webhook_client import HttpAdmissionClient
 from ocf.errors import ForbiddenError, ServerError
 from ocf.objects import Manifest
 
-QUESTION: Manifest = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}
+REVIEW: Manifest = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "u"}}
 
 
 class Server:
-    """A webhook that answers as it is told."""
+    """A webhook with configurable responses."""
 
     def __init__(self) -> None:
         self.allowed = True
@@ -42,11 +42,11 @@ class Server:
         if request.path == "/slow":
             await asyncio.Event().wait()
         response = {"uid": body["request"]["uid"], "allowed": self.allowed, "status": {"message": "no", "code": 403}}
-        return web.json_response({**QUESTION, "response": response})
+        return web.json_response({**REVIEW, "response": response})
 
 
 def certificate(folder: Path) -> str:
-    """Write a certificate for loopback and its key; return the certificate's text."""
+    """Write a certificate for loopback and its key; return the certificate as PEM."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "webhook")])
     now = datetime.now(UTC)
@@ -89,25 +89,25 @@ def config(server: Server, path: str = "/check", **fields: Any) -> dict[str, Any
     return {"clientConfig": {"url": server.address + path, "caBundle": server.bundle, **fields}}
 
 
-async def test_a_webhook_is_asked_and_told_how_long_it_has(server: Server) -> None:
-    answer = await HttpAdmissionClient().ask(config(server), QUESTION, seconds=5)
+async def test_a_call_contains_the_timeout(server: Server) -> None:
+    response = await HttpAdmissionClient().ask(config(server), REVIEW, seconds=5)
 
-    assert answer["response"]["allowed"] is True
-    assert server.seen == [("/check?timeout=5s", QUESTION)]
+    assert response["response"]["allowed"] is True
+    assert server.seen == [("/check?timeout=5s", REVIEW)]
 
 
-async def test_a_service_is_where_it_is_said_to_be(server: Server) -> None:
+async def test_a_service_is_called_at_its_configured_address(server: Server) -> None:
     admission = HttpAdmissionClient(services={("shop", "webhook"): server.address})
     service = {"namespace": "shop", "name": "webhook", "path": "/check"}
-    await admission.ask({"clientConfig": {"service": service, "caBundle": server.bundle}}, QUESTION, seconds=5)
+    await admission.ask({"clientConfig": {"service": service, "caBundle": server.bundle}}, REVIEW, seconds=5)
 
     assert [path for path, _ in server.seen] == ["/check?timeout=5s"]
 
 
-async def test_a_service_that_nobody_knows() -> None:
+async def test_a_service_without_a_configured_address_is_an_error() -> None:
     service = {"namespace": "shop", "name": "webhook", "port": 443, "path": "/p"}
     with pytest.raises(UnansweredError) as caught:
-        await HttpAdmissionClient().ask({"clientConfig": {"service": service}}, QUESTION, seconds=5)
+        await HttpAdmissionClient().ask({"clientConfig": {"service": service}}, REVIEW, seconds=5)
 
     expected = 'failed to call webhook: Post "https://webhook.shop.svc:443/p?timeout=5s": service "webhook" not found'
     assert str(caught.value) == expected
@@ -119,36 +119,36 @@ async def test_a_service_that_nobody_knows() -> None:
         pytest.param(
             "/broken", 'an error on the server ("oops") has prevented the request from succeeding', id="a failure"
         ),
-        pytest.param("/junk", "Expecting property name", id="no JSON"),
+        pytest.param("/junk", "Expecting property name", id="not JSON"),
     ],
 )
-async def test_an_answer_that_is_none(server: Server, path: str, text: str) -> None:
+async def test_an_invalid_response_is_an_error(server: Server, path: str, text: str) -> None:
     with pytest.raises(UnansweredError) as caught:
-        await HttpAdmissionClient().ask(config(server, path), QUESTION, seconds=5)
+        await HttpAdmissionClient().ask(config(server, path), REVIEW, seconds=5)
 
     assert str(caught.value).startswith("failed to call webhook: ")
     assert text in str(caught.value)
 
 
-async def test_a_webhook_that_takes_too_long(server: Server) -> None:
+async def test_a_slow_webhook_times_out(server: Server) -> None:
     with pytest.raises(UnansweredError, match="context deadline exceeded"):
-        await HttpAdmissionClient().ask(config(server, "/slow"), QUESTION, seconds=0.05)
+        await HttpAdmissionClient().ask(config(server, "/slow"), REVIEW, seconds=0.05)
 
 
-async def test_a_certificate_that_the_bundle_does_not_know(server: Server, tmp_path: Path) -> None:
+async def test_a_certificate_of_another_authority_is_rejected(server: Server, tmp_path: Path) -> None:
     other = base64.b64encode(certificate(tmp_path).encode()).decode()
     with pytest.raises(UnansweredError, match="certificate"):
-        await HttpAdmissionClient().ask(config(server, caBundle=other), QUESTION, seconds=5)
+        await HttpAdmissionClient().ask(config(server, caBundle=other), REVIEW, seconds=5)
 
     assert server.seen == []
 
 
-async def test_a_bundle_that_is_none(server: Server) -> None:
+async def test_an_invalid_ca_bundle_is_an_error(server: Server) -> None:
     with pytest.raises(UnansweredError, match="failed to call webhook"):
-        await HttpAdmissionClient().ask(config(server, caBundle="eA=="), QUESTION, seconds=5)
+        await HttpAdmissionClient().ask(config(server, caBundle="eA=="), REVIEW, seconds=5)
 
 
-async def test_a_cluster_asks_over_https_by_itself(server: Server) -> None:
+async def test_a_cluster_calls_webhooks_over_https_by_default(server: Server) -> None:
     cluster = EmbeddedCluster()
     rule = {"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}
     webhook = {

@@ -1,4 +1,4 @@
-"""What becomes of a body in the structs of the server."""
+"""Decoding of built-in objects."""
 
 from typing import Any
 
@@ -14,22 +14,22 @@ def spec_of(kind: str, **spec: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("sent", "held"),
+    ("sent", "expected"),
     [
         pytest.param({"replicas": 0}, {"replicas": 0}, id="a pointer keeps its zero"),
-        pytest.param({"paused": False, "minReadySeconds": 0}, {}, id="a plain zero vanishes"),
-        pytest.param({"replicas": None}, {}, id="a null is nothing"),
+        pytest.param({"paused": False, "minReadySeconds": 0}, {}, id="a zero that is not a pointer vanishes"),
+        pytest.param({"replicas": None}, {}, id="a null counts as unset"),
         pytest.param({"colour": "red"}, {}, id="an undeclared field is dropped"),
-        pytest.param({"selector": {}}, {"selector": {}}, id="an empty object is a value"),
+        pytest.param({"selector": {}}, {"selector": {}}, id="an empty object of a pointer is kept"),
     ],
 )
-def test_values_of_a_deployment_spec(sent: dict[str, Any], held: dict[str, Any]) -> None:
+def test_values_of_a_deployment_spec(sent: dict[str, Any], expected: dict[str, Any]) -> None:
     always = spec_of("apps.v1.Deployment")
 
-    assert spec_of("apps.v1.Deployment", **sent) == {**always, **held}
+    assert spec_of("apps.v1.Deployment", **sent) == {**always, **expected}
 
 
-def test_parts_that_are_always_there_appear() -> None:
+def test_fields_without_omitempty_are_added() -> None:
     assert decode({}, struct("apps.v1.Deployment")) == {
         "metadata": {},
         "spec": {
@@ -42,19 +42,19 @@ def test_parts_that_are_always_there_appear() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "held"),
+    ("sent", "expected"),
     [
         pytest.param("0.5", "500m", id="fraction"),
         pytest.param("1000m", "1", id="whole"),
         pytest.param(2, "2", id="number"),
         pytest.param("1024Mi", "1Gi", id="binary"),
-        pytest.param("1e3", "1e3", id="exponent stays"),
+        pytest.param("1e3", "1e3", id="exponent is kept"),
     ],
 )
-def test_quantities_are_written_in_their_canonical_form(sent: Any, held: str) -> None:
+def test_quantities_are_written_in_their_canonical_form(sent: Any, expected: str) -> None:
     spec = spec_of("core.v1.ResourceQuota", hard={"cpu": sent})
 
-    assert spec == {"hard": {"cpu": held}}
+    assert spec == {"hard": {"cpu": expected}}
 
 
 @pytest.mark.parametrize(
@@ -80,32 +80,32 @@ def test_a_wrong_type_names_the_field(field: str, value: Any, problem: str) -> N
     assert problem in str(caught.value)
 
 
-def test_a_text_that_is_no_quantity_is_refused() -> None:
+def test_an_invalid_quantity_is_rejected() -> None:
     with pytest.raises(DecodeError, match="quantities must match"):
         spec_of("core.v1.ResourceQuota", hard={"cpu": "much"})
 
 
 @pytest.mark.parametrize(
-    ("field", "sent", "held"),
+    ("field", "sent", "expected"),
     [
         pytest.param("creationTimestamp", "2026-01-01T01:00:00+01:00", "2026-01-01T00:00:00Z", id="another zone"),
         pytest.param("creationTimestamp", "2026-01-01T00:00:00.9Z", "2026-01-01T00:00:00Z", id="a fraction is cut"),
     ],
 )
-def test_times_are_stored_in_utc(field: str, sent: str, held: str) -> None:
-    assert decode({field: sent}, struct("meta.v1.ObjectMeta")) == {field: held}
+def test_times_are_stored_in_utc(field: str, sent: str, expected: str) -> None:
+    assert decode({field: sent}, struct("meta.v1.ObjectMeta")) == {field: expected}
 
 
 @pytest.mark.parametrize("text", ["yesterday", "2026-01-01", "2026-01-01T00:00:00", "2026-13-01T00:00:00Z"])
-def test_a_text_that_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_time_is_rejected(text: str) -> None:
     with pytest.raises(DecodeError, match="parsing time"):
         decode({"creationTimestamp": text}, struct("meta.v1.ObjectMeta"))
 
 
-def test_the_given_object_is_left_alone_and_shares_nothing() -> None:
+def test_the_given_object_is_not_changed_and_shares_nothing() -> None:
     sent = {"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}, "metadata": {}}
 
-    held = decode(sent, struct("apps.v1.Deployment"))
-    held["spec"]["template"]["metadata"]["labels"]["a"] = "changed"
+    expected = decode(sent, struct("apps.v1.Deployment"))
+    expected["spec"]["template"]["metadata"]["labels"]["a"] = "changed"
 
     assert sent["spec"]["template"] == {"metadata": {"labels": {"a": "b"}}}

@@ -1,4 +1,4 @@
-"""Owner garbage collection."""
+"""Garbage collection of dependents."""
 
 from collections.abc import Callable
 from typing import Any
@@ -30,141 +30,143 @@ async def exists(cluster: EmbeddedCluster, name: str) -> bool:
     return True
 
 
-async def made(cluster: EmbeddedCluster, build: Build, name: str, *owners: dict[str, Any], **extra: Any) -> Manifest:
+async def create(cluster: EmbeddedCluster, build: Build, name: str, *owners: dict[str, Any], **extra: Any) -> Manifest:
     references = {"ownerReferences": list(owners)} if owners else {}
     return await cluster.create(build(name, **references, **extra), field_manager="test")
 
 
-async def release(cluster: EmbeddedCluster, name: str) -> None:
+async def drop_finalizers(cluster: EmbeddedCluster, name: str) -> None:
     patch = {"metadata": {"finalizers": None}}
     await cluster.patch(key(name), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="test"))
 
 
-async def test_dependents_go_with_their_owner_down_to_the_last(cluster: EmbeddedCluster, config_map: Build) -> None:
-    top = await made(cluster, config_map, "top")
-    middle = await made(cluster, config_map, "middle", owner(top))
-    await made(cluster, config_map, "bottom", owner(middle))
-    await made(cluster, config_map, "bystander")
+async def test_dependents_are_deleted_transitively(cluster: EmbeddedCluster, config_map: Build) -> None:
+    top = await create(cluster, config_map, "top")
+    middle = await create(cluster, config_map, "middle", owner(top))
+    await create(cluster, config_map, "bottom", owner(middle))
+    await create(cluster, config_map, "bystander")
     await cluster.delete(key("top"))
 
     assert [await exists(cluster, name) for name in ("middle", "bottom", "bystander")] == [False, False, True]
 
 
-async def test_a_dependent_stays_while_one_owner_lives(cluster: EmbeddedCluster, config_map: Build) -> None:
-    first, second = await made(cluster, config_map, "first"), await made(cluster, config_map, "second")
-    await made(cluster, config_map, "child", owner(first), owner(second))
+async def test_a_dependent_stays_while_one_owner_exists(cluster: EmbeddedCluster, config_map: Build) -> None:
+    first, second = await create(cluster, config_map, "first"), await create(cluster, config_map, "second")
+    await create(cluster, config_map, "child", owner(first), owner(second))
     await cluster.delete(key("first"))
 
     child = await cluster.get(key("child"))
-    assert child["metadata"]["ownerReferences"] == [owner(second)], "the gone owner is taken off the list"
+    assert child["metadata"]["ownerReferences"] == [owner(second)], "the reference to the deleted owner is removed"
 
     await cluster.delete(key("second"))
     assert not await exists(cluster, "child")
 
 
-async def test_an_owner_of_the_same_name_is_another_owner(cluster: EmbeddedCluster, config_map: Build) -> None:
-    """The uid decides: a new object of an old name does not keep the dependents of the old one."""
+async def test_a_new_object_with_the_name_of_an_owner_is_not_the_owner(
+    cluster: EmbeddedCluster, config_map: Build
+) -> None:
+    """Owners are compared by uid, so a new object with the same name does not keep the dependents."""
     cluster = EmbeddedCluster(namespaces=("shop",), collect=False)
-    old = await made(cluster, config_map, "top")
-    await made(cluster, config_map, "child", owner(old))
+    old = await create(cluster, config_map, "top")
+    await create(cluster, config_map, "child", owner(old))
     await cluster.delete(key("top"))
-    await made(cluster, config_map, "top")
+    await create(cluster, config_map, "top")
     await cluster.collect_garbage()
 
     assert [await exists(cluster, name) for name in ("top", "child")] == [True, False]
 
 
 async def test_orphaned_dependents_lose_the_reference_and_stay(cluster: EmbeddedCluster, config_map: Build) -> None:
-    top = await made(cluster, config_map, "top")
-    await made(cluster, config_map, "child", owner(top))
+    top = await create(cluster, config_map, "top")
+    await create(cluster, config_map, "child", owner(top))
     await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.ORPHAN))
 
     assert not await exists(cluster, "top")
     assert "ownerReferences" not in (await cluster.get(key("child")))["metadata"]
 
 
-async def test_in_the_foreground_the_owner_waits_for_those_that_block_it(
-    cluster: EmbeddedCluster, config_map: Build
-) -> None:
-    top = await made(cluster, config_map, "top")
+async def test_foreground_deletion_waits_for_blocking_dependents(cluster: EmbeddedCluster, config_map: Build) -> None:
+    top = await create(cluster, config_map, "top")
     blocking = owner(top, blockOwnerDeletion=True)
-    await made(cluster, config_map, "held", blocking, finalizers=["example.com/wait"])
-    await made(cluster, config_map, "free", blocking)
+    await create(cluster, config_map, "blocked", blocking, finalizers=["example.com/wait"])
+    await create(cluster, config_map, "free", blocking)
     await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
 
     metadata = (await cluster.get(key("top")))["metadata"]
     assert metadata["finalizers"] == ["foregroundDeletion"]
     assert "deletionTimestamp" in metadata
-    assert "deletionTimestamp" in (await cluster.get(key("held")))["metadata"]
+    assert "deletionTimestamp" in (await cluster.get(key("blocked")))["metadata"]
     assert not await exists(cluster, "free")
 
-    await release(cluster, "held")
-    assert [await exists(cluster, name) for name in ("held", "top")] == [False, False]
+    await drop_finalizers(cluster, "blocked")
+    assert [await exists(cluster, name) for name in ("blocked", "top")] == [False, False]
 
 
-async def test_in_the_foreground_it_does_not_wait_for_others(cluster: EmbeddedCluster, config_map: Build) -> None:
-    top = await made(cluster, config_map, "top")
-    await made(cluster, config_map, "child", owner(top), finalizers=["example.com/wait"])
+async def test_foreground_deletion_does_not_wait_for_other_dependents(
+    cluster: EmbeddedCluster, config_map: Build
+) -> None:
+    top = await create(cluster, config_map, "top")
+    await create(cluster, config_map, "child", owner(top), finalizers=["example.com/wait"])
     await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
 
     assert not await exists(cluster, "top")
     assert "deletionTimestamp" in (await cluster.get(key("child")))["metadata"]
 
 
-async def test_in_the_foreground_the_whole_tree_goes_from_the_leaves(
-    cluster: EmbeddedCluster, config_map: Build
-) -> None:
-    top = await made(cluster, config_map, "top")
-    middle = await made(cluster, config_map, "middle", owner(top, blockOwnerDeletion=True))
+async def test_foreground_deletion_deletes_a_tree_from_the_leaves(cluster: EmbeddedCluster, config_map: Build) -> None:
+    top = await create(cluster, config_map, "top")
+    middle = await create(cluster, config_map, "middle", owner(top, blockOwnerDeletion=True))
     bottom = owner(middle, blockOwnerDeletion=True)
-    await made(cluster, config_map, "bottom", bottom, finalizers=["example.com/wait"])
+    await create(cluster, config_map, "bottom", bottom, finalizers=["example.com/wait"])
     await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
 
     assert [await exists(cluster, name) for name in ("top", "middle", "bottom")] == [True, True, True]
-    await release(cluster, "bottom")
+    await drop_finalizers(cluster, "bottom")
     assert [await exists(cluster, name) for name in ("top", "middle", "bottom")] == [False, False, False]
 
 
-async def test_in_the_background_nobody_waits(cluster: EmbeddedCluster, config_map: Build) -> None:
-    top = await made(cluster, config_map, "top")
-    middle = await made(cluster, config_map, "middle", owner(top, blockOwnerDeletion=True))
+async def test_background_deletion_does_not_wait_for_dependents(cluster: EmbeddedCluster, config_map: Build) -> None:
+    top = await create(cluster, config_map, "top")
+    middle = await create(cluster, config_map, "middle", owner(top, blockOwnerDeletion=True))
     bottom = owner(middle, blockOwnerDeletion=True)
-    await made(cluster, config_map, "bottom", bottom, finalizers=["example.com/wait"])
+    await create(cluster, config_map, "bottom", bottom, finalizers=["example.com/wait"])
     await cluster.delete(key("top"))
 
     assert [await exists(cluster, name) for name in ("top", "middle", "bottom")] == [False, False, True]
 
 
-async def test_an_owner_held_by_a_finalizer_is_not_gone(cluster: EmbeddedCluster, config_map: Build) -> None:
-    top = await made(cluster, config_map, "top", finalizers=["example.com/wait"])
-    await made(cluster, config_map, "child", owner(top))
+async def test_an_owner_with_a_finalizer_does_not_count_as_deleted(cluster: EmbeddedCluster, config_map: Build) -> None:
+    top = await create(cluster, config_map, "top", finalizers=["example.com/wait"])
+    await create(cluster, config_map, "child", owner(top))
     await cluster.delete(key("top"))
     assert await exists(cluster, "child")
 
-    await release(cluster, "top")
+    await drop_finalizers(cluster, "top")
     assert not await exists(cluster, "child")
 
 
-async def test_an_owner_that_was_never_there_is_not_gone(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_an_owner_that_never_existed_does_not_count_as_deleted(
+    cluster: EmbeddedCluster, config_map: Build
+) -> None:
     stranger = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "s", "uid": "not-from-here"}
-    await made(cluster, config_map, "child", stranger)
+    await create(cluster, config_map, "child", stranger)
     await cluster.collect_garbage()
 
     assert await exists(cluster, "child")
 
 
-async def test_a_dependent_of_an_owner_that_is_already_gone_goes(cluster: EmbeddedCluster, config_map: Build) -> None:
-    top = await made(cluster, config_map, "top")
+async def test_a_new_dependent_of_a_deleted_owner_is_deleted(cluster: EmbeddedCluster, config_map: Build) -> None:
+    top = await create(cluster, config_map, "top")
     await cluster.delete(key("top"))
-    await made(cluster, config_map, "child", owner(top))
+    await create(cluster, config_map, "child", owner(top))
 
     assert not await exists(cluster, "child")
 
 
-async def test_without_collecting_nothing_goes_until_it_settles(config_map: Build) -> None:
+async def test_without_automatic_collection_dependents_stay_until_collect_garbage(config_map: Build) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",), collect=False)
-    top = await made(cluster, config_map, "top")
-    await made(cluster, config_map, "child", owner(top))
+    top = await create(cluster, config_map, "top")
+    await create(cluster, config_map, "child", owner(top))
     await cluster.delete(key("top"))
     assert await exists(cluster, "child")
 
@@ -172,20 +174,20 @@ async def test_without_collecting_nothing_goes_until_it_settles(config_map: Buil
     assert not await exists(cluster, "child")
 
 
-async def test_a_cluster_scoped_owner_owns_in_every_namespace(cluster: EmbeddedCluster, config_map: Build) -> None:
+async def test_a_cluster_scoped_owner_can_own_namespaced_objects(cluster: EmbeddedCluster, config_map: Build) -> None:
     gadget = await cluster.create(
         {"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "g"}}, field_manager="test"
     )
     reference = {"apiVersion": "example.com/v1", "kind": "Gadget", "name": "g", "uid": gadget["metadata"]["uid"]}
-    await made(cluster, config_map, "child", {**reference, "blockOwnerDeletion": True})
+    await create(cluster, config_map, "child", {**reference, "blockOwnerDeletion": True})
     await cluster.delete(ObjectKey("example.com/v1", "Gadget", "g"), DeleteOptions(propagation=Propagation.FOREGROUND))
 
     assert not await exists(cluster, "child")
 
 
-async def test_collecting_is_no_request(cluster: EmbeddedCluster, config_map: Build) -> None:
-    top = await made(cluster, config_map, "top")
-    await made(cluster, config_map, "child", owner(top))
+async def test_garbage_collection_is_not_logged_as_a_request(cluster: EmbeddedCluster, config_map: Build) -> None:
+    top = await create(cluster, config_map, "top")
+    await create(cluster, config_map, "child", owner(top))
     cluster.requests.clear()
     await cluster.delete(key("top"))
 
@@ -201,28 +203,28 @@ async def test_collecting_is_no_request(cluster: EmbeddedCluster, config_map: Bu
         pytest.param(None, ["example.com/wait"], id="default"),
     ],
 )
-async def test_the_finalizers_a_delete_sets(
+async def test_a_delete_sets_the_finalizers_of_its_propagation(
     config_map: Build, propagation: Propagation | None, finalizers: list[str]
 ) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",), collect=False)
-    await made(cluster, config_map, "top", finalizers=["example.com/wait"])
+    await create(cluster, config_map, "top", finalizers=["example.com/wait"])
     await cluster.delete(key("top"), DeleteOptions(propagation=propagation))
 
     assert (await cluster.get(key("top")))["metadata"]["finalizers"] == finalizers
 
 
-async def test_a_delete_that_adds_nothing_leaves_the_order_of_finalizers(config_map: Build) -> None:
+async def test_a_delete_that_adds_no_finalizer_keeps_their_order(config_map: Build) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",), collect=False)
     known = ["foregroundDeletion", "example.com/wait"]
-    await made(cluster, config_map, "top", finalizers=known)
+    await create(cluster, config_map, "top", finalizers=known)
     await cluster.delete(key("top"))
 
     assert (await cluster.get(key("top")))["metadata"]["finalizers"] == known
 
 
-async def test_a_later_delete_changes_its_mind(config_map: Build) -> None:
+async def test_a_later_delete_can_change_the_propagation(config_map: Build) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",), collect=False)
-    await made(cluster, config_map, "top")
+    await create(cluster, config_map, "top")
     await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.FOREGROUND))
     await cluster.delete(key("top"), DeleteOptions(propagation=Propagation.ORPHAN))
 

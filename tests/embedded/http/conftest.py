@@ -1,4 +1,4 @@
-"""A served cluster, a plain HTTP client of it, and kubectl."""
+"""Fixtures: a served cluster, a plain HTTP client for it, and kubectl."""
 
 import asyncio
 import io
@@ -21,7 +21,7 @@ from ocf.testing.envtest import Program, Programs
 
 @dataclass(frozen=True)
 class Reply:
-    """What came back."""
+    """A response."""
 
     status: int
     headers: Mapping[str, str]
@@ -35,7 +35,7 @@ class Reply:
 
 @dataclass
 class Client:
-    """Sends requests; a dict as body goes out as JSON."""
+    """Sends requests; a dict as body is sent as JSON."""
 
     url: str
     session: aiohttp.ClientSession
@@ -47,9 +47,9 @@ class Client:
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
         if body is not None:
             sent["Content-Type"] = kind
-        async with self.session.request(method, self.url + path, data=data, headers=sent) as answer:
-            text = (await answer.read()).decode()
-            return Reply(answer.status, answer.headers, text, tuple(answer.headers.getall("Warning", ())))
+        async with self.session.request(method, self.url + path, data=data, headers=sent) as response:
+            text = (await response.read()).decode()
+            return Reply(response.status, response.headers, text, tuple(response.headers.getall("Warning", ())))
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ async def ask(server: HttpServer) -> AsyncIterator[Client]:
 
 @dataclass(frozen=True)
 class Done:
-    """What kubectl said."""
+    """Exit code and output of kubectl."""
 
     code: int
     out: str
@@ -87,7 +87,7 @@ Kubectl = Callable[..., Awaitable[Done]]
 
 @pytest.fixture
 def kubectl(envtest_programs: Programs, server: HttpServer, tmp_path: Path) -> Kubectl:
-    """Run kubectl against the server, with a home of its own."""
+    """Return a function that runs kubectl against the server, with a separate home directory."""
     kubeconfig = tmp_path / "kubeconfig"
     write_kubeconfig(server.kubeconfig(), kubeconfig)
     program = envtest_programs.path(Program.KUBECTL)

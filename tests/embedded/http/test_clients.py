@@ -1,4 +1,4 @@
-"""Clients of others work on the embedded cluster: the official one, its dynamic client and its watches, and our own."""
+"""Kubernetes clients on the embedded cluster: the official Python client, its dynamic client, and ours."""
 
 import asyncio
 from importlib import import_module
@@ -29,7 +29,7 @@ def deployment(replicas: int) -> Manifest:
 
 
 def untyped(name: str) -> Any:
-    """Import a part of the official client, which is loaded late and has few types."""
+    """Import a module of the official client, which is imported late and has few types."""
     return import_module(f"kubernetes.{name}")
 
 
@@ -41,7 +41,7 @@ def kubeconfig(server: HttpServer, tmp_path: Path) -> str:
 
 
 async def test_the_official_client_reads_writes_and_watches(kubeconfig: str) -> None:
-    """A client of threads: typed calls, a list that a watch follows, a patch, the Scale, a delete."""
+    """The client uses threads: typed calls, a watch after a list, a patch, the Scale, a delete."""
 
     def talk() -> list[tuple[str, str]]:
         client, config, watch = map(untyped, ("client", "config", "watch"))
@@ -67,7 +67,7 @@ async def test_the_official_client_reads_writes_and_watches(kubeconfig: str) -> 
 
 
 async def test_the_dynamic_client_finds_kinds_and_applies(kubeconfig: str, tmp_path: Path) -> None:
-    """It learns of a custom resource by discovery, and applies on the server."""
+    """It finds a custom kind by discovery, and uses server-side apply."""
 
     def talk() -> Any:
         config, dynamic = map(untyped, ("config", "dynamic"))
@@ -88,7 +88,7 @@ async def test_the_dynamic_client_finds_kinds_and_applies(kubeconfig: str, tmp_p
     assert found["metadata"]["managedFields"][0]["manager"] == "us"
 
 
-async def test_our_own_client_sees_what_it_sees_on_a_real_server(kubeconfig: str, cluster: EmbeddedCluster) -> None:
+async def test_our_client_works_as_with_a_real_api_server(kubeconfig: str, cluster: EmbeddedCluster) -> None:
     async with await ApiServerCluster.connect(kubeconfig) as client:
         await client.apply(deployment(3), field_manager="us")
         scale = {"spec": {"replicas": 5}}
@@ -109,8 +109,8 @@ async def test_our_own_client_sees_what_it_sees_on_a_real_server(kubeconfig: str
     assert cluster.requests.changes == 3
 
 
-async def test_a_cache_follows_over_http(kubeconfig: str, cluster: EmbeddedCluster) -> None:
-    """What somebody else writes arrives by the watch."""
+async def test_a_cache_gets_changes_over_http(kubeconfig: str, cluster: EmbeddedCluster) -> None:
+    """Writes of another client arrive by the watch."""
     async with await ApiServerCluster.connect(kubeconfig) as client, CachedCluster(client) as cached:
         await cluster.create(deployment(1), field_manager="them")
         assert (await cached.get(WEB))["spec"]["replicas"] == 1

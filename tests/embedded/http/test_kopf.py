@@ -1,4 +1,4 @@
-"""An operator written with kopf, as it is, runs on the embedded cluster, admission webhooks included."""
+"""An operator written with kopf runs unchanged on the embedded cluster, including its admission webhooks."""
 
 import asyncio
 import socket
@@ -57,7 +57,7 @@ def free_port() -> int:
 
 
 def operator(registry: Any) -> None:
-    """Register an operator: it reports what it saw, and its webhooks set a default and refuse a value."""
+    """Register an operator that reports the specs it got; its webhooks set a default and deny a value."""
     kopf.on.login(registry=registry)(kopf.login_with_kubeconfig)
 
     @kopf.on.create("example.com", "v1", "shops", registry=registry)  # type: ignore[untyped-decorator]  # loaded late
@@ -67,7 +67,7 @@ def operator(registry: Any) -> None:
 
     @kopf.on.delete("example.com", "v1", "shops", registry=registry)  # type: ignore[untyped-decorator]  # loaded late
     def gone(**_: Any) -> None:
-        """Hold the object with a finalizer until this has run."""
+        """Make kopf set a finalizer, which blocks the deletion until this has run."""
 
     @kopf.on.mutate("example.com", "v1", "shops", registry=registry)  # type: ignore[untyped-decorator]  # loaded late
     def sized(spec: Any, patch: Any, **_: Any) -> None:
@@ -119,17 +119,17 @@ async def until(holds: Callable[[], Any]) -> None:
 
 
 @pytest.mark.filterwarnings("default")
-async def test_an_operator_follows_its_objects_and_its_webhooks_are_asked(
+async def test_an_operator_handles_its_objects_and_its_webhooks_are_called(
     server: HttpServer, cluster: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The definition is found, objects are handled, the written webhook configuration is honoured."""
+    """The operator finds the definition, handles objects, and its webhook configurations take effect."""
     await cluster.create(definition(), field_manager="test")
     kubeconfig = tmp_path / "kubeconfig"
     write_kubeconfig(server.kubeconfig(), kubeconfig)
     async with running(kubeconfig, monkeypatch):
 
         async def configured() -> bool:
-            """Both kinds, each with what it asks: one is written after the other."""
+            """Return whether both configurations contain webhooks; kopf writes one after the other."""
             kinds = ("ValidatingWebhookConfiguration", "MutatingWebhookConfiguration")
             found = [await cluster.list("admissionregistration.k8s.io/v1", kind) for kind in kinds]
             return all(any(one.get("webhooks") for one in each.items) for each in found)

@@ -1,6 +1,6 @@
-"""kubectl, as it is, works on the embedded cluster.
+"""kubectl works unchanged on the embedded cluster.
 
-Each test is one of the things people do with it; what is asserted is what kubectl prints.
+Each test is a common use of kubectl; the assertions compare its output.
 """
 
 import asyncio
@@ -68,7 +68,7 @@ async def test_get_wide_yaml_and_jsonpath(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.parametrize("mode", [(), ("--server-side",)], ids=["client", "server"])
-async def test_apply_creates_then_leaves_alone_then_changes(kubectl: Kubectl, mode: tuple[str, ...]) -> None:
+async def test_apply_creates_an_object_then_changes_it_only_if_needed(kubectl: Kubectl, mode: tuple[str, ...]) -> None:
     await kubectl("apply", *mode, "-f", "-", stdin=WEB)
     before = await kubectl("get", "deploy", "web", "-n", "shop", "-o", "jsonpath={.metadata.resourceVersion}")
     await kubectl("apply", *mode, "-f", "-", stdin=WEB)
@@ -82,9 +82,9 @@ async def test_server_side_apply_names_the_manager_of_a_conflict(kubectl: Kubect
     await kubectl("apply", "--server-side", "-f", "-", stdin=WEB)
     await kubectl("scale", "deploy/web", "-n", "shop", "--replicas=5")
     changed = WEB.replace("replicas: 2", "replicas: 3")
-    refused = await kubectl("apply", "--server-side", "-f", "-", stdin=changed, code=1)
-    assert "conflict" in refused.err
-    assert ".spec.replicas" in refused.err
+    rejected = await kubectl("apply", "--server-side", "-f", "-", stdin=changed, code=1)
+    assert "conflict" in rejected.err
+    assert ".spec.replicas" in rejected.err
     await kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", stdin=changed)
     assert (await cluster.get(WEB_KEY))["spec"]["replicas"] == 3
 
@@ -187,8 +187,8 @@ async def test_get_in_chunks_shows_everything(kubectl: Kubectl, cluster: Embedde
     assert len(listed.out.splitlines()) == 7
 
 
-async def test_commands_that_speak_protobuf_work(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
-    """What kubectl makes itself, and is not given as a file, it sends in protobuf."""
+async def test_commands_that_send_protobuf_work(kubectl: Kubectl, cluster: EmbeddedCluster) -> None:
+    """Objects that kubectl builds itself, instead of reading them from a file, are sent in protobuf."""
     await kubectl("create", "namespace", "dev")
     await kubectl("create", "configmap", "a", "-n", "dev", "--from-literal=colour=red")
     await kubectl("create", "secret", "generic", "b", "-n", "dev", "--from-literal=key=value")
@@ -208,7 +208,7 @@ async def test_everything_is_allowed(kubectl: Kubectl) -> None:
     assert "admin" in (await kubectl("auth", "whoami")).out
 
 
-async def test_autoscale_makes_an_autoscaler_of_either_version(kubectl: Kubectl) -> None:
+async def test_autoscale_creates_an_autoscaler_in_both_versions(kubectl: Kubectl) -> None:
     await kubectl("apply", "-f", "-", stdin=WEB)
     await kubectl("autoscale", "deploy/web", "-n", "shop", "--min=1", "--max=4", "--cpu=50%")
     listed = await kubectl("get", "hpa", "-n", "shop")
@@ -250,8 +250,8 @@ spec:
 CAFE = "{apiVersion: example.com/v1, kind: Cafe, metadata: {name: corner, namespace: shop}, spec: {size: 3}}"
 
 
-async def test_a_definition_makes_a_kind_that_is_like_any_other(kubectl: Kubectl) -> None:
-    """It is discovered, explained, validated, printed by its columns, scaled, and gone with its definition."""
+async def test_a_definition_adds_a_kind_that_works_like_a_built_in_one(kubectl: Kubectl) -> None:
+    """It is discovered, explained, validated, printed with its columns, scaled, and deleted with its definition."""
     await kubectl("apply", "-f", "-", stdin=SHOPS)
     await kubectl("wait", "crd/cafes.example.com", "--for=condition=Established", "--timeout=10s")
     await kubectl("apply", "-f", "-", stdin=CAFE)
@@ -268,7 +268,7 @@ async def test_a_definition_makes_a_kind_that_is_like_any_other(kubectl: Kubectl
     assert "cafes" not in (await kubectl("api-resources", "--no-headers")).out
 
 
-async def test_a_misspelt_field_is_refused_or_warned_of_as_asked(kubectl: Kubectl) -> None:
+async def test_a_misspelt_field_is_an_error_or_a_warning_as_requested(kubectl: Kubectl) -> None:
     misspelt = WEB.replace("  replicas: 2", "  replicaCount: 2")
     assert 'unknown field "spec.replicaCount"' in (await kubectl("apply", "-f", "-", stdin=misspelt, code=1)).err
     warned = await kubectl("apply", "--validate=warn", "-f", "-", stdin=misspelt)

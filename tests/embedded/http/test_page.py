@@ -1,4 +1,4 @@
-"""What the page about serving shows is what kubectl prints."""
+"""The kubectl output in the documentation page about serving is correct."""
 
 import re
 import shlex
@@ -20,7 +20,7 @@ def block(language: str) -> str:
 
 
 def steps() -> Iterator[tuple[list[str], str]]:
-    """Yield the commands with what they print."""
+    """Yield the commands with their output."""
     for step in block("console").split("$ kubectl ")[1:]:
         command, _, printed = step.partition("\n")
         yield shlex.split(command), printed

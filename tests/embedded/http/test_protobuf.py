@@ -1,4 +1,4 @@
-"""Bodies in protobuf: what they mean, and that no bytes do harm."""
+"""Decoding of protobuf bodies."""
 
 from contextlib import suppress
 
@@ -10,7 +10,7 @@ from ocf.embedded.http.protobuf import ProtobufError, read_protobuf
 
 
 def part(number: int, *values: bytes | int) -> bytes:
-    """Write fields of one number: bytes by their length, numbers as they are."""
+    """Encode fields with the same number: bytes with their length, numbers as varints."""
     out = b""
     for value in values:
         if isinstance(value, int):
@@ -54,39 +54,39 @@ META = part(1, part(1, b"web"))
         ),
     ],
 )
-def test_a_body_is_what_it_would_be_in_json(
+def test_a_body_decodes_to_the_equivalent_json(
     api_version: str, kind: str, raw: bytes, expected: dict[str, object]
 ) -> None:
     found = read_protobuf(body(api_version.encode(), kind.encode(), META + raw))
     assert found == {"apiVersion": api_version, "kind": kind, "metadata": {"name": "web"}, **expected}
 
 
-def test_the_fields_of_an_embedded_part_are_the_owners() -> None:
+def test_the_fields_of_an_inlined_message_belong_to_its_parent() -> None:
     volume = part(1, b"data") + part(2, part(1, part(1, b"/x")))
     found = read_protobuf(body(b"v1", b"Pod", part(2, part(1, volume))))
     assert found["spec"]["volumes"] == [{"name": "data", "hostPath": {"path": "/x"}}]
 
 
-def test_a_moment_is_text_and_none_is_left_out() -> None:
+def test_a_time_is_text_and_an_empty_one_is_left_out() -> None:
     moment = part(1, part(8, part(1, 1_577_836_800)))
     found = read_protobuf(body(b"v1", b"ConfigMap", moment))
     assert found["metadata"] == {"creationTimestamp": "2020-01-01T00:00:00Z"}
     assert read_protobuf(body(b"v1", b"ConfigMap", part(1, part(8, b""))))["metadata"] == {}
 
 
-def test_a_kind_that_is_not_built_in_is_refused() -> None:
+def test_a_kind_that_is_not_built_in_is_rejected() -> None:
     with pytest.raises(ProtobufError, match=r'no kind "Shop" is registered for version "example\.com/v1"'):
         read_protobuf(body(b"example.com/v1", b"Shop", b""))
 
 
 @given(raw=st.binary(max_size=200), kind=st.sampled_from(["ConfigMap", "Pod", "Secret", "Event", "Node"]))
-def test_no_bytes_do_harm(raw: bytes, kind: str) -> None:
-    """Whatever arrives is an object or is refused."""
+def test_random_bytes_are_decoded_or_rejected(raw: bytes, kind: str) -> None:
+    """Any bytes are decoded to an object or rejected."""
     with suppress(ProtobufError):
         assert read_protobuf(body(b"v1", kind.encode(), raw))["kind"] == kind
 
 
 @given(st.binary(max_size=100))
-def test_no_envelope_does_harm(raw: bytes) -> None:
+def test_random_envelopes_are_decoded_or_rejected(raw: bytes) -> None:
     with pytest.raises(ProtobufError):
         read_protobuf(b"k8s\x00" + raw)

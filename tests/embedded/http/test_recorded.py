@@ -1,6 +1,6 @@
-"""What a real API server answered, request by request and cell by cell.
+"""Comparison with recorded responses and table cells of a real API server.
 
-The answers are recorded by `scripts/record_http.py`; `asked.json` says what was asked.
+`scripts/record_http.py` records the responses to the requests in `asked.json`.
 """
 
 import json
@@ -28,7 +28,7 @@ def load(name: str) -> Any:
 
 
 def shop() -> ServedResource:
-    """Describe the recorded kind of a user's by its definition."""
+    """Return the recorded custom kind, built from its definition."""
     definition = next(row["object"] for row in load("tables.json") if row["object"]["kind"].startswith("Custom"))
     found = definition["spec"]["versions"][0]["additionalPrinterColumns"]
     columns = [TableColumn(one["name"], one["type"], path=one["jsonPath"]) for one in found]
@@ -48,7 +48,7 @@ KINDS: Final = {(kind.api_version, kind.kind): kind for kind in (*builtin_kinds(
         for row in load("tables.json")
     ],
 )
-def test_the_cells_of_an_object_are_those_of_a_real_server(row: dict[str, Any]) -> None:
+def test_cells_equal_those_of_a_real_api_server(row: dict[str, Any]) -> None:
     kind = KINDS[row["object"]["apiVersion"], row["object"]["kind"]]
     assert [column.name for column in kind.columns] == row["columns"]
     assert cells(kind, row["object"], datetime.fromisoformat(row["now"])) == row["cells"]
@@ -65,7 +65,7 @@ DEPLOYMENT: Final = {
 }
 DAEMON_SET: Final = {**DEPLOYMENT, "kind": "DaemonSet"}
 
-WORDED_OTHERWISE: Final = frozenset(
+DIFFERENT_TEXT: Final = frozenset(
     {
         "a continue token that is none",
         "a field selector that cannot be read",
@@ -80,7 +80,7 @@ WORDED_OTHERWISE: Final = frozenset(
         "yaml that cannot be read",
     }
 )
-"""Requests that are refused with the same status and reason, but in words of our own."""
+"""Requests that are rejected with the same status and reason as by a real API server, but with a different message."""
 
 
 @pytest_asyncio.fixture
@@ -93,30 +93,32 @@ async def prepared(ask: Client, cluster: EmbeddedCluster) -> Client:
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in load("refusals.json")[1:]])
-async def test_a_request_gets_the_answer_of_a_real_server(row: dict[str, Any], prepared: Client) -> None:
+async def test_responses_equal_those_of_a_real_api_server(row: dict[str, Any], prepared: Client) -> None:
     headers = {"User-Agent": "recorder/1", **row.get("headers", {})}
     kind = headers.pop("Content-Type", "")
     reply = await prepared(row["method"], row["path"], row.get("body"), kind=kind, **headers)
     assert reply.status == row["status"]
     assert sorted(reply.warnings) == sorted(row["warnings"])
-    assert same(reply.text, row["answer"], worded=row["id"] not in WORDED_OTHERWISE)
+    assert same(reply.text, row["answer"], same_text=row["id"] not in DIFFERENT_TEXT)
 
 
-def same(text: str, recorded: Any, *, worded: bool) -> bool:
-    """Compare an answer with a recorded one, up to what differs from run to run."""
+def same(text: str, recorded: Any, *, same_text: bool) -> bool:
+    """Compare a response with a recorded one, without values that differ between runs."""
     if isinstance(recorded, str):
         return text == recorded
     if recorded.get("kind") != "Status":
         found = json.loads(text)
         return all(found[name] == recorded[name] for name in ("apiVersion", "kind"))
-    # What is left of a status are its words: the message, and the messages of the causes.
-    hidden = () if worded else ("message", "details")
+    # Message and details contain the text of a status.
+    hidden = () if same_text else ("message", "details")
     shown = [
         {name: value for name, value in one.items() if name not in hidden}
         for one in (json.loads(masked(text)), json.loads(masked(json.dumps(recorded))))
     ]
     assert shown[0] == shown[1]
-    assert worded or json.loads(text) != recorded, "worded as on a real server by now: drop it from the list"
+    assert same_text or json.loads(text) != recorded, (
+        "the text now equals that of a real API server: remove the request from the list"
+    )
     return True
 
 

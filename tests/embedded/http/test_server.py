@@ -1,4 +1,4 @@
-"""The door: who is let in, how much is read, what a fault looks like from outside."""
+"""HTTP server: allowed clients, limits of bodies, documents, and injected faults."""
 
 import asyncio
 import gzip
@@ -37,59 +37,59 @@ def disturb(server: HttpServer, *planned: Fault) -> FaultyCluster:
     return wrapped
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.com", "::"])  # noqa: S104 (it is refused)
-async def test_only_loopback_is_served(host: str) -> None:
-    with pytest.raises(ConfigError, match="listens only on 127.0.0.1"):
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "example.com", "::"])  # noqa: S104 (it is rejected)
+async def test_the_server_listens_on_loopback_only(host: str) -> None:
+    with pytest.raises(ConfigError, match="the server listens only on"):
         async with serving(EmbeddedCluster(), host=host):
             pass
 
 
 @pytest.mark.parametrize("header", [{"Host": "example.com"}, {"Origin": "https://example.com"}], ids=["host", "origin"])
-async def test_a_web_page_is_not_let_in(ask: Client, header: dict[str, str]) -> None:
-    """Neither under a name that was made to point here, nor from a page of another origin."""
+async def test_requests_of_web_pages_are_rejected(ask: Client, header: dict[str, str]) -> None:
+    """Neither a host name that resolves to loopback nor a page of another origin is accepted."""
     reply = await ask("GET", "/api/v1/namespaces", **header)
     assert (reply.status, reply.json["reason"]) == (403, "Forbidden")
 
 
-async def test_a_port_that_is_taken_is_named(server: HttpServer) -> None:
+async def test_the_error_names_a_port_that_is_in_use(server: HttpServer) -> None:
     port = int(server.url.rpartition(":")[2])
     with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
         async with serving(EmbeddedCluster(), port=port):
             pass
 
 
-async def test_a_body_of_three_mebibytes_is_too_long(ask: Client, cluster: EmbeddedCluster) -> None:
+async def test_a_body_larger_than_three_mebibytes_is_rejected(ask: Client, cluster: EmbeddedCluster) -> None:
     version = cluster.resource_version
     reply = await ask("POST", PATH, io.BytesIO(b"x" * (3 * 1024 * 1024 + 1)))
     assert (reply.status, reply.json["message"]) == (413, "Request entity too large: limit is 3145728")
     assert cluster.resource_version == version
 
 
-async def test_a_packed_body_counts_as_what_it_unpacks_to(ask: Client) -> None:
+async def test_the_size_limit_applies_to_the_decompressed_body(ask: Client) -> None:
     packed = gzip.compress(b"x" * (64 * 1024 * 1024))
     assert (await ask("POST", PATH, packed, Content_Encoding="gzip")).status in (400, 413)
 
 
 @pytest.mark.parametrize("kind", ["application/json", "application/yaml"])
 @pytest.mark.parametrize("depth", [101, 5_000, 100_000])
-async def test_deep_nesting_is_refused(ask: Client, kind: str, depth: int) -> None:
+async def test_deep_nesting_is_rejected(ask: Client, kind: str, depth: int) -> None:
     body = '{"a":' + "[" * depth + "]" * depth + "}"
     reply = await ask("POST", PATH, body, kind=kind)
     assert (reply.status, reply.json["reason"]) == (400, "BadRequest")
 
 
-async def test_half_a_character_is_refused(ask: Client) -> None:
+async def test_half_of_a_surrogate_pair_is_rejected(ask: Client) -> None:
     body = r'{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"a"},"data":{"a":"\ud800"}}'
     assert (await ask("POST", PATH, body)).status == 400
 
 
 @pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity"])
-async def test_what_is_no_number_of_json_is_refused(ask: Client, number: str) -> None:
+async def test_an_invalid_json_number_is_rejected(ask: Client, number: str) -> None:
     assert (await ask("POST", "/apis/example.com/v1/namespaces/shop/shops", f'{{"spec": {number}}}')).status == 400
 
 
-async def test_every_kind_has_as_many_columns_as_the_document_says(ask: Client) -> None:
-    """An empty table of every kind that can be listed."""
+async def test_every_kind_has_a_table_with_a_name_column(ask: Client) -> None:
+    """List every kind that supports it as an empty table."""
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
     groups = (await ask("GET", "/apis")).json["groups"]
     paths = ["/api/v1", *(f"/apis/{group['preferredVersion']['groupVersion']}" for group in groups)]
@@ -103,7 +103,7 @@ async def test_every_kind_has_as_many_columns_as_the_document_says(ask: Client) 
     assert seen > 50
 
 
-async def test_every_group_has_an_openapi_document_that_names_its_kinds(ask: Client) -> None:
+async def test_every_group_has_an_openapi_document_with_its_kinds(ask: Client) -> None:
     index = (await ask("GET", "/openapi/v3")).json["paths"]
     for place in ("api/v1", "apis/apps/v1", "apis/example.com/v1"):
         document = (await ask("GET", index[place]["serverRelativeURL"])).json
@@ -113,7 +113,7 @@ async def test_every_group_has_an_openapi_document_that_names_its_kinds(ask: Cli
     assert "com.example.v1.Shop" in older["definitions"]
 
 
-async def test_metadata_alone_may_be_asked_for(ask: Client) -> None:
+async def test_clients_can_request_metadata_only(ask: Client) -> None:
     await ask("POST", PATH, {**config_map("a"), "data": {"a": "b"}})
     accept = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
     found = (await ask("GET", PATH, Accept=accept)).json
@@ -121,15 +121,15 @@ async def test_metadata_alone_may_be_asked_for(ask: Client) -> None:
     assert [set(item) for item in found["items"]] == [{"kind", "apiVersion", "metadata"}]
 
 
-async def test_an_answer_in_yaml(ask: Client) -> None:
+async def test_clients_can_request_yaml(ask: Client) -> None:
     await ask("POST", PATH, config_map("a"))
     reply = await ask("GET", f"{PATH}/a", Accept="application/yaml")
     assert reply.headers["Content-Type"] == "application/yaml"
     assert "name: a\n" in reply.text
 
 
-async def test_a_delete_answers_with_what_is_left(ask: Client) -> None:
-    """With the object while finalizers hold it, with a status once it is gone."""
+async def test_a_delete_responds_with_the_object_or_a_status(ask: Client) -> None:
+    """The object is returned while finalizers block its deletion, a Status when it is deleted."""
     held = config_map("a")
     held["metadata"]["finalizers"] = ["example.com/hold"]
     await ask("POST", PATH, held)
@@ -153,13 +153,13 @@ async def test_a_dry_run_stores_nothing(ask: Client, cluster: EmbeddedCluster) -
 
 
 class TestFaults:
-    async def test_who_asks_too_often_is_told_when_to_come_again(self, ask: Client, server: HttpServer) -> None:
+    async def test_an_injected_429_has_a_retry_after_header(self, ask: Client, server: HttpServer) -> None:
         disturb(server, faults.too_many_requests(retry_after=7))
         reply = await ask("GET", PATH)
         assert (reply.status, reply.headers["Retry-After"]) == (429, "7")
         assert reply.json["details"]["retryAfterSeconds"] == 7
 
-    async def test_a_lost_reply_is_a_connection_that_breaks_after_the_write(
+    async def test_a_lost_reply_closes_the_connection_after_the_write(
         self, ask: Client, server: HttpServer, cluster: EmbeddedCluster
     ) -> None:
         faulty = disturb(server, faults.lost_reply())
@@ -168,14 +168,14 @@ class TestFaults:
         assert await cluster.get(ObjectKey("v1", "ConfigMap", "a", "shop"))
         faulty.assert_all_injected()
 
-    async def test_a_stale_read_shows_what_was(self, ask: Client, server: HttpServer) -> None:
+    async def test_a_stale_read_returns_the_previous_state(self, ask: Client, server: HttpServer) -> None:
         disturb(server, faults.stale(kind="ConfigMap"))
         await ask("POST", PATH, {**config_map("a"), "data": {"a": "1"}})
         await ask("PUT", f"{PATH}/a", {**config_map("a"), "data": {"a": "2"}})
         assert (await ask("GET", f"{PATH}/a")).json["data"] == {"a": "1"}
         assert (await ask("GET", f"{PATH}/a")).json["data"] == {"a": "2"}
 
-    async def test_a_refused_watch_is_an_answer_and_an_expired_one_an_event(
+    async def test_a_rejected_watch_is_a_response_and_an_expired_one_an_event(
         self, ask: Client, server: HttpServer
     ) -> None:
         disturb(server, faults.server_error(503, verbs={Verb.WATCH}), faults.expired(first=2))
@@ -183,7 +183,7 @@ class TestFaults:
         expired = await ask("GET", f"{PATH}?watch=1")
         assert (expired.status, expired.json["type"], expired.json["object"]["code"]) == (200, "ERROR", 410)
 
-    async def test_a_silent_watch_tells_nothing(
+    async def test_a_watch_with_dropped_events_sends_nothing(
         self, ask: Client, server: HttpServer, cluster: EmbeddedCluster
     ) -> None:
         disturb(server, faults.dropped_event(times=None))
@@ -198,12 +198,12 @@ class TestFaults:
         assert reply.warnings == ('299 - "unknown field \\"colour\\""',)
 
 
-async def test_manifests_are_loaded_in_an_order_that_works(cluster: EmbeddedCluster) -> None:
-    """Namespaces come before what is in them, lists are taken apart, and a namespace is filled in."""
+async def test_manifests_are_loaded_in_the_order_of_their_dependencies(cluster: EmbeddedCluster) -> None:
+    """Namespaces come before their objects, lists are split, and a missing namespace is set."""
     inside = {**config_map("a"), "metadata": {"name": "a", "namespace": "new"}}
-    bare = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}
+    without_namespace = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b"}}
     home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "new"}}
-    await load_manifests(cluster, [{"kind": "List", "items": [inside, bare]}, home], field_manager="test")
+    await load_manifests(cluster, [{"kind": "List", "items": [inside, without_namespace]}, home], field_manager="test")
     assert await cluster.get(ObjectKey("v1", "ConfigMap", "b", "default"))
     with pytest.raises(ConfigError, match="Nothing x cannot be applied"):
         await load_manifests(
@@ -211,7 +211,7 @@ async def test_manifests_are_loaded_in_an_order_that_works(cluster: EmbeddedClus
         )
 
 
-def test_a_kubeconfig_is_its_owners_and_replaced_as_a_whole(tmp_path: Path) -> None:
+def test_a_kubeconfig_is_private_and_replaced_atomically(tmp_path: Path) -> None:
     path = tmp_path / "kubeconfig"
     path.write_text("old")
     path.chmod(0o644)

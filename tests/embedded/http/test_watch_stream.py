@@ -1,4 +1,4 @@
-"""Watches over HTTP: framing, bookmarks, beginnings and ends."""
+"""Watches over HTTP: framing, bookmarks, start and end."""
 
 import asyncio
 import json
@@ -25,122 +25,120 @@ def config_map(name: str, **labels: str) -> Manifest:
 async def watching(server: HttpServer, query: str, **headers: str) -> AsyncIterator[aiohttp.ClientResponse]:
     async with (
         aiohttp.ClientSession() as session,
-        session.get(f"{server.url}{PATH}?watch=1&{query}", headers=headers) as answer,
+        session.get(f"{server.url}{PATH}?watch=1&{query}", headers=headers) as response,
     ):
-        assert answer.status == 200
-        yield answer
+        assert response.status == 200
+        yield response
 
 
-async def following(answer: aiohttp.ClientResponse) -> tuple[str, Any]:
-    event = json.loads(await asyncio.wait_for(answer.content.readline(), 5))
+async def following(response: aiohttp.ClientResponse) -> tuple[str, Any]:
+    event = json.loads(await asyncio.wait_for(response.content.readline(), 5))
     return event["type"], event["object"]
 
 
-async def test_events_come_one_to_a_line_as_they_happen(server: HttpServer, cluster: EmbeddedCluster) -> None:
+async def test_each_event_is_sent_on_a_line_as_it_happens(server: HttpServer, cluster: EmbeddedCluster) -> None:
     await cluster.create(config_map("a"), field_manager="test")
-    async with watching(server, "resourceVersion=0") as answer:
-        kind, found = await following(answer)
+    async with watching(server, "resourceVersion=0") as response:
+        kind, found = await following(response)
         assert (kind, found["metadata"]["name"], found["kind"]) == ("ADDED", "a", "ConfigMap")
         await cluster.create(config_map("b"), field_manager="test")
-        assert (await following(answer))[1]["metadata"]["name"] == "b"
+        assert (await following(response))[1]["metadata"]["name"] == "b"
 
 
 async def test_initial_events_end_with_a_marked_bookmark(server: HttpServer, cluster: EmbeddedCluster) -> None:
-    """What a client that follows lists by watches asks for: the present objects, their end, then what happens."""
+    """A client can get the existing objects, a bookmark at their end, and then later changes in one watch."""
     await cluster.create(config_map("a"), field_manager="test")
     query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true"
-    async with watching(server, query) as answer:
-        assert (await following(answer))[0] == "ADDED"
-        kind, bookmark = await following(answer)
+    async with watching(server, query) as response:
+        assert (await following(response))[0] == "ADDED"
+        kind, bookmark = await following(response)
         assert kind == "BOOKMARK"
         assert bookmark["metadata"] == {
             "resourceVersion": cluster.resource_version,
             "annotations": {"k8s.io/initial-events-end": "true"},
         }
         await cluster.create(config_map("b"), field_manager="test")
-        assert (await following(answer))[0] == "ADDED"
+        assert (await following(response))[0] == "ADDED"
 
 
-async def test_without_initial_events_only_what_happens_is_told(server: HttpServer, cluster: EmbeddedCluster) -> None:
+async def test_without_initial_events_only_later_changes_are_sent(server: HttpServer, cluster: EmbeddedCluster) -> None:
     await cluster.create(config_map("a"), field_manager="test")
-    async with watching(server, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan") as answer:
+    async with watching(server, "sendInitialEvents=false&resourceVersionMatch=NotOlderThan") as response:
         await cluster.create(config_map("b"), field_manager="test")
-        assert (await following(answer))[1]["metadata"]["name"] == "b"
+        assert (await following(response))[1]["metadata"]["name"] == "b"
 
 
-async def test_bookmarks_come_only_to_those_who_want_them() -> None:
+async def test_bookmarks_are_sent_only_on_request() -> None:
     impatient = EmbeddedCluster(namespaces=["shop", "other"], bookmark_every=1)
     async with serving(impatient) as server:
         for wanted, expected in (("true", "BOOKMARK"), ("false", "ADDED")):
             start = impatient.resource_version
-            async with watching(server, f"resourceVersion={start}&allowWatchBookmarks={wanted}") as answer:
+            async with watching(server, f"resourceVersion={start}&allowWatchBookmarks={wanted}") as response:
                 elsewhere = {**config_map(f"a-{wanted}"), "metadata": {"name": f"a-{wanted}", "namespace": "other"}}
                 await impatient.create(elsewhere, field_manager="test")
-                # The server sees this change by itself, and not together with the next one.
+                # Lets the server handle this change separately from the next one.
                 await asyncio.sleep(0.05)
                 await impatient.create(config_map(f"b-{wanted}"), field_manager="test")
-                assert (await following(answer))[0] == expected
+                assert (await following(response))[0] == expected
 
 
-async def test_a_watch_ends_after_its_time(server: HttpServer) -> None:
-    async with watching(server, "timeoutSeconds=1") as answer:
-        assert await asyncio.wait_for(answer.content.read(), 5) == b""
+async def test_a_watch_ends_after_its_timeout(server: HttpServer) -> None:
+    async with watching(server, "timeoutSeconds=1") as response:
+        assert await asyncio.wait_for(response.content.read(), 5) == b""
 
 
 async def test_a_watch_ends_with_the_server(cluster: EmbeddedCluster) -> None:
     async with serving(cluster) as server:
         context = watching(server, "")
-        answer = await context.__aenter__()
-    assert await asyncio.wait_for(answer.content.read(), 5) == b""
+        response = await context.__aenter__()
+    assert await asyncio.wait_for(response.content.read(), 5) == b""
     await context.__aexit__(None, None, None)
 
 
-async def test_a_version_that_is_forgotten_is_an_event_and_the_end(
+async def test_an_expired_version_ends_the_watch_with_an_error_event(
     server: HttpServer, cluster: EmbeddedCluster
 ) -> None:
     await cluster.create(config_map("a"), field_manager="test")
     cluster.compact()
-    async with watching(server, "resourceVersion=1") as answer:
-        kind, status = await following(answer)
+    async with watching(server, "resourceVersion=1") as response:
+        kind, status = await following(response)
         assert (kind, status["code"], status["reason"]) == ("ERROR", 410, "Expired")
-        assert await answer.content.read() == b""
+        assert await response.content.read() == b""
 
 
-async def test_a_compaction_ends_a_watch_that_has_not_seen_everything(
-    server: HttpServer, cluster: EmbeddedCluster
-) -> None:
-    async with watching(server, f"resourceVersion={cluster.resource_version}") as answer:
+async def test_a_compaction_ends_a_watch_with_unread_changes(server: HttpServer, cluster: EmbeddedCluster) -> None:
+    async with watching(server, f"resourceVersion={cluster.resource_version}") as response:
         await cluster.create(config_map("a"), field_manager="test")
         cluster.compact()
-        kinds = [(await following(answer))[0]]
+        kinds = [(await following(response))[0]]
         assert kinds == ["ERROR"]
 
 
-async def test_what_begins_and_ceases_to_match_is_added_and_deleted(
+async def test_an_object_that_starts_or_stops_matching_is_added_or_deleted(
     server: HttpServer, cluster: EmbeddedCluster
 ) -> None:
-    async with watching(server, "labelSelector=tier%3Dfront") as answer:
+    async with watching(server, "labelSelector=tier%3Dfront") as response:
         await cluster.create(config_map("a"), field_manager="test")
         await cluster.update(config_map("a", tier="front"), field_manager="test")
-        assert (await following(answer))[0] == "ADDED"
+        assert (await following(response))[0] == "ADDED"
         await cluster.update(config_map("a", tier="back"), field_manager="test")
-        assert (await following(answer))[0] == "DELETED"
+        assert (await following(response))[0] == "DELETED"
 
 
 async def test_a_table_describes_its_columns_once(server: HttpServer, cluster: EmbeddedCluster) -> None:
     table = "application/json;as=Table;v=v1;g=meta.k8s.io"
-    async with watching(server, "resourceVersion=0", Accept=table) as answer:
+    async with watching(server, "resourceVersion=0", Accept=table) as response:
         headings = []
         for name in ("a", "b"):
             await cluster.create(config_map(name), field_manager="test")
-            _, found = await following(answer)
+            _, found = await following(response)
             headings.append([column["name"] for column in found["columnDefinitions"]])
             assert found["rows"][0]["cells"][0] == name
     assert headings == [["Name", "Data", "Age"], []]
 
 
-async def test_who_goes_away_leaves_nothing_behind(server: HttpServer, cluster: EmbeddedCluster) -> None:
-    """A watch whose client is gone waits for nothing any more."""
+async def test_a_closed_connection_leaves_no_waiting_watch(server: HttpServer, cluster: EmbeddedCluster) -> None:
+    """A watch stops waiting for changes when its client closes the connection."""
     waiting = cluster._registry.store._waiting
     async with watching(server, f"resourceVersion={cluster.resource_version}"):
         for _ in range(3000):
@@ -157,5 +155,5 @@ async def test_who_goes_away_leaves_nothing_behind(server: HttpServer, cluster: 
 
 @pytest.mark.parametrize("query", ["watch=true", "watch=1&limit=1"])
 async def test_a_kind_that_is_not_served_cannot_be_watched(server: HttpServer, query: str) -> None:
-    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/api/v1/nothings?{query}") as answer:
-        assert answer.status == 404
+    async with aiohttp.ClientSession() as session, session.get(f"{server.url}/api/v1/nothings?{query}") as response:
+        assert response.status == 404
