@@ -295,7 +295,7 @@ _WRITES = {
 SCHEDULES = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES)), max_size=30)
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=300, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(schedule=SCHEDULES)
 @pytest.mark.promise("cache-laws")
 def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_the_cluster(

@@ -290,7 +290,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.embedded_only("many passes in loops of their own; its cases run on both above")
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_no_interleaving_resets_the_count(
     new_world: Callable[[], Awaitable[World]], scaled: Callable[..., Component], steps: list[str]

@@ -112,7 +112,7 @@ def takes(schema: dict[str, Any]) -> bool:
         return False
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(expression=EXPRESSIONS, new=OBJECTS, old=st.none() | OBJECTS)
 def test_every_expression_has_an_answer(expression: str, new: dict[str, Any], old: Any) -> None:
     for rule in (f"dyn({expression}) == 1", f"[{expression}].size() > 2", expression):
@@ -121,7 +121,7 @@ def test_every_expression_has_an_answer(expression: str, new: dict[str, Any], ol
             told(schema, new, old)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(rule=st.text(max_size=20), message=st.text(max_size=5), path=st.text(max_size=8))
 def test_every_text_is_a_rule_or_none(rule: str, message: str, path: str) -> None:
     schema = ruled({"rule": rule, "message": message, "messageExpression": rule, "fieldPath": path})
@@ -129,14 +129,14 @@ def test_every_text_is_a_rule_or_none(rule: str, message: str, path: str) -> Non
         told(schema, {})
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(new=OBJECTS)
 def test_every_value_has_a_meaning(new: dict[str, Any]) -> None:
     assert schema_kind(SCHEMA) is not None
     value_of({"spec": new}, SCHEMA)
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(left=OBJECTS, right=OBJECTS)
 def test_equality_is_of_both_sides(left: dict[str, Any], right: dict[str, Any]) -> None:
     one, other = (told(ruled("self == oldSelf"), *pair) for pair in ((left, right), (right, left)))

@@ -136,7 +136,7 @@ NAMES = st.sampled_from("abcd")
 SPECS = st.dictionaries(
     NAMES, st.integers(0, 2) | st.dictionaries(NAMES, st.integers(0, 2), min_size=1, max_size=3), max_size=4
 )
-FEW = settings(max_examples=40, deadline=None)
+FEW = settings(max_examples=40)
 APPLIES = st.lists(st.tuples(st.sampled_from(["m1", "m2", "m3"]), SPECS, st.booleans()), min_size=1, max_size=8)
 
 

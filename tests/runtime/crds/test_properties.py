@@ -85,7 +85,7 @@ def _without_null(value: Any) -> Any:
     return [_without_null(item) for item in value if item is not None] if isinstance(value, list) else value
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(drawn=models, data=st.data())
 def test_the_server_and_the_model_agree(drawn: tuple[type[BaseModel], BaseModel], data: st.DataObject) -> None:
     model, example = drawn

@@ -121,7 +121,7 @@ class World:
 
 @pytest.mark.promise("woken", runs="200 random histories")
 @pytest.mark.promise("one-at-a-time", runs="200 random histories")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(steps, max_size=30), st.integers(1, 3))
 def test_any_history_ends_as_it_should_and_then_in_silence(history: list[tuple[str, str, float]], workers: int) -> None:
     """Edits, deletes, changes by hand, watches that end, refusals, lost answers, slow and failing passes."""

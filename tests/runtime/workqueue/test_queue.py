@@ -224,7 +224,7 @@ def test_closing_forgets_what_waits_and_lets_what_runs_go_on() -> None:
     run(main())
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.sampled_from("abc"), st.integers(0, 5), st.integers(0, 3)), max_size=30), st.integers(1, 3)
 )

@@ -167,7 +167,7 @@ def undisturbed_way(acts: int) -> list[Ended]:
 
 
 @pytest.mark.promise("events", runs="a thousand random schedules")
-@settings(max_examples=20, deadline=None, phases=[Phase.generate])
+@settings(max_examples=20, phases=[Phase.generate])
 @given(st.integers(0, 2**64))
 def test_row_5_the_order_and_number_of_events_makes_no_difference(seed: int) -> None:
     """A thousand random schedules: after each of fifty acts, twenty times over."""
