@@ -162,7 +162,8 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
         str, typer.Option(metavar="NAME", help="For manifests: the namespace of the controller.")
     ] = "ocf-system",
     image: Annotated[
-        str, typer.Option(metavar="IMAGE", help="For manifests: a container image in which ocf is installed.")
+        str,
+        typer.Option("--image", metavar="IMAGE", help="For manifests: a container image in which ocf is installed."),
     ] = "ocf:latest",
     scales: Targets = None,
     kubeconfig: Kubeconfig = None,

@@ -41,7 +41,9 @@ def serve(
     ] = None,
     fault: Annotated[
         list[str] | None,
-        typer.Option(metavar="FAULT", help="What goes wrong, such as conflict,kind=Shop,times=3; repeatable."),
+        typer.Option(
+            "--fault", metavar="FAULT", help="What goes wrong, such as conflict,kind=Shop,times=3; repeatable."
+        ),
     ] = None,
     output: Telling = ServeOutput.TEXT,
     traceback: Traceback = False,
