@@ -6,6 +6,7 @@ It is a recorder like any other: a pass tells it what was tried. What it is told
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
@@ -125,10 +126,17 @@ class Metrics:
         Args:
             owner: The cache.
         """
-        self._images.pop(owner, None)
-        labels: dict[str, str] = {"name": owner.name, "namespace": owner.namespace}
-        for family in (self._passes, self._duration, self._info, self._desired, self._ready):
-            family.remove_by_labels(labels)
+        series: tuple[tuple[Counter | Gauge | Histogram, tuple[str, ...]], ...] = (
+            (self._passes, (_result(failed=False),)),
+            (self._passes, (_result(failed=True),)),
+            (self._duration, ()),
+            (self._info, (self._images.pop(owner, ""),)),
+            (self._desired, ()),
+            (self._ready, ()),
+        )
+        for family, further in series:
+            with suppress(KeyError):  # never counted
+                family.remove(owner.name, owner.namespace, *further)
 
 
 def _result(*, failed: bool) -> str:
