@@ -14,6 +14,8 @@ help:  ## show this list
 demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and tell what it does
 	@$(BIN)/python -m examples.memcached.demo
 
+# Dozens of programs are started by the tests; without kept bytecode each of them would compile all modules anew.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 	@$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
