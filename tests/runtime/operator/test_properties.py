@@ -21,7 +21,7 @@ from .conftest import DEFINITION, NAMESPACE, Gateway, Shop, Stage, key_of, now, 
 
 NAMES = ("corner", "market")
 PACE = CacheTiming(monotonic=now, random=lambda: 0.0)
-# A write takes a moment. If it took none, no time would pass while the operator makes an object anew whose owner it does
+# A write takes a moment. If it took none, no time would pass while the operator creates an object whose owner it does
 # not yet know to be gone, and the collector deletes it again: its watch would never come back, and the loop never end.
 WRITING = 0.01
 
