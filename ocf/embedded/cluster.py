@@ -33,7 +33,7 @@ from ocf.embedded.registry import scale as scale_subresource
 from ocf.embedded.registry.continue_tokens import read_token, write_token
 from ocf.embedded.registry.pending_write import PendingWrite, run_without_admission
 from ocf.embedded.registry.registry import Registry, kind_of
-from ocf.embedded.registry.request_checks import demand_manager, demand_subresource
+from ocf.embedded.registry.request_checks import require_manager, require_subresource
 from ocf.embedded.registry.selectors import selection
 from ocf.embedded.registry.storage import Store
 from ocf.embedded.watch import WatchScope, follow, read_version
@@ -170,7 +170,7 @@ class EmbeddedCluster:
         """Read one object, or its Scale."""
         with self._recording(_request_for_key(Verb.GET, key, subresource)):
             resource = self._registry.resource(key.api_version, key.kind)
-            demand_subresource(resource, key.name, subresource)
+            require_subresource(resource, key.name, subresource)
             found = self._registry.find(resource, key)
             if subresource is Subresource.SCALE:
                 return scale_subresource.scale_of(found, resource)
@@ -228,7 +228,7 @@ class EmbeddedCluster:
         """Apply an object by server-side apply."""
         options = self._options(field_manager, subresource, dry_run=dry_run, force=force)
         with self._recording(_request_for_manifest(Verb.APPLY, manifest, options)) as outcome:
-            demand_manager(field_manager, operation=APPLY)
+            require_manager(field_manager, operation=APPLY)
             if subresource is Subresource.SCALE:
                 key, scale = scale_subresource.addressed(manifest)
                 return await self._write(
@@ -242,7 +242,7 @@ class EmbeddedCluster:
         """Create an object; the cluster generates the name if only `generateName` is set."""
         options = self._options(field_manager, None, dry_run=dry_run)
         with self._recording(_request_for_manifest(Verb.CREATE, manifest, options)) as outcome:
-            demand_manager(field_manager, operation=UPDATE)
+            require_manager(field_manager, operation=UPDATE)
             return self._registry.copy(
                 await self._write(lambda: verbs.create(self._registry, manifest, options), outcome)
             )
@@ -253,7 +253,7 @@ class EmbeddedCluster:
         """Replace an object, its status, or its Scale."""
         options = self._options(field_manager, subresource, dry_run=dry_run)
         with self._recording(_request_for_manifest(Verb.UPDATE, manifest, options)) as outcome:
-            demand_manager(field_manager, operation=UPDATE)
+            require_manager(field_manager, operation=UPDATE)
             if subresource is Subresource.SCALE:
                 key, scale = scale_subresource.addressed(manifest)
                 return await self._write(
@@ -271,7 +271,7 @@ class EmbeddedCluster:
             _request_for_key(Verb.PATCH, key, subresource), field_manager=manager, dry_run=options.dry_run
         )
         with self._recording(request) as outcome:
-            demand_manager(manager, operation=UPDATE)
+            require_manager(manager, operation=UPDATE)
             if subresource is Subresource.SCALE:
                 return await self._write(
                     lambda: scale_subresource.patch_scale(self._registry, key, patch, patch_type, write), outcome

@@ -17,7 +17,7 @@ from ocf.embedded.admission.matching import WebhookCall, matching_calls
 from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.pending_write import MovedError, PendingWrite, Phase, Review
 from ocf.embedded.registry.registry import Registry
-from ocf.embedded.registry.request_checks import held
+from ocf.embedded.registry.request_checks import decode
 from ocf.errors import ApiError, api_error
 from ocf.objects import Manifest, copy_json
 
@@ -146,7 +146,7 @@ class Dispatcher:
         wanted = reviews.patched_object(seen, response)
         if wanted is seen:
             return manifest
-        return held(
+        return decode(
             convert(reviews.require_kind(wanted, call.resource), call.resource, review.resource), review.resource
         )
 

@@ -52,11 +52,11 @@ def definition_problems(definition: Manifest, live: Manifest | None) -> list[Fie
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         problems.append(FieldProblem("spec.preserveUnknownFields", f"Invalid value: true: {text}"))
     if not problems:
-        _demand_possible(spec)
+        _require_possible(spec)
     return problems
 
 
-def _demand_possible(spec: _Spec) -> None:
+def _require_possible(spec: _Spec) -> None:
     if spec["conversion"]["strategy"] != "None":
         raise unsupported("convert custom resources by a webhook", "use conversion strategy None")
 

@@ -174,10 +174,10 @@ def _operation(kind: ServedResource, verb: str) -> Json:
     gvk = {"group": kind.group, "version": kind.version, "kind": kind.kind}
     names = ["dryRun", "fieldManager", "fieldValidation"] if verb in _WRITES else []
     parameters = [_parameter(name) for name in (*names, *(["force"] if verb == "patch" else []))]
-    answer = {"$ref": _REF + _schema_name(kind) + ("List" if verb == "list" else "")}
+    schema = {"$ref": _REF + _schema_name(kind) + ("List" if verb == "list" else "")}
     found: Json = {
         "parameters": parameters,
-        "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": answer}}}},
+        "responses": {"200": {"description": "OK", "content": {"application/json": {"schema": schema}}}},
         "x-kubernetes-action": _METHODS[verb][1],
         _KINDS: gvk,
     }

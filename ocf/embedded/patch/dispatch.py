@@ -29,7 +29,7 @@ def patched(document: Manifest, change: Any, patch_type: PatchType, kind: Struct
         BadRequestError: If the patch is no patch of that type.
         InvalidError: If it cannot be applied.
     """
-    _demand_shape(change, patch_type)
+    _require_shape(change, patch_type)
     try:
         out = _patch(document, change, patch_type, kind)
     except MalformedPatchError as error:
@@ -45,7 +45,7 @@ def patched(document: Manifest, change: Any, patch_type: PatchType, kind: Struct
     return out
 
 
-def _demand_shape(change: Any, patch_type: PatchType) -> None:
+def _require_shape(change: Any, patch_type: PatchType) -> None:
     wanted = list if patch_type is PatchType.JSON else dict
     if isinstance(change, wanted):
         return

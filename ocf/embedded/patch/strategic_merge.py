@@ -129,7 +129,7 @@ def _reorder(live: dict[str, Any], patch: dict[str, Any], kind: Type) -> None:
             continue
         known = _listed(before) if before is not None else []
         wanted = _listed(change) if change is not None else []
-        _demand_order(wanted, order, merge_key)
+        _require_order(wanted, order, merge_key)
         if before is None:
             merged = _plain(wanted)
         elif change is None:
@@ -146,7 +146,7 @@ def _listed(value: Any) -> list[Any]:
     return value
 
 
-def _demand_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
+def _require_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
     """Refuse a patch whose items stand in another order than the one it demands."""
     if not patch or not order:
         return

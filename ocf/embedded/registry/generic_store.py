@@ -12,7 +12,7 @@ from ocf.embedded.api.status_errors import already_exists, forbidden, invalid, s
 from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.apiextensions.crd_status import CLEANUP
 from ocf.embedded.registry.pending_write import MovedError, Operation, PendingWrite, Phase, Review
-from ocf.embedded.registry.registry import DEFINITION, Registry, bare, kind_of, place_of
+from ocf.embedded.registry.registry import DEFINITION, Registry, kind_of, place_of, without_managed_fields
 from ocf.embedded.registry.service_allocator import allocate
 from ocf.embedded.registry.strategy import (
     allows_unconditional_update,
@@ -26,7 +26,7 @@ from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["create", "delete", "demand_unmoved", "update"]
+__all__ = ["create", "delete", "require_unmoved", "update"]
 
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _SERVER_METADATA: Final = ("uid", "creationTimestamp", "generation")
@@ -59,7 +59,7 @@ def create(core: Registry, resource: ApiResource, new: Manifest, options: WriteO
     reviewed = core.is_reviewed()
     if reviewed:
         place = (new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
-        new = _demanded((yield Review(Phase.MUTATING, Operation.CREATE, resource, *place, new, None, options)))
+        new = _require_object((yield Review(Phase.MUTATING, Operation.CREATE, resource, *place, new, None, options)))
     metadata = _started(core, resource, new)
     problems = create_problems(new, resource)
     if problems:
@@ -73,7 +73,7 @@ def create(core: Registry, resource: ApiResource, new: Manifest, options: WriteO
     return new if options.dry_run else core.write(resource, place, new)
 
 
-def _demanded(manifest: Manifest | None) -> Manifest:
+def _require_object(manifest: Manifest | None) -> Manifest:
     """Return what an admission sent back: of anything but a delete, an object."""
     if manifest is None:
         raise ValueError("an admission must send an object back")
@@ -125,9 +125,9 @@ def update(
     place = place_of(live)
     asking = core.is_reviewed() and not reviewed
     if asking:
-        new = _demanded((yield Review(Phase.MUTATING, Operation.UPDATE, resource, *place, new, live, options)))
-    _demand_version(resource, live, new)
-    _demand_uid(resource, live, new)
+        new = _require_object((yield Review(Phase.MUTATING, Operation.UPDATE, resource, *place, new, live, options)))
+    _require_version(resource, live, new)
+    _require_uid(resource, live, new)
     for field in (*_SERVER_METADATA, "resourceVersion", "name", "namespace"):
         if field in live["metadata"]:
             new["metadata"][field] = live["metadata"][field]
@@ -142,7 +142,7 @@ def update(
         raise invalid(resource.group_kind, place[1], problems)
     if asking:
         yield Review(Phase.VALIDATING, Operation.UPDATE, resource, *place, new, live, options)
-    demand_unmoved(core, resource, live)
+    require_unmoved(core, resource, live)
     if _same(new, live):
         return live
     if options.dry_run:
@@ -163,7 +163,7 @@ def _keep_deletion(new: dict[str, Any], live: dict[str, Any]) -> None:
         new.setdefault("deletionGracePeriodSeconds", live["deletionGracePeriodSeconds"])
 
 
-def demand_unmoved(core: Registry, resource: ApiResource, live: Manifest) -> None:
+def require_unmoved(core: Registry, resource: ApiResource, live: Manifest) -> None:
     """Refuse to go on with an object that somebody else wrote in the meantime.
 
     Raises:
@@ -174,7 +174,7 @@ def demand_unmoved(core: Registry, resource: ApiResource, live: Manifest) -> Non
         raise MovedError
 
 
-def _demand_uid(resource: ApiResource, live: Manifest, new: Manifest) -> None:
+def _require_uid(resource: ApiResource, live: Manifest, new: Manifest) -> None:
     uid = new["metadata"].get("uid")
     if uid and uid != live["metadata"]["uid"]:
         problem = FieldProblem("metadata.uid", f'Invalid value: "{uid}": field is immutable')
@@ -188,7 +188,7 @@ def _is_held(manifest: Manifest) -> bool:
     return manifest["kind"] == "Namespace" and bool(manifest.get("spec", {}).get("finalizers"))
 
 
-def _demand_version(resource: ApiResource, live: Manifest, new: Manifest) -> None:
+def _require_version(resource: ApiResource, live: Manifest, new: Manifest) -> None:
     wanted = new["metadata"].get("resourceVersion", "")
     name = live["metadata"]["name"]
     if wanted in ("", "0"):
@@ -201,7 +201,7 @@ def _demand_version(resource: ApiResource, live: Manifest, new: Manifest) -> Non
 
 def _same(new: Manifest, live: Manifest) -> bool:
     """Say whether two states differ in nothing but the times of their managed fields."""
-    if not equal_json(bare(new), bare(live)):
+    if not equal_json(without_managed_fields(new), without_managed_fields(live)):
         return False
     first, second = new["metadata"].get("managedFields"), live["metadata"].get("managedFields")
     return first == second or _without_times(first) == _without_times(second)
@@ -241,11 +241,11 @@ def delete(
     metadata = live["metadata"]
     if kind_of(resource) == ("", "Namespace") and metadata["name"] in _IMMORTAL:
         raise forbidden("namespaces", metadata["name"], "this namespace may not be deleted")
-    _demand_preconditions(resource, metadata, preconditions or Preconditions())
+    _require_preconditions(resource, metadata, preconditions or Preconditions())
     about = Review(Phase.MUTATING, Operation.DELETE, resource, *place_of(live), None, live, options)
     yield about
     yield replace(about, phase=Phase.VALIDATING)
-    demand_unmoved(core, resource, live)
+    require_unmoved(core, resource, live)
     finalizers = _finalizers(resource, metadata.get("finalizers") or [], propagation)
     if kind_of(resource) == DEFINITION and CLEANUP not in finalizers and _has_objects(core, live):
         finalizers = [*finalizers, CLEANUP]
@@ -265,7 +265,7 @@ def _has_objects(core: Registry, definition: Manifest) -> bool:
     return bool(core.store.objects((spec["group"], spec["names"]["kind"])))
 
 
-def _demand_preconditions(resource: ApiResource, metadata: dict[str, Any], wanted: Preconditions) -> None:
+def _require_preconditions(resource: ApiResource, metadata: dict[str, Any], wanted: Preconditions) -> None:
     checks = (
         ("UID", wanted.uid, metadata["uid"], "The object might have been deleted and then recreated"),
         (

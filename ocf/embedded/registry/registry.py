@@ -17,7 +17,7 @@ from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
 from ocf.objects.timestamps import format_time
 from ocf.schema.builtin import ApiResource, StructType, builtin_resource, builtin_versions, struct
 
-__all__ = ["DEFINITION", "Registry", "bare", "decoded", "kind_of", "place_of"]
+__all__ = ["DEFINITION", "Registry", "decoded", "kind_of", "place_of", "without_managed_fields"]
 
 Served: TypeAlias = tuple[str, str, str]
 """Group, version and kind."""
@@ -51,7 +51,7 @@ def place_of(manifest: Manifest) -> Place:
     return metadata.get("namespace", ""), metadata["name"]
 
 
-def bare(manifest: Manifest) -> Manifest:
+def without_managed_fields(manifest: Manifest) -> Manifest:
     """Return an object without its managed fields, sharing everything else."""
     metadata = {key: value for key, value in manifest.get("metadata", {}).items() if key != "managedFields"}
     return {**manifest, "metadata": metadata}
@@ -197,7 +197,7 @@ class Registry:
         stored = copy_json(convert(manifest, resource, self._home(resource)))
         return self.shown(self.store.put(kind_of(resource), place, stored), resource)
 
-    def rounded(self, manifest: Manifest, resource: ApiResource) -> Manifest:
+    def round_trip(self, manifest: Manifest, resource: ApiResource) -> Manifest:
         """Return an object as it comes back from the version in which its kind is stored."""
         home = self._home(resource)
         back: Manifest = copy_json(convert(convert(manifest, resource, home), home, resource))
@@ -258,7 +258,7 @@ class Registry:
         copied: Manifest = copy_json(manifest)
         return copied
 
-    def demand_namespace(self, resource: ApiResource, namespace: str, name: str) -> None:
+    def require_namespace(self, resource: ApiResource, namespace: str, name: str) -> None:
         """Refuse to create something where there is no namespace, or one that is going away.
 
         Raises:

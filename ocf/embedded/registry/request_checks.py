@@ -18,20 +18,20 @@ from ocf.schema.builtin import ApiResource, StructType
 
 __all__ = [
     "apply_error",
-    "demand_known",
-    "demand_manager",
-    "demand_same",
-    "demand_subresource",
-    "demand_typed",
-    "demand_verb",
-    "held",
+    "decode",
     "metadata_of",
+    "require_known",
+    "require_manager",
+    "require_same",
+    "require_subresource",
+    "require_typed",
+    "require_verb",
 ]
 
 _LONGEST_MANAGER = 128
 
 
-def demand_manager(field_manager: str, *, operation: str) -> None:
+def require_manager(field_manager: str, *, operation: str) -> None:
     """Refuse a field manager that a server would refuse.
 
     Args:
@@ -48,13 +48,13 @@ def demand_manager(field_manager: str, *, operation: str) -> None:
         raise invalid(kind, "", [FieldProblem("fieldManager", "Too long: may not be more than 128 bytes")])
 
 
-def demand_subresource(resource: ApiResource, name: str, subresource: Subresource | None) -> None:
+def require_subresource(resource: ApiResource, name: str, subresource: Subresource | None) -> None:
     """Refuse a subresource that the kind does not have."""
     if subresource is not None and subresource not in resource.subresources:
         raise not_found(resource.group_resource, name) if resource.custom else no_such_resource()
 
 
-def held(
+def decode(
     manifest: Manifest, resource: ApiResource, *, drop_nulls: bool = True, live: Manifest | None = None
 ) -> Manifest:
     """Return a manifest as the server's structs hold it, with defaults.
@@ -65,13 +65,13 @@ def held(
     return set_defaults(decoded(manifest, resource, drop_nulls=drop_nulls, live=live), resource.group)
 
 
-def demand_verb(resource: ApiResource, verb: str) -> None:
+def require_verb(resource: ApiResource, verb: str) -> None:
     """Refuse what the kind cannot do."""
     if verb not in resource.verbs:
         raise method_not_allowed()
 
 
-def demand_known(
+def require_known(
     manifest: Manifest,
     resource: ApiResource,
     options: WriteOptions,
@@ -118,7 +118,7 @@ def metadata_of(manifest: Manifest) -> dict[str, Any]:
     return metadata if isinstance(metadata, dict) else {}
 
 
-def demand_same(sent: Manifest, key: ObjectKey) -> None:
+def require_same(sent: Manifest, key: ObjectKey) -> None:
     """Refuse a patch that renames the object."""
     metadata = metadata_of(sent)
     if metadata.get("name") != key.name:
@@ -129,7 +129,7 @@ def demand_same(sent: Manifest, key: ObjectKey) -> None:
         raise bad_request("the namespace of the provided object does not match the namespace sent on the request")
 
 
-def demand_typed(config: Manifest, resource: ApiResource) -> None:
+def require_typed(config: Manifest, resource: ApiResource) -> None:
     """Refuse an applied manifest that does not fit the kind's type."""
     metadata = metadata_of(config)
     if metadata.get("managedFields") is not None:

@@ -28,7 +28,7 @@ from ocf.embedded.patch.dispatch import patched
 from ocf.embedded.registry import generic_store
 from ocf.embedded.registry.pending_write import Operation, PendingWrite, Phase, Review
 from ocf.embedded.registry.registry import Registry, place_of
-from ocf.embedded.registry.request_checks import apply_error, demand_known, demand_same, demand_typed, metadata_of
+from ocf.embedded.registry.request_checks import apply_error, metadata_of, require_known, require_same, require_typed
 from ocf.embedded.registry.selectors import selector_text
 from ocf.errors import ApiError, FieldProblem, ManifestError
 from ocf.objects import Manifest, ObjectKey, copy_json
@@ -210,7 +210,7 @@ def addressed(manifest: Manifest) -> tuple[ObjectKey, Manifest]:
 
 
 def _decoded(sent: Manifest, key: ObjectKey) -> Manifest:
-    demand_same(sent, key)
+    require_same(sent, key)
     try:
         return decode(sent, _scale_type())
     except DecodeError as error:
@@ -240,7 +240,7 @@ def update_scale(core: Registry, key: ObjectKey, sent: Manifest, options: WriteO
     live = core.find(resource, key)
     old = scale_of(live, resource)
     new = _decoded(sent, key)
-    demand_known(sent, _scale_resource(), options, refused=_unreadable)
+    require_known(sent, _scale_resource(), options, refused=_unreadable)
     managed = _to_scale(read_entries(live["metadata"].get("managedFields")), resource)
     # Replicas that nobody owns stay so: a server begins to track an object only when it is created or applied.
     if managed:
@@ -276,7 +276,7 @@ def apply_scale(core: Registry, key: ObjectKey, config: Manifest, options: Write
     resource = core.resource(key.api_version, key.kind)
     live = core.find(resource, key)
     old = scale_of(live, resource)
-    demand_typed(config, _scale_resource())
+    require_typed(config, _scale_resource())
     sent = _decoded(config, key)
     new, managed = applied(
         old,

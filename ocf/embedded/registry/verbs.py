@@ -25,16 +25,16 @@ from ocf.embedded.patch.dispatch import patched
 from ocf.embedded.registry import generic_store
 from ocf.embedded.registry.conversion import convert
 from ocf.embedded.registry.pending_write import PendingWrite
-from ocf.embedded.registry.registry import Registry, bare
+from ocf.embedded.registry.registry import Registry, without_managed_fields
 from ocf.embedded.registry.request_checks import (
     apply_error,
-    demand_known,
-    demand_same,
-    demand_subresource,
-    demand_typed,
-    demand_verb,
-    held,
+    decode,
     metadata_of,
+    require_known,
+    require_same,
+    require_subresource,
+    require_typed,
+    require_verb,
 )
 from ocf.embedded.registry.strategy import allows_create_on_update, ignored_fields
 from ocf.errors import ApiError, FieldProblem
@@ -56,10 +56,10 @@ def _body(manifest: Manifest, resource: ApiResource, options: WriteOptions) -> M
         return bad_request(f'{kind} in version "{resource.version}" cannot be handled as a {kind}: {problem}')
 
     try:
-        new = held(manifest, resource)
+        new = decode(manifest, resource)
     except DecodeError as error:
         raise unreadable(str(error)) from error
-    demand_known(manifest, resource, options, refused=unreadable)
+    require_known(manifest, resource, options, refused=unreadable)
     _name_owners_once(new, options)
     return new
 
@@ -81,7 +81,7 @@ def _name_owners_once(manifest: Manifest, options: WriteOptions) -> None:
 
 def _round(core: Registry, manifest: Manifest, resource: ApiResource) -> Manifest:
     """Return a manifest of a second version as it comes back from where it is stored."""
-    return manifest if resource.home is None or resource.custom else core.rounded(manifest, resource)
+    return manifest if resource.home is None or resource.custom else core.round_trip(manifest, resource)
 
 
 def _set_managed(manifest: Manifest, managed: Managed) -> Manifest:
@@ -110,7 +110,7 @@ def _tracked(  # noqa: PLR0917 (the facts of one request)
     try:
         return updated(
             before,
-            bare(new),
+            without_managed_fields(new),
             resource.type,
             managed,
             who=FieldManager.of(options.field_manager, UPDATE, resource.api_version, options.subresource or ""),
@@ -139,9 +139,9 @@ def create(core: Registry, manifest: Manifest, options: WriteOptions) -> Pending
         ApiError: As a server refuses it.
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
-    demand_verb(resource, "create")
+    require_verb(resource, "create")
     new = _body(manifest, resource, options)
-    core.demand_namespace(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
+    core.require_namespace(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
     new = _round(core, new, resource)
     managed = _tracked(core, resource, core.empty(resource), new, _managed_of_request(None, manifest), options)
     stored = yield from generic_store.create(core, resource, _set_managed(new, managed), options)
@@ -163,9 +163,9 @@ def update(core: Registry, manifest: Manifest, options: WriteOptions) -> Pending
         ApiError: As a server refuses it.
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
-    demand_verb(resource, "update")
+    require_verb(resource, "update")
     key = _key(manifest, resource)
-    demand_subresource(resource, key.name, options.subresource)
+    require_subresource(resource, key.name, options.subresource)
     live = core.read(resource, (key.namespace, key.name))
     if live is None:
         if options.subresource is None and allows_create_on_update(resource):
@@ -198,7 +198,7 @@ def _replace(  # noqa: PLR0917 (the facts of one request)
     managed = _managed_of_request(live, {} if options.subresource else sent)
     if managed:
         # Without managers the object was last written by somebody who dropped them, and stays untracked until an apply.
-        managed = _tracked(core, resource, bare(live), new, managed, options)
+        managed = _tracked(core, resource, without_managed_fields(live), new, managed, options)
     new = _set_managed(new, managed)
     stored = yield from generic_store.update(core, resource, live, new, options)
     return stored
@@ -223,15 +223,15 @@ def patch(
         ApiError: As a server refuses it.
     """
     resource = core.resource(key.api_version, key.kind)
-    demand_verb(resource, "patch")
-    demand_subresource(resource, key.name, options.subresource)
+    require_verb(resource, "patch")
+    require_subresource(resource, key.name, options.subresource)
     live = core.find(resource, key)
     if patch_type is PatchType.STRATEGIC_MERGE and resource.custom:
         raise unsupported_patch()
     sent = patched(live, change, patch_type, resource.type)
-    demand_same(sent, key)
+    require_same(sent, key)
     sent = _of_kind(core, sent, resource, change, patch_type)
-    demand_known(
+    require_known(
         sent,
         resource,
         options,
@@ -239,7 +239,7 @@ def patch(
         by_name=True,
     )
     try:
-        new = held(sent, resource)
+        new = decode(sent, resource)
     except DecodeError as error:
         raise _unfitting(change, patch_type, error) from error
     _name_owners_once(new, options)
@@ -268,7 +268,7 @@ def _of_kind(core: Registry, sent: Manifest, resource: ApiResource, change: Any,
     other = next((each for each in core.versions(resource) if each.api_version == api_version), None)
     if other is not None and other.kind == kind:
         try:
-            return convert(held(sent, other), other, resource)
+            return convert(decode(sent, other), other, resource)
         except DecodeError as error:
             raise _unfitting(change, patch_type, error) from error
     raise _refused_patch(change, sent, patch_type, _kind_problem(core, api_version, kind, resource))
@@ -315,15 +315,15 @@ def apply(core: Registry, manifest: Manifest, options: WriteOptions) -> PendingW
         ApiError: As a server refuses it.
     """
     resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
-    demand_verb(resource, "patch")
+    require_verb(resource, "patch")
     key = _key(manifest, resource)
-    demand_subresource(resource, key.name, options.subresource)
+    require_subresource(resource, key.name, options.subresource)
     live = core.read(resource, (key.namespace, key.name))
     if live is None and options.subresource is not None:
         raise not_found(resource.group_resource, key.name)
     if live is None:
-        core.demand_namespace(resource, key.namespace, key.name)
-    demand_typed(manifest, resource)
+        core.require_namespace(resource, key.namespace, key.name)
+    require_typed(manifest, resource)
     new, managed, same = _applied(core, resource, live, manifest, options)
     if same and live is not None and not core.is_reviewed():
         return live
@@ -344,7 +344,7 @@ def _applied(
     before = read_entries(base.get("metadata", {}).get("managedFields"))
     try:
         new, managed = applied(
-            bare(base) if live else base,
+            without_managed_fields(base) if live else base,
             manifest,
             resource.type,
             before,
@@ -363,7 +363,7 @@ def _applied(
 
 def _converted(manifest: Manifest, resource: ApiResource, live: Manifest | None) -> Manifest:
     try:
-        return held(manifest, resource, drop_nulls=False, live=live)
+        return decode(manifest, resource, drop_nulls=False, live=live)
     except DecodeError as error:
         what = "failed to convert new object"
         raise apply_error(what, metadata_of(manifest), resource, str(error), after=" to proper version") from error
