@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Final
 
 from ocf.autoscaling.algorithm.decision import Decision, PendingRescale, SyncError
-from ocf.autoscaling.algorithm.early_exit import early_exit_rule, was_scaled_to_zero_by_us
+from ocf.autoscaling.algorithm.early_exit import rule_for_scale, was_scaled_to_zero_by_us
 from ocf.autoscaling.algorithm.history import History, add_scale_event
 from ocf.autoscaling.algorithm.hpa_spec import Autoscaler
 from ocf.autoscaling.algorithm.metric_proposals import Combination, Failure, choose_proposal
@@ -101,7 +101,7 @@ class _Sync:
         message = "the HPA controller was able to get the target's current scale"
         self.builder.set("AbleToScale", "True", "SucceededGetScale", message)
         self.history = self.history.with_first_recommendation(scale.replicas, self.now)
-        rule = early_exit_rule(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
+        rule = rule_for_scale(self.autoscaler, scale, self.snapshot.status.conditions, self.settings)
         if rule is Rule.DISABLED:
             return self._scaling_disabled()
         if rule is not None:

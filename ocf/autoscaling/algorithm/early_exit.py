@@ -13,7 +13,7 @@ from ocf.autoscaling.algorithm.snapshot import Scale, Unavailable
 from ocf.autoscaling.algorithm.status import HpaCondition
 from ocf.schema.kubernetes import FeatureGates
 
-__all__ = ["early_exit_rule", "was_scaled_to_zero_by_us"]
+__all__ = ["early_exit_rule", "rule_for_scale", "was_scaled_to_zero_by_us"]
 
 
 def early_exit_rule(
@@ -39,6 +39,20 @@ def early_exit_rule(
     """
     if isinstance(scale, Unavailable) or autoscaler.api_version.count("/") > 1:
         return Rule.UNREADABLE
+    return rule_for_scale(autoscaler, scale, conditions, settings)
+
+
+def rule_for_scale(
+    autoscaler: Autoscaler, scale: Scale, conditions: Iterable[HpaCondition], settings: Settings
+) -> Rule | None:
+    """Return the rule that ends a sync before its metrics are read, for a scale that was read.
+
+    Args:
+        autoscaler: The autoscaler; its API version is valid.
+        scale: The scale of its target.
+        conditions: The conditions of the HPA's status as it was read.
+        settings: The controller's settings.
+    """
     if scale.replicas == 0:
         return None if _may_scale_from_zero(autoscaler, conditions, settings.features) else Rule.DISABLED
     if scale.replicas > autoscaler.maximum:

@@ -7,7 +7,7 @@ therefore differ.
 Old entries are not removed but overwritten, one per sync, so a history is never longer than its windows require.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
@@ -100,7 +100,7 @@ def add_recommendation(
     return (*entries, entry) if slot is None else (*entries[:slot], entry, *entries[slot + 1 :])
 
 
-def change_within(period: timedelta, events: Iterable[ScaleEvent], now: datetime) -> int:
+def change_within(period: timedelta, events: Sequence[ScaleEvent], now: datetime) -> int:
     """Return the sum of the changes within the last period; an event exactly as old as the period is not counted.
 
     Args:
@@ -108,6 +108,8 @@ def change_within(period: timedelta, events: Iterable[ScaleEvent], now: datetime
         events: Scale events of one direction.
         now: Time of the sync.
     """
+    if not events:
+        return 0
     start = window_start(now, period)
     return wrap32(sum(event.change for event in events if event.at > start))
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from ocf.autoscaling.algorithm.history import ZERO_TIME
+from ocf.autoscaling.algorithm.history import ZERO_TIME, window_start
 from ocf.autoscaling.algorithm.settings import Settings
 from ocf.autoscaling.algorithm.snapshot import Pod, Sample
 
@@ -51,6 +51,7 @@ def group_pods(
         The groups, each in the order of the pods.
     """
     is_cpu = resource == "cpu"
+    initialized = window_start(now, settings.cpu_initialization_period)
     ready = 0
     unready: list[str] = []
     missing: list[str] = []
@@ -64,7 +65,12 @@ def group_pods(
             unready.append(name)
         elif sample is None:
             missing.append(name)
-        elif is_cpu and is_unready(pod, sample, settings, now):
+        elif (
+            is_cpu
+            # The usual case first, without a call: a pod that is ready, and older than the initialization period.
+            and (pod.started is None or pod.started >= initialized or pod.ready is None or pod.ready.status == "False")
+            and is_unready(pod, sample, settings, now)
+        ):
             unready.append(name)
         else:
             ready += 1

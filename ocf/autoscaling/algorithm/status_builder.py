@@ -84,7 +84,7 @@ class StatusBuilder:
             message: The message, a sentence.
         """
         known = self._conditions.get(kind)
-        since = transition_time(status, self.now, stored=None if known is None else (known.status, known.since))
+        since = self.now if known is None else transition_time(status, self.now, stored=(known.status, known.since))
         self._conditions[kind] = HpaCondition(kind, status, reason, message, since)
 
     def remove(self, kind: str) -> None:
