@@ -28,6 +28,7 @@ from ocf.autoscaling import (
 )
 from ocf.errors import ManifestError
 from ocf.objects import Manifest, copy_json, format_path, parse_path
+from ocf.schema.kubernetes import KUBERNETES_VERSION
 
 CORPUS: Final = Path(__file__).with_name("data") / "hpa_corpus.json.xz"
 GATES: Final = (FeatureGates.for_release("1.36"), FeatureGates(scale_to_zero=True, configurable_tolerance=False))
@@ -137,7 +138,7 @@ def shown(row: Row) -> str:
 def test_the_table_is_large_enough() -> None:
     count = Counter((row.send, row.status) for row in rows())
 
-    assert table()["kubernetes"] == "v1.36.3"
+    assert table()["kubernetes"] == f"v{KUBERNETES_VERSION}"
     assert len(rows()) > 5000
     assert count["create", UNDECODABLE] > 1000
     assert count["create", REFUSED] > 900
