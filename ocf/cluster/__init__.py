@@ -1,7 +1,7 @@
-"""Where objects live: the `Cluster` protocol, what was asked of one, and what an operator keeps of its own writes.
+"""The `Cluster` protocol, its request log, and the cache of apply results.
 
-The implementations are rooms of their own: `ocf.cluster.client` speaks to a real API server,
-`ocf.embedded` is one inside the process, and `ocf.cluster.cache` reads either from memory.
+There are several implementations: `ocf.cluster.client` is a client of an API server, `ocf.embedded` is an API server
+inside the process, and `ocf.cluster.cache` is a cache in front of either.
 """
 
 from ocf.cluster.apply_cache import ApplyCache, LastWrite, Rewrites

@@ -1,15 +1,16 @@
-"""What must outlive a reconcile pass, in one bounded table.
+"""Bounded cache of apply results, shared by all reconciles of an operator.
 
-A server may store something else than it was sent: an admission webhook rewrites a value, a field is normalised in a
-way we do not know. Whoever compares only what was sent with what is stored writes again and again. The operator's
-`Cluster` therefore remembers, per object and field manager, which sent value came back as which stored value. The
-table is bounded, and losing it (a restart) costs one write per affected object.
+The API server may store another value than it was sent: an admission webhook rewrites it, or the server normalizes it.
+An operator that only compares what it sent with what is stored would write again in every reconcile. So the `Cluster`
+keeps, for each object and field manager, which sent value was stored as which other value. The cache is bounded;
+losing it (a restart) costs one write for each affected object.
 
-It remembers when an object was last written, with which wish, and how often that was undone since: so that two writers
-that each insist on their value are noticed. Losing that costs a few writes before it is noticed again.
+It also keeps when an object was last written, with which desired state, and how often that state was reverted since
+then, to detect another controller that insists on other values. Losing that costs a few writes before the conflict is
+detected again.
 
-It also remembers, as a few bytes per object, in which version an object was last found to need nothing, and for which
-wish: as long as both stay the same, comparing again would say the same. Losing that costs one comparison.
+Finally it keeps, in a few bytes for each object, in which version and for which desired state the object was last in
+sync: as long as both are the same, the object need not be compared again. Losing that costs one comparison.
 """
 
 from collections import OrderedDict
@@ -30,14 +31,14 @@ _NOTHING: Final[Rewrites] = {}
 
 @dataclass(frozen=True, slots=True)
 class LastWrite:
-    """The last write of an object.
+    """The last write of an object by one field manager.
 
     Args:
-        wish: Digest of what was written.
-        at: When, as `Clock.elapsed` told it.
-        version: The object's `resourceVersion` after it.
-        undone: How often in a row this wish was undone soon after it was written.
-        noticed: Whether it is known already that this very write was undone.
+        desired_hash: Hash of the desired state that was written.
+        at: The time of the write, by `Clock.elapsed`.
+        version: The `resourceVersion` of the object after the write.
+        reverted: How often in a row this desired state was reverted soon after it was written.
+        noticed: Whether the revert of this write was already detected.
     """
 
     desired_hash: bytes
@@ -49,18 +50,18 @@ class LastWrite:
 
 @dataclass(slots=True)
 class ApplyCache:
-    """Remembers, per object and field manager, what became of our writes.
+    """Results of the operator's writes, by object and field manager.
 
     Args:
-        limit: How many objects are remembered; the one used longest ago is forgotten first.
+        limit: The maximum number of objects; the least recently used one is dropped first.
 
     Example:
-        >>> memory = ApplyCache(limit=1)
-        >>> memory.remember("uid-1", "manager", {"spec.image": ("web", "mirror/web")})
-        >>> memory.rewrites("uid-1", "manager")["spec.image"]
+        >>> cache = ApplyCache(limit=1)
+        >>> cache.remember("uid-1", "manager", {"spec.image": ("web", "mirror/web")})
+        >>> cache.rewrites("uid-1", "manager")["spec.image"]
         ('web', 'mirror/web')
-        >>> memory.remember("uid-2", "manager", {"spec.image": ("web", "mirror/web")})
-        >>> dict(memory.rewrites("uid-1", "manager"))
+        >>> cache.remember("uid-2", "manager", {"spec.image": ("web", "mirror/web")})
+        >>> dict(cache.rewrites("uid-1", "manager"))
         {}
     """
 
@@ -72,14 +73,14 @@ class ApplyCache:
     _writes: OrderedDict[tuple[ObjectKey, str], LastWrite] = field(default_factory=OrderedDict, init=False, repr=False)
 
     def rewrites(self, uid: str, manager: str) -> Rewrites:
-        """Return what is remembered of an object.
+        """Return the fields of an object that the server stored differently.
 
         Args:
             uid: The object's uid.
             manager: The field manager that wrote.
 
         Returns:
-            The rewritten fields; empty when nothing is known.
+            The rewritten fields; empty if none are known.
         """
         known = self._table.get((uid, manager))
         if known is None:
@@ -88,12 +89,12 @@ class ApplyCache:
         return known
 
     def remember(self, uid: str, manager: str, rewrites: Rewrites) -> None:
-        """Replace what is remembered of an object.
+        """Replace the rewritten fields of an object.
 
         Args:
             uid: The object's uid.
             manager: The field manager that wrote.
-            rewrites: The fields that came back different; none of them forgets the object.
+            rewrites: The fields that were stored differently; empty removes the object from the cache.
         """
         self._table.pop((uid, manager), None)
         if rewrites:
@@ -101,45 +102,45 @@ class ApplyCache:
             while len(self._table) > self.limit:
                 self._table.popitem(last=False)
 
-    def is_in_sync(self, uid: str, manager: str, version: str, digest: bytes) -> bool:
-        """Tell whether an object was found to need nothing, in this very version and for this very wish.
+    def is_in_sync(self, uid: str, manager: str, version: str, desired_hash: bytes) -> bool:
+        """Return whether an object in this version is known to be in sync with this desired state.
 
         Args:
             uid: The object's uid.
             manager: The field manager that would write.
             version: Its resourceVersion.
-            digest: Digest of what would be applied.
+            desired_hash: Hash of the desired state.
         """
-        return self._in_sync.get((uid, manager)) == (version, digest)
+        return self._in_sync.get((uid, manager)) == (version, desired_hash)
 
-    def mark_in_sync(self, uid: str, manager: str, version: str, digest: bytes) -> None:
-        """Note that an object needs nothing.
+    def mark_in_sync(self, uid: str, manager: str, version: str, desired_hash: bytes) -> None:
+        """Record that an object is in sync.
 
         Args:
             uid: The object's uid.
             manager: The field manager that would write.
             version: Its resourceVersion.
-            digest: Digest of what would be applied.
+            desired_hash: Hash of the desired state.
         """
-        self._in_sync[uid, manager] = (version, digest)
+        self._in_sync[uid, manager] = (version, desired_hash)
         self._in_sync.move_to_end((uid, manager))
         while len(self._in_sync) > self.limit:
             self._in_sync.popitem(last=False)
 
     def last_write(self, key: ObjectKey, manager: str) -> LastWrite | None:
-        """Return what is remembered of the last write of an object, whether it is still there or not.
+        """Return the last write of an object, whether the object still exists or not; None if it is not known.
 
         Args:
-            key: What the object is called.
+            key: The object.
             manager: The field manager that wrote.
         """
         return self._writes.get((key, manager))
 
     def note_write(self, key: ObjectKey, manager: str, write: LastWrite) -> None:
-        """Replace what is remembered of the last write of an object.
+        """Record the last write of an object.
 
         Args:
-            key: What the object is called.
+            key: The object.
             manager: The field manager that wrote.
             write: The write.
         """
@@ -149,10 +150,10 @@ class ApplyCache:
             self._writes.popitem(last=False)
 
     def forget_write(self, key: ObjectKey, manager: str) -> None:
-        """Forget the last write of an object, because we deleted it ourselves.
+        """Drop the last write of an object, because the operator deleted the object itself.
 
         Args:
-            key: What the object is called.
+            key: The object.
             manager: The field manager that wrote.
         """
         self._writes.pop((key, manager), None)

@@ -1,4 +1,4 @@
-"""What was asked of a cluster, so that a test can say: this reconcile sent no write."""
+"""Log of the requests to a cluster, for tests that count reads and writes."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ __all__ = ["Request", "RequestLog", "Verb"]
 
 
 class Verb(StrEnum):
-    """What a request does."""
+    """The verb of a request."""
 
     GET = "get"
     LIST = "list"
@@ -24,25 +24,25 @@ class Verb(StrEnum):
 
     @property
     def is_read(self) -> bool:
-        """Whether it can change nothing."""
+        """Whether the verb never changes an object."""
         return self in (Verb.GET, Verb.LIST, Verb.WATCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request; it holds no payload.
+    """One request, without its payload.
 
     Args:
-        verb: What it asked for.
+        verb: The verb.
         api_version: Group and version of the kind.
         kind: The kind.
         namespace: Namespace; empty for all, or for cluster-scoped objects.
         name: Name of the object; empty for lists and watches.
-        subresource: What it went through.
-        field_manager: Who wrote; empty for reads.
-        dry_run: Whether it only asked what would happen.
-        changed: Whether the cluster is another one after it.
-        code: 200, or the status it was refused with.
+        subresource: The subresource; None for the object itself.
+        field_manager: The field manager of a write; empty for reads.
+        dry_run: Whether it was a dry run.
+        changed: Whether it changed an object.
+        code: 200, or the HTTP status of its error.
     """
 
     verb: Verb
@@ -62,7 +62,7 @@ class RequestLog:
     """The requests of a cluster, oldest first.
 
     Args:
-        limit: How many are kept; the counts go on.
+        limit: The maximum number of requests that are kept; the counters include dropped ones.
 
     Example:
         >>> log = RequestLog()
@@ -95,10 +95,10 @@ class RequestLog:
             self._kept.popleft()
 
     def of(self, *verbs: Verb) -> tuple[Request, ...]:
-        """Return the kept requests of some verbs."""
+        """Return the kept requests that have one of the verbs."""
         return tuple(request for request in self._kept if request.verb in verbs)
 
     def clear(self) -> None:
-        """Forget everything and count from zero."""
+        """Drop all requests and reset the counters."""
         self.reads = self.writes = self.changes = 0
         self._kept.clear()

@@ -1,8 +1,8 @@
-"""Refusals that a server words as failures of its own.
+"""Client errors that the API server reports as 500 (internal server error).
 
-An apply that does not fit the schema, and a strategic merge patch that contradicts itself, are answered with 500 and no
-reason, as if the server had failed. They stay refused however often they are sent, so they are told by the beginning of
-their message, which is all that tells them.
+An apply that does not match the schema, and a strategic merge patch that contradicts itself, are answered with 500 and
+no reason. A retry does not help, so these answers are recognized by the beginning of their message: nothing else
+identifies them.
 """
 
 from typing import Final
@@ -28,14 +28,13 @@ _BEGINNINGS: Final = (
 
 
 def as_client_error(error: ApiError) -> ApiError:
-    """Return the error that retrying cannot help, where a server only looks as if it had failed.
+    """Return an `InvalidError` in place of a 500 that was caused by the request; a retry does not help.
 
     Args:
-        error: What the answer looks like.
+        error: The error of the answer.
 
     Returns:
-        An `InvalidError` with the same message and code for what a server refuses with 500; every other error as it
-        is.
+        An `InvalidError` with the same message and code for such a 500; every other error unchanged.
 
     Example:
         >>> from ocf.errors import api_error

@@ -1,22 +1,22 @@
-"""A cluster read from memory: watches keep it up to date, and our own writes are visible at once.
+"""A cache of a cluster: watches keep it up to date, and the operator's own writes are visible at once.
 
-`CachedCluster` wraps any other `Cluster`. A reconcile that changes nothing then sends nothing at all.
+`CachedCluster` wraps any other `Cluster`. A reconcile that changes nothing then sends no request at all.
 
-What a reader may rely on:
+Guarantees:
 
-* A get or list never shows an object older than our own last write of it, however far the watch lags behind. Where
-  memory cannot know that, the cluster is asked.
-* What others did is seen when the watch tells it, usually within milliseconds. A watch that is silent, lost, expired
-  or went back in time is noticed and replaced; after that, memory equals the cluster.
+* A get or list never returns an object older than the operator's own last write of it, however far the watch lags
+  behind. Where the cache cannot know that, it reads from the cluster.
+* A change by another client is seen when the watch delivers its event, usually within milliseconds. A watch that is
+  idle, lost, expired or went back to older versions is detected and replaced; after that, the cache equals the cluster.
 * What is returned belongs to the caller.
 
-What it does not promise: that two objects are shown as they were at one instant, that an object of others is never
-shown older than before, and anything about what follows from our writes elsewhere (a delete that takes dependents with
-it is seen there when the watch tells). Kinds that should not be held in memory, Secrets for example, are named in
-`uncached`.
+Not guaranteed: that two objects are from the same instant, that an object written by another client is never returned
+older than before, and anything about the side effects of the operator's writes (dependents that a delete removes
+disappear from the cache with their own events). Kinds that should not be held in memory, Secrets for example, are
+named in `uncached`.
 
-The parts: `store` knows what is newest and has no notion of time; `informer` is the task that feeds it; `flights`
-follow our own writes; `cluster` puts the verbs on top.
+The parts: `store` keeps the newest state of each object and does not depend on time; `informer` is the task that feeds
+it; `write_tracker` follows the operator's own writes; `cluster` implements the verbs.
 """
 
 from ocf.cluster.cache.cluster import CachedCluster

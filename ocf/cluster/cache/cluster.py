@@ -1,4 +1,4 @@
-"""`CachedCluster`: the verbs of `ocf.cluster.Cluster`, reads from memory and writes through to the cluster."""
+"""`CachedCluster`: reads from memory, writes through to the cluster."""
 
 import asyncio
 from collections import defaultdict
@@ -32,29 +32,31 @@ from ocf.objects import Manifest, ObjectKey, split_api_version
 
 __all__ = ["CachedCluster"]
 
-# A long list lets others work in between.
-_AT_ONCE: Final = 500
+# A long list lets other tasks run in between.
+_YIELD_EVERY: Final = 500
 _RESET_MANAGERS: Final[list[Manifest]] = [{}]
 
 
 class CachedCluster:
-    """A cluster whose objects are read from memory, which watches keep up to date.
+    """A cluster whose objects are read from a cache, which watches keep up to date.
 
-    The first get or list of a kind starts an informer: it lists the kind, then watches it, and from then on memory
-    answers. What we wrote ourselves is visible at once. A read that memory cannot answer goes to the cluster: one
-    that only the cluster can answer (a subresource, other field selectors than name and namespace, a page), one of an
-    object whose state our own delete or conflict left open, and every read of a kind while its informer has not
-    succeeded yet, or has met an error that nobody foresaw. While the cluster cannot be reached, memory goes on
-    answering with what it last saw, and `healthy` says so.
+    The first get or list of a kind starts an informer: it lists the kind, then watches it, and from then on reads are
+    answered from the cache. Writes through this cluster are visible at once. These reads go to the cluster: reads that
+    only the cluster can answer (a subresource, a field selector with other fields than name and namespace, a page),
+    reads of an object that a delete or conflict of our own left stale, and all reads of a kind while its informer has
+    not succeeded yet or has met an unexpected error. While the cluster is unreachable, the cache answers with the last
+    known state, and `healthy` is False.
 
     Args:
-        cluster: The cluster; it stays the caller's to close.
-        uncached: Kinds that are always read directly, as pairs of apiVersion and kind, for example Secrets.
-        per_namespace: Cache each namespace that is read by itself, for operators that may not list all of them.
-        keeps_manager: Says of which field managers `metadata.managedFields` is kept; None keeps all of them.
-        left_fields: With `keeps_manager`: fields whose owners are kept all the same, `spec.replicas`.
-        max_objects: How many objects one informer may hold; None for any number.
-        pace: How often to ask the cluster, by which clock.
+        cluster: The cluster; closing it remains the task of the caller.
+        uncached: Kinds that are always read from the cluster, as pairs of apiVersion and kind, for example Secrets.
+        per_namespace: Cache each namespace separately when it is first read, for operators that may not list all
+            namespaces.
+        keeps_manager: Returns for a field manager whether its entries in `metadata.managedFields` are kept; None keeps
+            all entries.
+        ignored_fields: With `keeps_manager`: fields whose owners are kept in any case, `spec.replicas`.
+        max_objects: The maximum number of objects of one informer; None for no limit.
+        timing: Delays, idle timeout and relist interval, and the clock.
 
     Raises:
         ConfigError: If a setting is out of range. A kind with more than `max_objects` objects raises it when read.
@@ -86,16 +88,16 @@ class CachedCluster:
         uncached: Collection[tuple[str, str]] = (),
         per_namespace: bool = False,
         keeps_manager: Callable[[str], bool] | None = None,
-        left_fields: Collection[str] = (),
+        ignored_fields: Collection[str] = (),
         max_objects: int | None = None,
-        pace: CacheTiming | None = None,
+        timing: CacheTiming | None = None,
     ) -> None:
         self._cluster = cluster
         self._uncached = frozenset(uncached)
         self._per_namespace = per_namespace
-        self._reduce = reduction(keeps_manager, left_fields) if keeps_manager is not None else None
+        self._reduce = reduction(keeps_manager, ignored_fields) if keeps_manager is not None else None
         self._max_objects = max_objects
-        self._pace = pace or CacheTiming()
+        self._timing = timing or CacheTiming()
         self._informers: dict[WatchScope, Informer] = {}
         self._of_kind: defaultdict[tuple[str, str], list[Informer]] = defaultdict(list)
         self._closed = False
@@ -109,7 +111,7 @@ class CachedCluster:
         await self.close()
 
     async def close(self) -> None:
-        """End all informers and subscriptions, and wait for that; reads go to the cluster from then on."""
+        """Stop all informers and subscriptions, and wait until they have ended; later reads go to the cluster."""
         self._closed = True
         informers = tuple(self._informers.values())
         self._informers.clear()
@@ -118,35 +120,35 @@ class CachedCluster:
 
     @property
     def apply_cache(self) -> ApplyCache:
-        """The memory of the wrapped cluster."""
+        """The apply cache of the wrapped cluster."""
         return self._cluster.apply_cache
 
     @property
     def informers(self) -> tuple[InformerState, ...]:
-        """How each informer is doing; one that has not synced and has no problem is of a kind without watches."""
+        """The state of each informer; one that is not synced and has no problem is of a kind that cannot be watched."""
         return tuple(informer.state for informer in self._informers.values())
 
     @property
     def healthy(self) -> bool:
-        """Whether no informer has a problem; a watch that broke and is being replaced is none yet."""
+        """Whether no informer has a problem; the first failure of a watch does not count as one."""
         return not self.problems
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """What is wrong, one sentence for each informer that has a problem."""
+        """The problems of all informers, one message for each informer that has one."""
         return tuple(state.problem for state in self.informers if state.problem)
 
     async def cache(self, api_version: str, kind: str, *, namespace: str = "") -> None:
-        """Start the informer of a kind now, and wait until memory answers.
+        """Start the informer of a kind now, and wait until it has synced.
 
         Args:
             api_version: Group and version.
             kind: Kind.
-            namespace: Only of this namespace; empty for all.
+            namespace: Only this namespace; empty for all namespaces.
 
         Raises:
-            ApiError: As the cluster refused the first list; the informer goes on trying.
-            ConfigError: If there are more objects than may be kept.
+            ApiError: The error of the first list; the informer keeps trying.
+            ConfigError: If there are more objects than `max_objects`.
         """
         informer = self._informer(WatchScope(api_version, kind, namespace))
         if informer is not None and not await informer.ready():
@@ -155,27 +157,28 @@ class CachedCluster:
                 raise error
 
     async def subscribe(self, api_version: str, kind: str, *, namespace: str = "") -> AsyncGenerator[WatchEvent, None]:
-        """Report the objects of a kind, and then every change of what the cache knows, our own writes included.
+        """Report the objects of a kind, and then every change of the cache, including changes by our own writes.
 
-        Each change is told once. To a consumer that is slower than the changes, the last state of an object is told,
-        so nothing but the objects themselves takes memory. A deleted object comes as it was last told; one that was
-        deleted and made anew comes as deleted and added. There are no bookmarks.
+        Each change is reported once. A subscriber that is slower than the changes gets the last state of an object, so
+        a subscription takes no memory beyond the objects themselves. A deletion is reported with the last reported
+        state of the object; an object that was deleted and created again is reported as deleted and added. There are
+        no bookmarks.
 
         Args:
             api_version: Group and version.
             kind: Kind.
-            namespace: Only of this namespace; empty for all.
+            namespace: Only this namespace; empty for all namespaces.
 
         Yields:
-            Events, until this cluster is closed; errors on the way are outlived.
+            Events, until this cluster is closed; errors of the watch do not end the subscription.
 
         Raises:
             ApiError: If the kind cannot be watched.
-            ConfigError: If the kind is one of `uncached`, or there are more objects than may be kept.
+            ConfigError: If the kind is one of `uncached`, or there are more objects than `max_objects`.
         """
         if (api_version, kind) in self._uncached:
-            raise ConfigError(f"{api_version}/{kind} is one of `uncached`: nothing follows its changes; use `watch`")
-        informer = self._covering(api_version, kind, namespace)
+            raise ConfigError(f"{api_version}/{kind} is one of `uncached`: it has no informer; use `watch`")
+        informer = self._informer_for(api_version, kind, namespace)
         if informer is None:
             return
         await informer.ready()
@@ -190,14 +193,14 @@ class CachedCluster:
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object from memory, or its Scale from the cluster."""
-        informer = None if subresource else self._covering(key.api_version, key.kind, key.namespace)
+        informer = None if subresource else self._informer_for(key.api_version, key.kind, key.namespace)
         if informer is None or not (informer.synced or await informer.ready()):
             return await self._cluster.get(key, subresource=subresource)
-        place = (key.namespace, key.name)
-        if informer.store.is_stale(place):
-            found: Manifest | None = await informer.read(place)
+        name = (key.namespace, key.name)
+        if informer.store.is_stale(name):
+            found: Manifest | None = await informer.read(name)
         else:
-            entry = informer.store.get(place)
+            entry = informer.store.get(name)
             found = unpack(entry) if entry is not None else None
         if found is None:
             raise NotFoundError(f"{key} not found", code=404, reason="NotFound")
@@ -209,11 +212,11 @@ class CachedCluster:
         The cluster answers a request for a page, and a field selector with other fields than `metadata.name` and
         `metadata.namespace`. From the resource version of an answer from memory, a watch misses none of its objects.
         """
-        informer = self._covering(api_version, kind, options.namespace)
+        informer = self._informer_for(api_version, kind, options.namespace)
         selection = ListFilter.parse(options.label_selector, options.field_selector)
         in_pages = options.limit > 0 or options.continue_token
         if informer and selection and not in_pages and (informer.synced or await informer.ready()):
-            return await _selected(informer, options.namespace, selection)
+            return await _list_cached(informer, options.namespace, selection)
         return await self._cluster.list(api_version, kind, options)
 
     def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncIterator[WatchEvent]:
@@ -259,35 +262,35 @@ class CachedCluster:
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object; the next read of it asks the cluster how far the deletion is."""
-        with self._flight(key) as flight:
+        with self._in_flight_write(key) as write:
             await self._cluster.delete(key, options)
             if not options.dry_run:
                 uid = options.preconditions.uid if options.preconditions is not None else None
-                flight.in_doubt(uid or "")
+                write.mark_stale(uid or "")
 
     async def _write(
         self, key: ObjectKey | None, sent: Awaitable[Manifest], subresource: Subresource | None, *, dry_run: bool
     ) -> Manifest:
         if dry_run or key is None:
             return await sent
-        with self._flight(key) as flight:
+        with self._in_flight_write(key) as write:
             answer = await sent
-            flight.completed(answer, whole=subresource is not Subresource.SCALE)
+            write.completed(answer, whole=subresource is not Subresource.SCALE)
             return answer
 
-    def _flight(self, key: ObjectKey) -> InFlightWrite:
-        place: NamespacedName | None = (key.namespace, key.name) if key.name else None
-        return InFlightWrite(partial(self._concerned, key.api_version, key.kind), place, key.api_version)
+    def _in_flight_write(self, key: ObjectKey) -> InFlightWrite:
+        name: NamespacedName | None = (key.namespace, key.name) if key.name else None
+        return InFlightWrite(partial(self._informers_for, key.api_version, key.kind), name, key.api_version)
 
-    def _concerned(self, api_version: str, kind: str, namespace: str) -> Iterator[Informer]:
-        """Return the informers that hold an object, whatever the version of its kind."""
+    def _informers_for(self, api_version: str, kind: str, namespace: str) -> Iterator[Informer]:
+        """Return the informers that cache the objects of a namespace, in any version of the kind."""
         group, _ = split_api_version(api_version)
         for informer in self._of_kind.get((group, kind), ()):
             if informer.scope.covers(namespace) and not informer.ended:
                 yield informer
 
-    def _covering(self, api_version: str, kind: str, namespace: str) -> Informer | None:
-        """Return the informer that answers for a namespace, or all (empty); None where the cluster does."""
+    def _informer_for(self, api_version: str, kind: str, namespace: str) -> Informer | None:
+        """Return the informer that covers a namespace (empty for all); None if reads go to the cluster."""
         found = self._informers.get(WatchScope(api_version, kind, namespace))
         if found is None and namespace:
             found = self._informers.get(WatchScope(api_version, kind))
@@ -300,31 +303,31 @@ class CachedCluster:
             return None
         informer = self._informers.get(scope)
         if informer is None:
-            informer = Informer(self._cluster, scope, self._pace, reduce=self._reduce, max_objects=self._max_objects)
+            informer = Informer(self._cluster, scope, self._timing, reduce=self._reduce, max_objects=self._max_objects)
             self._informers[scope] = informer
             self._of_kind[split_api_version(scope.api_version)[0], scope.kind].append(informer)
         return informer
 
 
-async def _selected(informer: Informer, namespace: str, selection: ListFilter) -> ObjectList:
-    """List from memory; what is in doubt is read first."""
-    read = {place: await informer.read(place) for place in informer.store.stale(namespace)}
+async def _list_cached(informer: Informer, namespace: str, selection: ListFilter) -> ObjectList:
+    """List from the cache; stale objects are read from the cluster first."""
+    read = {name: await informer.read(name) for name in informer.store.stale(namespace)}
     found = {
-        place: manifest
-        for place, manifest in read.items()
-        if manifest is not None and selection.matches(place, manifest["metadata"].get("labels") or {})
+        name: manifest
+        for name, manifest in read.items()
+        if manifest is not None and selection.matches(name, manifest["metadata"].get("labels") or {})
     }
     version = informer.store.version
-    for number, (place, entry) in enumerate(informer.store.items(namespace), start=1):
-        if place not in read and selection.matches(place, entry.labels if selection.asks_for_labels else {}):
-            found[place] = unpack(entry)
-        if number % _AT_ONCE == 0:
+    for number, (name, entry) in enumerate(informer.store.items(namespace), start=1):
+        if name not in read and selection.matches(name, entry.labels if selection.needs_labels else {}):
+            found[name] = unpack(entry)
+        if number % _YIELD_EVERY == 0:
             await asyncio.sleep(0)
-    return ObjectList(tuple(found[place] for place in sorted(found)), version)
+    return ObjectList(tuple(found[name] for name in sorted(found)), version)
 
 
 def _key_of(manifest: Manifest) -> ObjectKey | None:
-    """Return what an object is called, its name empty if the cluster makes it up; None if that cannot be read."""
+    """Return the key of a manifest, with an empty name if the cluster generates it; None if the manifest is invalid."""
     try:
         if (manifest.get("metadata") or {}).get("generateName") and not manifest["metadata"].get("name"):
             unnamed = {**manifest, "metadata": {**manifest["metadata"], "name": "-"}}

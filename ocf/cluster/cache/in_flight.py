@@ -1,4 +1,4 @@
-"""What is remembered between a request and its answer, and after an answer that leaves something open."""
+"""Values that the store keeps about requests: what was known when one was sent, and what an answer left open."""
 
 from dataclasses import dataclass, field
 
@@ -9,12 +9,12 @@ __all__ = ["StaleMark", "WriteSnapshot"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StaleMark:
-    """Memory may be older than what we did to an object, so the cluster is asked until that is cleared up.
+    """The cached state of an object may be older than our own write, so it is read from the cluster until then.
 
     Args:
-        listing: How many lists had begun when it arose: a later one clears it up.
-        version: The version that our write made, where it is known: an event that has reached it clears it up.
-        uid: The uid of what we deleted, where it is known: its `DELETED` event clears it up.
+        listing: The number of lists that had begun when the object was marked; a later list removes the mark.
+        version: The version that our write made, if known; an event that has reached it removes the mark.
+        uid: The uid of the object that we deleted, if known; its `DELETED` event removes the mark.
     """
 
     listing: int
@@ -24,20 +24,20 @@ class StaleMark:
 
 @dataclass(slots=True, eq=False)
 class WriteSnapshot:
-    """What was known of an object when a request about it was sent.
+    """The state of the store, concerning one object, when a request about that object was sent.
 
     Args:
-        place: Where the object is.
-        known: Version of the object, or of its absence; None where nothing said either.
+        name: Namespace and name of the object.
+        known: Version of the object, or of its absence; None if neither is known.
         stream: Version of the watch.
-        epoch: How many lists had been taken over.
-        doubt: What was in doubt.
+        epoch: The number of lists that had replaced the content of the store.
+        mark: The stale mark of the object; None if it was not stale.
     """
 
-    place: NamespacedName
+    name: NamespacedName
     known: str | None
     stream: str
     epoch: int
-    doubt: StaleMark | None
+    mark: StaleMark | None
     seen: set[str] = field(default_factory=set)
-    """The versions of the object that the watch has reported since."""
+    """The versions of the object that the watch has reported since then."""

@@ -1,11 +1,12 @@
-"""The task that keeps a store up to date: list, watch from there, and start over where that ends.
+"""The informer: a task that keeps a store up to date by listing and watching.
 
-How a watch ends decides what follows. A clean end, or silence, is answered by watching on from the last version; 410
-by a new list; any other error by waiting, longer each time. Before watching on, one object is listed to learn the
-version of the cluster: if that has gone back, the cluster was restored, and everything is listed anew.
+The next step depends on how a watch ends. After a clean end, or after the idle timeout, the informer watches again from
+the last version; after 410 (Expired) it lists again; after any other error it waits, longer each time. Before it
+watches again, it lists one object to read the version of the cluster: if that version is older than the last one, the
+cluster was restored from a backup, and the informer lists all objects again.
 
-The task survives every error. One that nobody foresaw may have left the store half-done, so from then on until the
-next list memory does not answer.
+The task survives every error. An unexpected one may have left the store incomplete, so reads go to the cluster until
+the next list.
 """
 
 import asyncio
@@ -30,24 +31,24 @@ __all__ = ["Informer", "InformerState"]
 
 _log: Final = logging.getLogger(__name__)
 _METHOD_NOT_ALLOWED: Final = 405
-# A watch that failed so often without an event may never work; lists still tell what there is.
-_LIST_FROM_FAILURES: Final = 2
+# A watch that failed this often without an event may never work; a list still returns the present objects.
+_LIST_AFTER_FAILURES: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InformerState:
-    """How one informer is doing.
+    """The state of an informer.
 
     Args:
         api_version: Group and version.
         kind: Kind.
-        namespace: Namespace; empty for all.
-        synced: Whether memory answers.
-        objects: How many objects are kept.
-        resource_version: How far the watch has come; empty before the first list.
-        failures: Attempts in a row that failed.
-        problem: What is wrong; empty if nothing is.
-        missing: Whether what is wrong is that the cluster does not know the kind; the informer goes on asking.
+        namespace: Namespace; empty for all namespaces.
+        synced: Whether reads are answered from the cache.
+        objects: The number of cached objects.
+        resource_version: The version that the watch has reached; empty before the first list.
+        failures: The number of failed attempts in a row.
+        problem: A message about the present error; empty if there is no error.
+        missing: Whether the error is that the cluster does not serve the kind; the informer keeps trying.
     """
 
     api_version: str
@@ -61,40 +62,40 @@ class InformerState:
     missing: bool = False
 
 
-class _TooManyError(ConfigError):
-    """A kind has more objects than the cache may hold."""
+class _TooManyObjectsError(ConfigError):
+    """The scope has more objects than the cache may hold."""
 
 
-class _FruitlessError(ServerError):
-    """A watch ended cleanly, but so soon and without an event that going on at once may never end."""
+class _VeryShortWatchError(ServerError):
+    """A watch ended cleanly, but so soon and without an event that restarting it at once could loop forever."""
 
 
 class Informer:
-    """Keeps the objects of one scope.
+    """Keeps the objects of one scope in a store.
 
     Args:
-        cluster: Where they live.
-        scope: Which they are.
-        pace: How often to ask.
-        reduce: Leaves out of an object what is not kept; None keeps all of it.
-        max_objects: How many may be kept; None for any number.
+        cluster: The cluster that is listed and watched.
+        scope: The kind, and the namespace or all namespaces.
+        timing: Delays, idle timeout and relist interval.
+        reduce: Removes from an object what is not cached; None caches the whole object.
+        max_objects: The maximum number of cached objects; None for no limit.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         scope: WatchScope,
-        pace: CacheTiming,
+        timing: CacheTiming,
         *,
         reduce: Reduction | None,
         max_objects: int | None,
     ) -> None:
         self.scope = scope
-        self.store = Store(reduce, self._announce)
+        self.store = Store(reduce, self._notify)
         self.synced = False
-        """Whether memory answers."""
+        """Whether reads are answered from the cache."""
         self._cluster = cluster
-        self._pace = pace
+        self._timing = timing
         self._max_objects = max_objects
         self._task: asyncio.Task[None] | None = None
         self._reader: asyncio.Task[None] | None = None
@@ -102,7 +103,7 @@ class Informer:
         self._subscriptions: set[Subscription] = set()
         self._must_list = True
         self._listed_at = 0.0
-        self._heard_at = 0.0
+        self._last_event_at = 0.0
         self._failures = 0
         self._error: Exception | None = None
         self._problem = ""
@@ -110,7 +111,7 @@ class Informer:
 
     @property
     def state(self) -> InformerState:
-        """How it is doing."""
+        """A snapshot of the state."""
         return InformerState(
             **self.scope._asdict(),
             synced=self.synced,
@@ -123,79 +124,79 @@ class Informer:
 
     @property
     def ended(self) -> bool:
-        """Whether memory will never answer: closed, not watchable, or too large."""
+        """Whether the cache will never answer: the informer is closed, or the kind is not watchable or too large."""
         return self._ended
 
     @property
     def error(self) -> Exception | None:
-        """What the last attempt failed with; None if it did not."""
+        """The error of the last attempt, as a copy; None if it succeeded."""
         return copy(self._error)
 
     def start(self) -> None:
-        """Begin to work, unless that is under way; a task that somebody else has ended is replaced."""
+        """Start the task unless it is running; a task that was ended from outside is replaced."""
         if not self._ended and (self._task is None or self._task.done()):
-            self._task = asyncio.create_task(self._work(), name=f"cache of {self.scope}")
-            self._task.add_done_callback(self._note_end)
+            self._task = asyncio.create_task(self._run(), name=f"cache of {self.scope}")
+            self._task.add_done_callback(self._on_task_done)
 
     async def ready(self) -> bool:
-        """Wait for the outcome of the first list, and tell whether memory answers.
+        """Wait for the outcome of the first list, and return whether reads are answered from the cache.
 
         Raises:
-            ConfigError: If there are more objects than may be kept.
+            ConfigError: If there are more objects than `max_objects`.
         """
         self.start()
         if not self._ended:
             await self._first_outcome.wait()
-        if isinstance(self._error, _TooManyError):
+        if isinstance(self._error, _TooManyObjectsError):
             raise copy(self._error)
         return self.synced
 
     def relist_if_due(self) -> None:
-        """List anew if what was learned says that memory is wrong."""
-        if self.store.contradiction and self._reader is not None:
+        """Stop the watch, so that the informer lists again, if an answer showed that the store is wrong."""
+        if self.store.relist_reason and self._reader is not None:
             self._reader.cancel()
 
-    async def read(self, place: NamespacedName) -> Manifest | None:
-        """Read an object from the cluster, and note what was found.
+    async def read(self, name: NamespacedName) -> Manifest | None:
+        """Read an object from the cluster, and record the answer in the store.
 
         Args:
-            place: Where it is.
+            name: Namespace and name of the object.
 
         Returns:
-            The object; None if it is not there.
+            The object; None if it does not exist.
         """
-        ticket = self.store.begin(place)
+        snapshot = self.store.begin(name)
         try:
-            page = await self._list_page(field_selector=f"metadata.name={place[1]}", namespace=place[0])
+            page = await self._list_page(field_selector=f"metadata.name={name[1]}", namespace=name[0])
             if page.items:
-                self.store.found(ticket, page.items[0])
+                self.store.found(snapshot, page.items[0])
             else:
-                self.store.missed(ticket, page.resource_version)
+                self.store.missed(snapshot, page.resource_version)
         finally:
-            self.store.end(ticket)
+            self.store.end(snapshot)
         self.relist_if_due()
         return page.items[0] if page.items else None
 
     def subscribe(self, namespace: str) -> Subscription:
-        """Add a listener; `unsubscribe` has to follow."""
+        """Add a subscription; the caller removes it with `unsubscribe`."""
         subscription = Subscription(self.store, namespace)
         self._subscriptions.add(subscription)
         return subscription
 
     def unsubscribe(self, subscription: Subscription) -> None:
-        """Remove a listener."""
+        """Remove a subscription."""
         self._subscriptions.discard(subscription)
 
     async def close(self) -> None:
-        """Stop, and wait until that is done."""
+        """Stop the task, and wait until it has ended."""
         self._end()
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
-    def _announce(self, place: NamespacedName) -> None:
+    def _notify(self, name: NamespacedName) -> None:
         for subscription in self._subscriptions:
-            subscription.note(place)
+            subscription.mark_changed(name)
 
     def _end(self) -> None:
         self._ended = True
@@ -205,8 +206,8 @@ class Informer:
         for subscription in self._subscriptions:
             subscription.close()
 
-    def _note_end(self, task: asyncio.Task[None]) -> None:
-        """Tell that the task is over, if it should not be; the next reader starts another one."""
+    def _on_task_done(self, task: asyncio.Task[None]) -> None:
+        """Record that the task ended unexpectedly; the next read starts a new one."""
         if self._ended or task is not self._task:
             return
         self.synced = False
@@ -217,40 +218,40 @@ class Informer:
         self._first_outcome.set()
         _log.error("%s", self._problem, exc_info=error)
 
-    async def _work(self) -> None:
+    async def _run(self) -> None:
         while not self._ended:
             try:
-                await self._round()
-            except Exception as error:  # noqa: BLE001 (nothing may end the task; what happened is told by `state`)
+                await self._list_and_watch()
+            except Exception as error:  # noqa: BLE001 (nothing may end the task; `state` reports the error)
                 self._fail(error)
-            # The first time, a watch that expired or was ended is followed up at once.
-            prompt = isinstance(self._error, ExpiredError | _FruitlessError)
-            if self._failures > (1 if prompt else 0) and not self._ended:
-                asked = self._error.retry_after if isinstance(self._error, ApiError) else None
-                await self._pace.sleep(self._pace.delay(self._failures, asked))
+            # The first time, a watch that expired or ended early is restarted at once.
+            retry_at_once = isinstance(self._error, ExpiredError | _VeryShortWatchError)
+            if self._failures > (1 if retry_at_once else 0) and not self._ended:
+                retry_after = self._error.retry_after if isinstance(self._error, ApiError) else None
+                await self._timing.sleep(self._timing.delay(self._failures, retry_after))
 
-    async def _round(self) -> None:
-        """List if need be, and watch until that ends."""
-        if self._must_list or self._is_due or self._failures >= _LIST_FROM_FAILURES:
+    async def _list_and_watch(self) -> None:
+        """List if necessary, and watch until the watch ends."""
+        if self._must_list or self._is_due or self._failures >= _LIST_AFTER_FAILURES:
             await self._list()
         else:
-            await self._look()
-        version, began = self.store.version, self._pace.monotonic()
+            await self._check_version()
+        version, began = self.store.version, self._timing.monotonic()
         try:
-            await self._follow()
+            await self._watch()
         finally:
-            if self.store.version != version or self._pace.monotonic() - began >= self._pace.longest_delay:
+            if self.store.version != version or self._timing.monotonic() - began >= self._timing.longest_delay:
                 self._failures = 0
                 self._error = None
-        if self.store.contradiction:
-            raise ExpiredError(self.store.contradiction)
-        if self.store.version == version and self._pace.monotonic() - began < self._pace.longest_delay:
-            raise _FruitlessError("the watch ended soon and without an event")
+        if self.store.relist_reason:
+            raise ExpiredError(self.store.relist_reason)
+        if self.store.version == version and self._timing.monotonic() - began < self._timing.longest_delay:
+            raise _VeryShortWatchError("the watch ended early and without an event")
 
     def _fail(self, error: Exception) -> None:
         self._failures += 1
         self._error = error
-        expected = isinstance(error, ApiError | _TooManyError)
+        expected = isinstance(error, ApiError | _TooManyObjectsError)
         if isinstance(error, ApiError) and error.code == _METHOD_NOT_ALLOWED:
             self._end()
             return
@@ -258,21 +259,21 @@ class Informer:
             self._must_list = True
         if not expected:
             self.synced = False
-            _log.error("%s: not foreseen; reading directly until the next list", self.scope, exc_info=error)
+            _log.error("%s: unexpected error; reading from the cluster until the next list", self.scope, exc_info=error)
         if not self.synced or self._failures > 1:
-            # The text of what nobody foresaw may hold anything; it goes to the log alone.
-            told = str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"
-            problem = f"{self.scope}: {told}"
+            # The text of an unexpected error may contain anything, secrets included; only the log contains it.
+            text = str(error) if isinstance(error, OcfError) else f"unexpected {type(error).__name__}"
+            problem = f"{self.scope}: {text}"
             if expected and problem != self._problem:
-                # A kind that the cluster does not know may be one that it can do without.
+                # A kind that the cluster does not serve may be an optional one.
                 _log.log(logging.INFO if isinstance(error, NotFoundError) else logging.WARNING, "%s", problem)
             self._problem = problem
-        if isinstance(error, _TooManyError):
+        if isinstance(error, _TooManyObjectsError):
             self._end()
         self._first_outcome.set()
 
-    async def _look(self) -> None:
-        """Learn the version of the cluster, and list everything if it has gone back."""
+    async def _check_version(self) -> None:
+        """Read the version of the cluster, and list all objects again if it is older than the last one."""
         page = await self._list_page(limit=1)
         if is_older(page.resource_version, self.store.version):
             await self._list()
@@ -283,18 +284,18 @@ class Informer:
         listed: dict[NamespacedName, CacheEntry] = {}
         token = ""
         while True:
-            page = await self._list_page(limit=self._pace.page_size, continue_token=token)
+            page = await self._list_page(limit=self._timing.page_size, continue_token=token)
             listed.update(map(self.store.listed, page.items))
-            self._demand_room(len(listed))
+            self._check_limit(len(listed))
             token = page.continue_token
             if not token:
                 break
         # Every page is of the version of the first.
         self.store.replace(listed, page.resource_version)
         self._must_list = False
-        self._listed_at = self._pace.monotonic()
+        self._listed_at = self._timing.monotonic()
         if self._problem:
-            _log.info("%s: read again", self.scope)
+            _log.info("%s: recovered", self.scope)
         self.synced, self._problem = True, ""
         self._first_outcome.set()
 
@@ -312,18 +313,18 @@ class Informer:
             ),
         )
 
-    def _demand_room(self, count: int) -> None:
+    def _check_limit(self, count: int) -> None:
         if self._max_objects is not None and count > self._max_objects:
-            raise _TooManyError(
-                f"{self.scope}: the cache may hold {self._max_objects} objects (max_objects), and there are more: "
-                "raise it, cache single namespaces, or name the kind in `uncached`"
+            raise _TooManyObjectsError(
+                f"{self.scope}: the cache may hold {self._max_objects} objects (max_objects), but there are more: "
+                "raise max_objects, cache single namespaces, or name the kind in `uncached`"
             )
 
-    async def _follow(self) -> None:
-        """Watch until the watch ends, falls silent, or a list is due."""
+    async def _watch(self) -> None:
+        """Watch until the watch ends, is idle for too long, or a list is due."""
         self._reader = asyncio.create_task(self._read_events(), name=f"watch of {self.scope}")
-        guard = asyncio.create_task(self._guard(), name=f"guard of {self.scope}")
-        tasks = (self._reader, guard)
+        timeout = asyncio.create_task(self._wait_for_timeout(), name=f"guard of {self.scope}")
+        tasks = (self._reader, timeout)
         try:
             await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
@@ -336,7 +337,7 @@ class Informer:
                 raise end
 
     async def _read_events(self) -> None:
-        if self.store.contradiction:
+        if self.store.relist_reason:
             return
         api_version, kind, namespace = self.scope
         events = self._cluster.watch(
@@ -344,25 +345,27 @@ class Informer:
         )
         try:
             async for event in events:
-                self._heard_at = self._pace.monotonic()
+                self._last_event_at = self._timing.monotonic()
                 self.store.take(event)
-                self._demand_room(len(self.store))
-                if self.store.contradiction:
+                self._check_limit(len(self.store))
+                if self.store.relist_reason:
                     return
         finally:
             if isinstance(events, AsyncGenerator):
                 await events.aclose()
 
-    async def _guard(self) -> None:
-        """Return when the watch has been silent for too long, or a list is due."""
-        self._heard_at = self._pace.monotonic()
+    async def _wait_for_timeout(self) -> None:
+        """Return when the watch has been idle for too long, or a list is due."""
+        self._last_event_at = self._timing.monotonic()
         while not self._is_due:
-            left = self._heard_at + self._pace.idle_timeout - self._pace.monotonic()
+            left = self._last_event_at + self._timing.idle_timeout - self._timing.monotonic()
             if left <= 0:
                 return
-            await self._pace.sleep(left)
+            await self._timing.sleep(left)
 
     @property
     def _is_due(self) -> bool:
-        """Whether everything is to be listed anew."""
-        return bool(self.store.contradiction) or (self._pace.monotonic() - self._listed_at >= self._pace.relist_every)
+        """Whether all objects must be listed again."""
+        return bool(self.store.relist_reason) or (
+            self._timing.monotonic() - self._listed_at >= self._timing.relist_every
+        )

@@ -1,4 +1,4 @@
-"""Where an object is among those of its kind, and which of a kind's objects are meant."""
+"""Keys of the cache: an object of a kind, and the scope of an informer."""
 
 import sys
 from typing import NamedTuple, TypeAlias
@@ -28,12 +28,12 @@ class WatchScope(NamedTuple):
         return f"{self.api_version}/{self.kind}" + (f" in {self.namespace}" if self.namespace else "")
 
     def covers(self, namespace: str) -> bool:
-        """Tell whether an object in a namespace belongs to it."""
+        """Return whether the scope includes the objects of a namespace."""
         return not self.namespace or self.namespace == namespace
 
 
 def namespaced_name(manifest: Manifest) -> NamespacedName:
-    """Return where an object is."""
+    """Return namespace and name of an object."""
     metadata = manifest["metadata"]
-    # Few namespaces hold many objects.
+    # Many objects share a namespace, so its text is kept once.
     return sys.intern(str(metadata.get("namespace") or "")), str(metadata["name"])

@@ -1,4 +1,4 @@
-"""Which lists memory can answer: those by label, name and namespace."""
+"""Selectors that the cache can evaluate: by label, name and namespace."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,16 +10,16 @@ from ocf.objects import FieldTerm, LabelSelector, parse_field_selector
 
 __all__ = ["ListFilter"]
 
-_PART_OF_PLACE: Final[Mapping[str, int]] = {"metadata.namespace": 0, "metadata.name": 1}
+_NAME_FIELDS: Final[Mapping[str, int]] = {"metadata.namespace": 0, "metadata.name": 1}
 
 
 @dataclass(frozen=True, slots=True)
 class ListFilter:
-    """Which objects of a kind are meant.
+    """The selectors of a list, parsed.
 
     Args:
-        labels: By their labels.
-        terms: By their names and namespaces.
+        labels: The label selector.
+        terms: The field selector, which names only `metadata.name` and `metadata.namespace`.
     """
 
     labels: LabelSelector
@@ -27,35 +27,35 @@ class ListFilter:
 
     @classmethod
     def parse(cls, label_selector: str, field_selector: str) -> "ListFilter | None":
-        """Read the selectors of a list.
+        """Parse the selectors of a list.
 
         Args:
-            label_selector: The text; empty for all.
-            field_selector: The text; empty for all.
+            label_selector: The text of the label selector; empty selects all objects.
+            field_selector: The text of the field selector; empty selects all objects.
 
         Returns:
-            The selection; None where only the cluster can tell: other fields, and texts that it will refuse.
+            The filter; None if only the cluster can evaluate the selectors: they use other fields, or are invalid.
         """
         try:
             terms = parse_field_selector(field_selector)
             selected = cls(LabelSelector.parse(label_selector), terms)
         except ManifestError:
             return None
-        return selected if all(term.path in _PART_OF_PLACE for term in terms) else None
+        return selected if all(term.path in _NAME_FIELDS for term in terms) else None
 
     @property
-    def asks_for_labels(self) -> bool:
-        """Whether labels matter."""
+    def needs_labels(self) -> bool:
+        """Whether matching depends on labels."""
         return bool(self.labels.requirements)
 
-    def matches(self, place: NamespacedName, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object is meant.
+    def matches(self, name: NamespacedName, labels: Mapping[str, str]) -> bool:
+        """Return whether the filter selects an object.
 
         Args:
-            place: Where it is.
-            labels: Its labels.
+            name: Namespace and name of the object.
+            labels: Labels of the object.
         """
         for term in self.terms:
-            if (place[_PART_OF_PLACE[term.path]] == term.value) is not (term.operator == "="):
+            if (name[_NAME_FIELDS[term.path]] == term.value) is not (term.operator == "="):
                 return False
         return self.labels.matches(labels)

@@ -1,20 +1,20 @@
-"""Which of two resource versions is the older one.
+"""Comparison of resource versions.
 
 Resource versions of one kind can be compared where both are decimal numbers
 (https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/5504-comparable-resource-version). Any
-other version is opaque: it is equal to another one or it is not.
+other version is opaque: it can only be tested for equality.
 """
 
 from typing import Final
 
 __all__ = ["is_newer", "is_older", "number_of"]
 
-# A uint64 has 20 digits; anything much longer is no version and would be slow to read.
-_MOST_DIGITS: Final = 40
+# A uint64 has 20 digits; anything much longer is not a version and would be slow to parse.
+_MAX_DIGITS: Final = 40
 
 
 def number_of(version: str) -> int | None:
-    """Read a version as a number.
+    """Parse a version as a number.
 
     Args:
         version: A resource version.
@@ -26,20 +26,20 @@ def number_of(version: str) -> int | None:
         >>> number_of("42"), number_of("v42"), number_of("")
         (42, None, None)
     """
-    if version.isascii() and version.isdecimal() and len(version) <= _MOST_DIGITS:
+    if version.isascii() and version.isdecimal() and len(version) <= _MAX_DIGITS:
         return int(version)
     return None
 
 
 def is_older(version: str, than: str) -> bool:
-    """Tell whether a version is certainly older than another.
+    """Return whether a version is known to be older than another.
 
     Args:
-        version: The one.
-        than: The other.
+        version: A resource version.
+        than: The resource version to compare it with.
 
     Returns:
-        False for the same version, and where one of them is opaque.
+        False if the versions are equal, or one of them is opaque.
 
     Example:
         >>> is_older("9", "10"), is_older("10", "10"), is_older("a", "b")
@@ -50,5 +50,5 @@ def is_older(version: str, than: str) -> bool:
 
 
 def is_newer(version: str, than: str) -> bool:
-    """Tell whether a version is certainly newer than another; False where one of them is opaque."""
+    """Return whether a version is known to be newer than another; False if one of them is opaque."""
     return is_older(than, version)

@@ -1,7 +1,7 @@
-"""How an object is kept: as bytes, with the little that finding it needs beside them.
+"""Entries of the cache: objects as bytes, with the metadata that lookups need.
 
 A manifest as a tree of dicts takes many times the memory of its bytes, and has to be copied for every reader. Bytes
-are small, shared by nobody, and reading them is the copy.
+are small and immutable, and unpacking them makes the copy.
 """
 
 import json
@@ -24,8 +24,8 @@ class CacheEntry:
 
     Args:
         packed: The object.
-        packed_labels: Its labels, so that selecting needs no unpacking of what is not selected; empty for none.
-        uid: Its uid; empty where the cluster gives none.
+        packed_labels: Its labels, so that a selector does not unpack objects that it does not select; empty for none.
+        uid: Its uid; empty if the cluster does not assign one.
         version: Its resource version.
     """
 
@@ -41,13 +41,13 @@ class CacheEntry:
 
 
 def pack(manifest: Manifest) -> CacheEntry:
-    """Put an object into its small form.
+    """Serialize an object.
 
     Args:
-        manifest: The object as a cluster returned it; left as it is.
+        manifest: The object as a cluster returned it; it is not changed.
 
     Returns:
-        An entry that shares nothing with it.
+        An entry that shares no data with it.
 
     Example:
         >>> entry = pack({"kind": "Pod", "metadata": {"name": "web", "uid": "1", "resourceVersion": "7"}})
@@ -65,7 +65,7 @@ def pack(manifest: Manifest) -> CacheEntry:
 
 
 def unpack(entry: CacheEntry) -> Manifest:
-    """Return the object of an entry; it is the caller's."""
+    """Return the object of an entry, as a copy for the caller."""
     manifest: Manifest = marshal.loads(entry.packed)  # noqa: S302 (bytes we made ourselves)
     return manifest
 
@@ -74,5 +74,5 @@ def _bytes_of(value: Any) -> bytes:
     try:
         return marshal.dumps(value, _FORMAT)
     except ValueError:
-        # What only looks like JSON, an enum for example, becomes JSON first.
+        # Values that json.dumps accepts and marshal does not, an enum for example, are converted to JSON types first.
         return marshal.dumps(json.loads(json.dumps(value)), _FORMAT)

@@ -1,16 +1,16 @@
-"""What is known of the objects of one kind: one state per object, the newest that anybody told.
+"""The store of an informer: the newest known state of each object.
 
-Three sources tell: lists and watches (the stream), the answers of our own writes, and single reads. They overtake each
-other, so every state comes with its resource version and never replaces a newer one. What no version can order is a
-*doubt*: the object is then read from the cluster until the stream has caught up. A doubt costs a read, never a wrong
-answer, and so it is the way out wherever an answer is ambiguous: a delete (it does not say at which version), a write
-whose reply was lost, a conflict (somebody else knows more), a Scale (it is not the object), opaque versions.
+There are three sources: lists and watches (the stream), the answers to our own writes, and single reads. They overtake
+each other, so every state has its resource version and never replaces a newer one. Where versions cannot decide, the
+object is marked *stale*: it is read from the cluster until the stream has caught up. A stale mark costs a read and
+never returns a wrong answer, so it is used wherever an answer is ambiguous: a delete (its answer has no version), a
+write whose answer was lost, a conflict (another client has written), a Scale (it is not the object), opaque versions.
 
-A list replaces everything that was known before it began, whatever the versions: after the cluster was restored from a
-backup they go back. Until then, an answer that is older than what was known when it was asked for, or an event that
-goes back, says that a list is due (`contradiction`).
+A list replaces everything that was known before it began, whatever the versions: they go back after the cluster was
+restored from a backup. Until then, a list is due (`relist_reason`) when an answer is older than what was known when the
+request was sent, or when an event goes back to an older version.
 
-Nothing here waits, sends or knows the time.
+The store does not wait, sends no requests and does not depend on time.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,16 +26,16 @@ from ocf.objects import Manifest
 
 __all__ = ["Store"]
 
-# Doubts about objects that nobody reads again; one list clears them all.
-_MOST_DOUBTS: Final = 1_000
+# Limits the marks of objects that are never read again; one list removes them all.
+_MAX_STALE_MARKS: Final = 1_000
 
 
 class Store:
     """The objects of one scope.
 
     Args:
-        reduce: Leaves out of an object what is not kept; None keeps all of it.
-        changed: Called with the place of every object that is another one now, or gone.
+        reduce: Removes from an object what is not cached; None caches the whole object.
+        changed: Called with namespace and name of every object that was added, changed or removed.
     """
 
     def __init__(self, reduce: Reduction | None, changed: Callable[[NamespacedName], None]) -> None:
@@ -43,260 +43,264 @@ class Store:
         self._changed = changed
         self._entries: dict[NamespacedName, CacheEntry] = {}
         self._absent: dict[NamespacedName, str] = {}
-        """Versions at which objects were not there; kept while something older may still come."""
-        self._doubts: dict[NamespacedName, StaleMark] = {}
-        self._flights: dict[NamespacedName, list[WriteSnapshot]] = {}
+        """Versions at which objects did not exist; kept while an older state may still arrive."""
+        self._stale_marks: dict[NamespacedName, StaleMark] = {}
+        self._in_flight: dict[NamespacedName, list[WriteSnapshot]] = {}
         self._listing = 0
-        self._fresh: set[NamespacedName] | None = None
-        """What was told while a list is under way; None while none is."""
+        self._changed_while_listing: set[NamespacedName] | None = None
+        """Objects that changed since the present list began; None between lists."""
         self._epoch = 0
         self.version = ""
-        """How far the stream has come; empty before the first list."""
-        self.contradiction = ""
-        """Why a list is due; empty if none is."""
+        """The version that the stream has reached; empty before the first list."""
+        self.relist_reason = ""
+        """Why a list is due; empty if no list is due."""
 
     def __len__(self) -> int:
         return len(self._entries)
 
-    def get(self, place: NamespacedName) -> CacheEntry | None:
-        """Return an object; None if it is not there."""
-        return self._entries.get(place)
+    def get(self, name: NamespacedName) -> CacheEntry | None:
+        """Return an object; None if it does not exist."""
+        return self._entries.get(name)
 
     def items(self, namespace: str = "") -> list[tuple[NamespacedName, CacheEntry]]:
-        """Return the objects of a namespace, or of all, ordered by namespace and name."""
-        places = [place for place in self._entries if not namespace or place[0] == namespace]
-        return [(place, self._entries[place]) for place in sorted(places)]
+        """Return the objects of a namespace (empty for all), ordered by namespace and name."""
+        names = [name for name in self._entries if not namespace or name[0] == namespace]
+        return [(name, self._entries[name]) for name in sorted(names)]
 
-    def is_stale(self, place: NamespacedName) -> bool:
-        """Tell whether only the cluster can say what is there."""
-        return place in self._doubts
+    def is_stale(self, name: NamespacedName) -> bool:
+        """Return whether the object must be read from the cluster."""
+        return name in self._stale_marks
 
     def stale(self, namespace: str = "") -> list[NamespacedName]:
-        """Return the places of a namespace, or of all, where only the cluster can say what is there."""
-        return [place for place in self._doubts if not namespace or place[0] == namespace]
+        """Return the objects of a namespace (empty for all) that must be read from the cluster."""
+        return [name for name in self._stale_marks if not namespace or name[0] == namespace]
 
     def clear(self) -> None:
         """Forget all objects."""
         self._entries.clear()
         self._absent.clear()
-        self._doubts.clear()
+        self._stale_marks.clear()
 
     # The stream
 
     def begin_listing(self) -> None:
-        """Note that a list begins: what is told from here on may be newer than the list."""
+        """Record that a list begins: a state that arrives from now on may be newer than the list."""
         self._listing += 1
-        self._fresh = set()
-        self.contradiction = ""
+        self._changed_while_listing = set()
+        self.relist_reason = ""
 
     def listed(self, manifest: Manifest) -> tuple[NamespacedName, CacheEntry]:
-        """Put an object of a list into its small form, or find the one that is there already."""
-        place = namespaced_name(manifest)
-        entry, metadata = self._entries.get(place), manifest["metadata"]
+        """Serialize an object of a list, or return the present entry if it has the same version."""
+        name = namespaced_name(manifest)
+        entry, metadata = self._entries.get(name), manifest["metadata"]
         version = (metadata.get("resourceVersion") or "", metadata.get("uid") or "")
         same = entry is not None and entry.version and (entry.version, entry.uid) == version
-        return place, entry if entry is not None and same else self._packed(manifest)
+        return name, entry if entry is not None and same else self._packed(manifest)
 
     def replace(self, listed: Mapping[NamespacedName, CacheEntry], version: str) -> None:
-        """Take over a list that `begin_listing` has announced.
+        """Replace the content of the store with a list that `begin_listing` has announced.
 
         Args:
             listed: The objects, as `listed` returned them.
             version: The version of the list.
         """
-        kept = {place for place in self._fresh or () if is_newer(self._known(place) or "", version)}
-        self._fresh = None
-        self._absent = {place: at for place, at in self._absent.items() if place in kept}
-        self._doubts = {place: doubt for place, doubt in self._doubts.items() if doubt.listing == self._listing}
-        for place in self._entries.keys() - listed.keys() - kept:
-            del self._entries[place]
-            self._changed(place)
-        for place, entry in listed.items():
-            if place not in kept and self._entries.get(place) is not entry:
-                self._entries[place] = entry
-                self._changed(place)
+        kept = {
+            name for name in self._changed_while_listing or () if is_newer(self._known_version(name) or "", version)
+        }
+        self._changed_while_listing = None
+        self._absent = {name: at for name, at in self._absent.items() if name in kept}
+        self._stale_marks = {name: mark for name, mark in self._stale_marks.items() if mark.listing == self._listing}
+        for name in self._entries.keys() - listed.keys() - kept:
+            del self._entries[name]
+            self._changed(name)
+        for name, entry in listed.items():
+            if name not in kept and self._entries.get(name) is not entry:
+                self._entries[name] = entry
+                self._changed(name)
         self.version = version
         self._epoch += 1
 
     def take(self, event: WatchEvent) -> None:
-        """Take over an event of the watch that follows the last list."""
+        """Apply an event of the watch that follows the last list."""
         metadata = event.object["metadata"]
         version = str(metadata.get("resourceVersion") or "")
         if event.type is EventType.BOOKMARK:
             self._advance(version)
             return
-        place, uid = namespaced_name(event.object), str(metadata.get("uid") or "")
-        entry, known = self._entries.get(place), self._known(place)
-        # The end of an object is final, whatever its version: some servers send the last one it had.
+        name, uid = namespaced_name(event.object), str(metadata.get("uid") or "")
+        entry, known = self._entries.get(name), self._known_version(name)
+        # A deletion is final, whatever its version: some servers send the last version that the object had.
         ends = event.type is EventType.DELETED and entry is not None and bool(uid) and entry.uid == uid
         if not self._advance(version, lenient=ends):
             return
-        for ticket in self._flights.get(place, ()):
-            ticket.seen.add(version)
-        self._clear_up(place, event.type, version, uid)
+        for snapshot in self._in_flight.get(name, ()):
+            snapshot.seen.add(version)
+        self._clear_mark_by_event(name, event.type, version, uid)
         if ends or known is None or not (version == known or is_older(version, known)):
-            self._set(place, None if event.type is EventType.DELETED else event.object, version)
+            self._set(name, None if event.type is EventType.DELETED else event.object, version)
 
     def _advance(self, version: str, *, lenient: bool = False) -> bool:
-        """Go on to the version of an event; False for an event that goes back and is not to count."""
+        """Advance to the version of an event; return False for an event that goes back and must be ignored."""
         if not is_older(version, self.version):
             self.version = version
             if self._absent:
                 self._forget_absences()
         elif not lenient:
-            self.contradiction = f"the watch went back from resourceVersion {self.version} to {version}"
+            self.relist_reason = f"the watch went back from resourceVersion {self.version} to {version}"
             return False
         return True
 
-    def _clear_up(self, place: NamespacedName, happened: EventType, version: str, uid: str) -> None:
-        doubt = self._doubts.get(place)
-        if doubt is None:
+    def _clear_mark_by_event(self, name: NamespacedName, happened: EventType, version: str, uid: str) -> None:
+        mark = self._stale_marks.get(name)
+        if mark is None:
             return
-        written = doubt.version and (version == doubt.version or is_newer(version, doubt.version))
-        if written or (doubt.uid and happened is EventType.DELETED and uid == doubt.uid):
-            del self._doubts[place]
+        written = mark.version and (version == mark.version or is_newer(version, mark.version))
+        if written or (mark.uid and happened is EventType.DELETED and uid == mark.uid):
+            del self._stale_marks[name]
 
-    # Requests of ours
+    # Our own requests
 
-    def begin(self, place: NamespacedName) -> WriteSnapshot:
-        """Note that a request about an object is sent; `end` has to follow."""
-        ticket = WriteSnapshot(place, self._known(place), self.version, self._epoch, self._doubts.get(place))
-        self._flights.setdefault(place, []).append(ticket)
-        return ticket
+    def begin(self, name: NamespacedName) -> WriteSnapshot:
+        """Record that a request about an object is sent; the caller ends it with `end`."""
+        snapshot = WriteSnapshot(
+            name, self._known_version(name), self.version, self._epoch, self._stale_marks.get(name)
+        )
+        self._in_flight.setdefault(name, []).append(snapshot)
+        return snapshot
 
-    def late(self, place: NamespacedName) -> WriteSnapshot:
-        """Return a ticket for a request that was sent before we knew that it would concern us."""
-        return WriteSnapshot(place, None, "", -1, None)
+    def empty_snapshot(self, name: NamespacedName) -> WriteSnapshot:
+        """Return a snapshot without knowledge, for a request that was sent before its object was known."""
+        return WriteSnapshot(name, None, "", -1, None)
 
-    def end(self, ticket: WriteSnapshot) -> None:
-        """Note that a request is over, whatever came of it."""
-        flights = self._flights[ticket.place]
-        flights.remove(ticket)
-        if not flights:
-            del self._flights[ticket.place]
+    def end(self, snapshot: WriteSnapshot) -> None:
+        """Record that a request has ended, whatever its outcome."""
+        snapshots = self._in_flight[snapshot.name]
+        snapshots.remove(snapshot)
+        if not snapshots:
+            del self._in_flight[snapshot.name]
             self._forget_absences()
 
-    def found(self, ticket: WriteSnapshot, manifest: Manifest) -> None:
-        """Take over an object that a request of ours was answered with.
+    def found(self, snapshot: WriteSnapshot, manifest: Manifest) -> None:
+        """Record the object in the answer to a request.
 
         Args:
-            ticket: Of the request.
+            snapshot: The snapshot of the request.
             manifest: The object.
         """
-        place, version = ticket.place, str(manifest["metadata"].get("resourceVersion") or "")
+        name, version = snapshot.name, str(manifest["metadata"].get("resourceVersion") or "")
         if not self._can_order(version):
-            self._await_version(ticket, version)
+            self._mark_until(snapshot, version)
             return
-        known = self._known(place)
-        if self._goes_back(ticket, version, absent=False):
-            self._set(place, manifest, version)
+        known = self._known_version(name)
+        if self._went_back(snapshot, version, absent=False):
+            self._set(name, manifest, version)
         elif known is not None:
             if is_newer(version, known):
-                self._set(place, manifest, version)
-        elif ticket.epoch != self._epoch and not is_newer(version, self.version):
-            # A list came in between and did not have it: it ended, or the list began before it.
-            self.mark_stale(ticket)
+                self._set(name, manifest, version)
+        elif snapshot.epoch != self._epoch and not is_newer(version, self.version):
+            # A list in between did not contain it: it was deleted, or created after the list began.
+            self.mark_stale(snapshot)
             return
         else:
-            self._set(place, manifest, version)
-        self._cleared(ticket)
+            self._set(name, manifest, version)
+        self._clear_mark_of(snapshot)
 
-    def missed(self, ticket: WriteSnapshot, version: str) -> None:
-        """Take over that an object was not there.
+    def missed(self, snapshot: WriteSnapshot, version: str) -> None:
+        """Record that an object did not exist.
 
         Args:
-            ticket: Of the read that did not find it.
-            version: At which version it was not there.
+            snapshot: The snapshot of the read that did not find it.
+            version: The version of that read.
         """
         if not self._can_order(version):
             return
-        known = self._known(ticket.place)
-        if self._goes_back(ticket, version, absent=True) or known is None or not is_newer(known, version):
-            self._set(ticket.place, None, version)
-        self._cleared(ticket)
+        known = self._known_version(snapshot.name)
+        if self._went_back(snapshot, version, absent=True) or known is None or not is_newer(known, version):
+            self._set(snapshot.name, None, version)
+        self._clear_mark_of(snapshot)
 
-    def expect_version(self, ticket: WriteSnapshot, version: str) -> None:
-        """Note that a request of ours made a version of the object that its answer did not contain.
+    def expect_version(self, snapshot: WriteSnapshot, version: str) -> None:
+        """Record that a write made a version of the object that its answer did not contain.
 
         Args:
-            ticket: Of the request.
+            snapshot: The snapshot of the request.
             version: The version; empty if unknown.
         """
         if version:
-            self._await_version(ticket, version)
+            self._mark_until(snapshot, version)
         else:
-            self.mark_stale(ticket)
+            self.mark_stale(snapshot)
 
-    def mark_stale(self, ticket: WriteSnapshot, *, version: str = "", uid: str = "") -> None:
-        """Note that memory may be older than what we did to an object.
+    def mark_stale(self, snapshot: WriteSnapshot, *, version: str = "", uid: str = "") -> None:
+        """Mark an object as stale: its cached state may be older than our own write.
 
         Args:
-            ticket: Of the request that did it.
-            version: The version that our write made, if known.
-            uid: The uid of what we deleted, if known.
+            snapshot: The snapshot of the write.
+            version: The version that the write made, if known.
+            uid: The uid of the object that the write deleted, if known.
         """
-        open_doubt = self._doubts.get(ticket.place)
-        if open_doubt is not None and open_doubt is not ticket.doubt:
-            # Of two requests under way at once nobody knows which came last: no event about one settles both.
+        current = self._stale_marks.get(snapshot.name)
+        if current is not None and current is not snapshot.mark:
+            # The order of two concurrent requests is unknown: no event about one of them removes the mark of both.
             version = uid = ""
-        self._doubts[ticket.place] = StaleMark(self._listing, version, uid)
-        if len(self._doubts) > _MOST_DOUBTS:
-            self.contradiction = f"more than {_MOST_DOUBTS} objects are in doubt"
+        self._stale_marks[snapshot.name] = StaleMark(self._listing, version, uid)
+        if len(self._stale_marks) > _MAX_STALE_MARKS:
+            self.relist_reason = f"more than {_MAX_STALE_MARKS} objects are stale"
 
-    def _await_version(self, ticket: WriteSnapshot, version: str) -> None:
-        """Doubt an object until the stream has reached a version, if it has not yet."""
-        known = self._known(ticket.place)
-        passed = version in ticket.seen or version in (ticket.known, known) or is_newer(known or "", version)
+    def _mark_until(self, snapshot: WriteSnapshot, version: str) -> None:
+        """Mark an object as stale until the stream has reached a version, unless it has already."""
+        known = self._known_version(snapshot.name)
+        passed = version in snapshot.seen or version in (snapshot.known, known) or is_newer(known or "", version)
         if not passed:
-            self.mark_stale(ticket, version=version)
+            self.mark_stale(snapshot, version=version)
 
-    def _goes_back(self, ticket: WriteSnapshot, version: str, *, absent: bool) -> bool:
-        """Tell whether an answer is older than what was known when it was asked for."""
-        if ticket.epoch != self._epoch:
+    def _went_back(self, snapshot: WriteSnapshot, version: str, *, absent: bool) -> bool:
+        """Return whether an answer is older than what was known when the request was sent."""
+        if snapshot.epoch != self._epoch:
             return False
-        before = ticket.known or ticket.stream
+        before = snapshot.known or snapshot.stream
         back = is_older(version, before)
         if absent:
-            # A list is as new as the stream; an object may have been as it is for long.
-            back = back or is_older(version, ticket.stream)
-        elif ticket.known is None:
-            # An object that the stream did not have is newer than the stream.
-            back = back or version == ticket.stream
+            # A list is as new as the stream; an object may have its version for a long time.
+            back = back or is_older(version, snapshot.stream)
+        elif snapshot.known is None:
+            # An object that the stream had not reported is newer than the stream.
+            back = back or version == snapshot.stream
         if back:
-            self.contradiction = f"the cluster answered with resourceVersion {version} after {before}"
+            self.relist_reason = f"the cluster answered with resourceVersion {version} after {before}"
         return back
 
-    def _cleared(self, ticket: WriteSnapshot) -> None:
-        if ticket.doubt is not None and self._doubts.get(ticket.place) is ticket.doubt:
-            del self._doubts[ticket.place]
+    def _clear_mark_of(self, snapshot: WriteSnapshot) -> None:
+        if snapshot.mark is not None and self._stale_marks.get(snapshot.name) is snapshot.mark:
+            del self._stale_marks[snapshot.name]
 
-    # Both
+    # Helpers
 
     def _can_order(self, version: str) -> bool:
         return number_of(version) is not None and (not self.version or number_of(self.version) is not None)
 
-    def _known(self, place: NamespacedName) -> str | None:
-        entry = self._entries.get(place)
-        return entry.version if entry is not None else self._absent.get(place)
+    def _known_version(self, name: NamespacedName) -> str | None:
+        entry = self._entries.get(name)
+        return entry.version if entry is not None else self._absent.get(name)
 
-    def _set(self, place: NamespacedName, manifest: Manifest | None, version: str) -> None:
-        if self._fresh is not None:
-            self._fresh.add(place)
+    def _set(self, name: NamespacedName, manifest: Manifest | None, version: str) -> None:
+        if self._changed_while_listing is not None:
+            self._changed_while_listing.add(name)
         if manifest is not None:
-            self._absent.pop(place, None)
-            self._entries[place] = self._packed(manifest)
-            self._changed(place)
+            self._absent.pop(name, None)
+            self._entries[name] = self._packed(manifest)
+            self._changed(name)
             return
-        if place in self._flights or is_older(self.version, version):
-            self._absent[place] = version
-        if self._entries.pop(place, None) is not None:
-            self._changed(place)
+        if name in self._in_flight or is_older(self.version, version):
+            self._absent[name] = version
+        if self._entries.pop(name, None) is not None:
+            self._changed(name)
 
     def _packed(self, manifest: Manifest) -> CacheEntry:
         return pack(self._reduce(manifest) if self._reduce is not None else manifest)
 
     def _forget_absences(self) -> None:
-        """Drop the absences behind which nothing older can come any more."""
+        """Drop the absences of objects of which no older state can arrive."""
         self._absent = {
-            place: at for place, at in self._absent.items() if place in self._flights or is_older(self.version, at)
+            name: at for name, at in self._absent.items() if name in self._in_flight or is_older(self.version, at)
         }

@@ -1,7 +1,7 @@
-"""Telling others what changes in the cache, no faster than they listen.
+"""Bounded, coalescing subscriptions to the changes of the cache.
 
-A slow listener does not fill memory: what waits for it is which objects changed, not how often, and it is told their
-last state.
+A slow subscriber does not fill the memory: a subscription keeps which objects changed, not each change, and reports the
+last state of each.
 """
 
 import asyncio
@@ -16,53 +16,53 @@ __all__ = ["Subscription"]
 
 
 class Subscription:
-    """What one listener has yet to be told.
+    """The pending changes of one subscriber.
 
     Args:
         store: The objects.
-        namespace: Of this namespace; empty for all.
+        namespace: Only changes in this namespace; empty for all namespaces.
     """
 
     def __init__(self, store: Store, namespace: str = "") -> None:
         self._store = store
         self._namespace = namespace
-        self._waiting = dict.fromkeys(place for place, _ in store.items(namespace))
-        self._told: dict[NamespacedName, CacheEntry] = {}
-        self._wake = asyncio.Event()
+        self._pending = dict.fromkeys(name for name, _ in store.items(namespace))
+        self._last_sent: dict[NamespacedName, CacheEntry] = {}
+        self._changed = asyncio.Event()
         self._closed = False
 
-    def note(self, place: NamespacedName) -> None:
-        """Note that an object changed."""
-        if not self._namespace or place[0] == self._namespace:
-            self._waiting[place] = None
-            self._wake.set()
+    def mark_changed(self, name: NamespacedName) -> None:
+        """Record that an object changed."""
+        if not self._namespace or name[0] == self._namespace:
+            self._pending[name] = None
+            self._changed.set()
 
     def close(self) -> None:
         """End `events`."""
         self._closed = True
-        self._wake.set()
+        self._changed.set()
 
     async def events(self) -> AsyncGenerator[WatchEvent, None]:
-        """Yield what happened to each object since the last time it was told, until closed."""
+        """Yield the changes of each object since it was last reported, until closed."""
         while not self._closed:
-            self._wake.clear()
-            for place in iter(self._next, None):
-                for event in self._tell(place):
+            self._changed.clear()
+            for name in iter(self._next, None):
+                for event in self._events_of(name):
                     yield event
-            await self._wake.wait()
+            await self._changed.wait()
 
     def _next(self) -> NamespacedName | None:
-        """Return an object that waits; None when none does, or nobody is to be told any more."""
-        if self._closed or not self._waiting:
+        """Return an object with a pending change; None if there is none, or the subscription is closed."""
+        if self._closed or not self._pending:
             return None
-        place = next(iter(self._waiting))
-        del self._waiting[place]
-        return place
+        name = next(iter(self._pending))
+        del self._pending[name]
+        return name
 
-    def _tell(self, place: NamespacedName) -> Iterator[WatchEvent]:
-        before, after = self._told.pop(place, None), self._store.get(place)
+    def _events_of(self, name: NamespacedName) -> Iterator[WatchEvent]:
+        before, after = self._last_sent.pop(name, None), self._store.get(name)
         if after is not None:
-            self._told[place] = after
+            self._last_sent[name] = after
         same = before is not None and after is not None and before.uid == after.uid
         if before is not None and not same:
             yield WatchEvent(EventType.DELETED, unpack(before))

@@ -1,4 +1,4 @@
-"""How often the cluster is asked: the only place where the cache meets time and chance."""
+"""Timing settings of the cache: retries, idle timeout, relist interval, jitter."""
 
 import asyncio
 import random
@@ -13,33 +13,33 @@ from ocf.errors import ConfigError
 
 __all__ = ["CacheTiming"]
 
-# How much of a delay is left to chance, so that the operators of a cluster do not all come back at once.
+# The random share of a delay, so that the operators of a cluster do not all retry at the same time.
 _JITTER: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CacheTiming:
-    """How patient a cache is with its cluster, and by which clock.
+    """Timing settings of the informers of a cache.
 
-    A server sends a bookmark about once a minute; a watch that is silent for longer may have lost its connection
-    without anybody noticing.
+    A server sends a bookmark about once a minute; a watch that is idle for longer may have lost its connection without
+    an error.
 
     Args:
-        first_delay: Seconds to wait after the first failure; they double with each further one.
-        longest_delay: Seconds that are never exceeded, unless the server asks for more.
-        idle_timeout: Seconds without an event after which a watch is opened anew.
-        relist_every: Seconds after which everything is listed anew, in case the cluster did not tell something.
+        first_delay: Seconds to wait after the first failure; they double with each further failure.
+        longest_delay: The maximum delay in seconds, unless the server requests more.
+        idle_timeout: Seconds without an event after which a watch is restarted.
+        relist_every: Seconds after which all objects are listed again, in case the watch missed an event.
         page_size: Objects per page of a list.
-        sleep: Waits; seconds.
-        monotonic: A clock that never goes back; seconds.
-        chance: Draws a number from 0 up to 1.
+        sleep: Waits for a number of seconds.
+        monotonic: A monotonic clock, in seconds.
+        random: Returns a random number from 0 up to, but not including, 1.
 
     Raises:
         ConfigError: If a number is not positive, or the first delay exceeds the longest.
 
     Example:
-        >>> pace = CacheTiming(random=lambda: 0.0)
-        >>> [pace.delay(failures) for failures in (1, 2, 3, 1000)]
+        >>> timing = CacheTiming(random=lambda: 0.0)
+        >>> [timing.delay(failures) for failures in (1, 2, 3, 1000)]
         [0.5, 1.0, 2.0, 45.0]
     """
 
@@ -61,11 +61,11 @@ class CacheTiming:
             raise ConfigError(f"first_delay {self.first_delay} must not exceed longest_delay {self.longest_delay}")
 
     def delay(self, failures: int, at_least: float | None = None) -> float:
-        """Return how long to wait.
+        """Return the delay before the next attempt.
 
         Args:
             failures: Failures in a row, at least 1.
-            at_least: Seconds that the server asks for, or None.
+            at_least: Seconds that the server requests (`Retry-After`); None if it does not.
 
         Returns:
             Seconds.

@@ -1,7 +1,7 @@
-"""What is left out of an object before it is kept: the bookkeeping of field managers that nobody here reads.
+"""Reduction of objects before they are cached: managedFields entries that the operator does not read are removed.
 
-`metadata.managedFields` is often a third of an object. Whoever compares what they want with what is stored reads
-their own entry, and of others at most who owns a field that was left to them.
+`metadata.managedFields` is often a third of an object. To find drift, the operator reads its own entry, and in the
+entries of other managers only the owners of its ignored fields.
 """
 
 from collections.abc import Callable, Collection
@@ -13,21 +13,22 @@ from ocf.objects.managed_fields import ManagedFields, ManagedFieldsEntry, fields
 __all__ = ["Reduction", "reduction"]
 
 Reduction: TypeAlias = Callable[[Manifest], Manifest]
-"""Returns an object without what is not kept; the object itself is left as it is."""
+"""Returns a reduced copy of an object; the object itself is not changed."""
 
 
-def reduction(keeps_manager: Callable[[str], bool], left_fields: Collection[str] = ()) -> Reduction:
-    """Build the function that leaves out what nobody reads.
+def reduction(keeps_manager: Callable[[str], bool], ignored_fields: Collection[str] = ()) -> Reduction:
+    """Build the function that removes the managedFields entries that are not read.
 
     Args:
-        keeps_manager: Says of the name of a field manager whether its entries are kept.
-        left_fields: Fields left to others, `spec.replicas`; of every other manager's entry these are kept.
+        keeps_manager: Returns, for the name of a field manager, whether its entries are kept.
+        ignored_fields: Fields whose owner may be another manager, `spec.replicas`; in the entries of every other
+            manager, only these are kept.
 
     Returns:
         The function.
 
     Raises:
-        ConfigError: If a field path cannot be read.
+        ConfigError: If a field path is invalid.
 
     Example:
         >>> reduce = reduction(lambda manager: manager == "us", ["spec.replicas"])
@@ -38,12 +39,12 @@ def reduction(keeps_manager: Callable[[str], bool], left_fields: Collection[str]
         {'manager': 'us', 'fieldsV1': {'f:spec': {'f:replicas': {}, 'f:paused': {}}}}
         {'manager': 'autoscaler', 'fieldsV1': {'f:spec': {'f:replicas': {}}}}
     """
-    left = [fields_path(parse_path(path)) for path in left_fields]
+    ignored = [fields_path(parse_path(path)) for path in ignored_fields]
 
     def kept(entry: ManagedFieldsEntry) -> Manifest | None:
         if keeps_manager(entry.manager.name):
             return entry.manifest
-        fields = restricted(entry.fields, left)
+        fields = restricted(entry.fields, ignored)
         return {**entry.manifest, "fieldsV1": fields} if fields else None
 
     def reduced(manifest: Manifest) -> Manifest:

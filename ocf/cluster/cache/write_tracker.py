@@ -1,4 +1,4 @@
-"""A write of ours, from before it is sent until its answer is in memory."""
+"""Writes through the cache, from before the request is sent until its answer is in the store."""
 
 from __future__ import annotations
 
@@ -17,73 +17,74 @@ if TYPE_CHECKING:
 
 __all__ = ["InFlightWrite"]
 
-# After these, nothing we know of the object is certain: the write may have happened, or somebody else was faster.
-_LEAVE_DOUBT: Final = (AlreadyExistsError, ConflictError, NotFoundError, ServerError)
+# After these the state of the object is unknown: the write may have been applied, or another client wrote first.
+_OUTCOME_UNKNOWN: Final = (AlreadyExistsError, ConflictError, NotFoundError, ServerError)
 
 
 class InFlightWrite:
-    """One write under way, as a context: whatever ends it leaves memory right, or in doubt.
+    """One write in flight, as a context manager: at its end the store is up to date, or the object is marked stale.
 
     Args:
-        concerned: Returns the informers that hold the objects of a namespace, those that have begun since included.
-        place: Where the object is; None while its name is not known.
-        api_version: The version of the kind in which it is written.
+        informers_for: Returns the informers that hold the objects of a namespace, including those that were started
+            since the write began.
+        name: Namespace and name of the object; None if the name is not known before the answer.
+        api_version: The apiVersion in which the object is written.
     """
 
     def __init__(
-        self, concerned: Callable[[str], Iterable[Informer]], place: NamespacedName | None, api_version: str
+        self, informers_for: Callable[[str], Iterable[Informer]], name: NamespacedName | None, api_version: str
     ) -> None:
-        self._concerned = concerned
-        self._place = place
+        self._informers_for = informers_for
+        self._name = name
         self._api_version = api_version
-        self._tickets: dict[Informer, WriteSnapshot] = {}
+        self._snapshots: dict[Informer, WriteSnapshot] = {}
 
     def __enter__(self) -> Self:
-        if self._place is not None:
-            self._tickets = {
-                informer: informer.store.begin(self._place) for informer in self._concerned(self._place[0])
+        if self._name is not None:
+            self._snapshots = {
+                informer: informer.store.begin(self._name) for informer in self._informers_for(self._name[0])
             }
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        refused = isinstance(error, ApiError) and not isinstance(error, _LEAVE_DOUBT)
-        if error is not None and not refused:
-            self.in_doubt()
-        for informer, ticket in self._tickets.items():
-            informer.store.end(ticket)
+        rejected = isinstance(error, ApiError) and not isinstance(error, _OUTCOME_UNKNOWN)
+        if error is not None and not rejected:
+            self.mark_stale()
+        for informer, snapshot in self._snapshots.items():
+            informer.store.end(snapshot)
 
     def completed(self, answer: Manifest, *, whole: bool) -> None:
-        """Take over an answer.
+        """Record the answer of the write in the store.
 
         Args:
             answer: The object as stored, or its Scale.
-            whole: Whether the answer is the object.
+            whole: Whether the answer is the object itself.
         """
-        metadata, place = answer["metadata"], namespaced_name(answer)
-        for informer in self._concerned(place[0]):
-            ticket = self._ticket(informer, place)
+        metadata, name = answer["metadata"], namespaced_name(answer)
+        for informer in self._informers_for(name[0]):
+            snapshot = self._snapshot(informer, name)
             if whole and informer.scope.api_version == self._api_version:
-                informer.store.found(ticket, answer)
+                informer.store.found(snapshot, answer)
                 if metadata.get("deletionTimestamp") and not metadata.get("finalizers"):
-                    # The write that took off the last finalizer is the object's end.
-                    informer.store.mark_stale(ticket, uid=str(metadata.get("uid") or ""))
+                    # The write that removed the last finalizer ends the deletion.
+                    informer.store.mark_stale(snapshot, uid=str(metadata.get("uid") or ""))
             else:
-                informer.store.expect_version(ticket, str(metadata.get("resourceVersion") or ""))
+                informer.store.expect_version(snapshot, str(metadata.get("resourceVersion") or ""))
             informer.relist_if_due()
 
-    def in_doubt(self, uid: str = "") -> None:
-        """Note that something may have been done, and that nobody says what came of it or when.
+    def mark_stale(self, uid: str = "") -> None:
+        """Record that the write may have been applied but its outcome is unknown.
 
         Args:
-            uid: The uid that a delete was bound to; empty if it was not, or was no delete.
+            uid: The uid in the precondition of a delete; empty if it had none, or the write is not a delete.
         """
-        if self._place is not None:
-            for informer in self._concerned(self._place[0]):
-                informer.store.mark_stale(self._ticket(informer, self._place), uid=uid)
+        if self._name is not None:
+            for informer in self._informers_for(self._name[0]):
+                informer.store.mark_stale(self._snapshot(informer, self._name), uid=uid)
                 informer.relist_if_due()
 
-    def _ticket(self, informer: Informer, place: NamespacedName) -> WriteSnapshot:
-        ticket = self._tickets.get(informer)
-        return ticket if ticket is not None and ticket.place == place else informer.store.late(place)
+    def _snapshot(self, informer: Informer, name: NamespacedName) -> WriteSnapshot:
+        snapshot = self._snapshots.get(informer)
+        return snapshot if snapshot is not None and snapshot.name == name else informer.store.empty_snapshot(name)

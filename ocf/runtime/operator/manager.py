@@ -167,7 +167,7 @@ class Manager:
             uncached={kind for operator in self._operators for kind in operator.uncached},
             per_namespace=bool(self._options.namespaces),
             max_objects=self._options.max_objects,
-            pace=self._options.cache_timing,
+            timing=self._options.cache_timing,
         )
 
     async def _controller(

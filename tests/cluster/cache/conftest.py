@@ -251,8 +251,8 @@ class Setting:
             bookmark_every=1,
         )
         self.wire = Wire(self.far)
-        self.pace = CacheTiming(sleep=self.time.sleep, monotonic=self.time.monotonic, random=lambda: 0.0)
-        self.cached = CachedCluster(self.wire, **{"pace": self.pace, **options})
+        self.timing = CacheTiming(sleep=self.time.sleep, monotonic=self.time.monotonic, random=lambda: 0.0)
+        self.cached = CachedCluster(self.wire, **{"timing": self.timing, **options})
 
     def key(self, name: str = "web", namespace: str = "shop") -> ObjectKey:
         return ObjectKey(self.api_version, self.kind, name, namespace)

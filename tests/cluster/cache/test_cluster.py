@@ -324,7 +324,7 @@ class TestOwnWrites:
         }
         await setting.theirs()
         await setting.sync()
-        flight = setting.cached._flight(ObjectKey("apps/v1beta1", "Deployment", "web", "shop"))
+        flight = setting.cached._in_flight_write(ObjectKey("apps/v1beta1", "Deployment", "web", "shop"))
         with flight:
             flight.completed({**stale, "apiVersion": "apps/v1beta1"}, whole=True)
         await setting.note()
@@ -334,7 +334,7 @@ class TestOwnWrites:
     async def test_an_answer_says_where_the_object_is(self, lagging: Setting) -> None:
         """Also where the cluster put it elsewhere than the manifest said."""
         stored = await lagging.far.create(lagging.web("elsewhere", note="moved"), field_manager="us")
-        with lagging.cached._flight(lagging.key()) as flight:
+        with lagging.cached._in_flight_write(lagging.key()) as flight:
             flight.completed(stored, whole=True)
 
         assert await lagging.note("elsewhere") == "moved"
@@ -454,7 +454,7 @@ class TestFailedWrites:
 class TestManagers:
     @pytest.fixture
     async def reducing(self, new_setting: Callable[..., Setting]) -> Setting:
-        setting = new_setting(keeps_manager=lambda manager: manager == "us", left_fields=["spec.replicas"])
+        setting = new_setting(keeps_manager=lambda manager: manager == "us", ignored_fields=["spec.replicas"])
         await setting.theirs()
         await setting.ours(note="ours")
         await setting.sync()

@@ -129,7 +129,9 @@ class TestWatch:
 
         assert setting.wire.watched_from[1] == version
         assert setting.wire.watches == 1
-        assert setting.time.slept.count(setting.pace.idle_timeout) == len(setting.time.slept), "nothing was waited for"
+        assert setting.time.slept.count(setting.timing.idle_timeout) == len(setting.time.slept), (
+            "nothing was waited for"
+        )
         assert await setting.note() == "unseen"
 
     async def test_bookmarks_move_the_version_on(self, setting: Setting) -> None:
@@ -162,7 +164,7 @@ class TestWatch:
         setting.wire.watch_errors = [ExpiredError("too old", code=410) for _ in range(10)]
         setting.wire.disconnect()
         await setting.settle()
-        delays = [slept for slept in setting.time.slept if slept != setting.pace.idle_timeout]
+        delays = [slept for slept in setting.time.slept if slept != setting.timing.idle_timeout]
 
         assert len(setting.wire.watched_from) == 2, "the second attempt waits"
         assert delays == [1.0]
@@ -173,7 +175,7 @@ class TestWatch:
         setting.wire.watch_errors = [ServerError("down")] * 20
         setting.wire.disconnect(ServerError("reset"))
         await setting.time.advance(600)
-        delays = [slept for slept in setting.time.slept if slept != setting.pace.idle_timeout]
+        delays = [slept for slept in setting.time.slept if slept != setting.timing.idle_timeout]
 
         assert delays[:9] == [0.5, 1, 2, 4, 8, 16, 32, 45, 45]
         assert max(delays) == 45
@@ -231,9 +233,9 @@ class TestWatch:
         for number in range(20):
             setting.wire.held = lost
             await setting.theirs(note=str(number))
-            await setting.time.advance(setting.pace.idle_timeout)
+            await setting.time.advance(setting.timing.idle_timeout)
             setting.wire.let_go()
-            await setting.time.advance(setting.pace.idle_timeout)
+            await setting.time.advance(setting.timing.idle_timeout)
             assert await setting.note() == str(number)
 
         assert len(setting.wire.watched_from) >= 21
@@ -247,7 +249,7 @@ class TestWatch:
         setting.wire.drop = 1
         await setting.theirs(note="untold")
         assert await setting.note() == "theirs"
-        await setting.time.advance(setting.pace.relist_every + setting.pace.idle_timeout)
+        await setting.time.advance(setting.timing.relist_every + setting.timing.idle_timeout)
 
         assert await setting.note() == "untold"
 
@@ -311,7 +313,7 @@ class TestWatch:
         await setting.theirs("untold")
         setting.wire.disconnect(ServerError("reset"))
         await setting.settle()
-        _store(setting).contradiction = "for a reason"
+        _store(setting).relist_reason = "for a reason"
         setting.wire.list_errors = [ServerError("down")]
         await setting.time.advance(0.5)
         assert not setting.wire.list_errors
@@ -324,7 +326,7 @@ class TestWatch:
         setting.wire.hold_lists = True
         setting.wire.disconnect(ExpiredError("too old", code=410))
         await setting.settle()
-        _store(setting).contradiction = "for a reason"
+        _store(setting).relist_reason = "for a reason"
         setting.far.requests.clear()
         setting.wire.release_lists()
         await setting.time.advance(1)
@@ -341,7 +343,7 @@ class TestWatch:
             setting.wire.disconnect(ServerError("reset"))
             await setting.time.advance(0.5)
 
-        assert {slept for slept in setting.time.slept if slept != setting.pace.idle_timeout} == {0.5}
+        assert {slept for slept in setting.time.slept if slept != setting.timing.idle_timeout} == {0.5}
         assert setting.cached.healthy
 
     async def test_late_events_ask_for_lists_but_do_not_keep_it_busy(
@@ -373,7 +375,7 @@ class TestWatch:
         setting.wire.disconnect()
         await setting.time.advance(5)
         await setting.theirs()
-        await setting.time.advance(setting.pace.longest_delay)
+        await setting.time.advance(setting.timing.longest_delay)
 
         assert await setting.note() == "theirs"
         assert not setting.cached.healthy
@@ -438,7 +440,7 @@ class TestUnforeseen:
             setting.wire.disconnect(RuntimeError("broken"))
             await setting.settle()
         assert setting.cached.problems == ("apps/v1/Deployment: unexpected RuntimeError",)
-        assert "not foreseen" in caplog.text
+        assert "unexpected error" in caplog.text
         setting.far.requests.clear()
 
         assert await setting.note() == "theirs"
@@ -496,7 +498,7 @@ class TestUnforeseen:
         async def broken(_: float) -> None:
             raise RuntimeError("no clock")
 
-        object.__setattr__(setting.pace, "sleep", broken)
+        object.__setattr__(setting.timing, "sleep", broken)
         setting.wire.list_errors = [ServerError("down")]
         with caplog.at_level(logging.ERROR):
             await setting.names()
@@ -538,7 +540,7 @@ class TestBounds:
             await setting.settle()
         store = _store(setting)
 
-        assert [store._entries, store._absent, store._doubts, store._flights] == [{}] * 4
+        assert [store._entries, store._absent, store._stale_marks, store._in_flight] == [{}] * 4
 
 
 class TestClosing:

@@ -111,9 +111,9 @@ class TestPace:
         assert 0.75 * full <= delay <= full <= 45
 
     def test_what_the_server_asks_for_is_a_minimum(self) -> None:
-        pace = CacheTiming(random=lambda: 0.0)
+        timing = CacheTiming(random=lambda: 0.0)
 
-        assert (pace.delay(1, 120.0), pace.delay(8, 1.0)) == (120, 45)
+        assert (timing.delay(1, 120.0), timing.delay(8, 1.0)) == (120, 45)
 
     @pytest.mark.parametrize("name", ["first_delay", "longest_delay", "idle_timeout", "relist_every", "page_size"])
     @pytest.mark.parametrize("value", [0, -1])

@@ -239,7 +239,7 @@ class Run:
         setting.wire.drop = setting.wire.repeat = 0
         setting.wire.let_go()
         # Long enough for every back-off; and for the regular list, where events got lost for good.
-        await setting.time.advance(2 * setting.pace.relist_every if self.lossy else 60)
+        await setting.time.advance(2 * setting.timing.relist_every if self.lossy else 60)
         for _ in range(10):
             await setting.settle()
         expected = await setting.far.list(setting.api_version, setting.kind)

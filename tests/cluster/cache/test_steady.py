@@ -101,7 +101,7 @@ async def asked(cluster: EmbeddedCluster, passes: Callable[[], Component], cache
 @pytest.mark.promise("no-read")
 async def test_a_hundred_passes_ask_nothing_and_write_nothing(setting: Setting) -> None:
     cluster = await owned_cluster()
-    async with CachedCluster(cluster, pace=setting.pace) as cached:
+    async with CachedCluster(cluster, timing=setting.timing) as cached:
         for _ in range(2):
             await reconcile(cached, web_component())
 
@@ -114,7 +114,10 @@ async def test_also_with_only_our_own_managers_kept(setting: Setting) -> None:
     """What is left out of managedFields is nothing that a reconcile reads."""
     cluster = await owned_cluster()
     async with CachedCluster(
-        cluster, pace=setting.pace, keeps_manager=lambda name: name.startswith("Shop/"), left_fields=["spec.replicas"]
+        cluster,
+        timing=setting.timing,
+        keeps_manager=lambda name: name.startswith("Shop/"),
+        ignored_fields=["spec.replicas"],
     ) as cached:
         await reconcile(cached, web_component())
         await cluster.patch(
@@ -133,7 +136,7 @@ async def test_also_with_only_our_own_managers_kept(setting: Setting) -> None:
 
 async def test_a_suspended_component_is_quiet_too(setting: Setting) -> None:
     cluster = await owned_cluster()
-    async with CachedCluster(cluster, pace=setting.pace) as cached:
+    async with CachedCluster(cluster, timing=setting.timing) as cached:
         for _ in range(3):
             await reconcile(cached, web_component())
         for _ in range(3):
@@ -146,7 +149,7 @@ async def test_a_suspended_component_is_quiet_too(setting: Setting) -> None:
 async def test_the_end_is_the_same_as_without_a_cache(setting: Setting) -> None:
     """Rollout, suspension, resumption and a change, with a cache and without one: the same objects."""
     clusters = [await owned_cluster(), await owned_cluster()]
-    async with CachedCluster(clusters[1], pace=setting.pace) as cached:
+    async with CachedCluster(clusters[1], timing=setting.timing) as cached:
         steps = [web_component(), web_component(suspended=True), web_component(), web_component(image="web:2")]
         for through in (clusters[0], cached):
             for built in steps:

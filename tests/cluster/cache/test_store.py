@@ -74,7 +74,7 @@ class TestStream:
             store.take(event)
 
         assert shown(store) == expected
-        assert not store.contradiction
+        assert not store.relist_reason
 
     def test_bookmarks_and_events_move_the_version_on(self, store: Store) -> None:
         store.take(bookmark("12"))
@@ -90,9 +90,9 @@ class TestStream:
         store.take(event)
 
         assert (shown(store), shown(store, ("shop", "other")), store.version) == ("5", None, "9")
-        assert "went back from resourceVersion 9" in store.contradiction
+        assert "went back from resourceVersion 9" in store.relist_reason
         store.begin_listing()
-        assert not store.contradiction
+        assert not store.relist_reason
 
     def test_each_change_is_told_once(self, store: Store, told: list[NamespacedName]) -> None:
         store.take(added("10"))
@@ -130,7 +130,7 @@ class TestLists:
         ticket = store.begin(WEB)
         store.found(ticket, web("12"))
         store.end(ticket)
-        store.mark_stale(store.late(("shop", "b")))
+        store.mark_stale(store.empty_snapshot(("shop", "b")))
         fill(store, "3", web("2"))
 
         assert (shown(store), shown(store, ("shop", "b")), store.version) == ("2", None, "3")
@@ -151,7 +151,7 @@ class TestLists:
 
     def test_a_doubt_that_arose_while_a_list_was_under_way_stays(self, store: Store) -> None:
         store.begin_listing()
-        store.mark_stale(store.late(WEB))
+        store.mark_stale(store.empty_snapshot(WEB))
         store.replace({}, "11")
 
         assert shown(store) == "?"
@@ -181,7 +181,7 @@ class TestOwnWrites:
         store.take(added("12"))
         store.take(added("13"))
         assert shown(store) == "13"
-        assert not store.contradiction
+        assert not store.relist_reason
 
     def test_an_answer_that_arrives_after_newer_events_changes_nothing(self, store: Store) -> None:
         ticket = store.begin(WEB)
@@ -216,7 +216,7 @@ class TestOwnWrites:
         store.found(ticket, web("5"))
         store.end(ticket)
 
-        assert (shown(store), store.contradiction) == ("5", "")
+        assert (shown(store), store.relist_reason) == ("5", "")
 
     def test_an_older_incarnation_ends_behind_ours(self, store: Store) -> None:
         """Deleted and made anew by us; the events of the old object come later."""
@@ -252,7 +252,7 @@ class TestOwnWrites:
         store.end(ticket)
 
         assert shown(store, place) == answer["metadata"]["resourceVersion"]
-        assert "the cluster answered with resourceVersion" in store.contradiction
+        assert "the cluster answered with resourceVersion" in store.relist_reason
 
     def test_an_answer_from_before_a_restore_is_no_news(self, store: Store) -> None:
         ticket = store.begin(WEB)
@@ -260,7 +260,7 @@ class TestOwnWrites:
         store.found(ticket, web("3"))
         store.end(ticket)
 
-        assert (shown(store), store.contradiction) == ("3", "")
+        assert (shown(store), store.relist_reason) == ("3", "")
 
     def test_an_answer_to_what_a_list_in_between_did_not_have_is_in_doubt(self, store: Store) -> None:
         """The list may be older than the write, or the object has ended since."""
@@ -272,8 +272,8 @@ class TestOwnWrites:
         assert shown(store, ("shop", "b")) == "?"
 
     def test_a_late_ticket_counts_like_one_from_before_the_list(self, store: Store) -> None:
-        store.found(store.late(("shop", "b")), web("8", "u2", "b"))
-        store.found(store.late(("shop", "c")), web("10", "u3", "c"))
+        store.found(store.empty_snapshot(("shop", "b")), web("8", "u2", "b"))
+        store.found(store.empty_snapshot(("shop", "c")), web("10", "u3", "c"))
 
         assert (shown(store, ("shop", "b")), shown(store, ("shop", "c"))) == ("?", "10")
 
@@ -305,7 +305,7 @@ class TestReads:
         store.end(ticket)
 
         assert shown(store) is None
-        assert store.contradiction
+        assert store.relist_reason
 
     def test_absences_are_forgotten_when_nothing_older_can_come(self, store: Store) -> None:
         ticket = store.begin(WEB)
@@ -319,7 +319,7 @@ class TestReads:
 
 class TestDoubts:
     def test_a_read_clears_up_the_doubt_it_began_with(self, store: Store) -> None:
-        store.mark_stale(store.late(WEB))
+        store.mark_stale(store.empty_snapshot(WEB))
         ticket = store.begin(WEB)
         store.found(ticket, web("12"))
         store.end(ticket)
@@ -329,7 +329,7 @@ class TestDoubts:
     @pytest.mark.parametrize("there", [True, False])
     def test_a_read_does_not_clear_up_a_doubt_that_is_younger(self, store: Store, *, there: bool) -> None:
         ticket = store.begin(WEB)
-        store.mark_stale(store.late(WEB))
+        store.mark_stale(store.empty_snapshot(WEB))
         if there:
             store.found(ticket, web("12"))
         else:
@@ -364,7 +364,7 @@ class TestDoubts:
         assert shown(store) == "5"
 
     def test_an_owed_version_that_nobody_knows_is_in_doubt(self, store: Store) -> None:
-        store.expect_version(store.late(WEB), "")
+        store.expect_version(store.empty_snapshot(WEB), "")
 
         assert shown(store) == "?"
 
@@ -379,14 +379,14 @@ class TestDoubts:
     def test_a_delete_bound_to_a_uid_awaits_its_end(
         self, store: Store, event: WatchEvent, expected: str | None
     ) -> None:
-        store.mark_stale(store.late(WEB), uid="u1")
+        store.mark_stale(store.empty_snapshot(WEB), uid="u1")
         store.take(event)
 
         assert shown(store) == expected
 
     def test_a_delete_bound_to_nothing_is_not_cleared_up_by_an_event(self, store: Store) -> None:
         """The event may be about an older object of that name than the one we deleted."""
-        store.mark_stale(store.late(WEB))
+        store.mark_stale(store.empty_snapshot(WEB))
         store.take(deleted("10"))
 
         assert shown(store) == "?"
@@ -412,15 +412,15 @@ class TestDoubts:
 
     def test_too_many_doubts_ask_for_a_list(self, store: Store) -> None:
         for number in range(1_001):
-            store.mark_stale(store.late(("shop", f"web-{number}")))
-        assert "in doubt" in store.contradiction
+            store.mark_stale(store.empty_snapshot(("shop", f"web-{number}")))
+        assert "are stale" in store.relist_reason
         fill(store, "10")
 
         assert store.stale() == []
 
     def test_doubts_are_found_by_namespace(self, store: Store) -> None:
-        store.mark_stale(store.late(WEB))
-        store.mark_stale(store.late(("other", "web")))
+        store.mark_stale(store.empty_snapshot(WEB))
+        store.mark_stale(store.empty_snapshot(("other", "web")))
 
         assert store.stale("shop") == [WEB]
         assert len(store.stale()) == 2
@@ -467,7 +467,7 @@ class TestOpaqueVersions:
         assert shown(opaque) == "n5"
 
     def test_an_absence_leaves_the_doubt(self, opaque: Store) -> None:
-        opaque.mark_stale(opaque.late(WEB))
+        opaque.mark_stale(opaque.empty_snapshot(WEB))
         ticket = opaque.begin(WEB)
         opaque.missed(ticket, "n8")
         opaque.end(ticket)
@@ -489,7 +489,7 @@ def test_what_is_left_out_is_not_kept() -> None:
 
 
 def test_clearing_forgets_everything(store: Store) -> None:
-    store.mark_stale(store.late(("shop", "b")))
+    store.mark_stale(store.empty_snapshot(("shop", "b")))
     store.clear()
 
     assert (len(store), store.stale()) == (0, [])

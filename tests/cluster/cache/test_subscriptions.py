@@ -29,7 +29,7 @@ class World:
 
     def _note(self, place: NamespacedName) -> None:
         if self.subscription is not None:
-            self.subscription.note(place)
+            self.subscription.mark_changed(place)
 
     def become(self, *objects: Manifest) -> None:
         self._now += 100
@@ -39,7 +39,7 @@ class World:
     async def told(self, count: int) -> list[tuple[str, str]]:
         seen = [await anext(self.events) for _ in range(count)]
         assert self.subscription is not None
-        assert not self.subscription._waiting, "nothing else is told"
+        assert not self.subscription._pending, "nothing else is told"
         return [_shown(event) for event in seen]
 
 
@@ -89,7 +89,7 @@ async def test_what_waits_is_bounded_by_the_objects() -> None:
         world.become(web(str(version)))
 
     assert world.subscription is not None
-    assert len(world.subscription._waiting) == 1
+    assert len(world.subscription._pending) == 1
     assert await world.told(1) == [("ADDED", "web@999")]
 
 

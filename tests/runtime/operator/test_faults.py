@@ -394,7 +394,7 @@ def test_a_kind_that_comes_later_is_found_without_a_restart(caplog: pytest.LogCa
     assert [(one.levelname, one.getMessage()) for one in caplog.records if one.name.startswith(rooms)] == [
         ("INFO", "example.com/v1/Shop: the server could not find the requested resource"),
         ("WARNING", "example.com/v1 Shop is not read yet: the cluster does not know it"),
-        ("INFO", "example.com/v1/Shop: read again"),
+        ("INFO", "example.com/v1/Shop: recovered"),
     ]
 
 
