@@ -1,8 +1,7 @@
-"""A cluster around a cluster: every request passes one place, where it is looked at, refused or tampered with.
+"""A wrapper of a cluster: every request goes through one method that can observe, reject or change it.
 
-Whoever only has something to say about requests overrides `intercept`, and gets every verb of the `Cluster` protocol
-without writing one of them; tests do, and so does what only a leader may write to. Wrappers can be put around each
-other.
+A subclass overrides `intercept` and inherits all the verbs of the `Cluster` protocol. Test doubles use it, and so does
+the cluster that rejects writes unless the operator leads. Wrappers can be nested.
 """
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
@@ -29,12 +28,12 @@ __all__ = ["InterceptingCluster", "describe", "is_write", "key_of"]
 
 
 class InterceptingCluster:
-    """A cluster that lets every request to another one pass through `intercept`.
+    """A cluster that sends every request to another cluster through `intercept`.
 
     Args:
-        cluster: The cluster that does the work.
-        memory: The memory of the operator that uses this one; None shares that of `cluster`. A new one is what a
-            restarted operator has.
+        cluster: The wrapped cluster.
+        apply_cache: The apply cache of the operator that uses this cluster; None shares that of `cluster`. A new one
+            simulates a restart of the operator.
 
     Example:
         >>> class Loud(InterceptingCluster):
@@ -47,24 +46,24 @@ class InterceptingCluster:
         get v1/Namespace/default
     """
 
-    def __init__(self, cluster: Cluster, *, memory: ApplyCache | None = None) -> None:
+    def __init__(self, cluster: Cluster, *, apply_cache: ApplyCache | None = None) -> None:
         self._inner = cluster
-        self._memory = memory
+        self._apply_cache = apply_cache
 
     @property
     def apply_cache(self) -> ApplyCache:
-        """What must outlive a pass; losing it costs one write per affected object."""
-        return self._inner.apply_cache if self._memory is None else self._memory
+        """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
+        return self._inner.apply_cache if self._apply_cache is None else self._apply_cache
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Handle one request; this one only sends it.
+        """Handle one request; the default only sends it.
 
         Args:
-            request: What is asked. Its `changed` and `code` say nothing yet.
-            send: Asks the inner cluster; may be called never or several times.
+            request: The request. Its `changed` and `code` are not set yet.
+            send: Sends the request to the wrapped cluster; it may be called any number of times.
 
         Returns:
-            What the caller gets: an object, a list, None for a delete, an iterator of events for a watch.
+            The answer for the caller: an object, a list, None for a delete, an iterator of events for a watch.
         """
         del request
         return await send()
@@ -153,23 +152,23 @@ class InterceptingCluster:
 
 
 def is_write(request: Request) -> bool:
-    """Tell whether a request may change something."""
+    """Return whether a request may change an object."""
     return not request.verb.is_read and not request.dry_run
 
 
 def key_of(request: Request) -> ObjectKey:
-    """Return what a request is about; of a list or a watch the name is empty."""
+    """Return the key of the object of a request; for a list or a watch, the name is empty."""
     return ObjectKey(request.api_version, request.kind, request.name, request.namespace)
 
 
 def describe(request: Request) -> str:
-    """Tell a request in one line.
+    """Describe a request in one line.
 
     Args:
         request: The request.
 
     Returns:
-        Verb, object, subresource and who wrote.
+        Verb, object, subresource and field manager.
 
     Example:
         >>> describe(Request(Verb.UPDATE, "example.com/v1", "Shop", "eu", "demo", Subresource.STATUS, "Shop/status"))

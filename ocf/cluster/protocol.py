@@ -198,7 +198,7 @@ class Cluster(Protocol):
 
     @property
     def apply_cache(self) -> ApplyCache:
-        """What outlives a reconcile; losing it costs one write for each affected object."""
+        """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
         ...
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:

@@ -55,7 +55,7 @@ class DryRunCluster(InterceptingCluster):
 
     def __init__(self, cluster: Cluster, *, seen: Callable[[ObjectKey], None] | None = None) -> None:
         # What is only tried must not be remembered as done.
-        super().__init__(cluster, memory=ApplyCache())
+        super().__init__(cluster, apply_cache=ApplyCache())
         self._seen = seen
         self._live: dict[ObjectKey, Manifest | None] = {}
         self._past: dict[ObjectKey, PlannedWrite] = {}

@@ -43,7 +43,7 @@ class FaultyCluster(InterceptingCluster):
     Args:
         cluster: The cluster that does the work.
         faults: What goes wrong, and when; see `ocf.testing.faults`.
-        memory: The memory of the operator that uses this one; None shares that of `cluster`.
+        apply_cache: The memory of the operator that uses this one; None shares that of `cluster`.
 
     Attributes:
         injected: What went wrong, oldest first. A stale read is among it only if it showed something old.
@@ -60,8 +60,8 @@ class FaultyCluster(InterceptingCluster):
         503 ['Refusal: get v1/Namespace/default']
     """
 
-    def __init__(self, cluster: Cluster, faults: Iterable[Fault], *, memory: ApplyCache | None = None) -> None:
-        super().__init__(cluster, memory=memory)
+    def __init__(self, cluster: Cluster, faults: Iterable[Fault], *, apply_cache: ApplyCache | None = None) -> None:
+        super().__init__(cluster, apply_cache=apply_cache)
         self._faults = tuple(faults)
         self._counts = [0] * len(self._faults)
         depths = [fault.effect.versions for fault in self._faults if isinstance(fault.effect, Stale)]

@@ -22,7 +22,7 @@ class MutatingCluster(InterceptingCluster):
     Args:
         cluster: The cluster that does the work.
         rewrite: Changes an object in place; it gets a copy of what was sent.
-        memory: The memory of the operator that uses this one; None shares that of `cluster`.
+        apply_cache: The memory of the operator that uses this one; None shares that of `cluster`.
 
     Example:
         >>> import asyncio
@@ -36,9 +36,9 @@ class MutatingCluster(InterceptingCluster):
     """
 
     def __init__(
-        self, cluster: Cluster, rewrite: Callable[[Manifest], object], *, memory: ApplyCache | None = None
+        self, cluster: Cluster, rewrite: Callable[[Manifest], object], *, apply_cache: ApplyCache | None = None
     ) -> None:
-        super().__init__(cluster, memory=memory)
+        super().__init__(cluster, apply_cache=apply_cache)
         self._rewrite = rewrite
 
     async def apply(

@@ -16,7 +16,7 @@ class RecordingCluster(InterceptingCluster):
 
     Args:
         cluster: The cluster that does the work.
-        memory: The memory of the operator that uses this one; None shares that of `cluster`.
+        apply_cache: The memory of the operator that uses this one; None shares that of `cluster`.
 
     Attributes:
         requests: What was asked, oldest first. Whether a request changed something cannot be seen from outside, so
@@ -31,8 +31,8 @@ class RecordingCluster(InterceptingCluster):
         (1, ())
     """
 
-    def __init__(self, cluster: Cluster, *, memory: ApplyCache | None = None) -> None:
-        super().__init__(cluster, memory=memory)
+    def __init__(self, cluster: Cluster, *, apply_cache: ApplyCache | None = None) -> None:
+        super().__init__(cluster, apply_cache=apply_cache)
         self.requests = RequestLog()
 
     @property

@@ -68,7 +68,7 @@ class SimulatedProcess(InterceptingCluster):
     """
 
     def __init__(self, world: SimulatedCluster, disturbance: Disturbance | None = None, number: int = 0) -> None:
-        super().__init__(world.cluster, memory=ApplyCache())
+        super().__init__(world.cluster, apply_cache=ApplyCache())
         self._world = world
         self._disturbance = disturbance
         self._number = number

@@ -46,7 +46,7 @@ async def test_both_clusters_say_the_same() -> None:
     with pytest.raises(InvalidError) as caught:
         await EmbeddedCluster().apply({**web, "spec": {"colour": "red"}}, field_manager="us")
     status = {"kind": "Status", "status": "Failure", "message": UNFITTING, "code": 500}
-    answered: ApiError = status_error(status, asked="PATCH /apis/apps/v1/namespaces/default/deployments/web")
+    answered: ApiError = status_error(status, request_line="PATCH /apis/apps/v1/namespaces/default/deployments/web")
 
     assert type(answered) is type(caught.value)
     assert (answered.message, answered.code) == (caught.value.message, caught.value.code)

@@ -195,7 +195,7 @@ def new_world(request: pytest.FixtureRequest) -> Callable[[], Awaitable[World]]:
 
     async def make() -> World:
         await _emptied(server)
-        return await _world(RecordingCluster(server, memory=ApplyCache()), _clock())
+        return await _world(RecordingCluster(server, apply_cache=ApplyCache()), _clock())
 
     return make
 

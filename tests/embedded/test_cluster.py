@@ -345,7 +345,7 @@ class TestRejections:
             cluster.update(scale, field_manager="test", subresource=Subresource.SCALE),
             cluster.apply(scale, field_manager="test", subresource=Subresource.SCALE),
         ):
-            with pytest.raises(BadRequestError, match="whose it is"):
+            with pytest.raises(BadRequestError, match="does not identify the scaled object"):
                 await request
 
     async def test_an_item_without_its_merge_key_drops_the_managed_fields(self, cluster: EmbeddedCluster) -> None:

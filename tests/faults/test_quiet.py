@@ -73,7 +73,7 @@ class TestNothingChanges:
         """What an operator knows by heart saves it no write that its successor would have to send."""
         cluster = await operator.at_rest()
         for _ in range(200):
-            await operator.reconcile(RecordingCluster(cluster, memory=ApplyCache()))
+            await operator.reconcile(RecordingCluster(cluster, apply_cache=ApplyCache()))
         assert cluster.requests.writes == 0
 
 
@@ -81,7 +81,7 @@ class Recorded(InterceptingCluster):
     """A cluster that has one object as a real API server stored it."""
 
     def __init__(self, cluster: Cluster, stored: Manifest) -> None:
-        super().__init__(cluster, memory=ApplyCache())
+        super().__init__(cluster, apply_cache=ApplyCache())
         self._stored = stored
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:

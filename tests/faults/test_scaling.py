@@ -27,8 +27,8 @@ CHOICES: Final = 10_000
 class Watched(InterceptingCluster):
     """A cluster that notes which counts we send, and which are live after each of our writes."""
 
-    def __init__(self, cluster: Cluster, operator: Operator, *, memory: ApplyCache | None = None) -> None:
-        super().__init__(cluster, memory=memory)
+    def __init__(self, cluster: Cluster, operator: Operator, *, apply_cache: ApplyCache | None = None) -> None:
+        super().__init__(cluster, apply_cache=apply_cache)
         self._web = operator.web
         self.sent: list[int] = []
         self.live: list[int] = []
@@ -66,7 +66,7 @@ class TestInterleavings:
         cluster = await operator.new_cluster()
         components = [operator.scaled_web(version) for version in ("1.4.0", "2.0.0")]
         owner = await cluster.get(operator.owner)
-        chosen, memory, count = components[0], ApplyCache(), operator.busy
+        chosen, apply_cache, count = components[0], ApplyCache(), operator.busy
         made = 0
 
         async def autoscale() -> None:
@@ -85,8 +85,8 @@ class TestInterleavings:
             chosen = chance.choice(components)
 
         async def restart() -> None:
-            nonlocal memory
-            memory = ApplyCache()
+            nonlocal apply_cache
+            apply_cache = ApplyCache()
 
         async def nothing() -> None:
             pass
@@ -102,7 +102,7 @@ class TestInterleavings:
             await chosen.reconcile(context)
         await operator.scale(cluster, count)
         while made < CHOICES:
-            watched = Watched(cluster, operator, memory=memory)
+            watched = Watched(cluster, operator, apply_cache=apply_cache)
             async with reconciling(owner, Interleaved(watched, turn), clock=operator.clock) as context:
                 await chosen.reconcile(context)
             assert not watched.sent

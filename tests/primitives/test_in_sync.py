@@ -228,10 +228,10 @@ def open_cluster(request: pytest.FixtureRequest) -> OpenCluster:
     async def opened() -> AsyncIterator[RecordingCluster]:
         if request.param == "embedded":
             kinds = [CustomKind("kinds.example.com", "v1", "Monitor")]
-            yield RecordingCluster(EmbeddedCluster(kinds=kinds, namespaces=[NAMESPACE]), memory=ApplyCache())
+            yield RecordingCluster(EmbeddedCluster(kinds=kinds, namespaces=[NAMESPACE]), apply_cache=ApplyCache())
             return
         async with await request.getfixturevalue("kinds_plane").cluster() as server:
-            yield RecordingCluster(server, memory=ApplyCache())
+            yield RecordingCluster(server, apply_cache=ApplyCache())
 
     if request.param == "envtest":
         request.getfixturevalue("kinds_plane")
@@ -261,7 +261,7 @@ async def test_a_rich_object_is_written_once(open_cluster: OpenCluster, make: Ca
         assert (await reconcile(cluster)).writes == 1
         await assert_quiet(cluster, reconcile, resyncs=3)
 
-        successor = RecordingCluster(cluster, memory=ApplyCache())
+        successor = RecordingCluster(cluster, apply_cache=ApplyCache())
         assert (await reconcile(successor)).writes <= 1
         await assert_quiet(successor, reconcile, resyncs=3)
 

@@ -117,7 +117,7 @@ async def test_closing_a_watch_closes_that_of_the_cluster_at_once(cluster: Embed
 async def test_the_memory_is_shared_unless_another_one_is_given(cluster: EmbeddedCluster) -> None:
     own = ApplyCache()
     assert InterceptingCluster(cluster).apply_cache is cluster.apply_cache
-    assert InterceptingCluster(cluster, memory=own).apply_cache is own
+    assert InterceptingCluster(cluster, apply_cache=own).apply_cache is own
 
 
 async def test_wrappers_nest(operator: Operator, cluster: EmbeddedCluster) -> None:

@@ -56,7 +56,7 @@ async def test_a_component_comes_to_rest_under_it(operator: Operator, cluster: E
 
 async def test_a_lost_memory_costs_one_write(operator: Operator, cluster: EmbeddedCluster) -> None:
     await operator.reconcile(MutatingCluster(cluster, use_mirror))
-    recorded = RecordingCluster(MutatingCluster(cluster, use_mirror, memory=ApplyCache()))
+    recorded = RecordingCluster(MutatingCluster(cluster, use_mirror, apply_cache=ApplyCache()))
     for _ in range(5):
         await operator.reconcile(recorded)
     applied = [write for write in recorded.writes if write.kind == "Deployment"]

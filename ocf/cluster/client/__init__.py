@@ -1,6 +1,6 @@
-"""A cluster behind a real API server.
+"""Client of an API server, as a `Cluster`.
 
-Speaks to it through the connections of the official asyncio client. Importing this room imports that client; importing
+It uses the connections of the official asyncio client. Importing this package imports that client; importing
 `ocf.cluster` does not.
 """
 

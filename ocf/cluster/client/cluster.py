@@ -1,4 +1,4 @@
-"""`ApiServerCluster`: the verbs, each in three steps: find the path, send the request, read the answer."""
+"""`ApiServerCluster`: each verb finds the path of the kind, sends the request and reads the answer."""
 
 import os
 from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
@@ -16,7 +16,7 @@ from ocf.cluster.client.discovery import Discovery
 from ocf.cluster.client.paths import DiscoveredResource, type_of
 from ocf.cluster.client.requests import HttpRequest
 from ocf.cluster.client.responses import UnknownPathError, read_event, read_list
-from ocf.cluster.client.watch_stream import Lines
+from ocf.cluster.client.watch_stream import LineBuffer
 from ocf.cluster.protocol import (
     DEFAULT_DELETE_OPTIONS,
     DEFAULT_LIST_OPTIONS,
@@ -37,16 +37,17 @@ __all__ = ["ApiServerCluster"]
 class ApiServerCluster:
     """A cluster behind a real API server.
 
-    Manifests go out and come back as plain dicts; no field is dropped on the way. Nothing is retried, see
+    Manifests are sent and returned as plain dicts, with all their fields. No request is retried, see
     `ocf.cluster.client.connection`.
 
     Args:
         client: A client of `kubernetes.aio` that does not retry.
-        close_client: Whether `close` closes the client, too.
-        request_timeout: Seconds a request may take; afterwards it is a `ServerError` with code 0.
-        watch_timeout: Seconds after which the server is asked to end a watch. A watch that is silent for
+        close_client: Whether `close` also closes the client.
+        request_timeout: The maximum duration of a request in seconds; after that it fails with a `ServerError` with
+            code 0.
+        watch_timeout: Seconds after which the server is asked to end a watch. A watch without data for
             `request_timeout` seconds longer than this has lost its connection.
-        memory: What the operator remembers of its writes; None starts with nothing.
+        apply_cache: The results of the operator's writes; None starts with an empty cache.
 
     Raises:
         ConfigError: If a time is not positive, or the client retries.
@@ -65,14 +66,14 @@ class ApiServerCluster:
         close_client: bool = False,
         request_timeout: float = 30.0,
         watch_timeout: float = 300.0,
-        memory: ApplyCache | None = None,
+        apply_cache: ApplyCache | None = None,
     ) -> None:
         self._connection = Connection(
-            client, owned=close_client, timeout=request_timeout, silence=watch_timeout + request_timeout
+            client, owned=close_client, timeout=request_timeout, idle_timeout=watch_timeout + request_timeout
         )
         self._discovery = Discovery(lambda path: self._connection.send(HttpRequest("GET", path)))
         self._watch_timeout = watch_timeout
-        self._memory = memory if memory is not None else ApplyCache()
+        self._apply_cache = apply_cache if apply_cache is not None else ApplyCache()
 
     @classmethod
     async def connect(
@@ -82,29 +83,33 @@ class ApiServerCluster:
         context: str | None = None,
         request_timeout: float = 30.0,
         watch_timeout: float = 300.0,
-        memory: ApplyCache | None = None,
+        apply_cache: ApplyCache | None = None,
     ) -> Self:
-        """Open a cluster by kubeconfig, or by the service account of the pod we run in.
+        """Open a cluster by kubeconfig, or by the service account of the pod.
 
-        Nothing is sent yet. Tokens of plugins, identity providers and service accounts are renewed in time; a client
-        certificate is read once.
+        No request is sent yet. Tokens of plugins, identity providers and service accounts are renewed before they
+        expire; a client certificate is read once.
 
         Args:
             kubeconfig: A kubeconfig; None takes `$KUBECONFIG`, else the pod's service account, else `~/.kube/config`.
             context: The context of the kubeconfig to use; None takes the current one.
             request_timeout: As of the class.
             watch_timeout: As of the class.
-            memory: As of the class.
+            apply_cache: As of the class.
 
         Returns:
-            The cluster; to be closed, which `async with` does.
+            The cluster; the caller closes it, or uses it in `async with`.
 
         Raises:
-            ConfigError: If no configuration is found, or it cannot be used.
+            ConfigError: If no configuration is found, or the configuration cannot be used.
         """
         client = await open_client(kubeconfig, context)
         return cls(
-            client, close_client=True, request_timeout=request_timeout, watch_timeout=watch_timeout, memory=memory
+            client,
+            close_client=True,
+            request_timeout=request_timeout,
+            watch_timeout=watch_timeout,
+            apply_cache=apply_cache,
         )
 
     async def __aenter__(self) -> Self:
@@ -116,35 +121,35 @@ class ApiServerCluster:
         await self.close()
 
     async def close(self) -> None:
-        """Send nothing more, end watches, and close the client if that is ours, which ends what is under way."""
+        """End all watches, reject new requests, and close the client if it is owned, which ends requests in flight."""
         await self._discovery.close()
         await self._connection.close()
 
     @property
     def apply_cache(self) -> ApplyCache:
-        """What must outlive a pass; losing it costs one write per affected object."""
-        return self._memory
+        """Results of writes, shared by all reconciles; losing it costs one write for each affected object."""
+        return self._apply_cache
 
     async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
         """Read one object, or its Scale."""
-        return await self._about(key, subresource, lambda resource: requests.get(resource, key, subresource))
+        return await self._send_about(key, subresource, lambda resource: requests.get(resource, key, subresource))
 
     async def read_path(
         self, path: str, query: Sequence[tuple[str, str]] = (), *, most_bytes: int | None = None
     ) -> Manifest:
-        """Read what is at a path, for the APIs that hold no objects: discovery, and measurements served by aggregation.
+        """Read a path, for APIs that do not store objects: discovery, and the aggregated metrics APIs.
 
         Args:
-            path: The path below the server's address, each segment escaped.
+            path: The path on the server, with each segment escaped.
             query: Query parameters, not escaped.
-            most_bytes: How long the answer may be, uncompressed; None for any length.
+            most_bytes: The maximum length of the answer, uncompressed; None for no limit.
 
         Returns:
             The JSON object that the server sent.
 
         Raises:
-            ApiError: By class. Where the answer is no Status, its `reason` is empty.
-            ServerError: Also if the answer is longer.
+            ApiError: By class. If the answer is not a Status, its `reason` is empty.
+            ServerError: Also if the answer is longer than `most_bytes`.
 
         Example:
             >>> async def versions(cluster: ApiServerCluster, group: str) -> list[str]:
@@ -155,7 +160,7 @@ class ApiServerCluster:
 
     async def list(self, api_version: str, kind: str, options: ListOptions = DEFAULT_LIST_OPTIONS) -> ObjectList:
         """Read one page of the objects of a kind."""
-        answer = await self._ask(api_version, kind, None, lambda resource: requests.listing(resource, options))
+        answer = await self._send(api_version, kind, None, lambda resource: requests.listing(resource, options))
         return read_list(answer, api_version, kind)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
@@ -167,13 +172,13 @@ class ApiServerCluster:
         """
         resource = await self._discovery.find(api_version, kind)
         request = requests.watching(resource, options, seconds=self._watch_timeout)
-        with self._forgetting(api_version):
+        with self._invalidating(api_version):
             stream = await self._connection.stream(request)
-        lines = Lines()
+        lines = LineBuffer()
         try:
-            while piece := await stream.read():
-                for line in lines.feed(piece):
-                    yield read_event(line, asked=str(request))
+            while chunk := await stream.read():
+                for line in lines.feed(chunk):
+                    yield read_event(line, request_line=str(request))
         finally:
             stream.close()
         if lines.unfinished:
@@ -195,7 +200,7 @@ class ApiServerCluster:
                 resource, manifest, field_manager=field_manager, force=force, subresource=subresource, dry_run=dry_run
             )
 
-        return await self._ask(*type_of(manifest, subresource), subresource, build)
+        return await self._send(*type_of(manifest, subresource), subresource, build)
 
     async def create(self, manifest: Manifest, *, field_manager: str, dry_run: bool = False) -> Manifest:
         """Create an object."""
@@ -203,7 +208,7 @@ class ApiServerCluster:
         def build(resource: DiscoveredResource) -> HttpRequest:
             return requests.create(resource, manifest, field_manager=field_manager, dry_run=dry_run)
 
-        return await self._ask(*type_of(manifest), None, build)
+        return await self._send(*type_of(manifest), None, build)
 
     async def update(
         self, manifest: Manifest, *, field_manager: str, subresource: Subresource | None = None, dry_run: bool = False
@@ -215,24 +220,24 @@ class ApiServerCluster:
                 resource, manifest, field_manager=field_manager, subresource=subresource, dry_run=dry_run
             )
 
-        return await self._ask(*type_of(manifest, subresource), subresource, build)
+        return await self._send(*type_of(manifest, subresource), subresource, build)
 
     async def patch(self, key: ObjectKey, patch: Any, options: PatchOptions) -> Manifest:
         """Change parts of an object, of its status, or of its Scale."""
-        return await self._about(
+        return await self._send_about(
             key, options.subresource, lambda resource: requests.patch(resource, key, patch, options)
         )
 
     async def delete(self, key: ObjectKey, options: DeleteOptions = DEFAULT_DELETE_OPTIONS) -> None:
         """Delete an object."""
-        await self._about(key, None, lambda resource: requests.delete(resource, key, options))
+        await self._send_about(key, None, lambda resource: requests.delete(resource, key, options))
 
-    async def _about(
+    async def _send_about(
         self, key: ObjectKey, subresource: Subresource | None, build: Callable[[DiscoveredResource], HttpRequest]
     ) -> Manifest:
-        return await self._ask(key.api_version, key.kind, subresource, build)
+        return await self._send(key.api_version, key.kind, subresource, build)
 
-    async def _ask(
+    async def _send(
         self,
         api_version: str,
         kind: str,
@@ -240,12 +245,12 @@ class ApiServerCluster:
         build: Callable[[DiscoveredResource], HttpRequest],
     ) -> Manifest:
         request = build(await self._discovery.find(api_version, kind, subresource))
-        with self._forgetting(api_version):
+        with self._invalidating(api_version):
             return await self._connection.send(request)
 
     @contextmanager
-    def _forgetting(self, api_version: str) -> Iterator[None]:
-        """Drop what is known of a group version when a path of it turns out not to exist: its CRD has changed."""
+    def _invalidating(self, api_version: str) -> Iterator[None]:
+        """Drop the discovered resources of a group version when one of its paths does not exist: a CRD has changed."""
         try:
             yield
         except UnknownPathError:

@@ -1,8 +1,8 @@
-"""How to find and enter a cluster: a kubeconfig, or the service account of a pod.
+"""Client configuration: a kubeconfig, or the service account of a pod.
 
-The client's own loaders read both, plugins and identity providers included. They read once; an operator runs for
-months, while a token from a plugin lasts for minutes. So a kubeconfig is read again, at most once a minute, when a
-request is about to be sent.
+The client's own loaders read both, including credential plugins and identity providers. They read once, but an operator
+runs for months, and a token from a plugin is valid for minutes. So a kubeconfig is read again, at most once a minute,
+before a request is sent.
 """
 
 import asyncio
@@ -23,25 +23,25 @@ from ocf.errors import ConfigError
 
 __all__ = ["Refresh", "open_client"]
 
-_SECONDS: Final = 60.0  # as often as the client renews a service account's token; plugins renew 5 minutes ahead
-_DEFAULT: Final = "~/.kube/config"
+_REFRESH_SECONDS: Final = 60.0  # as often as the client renews a service account's token; plugins renew 5 minutes ahead
+_DEFAULT_KUBECONFIG: Final = "~/.kube/config"
 
 
 class Loader(Protocol):
-    """What reads credentials into a configuration."""
+    """Loader of credentials into a configuration."""
 
     async def load_and_set(self, client_configuration: Configuration) -> None:
-        """Read and set."""
+        """Read the credentials and set them in the configuration."""
         ...
 
 
 @dataclass(slots=True)
 class Refresh:
-    """Reads credentials again when a minute has passed; used as the client's `refresh_api_key_hook`.
+    """Reads credentials again once a minute; used as the `refresh_api_key_hook` of the client.
 
     Args:
-        loader: What reads them; it keeps what has not expired.
-        clock: Seconds that never go back.
+        loader: Reads the credentials; it keeps those that have not expired.
+        clock: A monotonic clock, in seconds.
     """
 
     loader: Loader
@@ -53,13 +53,13 @@ class Refresh:
         self._last = self.clock()
 
     async def __call__(self, configuration: Configuration) -> None:
-        """Refresh the credentials of a configuration, if it is time.
+        """Refresh the credentials of a configuration, if a minute has passed.
 
         Args:
-            configuration: What the client is about to use.
+            configuration: The configuration of the client.
         """
         async with self._lock:
-            if self.clock() - self._last >= _SECONDS:
+            if self.clock() - self._last >= _REFRESH_SECONDS:
                 await self.loader.load_and_set(configuration)
                 self._last = self.clock()
 
@@ -70,27 +70,26 @@ async def open_client(
     *,
     environ: Mapping[str, str] = os.environ,
 ) -> ApiClient:
-    """Open a client for the cluster that is meant.
+    """Open a client of the configured cluster.
 
     Args:
-        kubeconfig: A kubeconfig; None takes `$KUBECONFIG`, else the service account of the pod we run in, else
-            `~/.kube/config`.
-        context: The context to use, which a service account has none of; None takes the current one.
-        environ: The environment.
+        kubeconfig: A kubeconfig; None takes `$KUBECONFIG`, else the service account of the pod, else `~/.kube/config`.
+        context: The context of the kubeconfig to use; None takes the current one. A service account has no contexts.
+        environ: The environment variables.
 
     Returns:
-        A client that never retries; to be closed.
+        A client that never retries; the caller closes it.
 
     Raises:
-        ConfigError: If nothing is found, or what is found cannot be used.
+        ConfigError: If no configuration is found, or the configuration cannot be used.
     """
     settings = Configuration()
     paths = os.fspath(kubeconfig) if kubeconfig is not None else environ.get("KUBECONFIG", "")
     if not paths and context is None and "KUBERNETES_SERVICE_HOST" in environ:
-        _enter_pod(settings)
+        _load_service_account(settings)
     else:
-        await _enter(settings, paths or _DEFAULT, context)
-    # A session that trusts the environment asks it for a proxy at every request, each time in another thread.
+        await _load_kubeconfig(settings, paths or _DEFAULT_KUBECONFIG, context)
+    # A session with trust_env looks up the proxy for every request, each time in another thread.
     settings.client_session_kwargs = {"trust_env": _is_proxied(settings.host)}
     try:
         client = ApiClient(settings)
@@ -101,12 +100,12 @@ async def open_client(
 
 
 def _is_proxied(url: str) -> bool:
-    """Tell whether the environment names a proxy for an address."""
+    """Return whether the environment sets a proxy for an address."""
     address = urlsplit(url)
     return address.scheme in getproxies() and not proxy_bypass(address.hostname or "")
 
 
-def _enter_pod(settings: Configuration) -> None:
+def _load_service_account(settings: Configuration) -> None:
     try:
         load: Callable[..., None] = config.load_incluster_config
         load(client_configuration=settings)
@@ -114,31 +113,33 @@ def _enter_pod(settings: Configuration) -> None:
         raise ConfigError(f"the service account of this pod cannot be used: {error}") from error
 
 
-async def _enter(settings: Configuration, paths: str, context: str | None) -> None:
+async def _load_kubeconfig(settings: Configuration, paths: str, context: str | None) -> None:
     if not _exists(paths):
         raise ConfigError(f"no kubeconfig at {paths}; name one, set KUBECONFIG, or run in a pod with a service account")
     try:
         load: Callable[..., Awaitable[Loader]] = config.load_kube_config
         loader = await load(config_file=paths, context=context, client_configuration=settings, persist_config=False)
     except Exception as error:  # noqa: BLE001 (see below)
-        # The loader raises whatever its plugins raise, and its messages quote whole entries, tokens included.
+        # The loader raises any error of its plugins, and its messages quote whole entries, tokens included.
         known = _contexts(paths) if context else ()
         if known and context not in known:
             raise ConfigError(f"kubeconfig {paths} has no context {context!r}; there are: {', '.join(known)}") from None
         where = f", context {context!r}" if context else ""
         raise ConfigError(f"kubeconfig {paths}{where} cannot be used ({type(error).__name__})") from None
     if "exec" in (getattr(loader, "_user", None) or ()) and not (settings.api_key or settings.cert_file):
-        # The loader logs the failure and goes on, and the client would never ask again.
-        raise ConfigError(f"kubeconfig {paths}: the credential plugin gave nothing; the log of kubernetes.aio says why")
+        # The loader logs the failure and continues, and the client would never try again.
+        raise ConfigError(
+            f"kubeconfig {paths}: the credential plugin returned no credentials; see the log of kubernetes.aio"
+        )
     settings.refresh_api_key_hook = Refresh(loader)  # type: ignore[assignment]  # declared as None, called if set
 
 
 def _contexts(paths: str) -> tuple[str, ...]:
-    """Return the names of the contexts; none where they cannot be read."""
+    """Return the names of the contexts; an empty tuple if they cannot be read."""
     try:
         load: Callable[..., Any] = config.list_kube_config_contexts
         return tuple(sorted(str(each["name"]) for each in load(config_file=paths)[0]))
-    except Exception:  # noqa: BLE001 (the loader raises whatever it meets, and another error is told already)
+    except Exception:  # noqa: BLE001 (the loader raises any error, and the caller already reports another one)
         return ()
 
 

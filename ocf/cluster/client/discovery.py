@@ -1,12 +1,11 @@
-"""Which path a kind has, and which subresources: asked of the server, once per group version.
+"""Discovery of the resources of a group version: the path and the subresources of each kind.
 
-A manifest says `apps/v1` and `Deployment`; a path says `deployments`, with or without a namespace. Only the server
-knows (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). Group versions are asked for one
-by one and when first needed, so that a broken aggregated API hurts nobody who does not use it.
+A manifest has `apps/v1` and `Deployment`; the path has `deployments`, with or without a namespace. Only the server
+knows the mapping (https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api). Each group version is
+requested separately when it is first needed, so a broken aggregated API does not affect callers that do not use it.
 
-Concurrent callers share one request. A kind that is not found may have been created a moment ago (a CRD), so the
-server is asked once more before we say that there is none; an answer counts for that only if it was asked for after
-the caller came.
+Concurrent callers share one request. A kind that is not found may have been created a moment ago (a CRD), so discovery
+sends one more request before it raises `NotFoundError`; that request must have started after the call.
 """
 
 import asyncio
@@ -32,10 +31,10 @@ def read_resources(answer: Manifest, api_version: str) -> Resources:
 
     Args:
         answer: The list.
-        api_version: The group version it was asked for.
+        api_version: The requested group version.
 
     Returns:
-        The resources by kind; where two have the same kind, the first.
+        The resources by kind; of two resources of the same kind, the first.
 
     Example:
         >>> entries = [
@@ -64,7 +63,7 @@ def read_resources(answer: Manifest, api_version: str) -> Resources:
 
 
 def _api_version(entry: Manifest, default: str) -> str:
-    """Return the group version of an entry; group and version are there only where they differ from the list's."""
+    """Return the group version of an entry; it states group and version only if they differ from those of the list."""
     if not entry.get("version"):
         return default
     return f"{entry['group']}/{entry['version']}" if entry.get("group") else str(entry["version"])
@@ -72,15 +71,15 @@ def _api_version(entry: Manifest, default: str) -> str:
 
 @dataclass(slots=True)
 class Discovery:
-    """Finds the resource of a kind.
+    """Finds the resource of a kind, and caches the answers of the server.
 
     Args:
         fetch: Reads the object at a path; raises `ApiError`.
     """
 
     fetch: Callable[[str], Awaitable[Manifest]]
-    _known: dict[str, Resources] = field(default_factory=dict, init=False, repr=False)
-    _flights: dict[str, asyncio.Task[Resources]] = field(default_factory=dict, init=False, repr=False)
+    _resources: dict[str, Resources] = field(default_factory=dict, init=False, repr=False)
+    _in_flight: dict[str, asyncio.Task[Resources]] = field(default_factory=dict, init=False, repr=False)
 
     async def find(self, api_version: str, kind: str, subresource: Subresource | None = None) -> DiscoveredResource:
         """Return the resource of a kind.
@@ -88,69 +87,69 @@ class Discovery:
         Args:
             api_version: Group and version.
             kind: Kind.
-            subresource: A subresource it must have.
+            subresource: A subresource that the kind must have.
 
         Returns:
             The resource.
 
         Raises:
             NotFoundError: If the server has no such group version, kind or subresource.
-            ApiError: If the server could not be asked.
+            ApiError: If the request to the server fails.
         """
-        resources = self._known.get(api_version, {})
-        if not _has(resources, kind, subresource) and api_version in self._flights:
-            resources = await _landed(self._flights[api_version])
+        resources = self._resources.get(api_version, {})
+        if not _has(resources, kind, subresource) and api_version in self._in_flight:
+            resources = await _result_of(self._in_flight[api_version])
         if not _has(resources, kind, subresource):
-            resources = await _landed(self._asked(api_version))
+            resources = await _result_of(self._request(api_version))
         if _has(resources, kind, subresource):
             return resources[kind]
         raise NotFoundError(_missing(resources, api_version, kind, subresource), code=_NOT_FOUND, reason="NotFound")
 
     def forget(self, api_version: str) -> None:
-        """Ask anew when the group version is needed next.
+        """Drop the cached resources of a group version; the next call requests them again.
 
         Args:
             api_version: Group and version.
         """
-        self._known.pop(api_version, None)
+        self._resources.pop(api_version, None)
 
     async def close(self) -> None:
-        """Give up what is being asked; whoever waits for it gets `ServerError`."""
-        flights = list(self._flights.values())
-        for flight in flights:
-            flight.cancel()
-        await asyncio.gather(*flights, return_exceptions=True)
+        """Cancel the requests in flight; callers that wait for them get `ServerError`."""
+        requests = list(self._in_flight.values())
+        for request in requests:
+            request.cancel()
+        await asyncio.gather(*requests, return_exceptions=True)
 
-    def _asked(self, api_version: str) -> asyncio.Task[Resources]:
-        """Return the request that is under way, or start one.
+    def _request(self, api_version: str) -> asyncio.Task[Resources]:
+        """Return the request in flight, or start one.
 
-        It is a task of its own: a caller that is cancelled takes nothing from the others.
+        It is a separate task, so the cancellation of one caller does not affect the others.
         """
-        flight = self._flights.get(api_version)
-        if flight is None:
-            flight = self._flights[api_version] = asyncio.create_task(self._ask(api_version))
-            flight.add_done_callback(lambda landed: self._note(api_version, landed))
-        return flight
+        request = self._in_flight.get(api_version)
+        if request is None:
+            request = self._in_flight[api_version] = asyncio.create_task(self._fetch_resources(api_version))
+            request.add_done_callback(lambda request: self._store_result(api_version, request))
+        return request
 
-    async def _ask(self, api_version: str) -> Resources:
+    async def _fetch_resources(self, api_version: str) -> Resources:
         try:
             return read_resources(await self.fetch(group_path(api_version)), api_version)
         except NotFoundError:
             return {}
 
-    def _note(self, api_version: str, flight: asyncio.Task[Resources]) -> None:
-        self._flights.pop(api_version, None)
-        # Asking for the exception also keeps asyncio from reporting it as lost when every caller was cancelled.
-        if not flight.cancelled() and flight.exception() is None:
-            self._known[api_version] = flight.result()
+    def _store_result(self, api_version: str, request: asyncio.Task[Resources]) -> None:
+        self._in_flight.pop(api_version, None)
+        # Reading the exception also keeps asyncio from reporting it as never retrieved if every caller was cancelled.
+        if not request.cancelled() and request.exception() is None:
+            self._resources[api_version] = request.result()
 
 
-async def _landed(flight: asyncio.Task[Resources]) -> Resources:
-    """Wait for a request that others may wait for, too."""
-    await asyncio.wait([flight])  # unlike `await flight`, passes no cancellation on in either direction
-    if flight.cancelled():
-        raise ServerError("the kinds of the server were being asked for when the connection to the cluster was closed")
-    return flight.result()
+async def _result_of(request: asyncio.Task[Resources]) -> Resources:
+    """Wait for a request that other callers may also wait for."""
+    await asyncio.wait([request])  # unlike `await request`, does not propagate a cancellation in either direction
+    if request.cancelled():
+        raise ServerError("discovery did not finish: the connection to the cluster was closed")
+    return request.result()
 
 
 def _has(resources: Resources, kind: str, subresource: Subresource | None) -> bool:

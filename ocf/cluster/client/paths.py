@@ -1,8 +1,8 @@
-"""Paths of the API, built so that no name can lead elsewhere.
+"""Paths of the API, protected against path traversal.
 
-A name becomes a segment of a path. An empty one would turn the deletion of an object into the deletion of all, `..`
-would reach the namespace, and a slash a subresource; the server decodes escapes before it looks. They are refused
-here, as the server refuses them in names
+A name becomes a segment of a path. An empty name would turn the deletion of an object into the deletion of all objects,
+`..` would address the namespace, and a slash a subresource; the server decodes escapes before it routes. Such names are
+rejected here, as the server rejects them
 (https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#path-segment-names).
 """
 
@@ -30,14 +30,14 @@ _BAD_REQUEST = 400
 
 @dataclass(frozen=True, slots=True)
 class DiscoveredResource:
-    """What the server calls the objects of a kind.
+    """The resource of a kind, as discovered.
 
     Args:
         api_version: Group and version.
         kind: Kind.
         plural: The name in paths, `deployments`.
-        namespaced: Whether the objects live in namespaces.
-        subresources: Name of each subresource, and apiVersion and kind of what is sent to it.
+        namespaced: Whether the kind is namespaced.
+        subresources: Name of each subresource, with apiVersion and kind of its payload.
     """
 
     api_version: str
@@ -57,7 +57,7 @@ def group_path(api_version: str) -> str:
         The path.
 
     Raises:
-        BadRequestError: If it cannot be one.
+        BadRequestError: If it is not a valid group version.
 
     Example:
         >>> group_path("v1"), group_path("apps/v1")
@@ -74,13 +74,13 @@ def collection_path(resource: DiscoveredResource, namespace: str = "") -> str:
 
     Args:
         resource: The kind.
-        namespace: Of this namespace; empty for all.
+        namespace: The namespace; empty for all namespaces.
 
     Returns:
         The path.
 
     Raises:
-        BadRequestError: If the namespace cannot be one, or the kind has none.
+        BadRequestError: If the namespace is invalid, or the kind is cluster-scoped.
     """
     if namespace and not resource.namespaced:
         raise bad_request(f"{resource.kind} is cluster-scoped, it has no objects in namespace {namespace!r}")
@@ -102,14 +102,15 @@ def object_path(resource: DiscoveredResource, key: ObjectKey, subresource: Subre
         The path.
 
     Raises:
-        BadRequestError: If the name or the namespace cannot be one, or the namespace is missing or out of place.
+        BadRequestError: If the name or the namespace is invalid, or the namespace is missing, or the kind is
+            cluster-scoped.
     """
     path = f"{home_path(resource, key.namespace, str(key))}/{_segment(key.name, 'metadata.name', str(key))}"
     return f"{path}/{subresource}" if subresource else path
 
 
 def home_path(resource: DiscoveredResource, namespace: str, subject: str) -> str:
-    """Return the path of the collection an object lives in, where it is created.
+    """Return the path of the collection that contains an object, where it is created.
 
     Args:
         resource: The kind of the object.
@@ -120,7 +121,7 @@ def home_path(resource: DiscoveredResource, namespace: str, subject: str) -> str
         The path.
 
     Raises:
-        BadRequestError: If the namespace cannot be one, or is missing or out of place.
+        BadRequestError: If the namespace is invalid or missing, or the kind is cluster-scoped.
     """
     if resource.namespaced:
         _segment(namespace, "metadata.namespace", subject)
@@ -128,40 +129,40 @@ def home_path(resource: DiscoveredResource, namespace: str, subject: str) -> str
 
 
 def type_of(manifest: Manifest, subresource: Subresource | None = None) -> tuple[str, str]:
-    """Read apiVersion and kind of a manifest that is about to be sent.
+    """Return apiVersion and kind of a manifest to send.
 
     Args:
         manifest: The manifest.
-        subresource: Where it is sent.
+        subresource: The subresource that it is sent to.
 
     Returns:
-        Both.
+        apiVersion and kind.
 
     Raises:
-        BadRequestError: If one is missing, or the manifest is a Scale, which does not say whose it is.
+        BadRequestError: If one is missing, or the manifest is a Scale, which does not identify the scaled object.
     """
     api_version, kind = manifest.get("apiVersion"), manifest.get("kind")
     if not (isinstance(api_version, str) and isinstance(kind, str) and api_version and kind):
         raise bad_request(f"a manifest needs apiVersion and kind, got {api_version!r} and {kind!r}")
     if subresource is Subresource.SCALE and kind == "Scale":
         raise bad_request(
-            "a Scale does not say whose it is: give apiVersion and kind of the scaled object, or patch by key"
+            "a Scale does not identify the scaled object: set apiVersion and kind of that object, or patch by key"
         )
     return api_version, kind
 
 
 def key_of(resource: DiscoveredResource, manifest: Manifest) -> ObjectKey:
-    """Read the key of a manifest that is about to be sent.
+    """Return the key of a manifest to send.
 
     Args:
-        resource: Its kind; if that is cluster-scoped, a namespace is passed over, as the server does in manifests.
+        resource: Its kind; if that is cluster-scoped, a namespace is ignored, as by the server.
         manifest: The manifest.
 
     Returns:
-        Its key.
+        The key.
 
     Raises:
-        BadRequestError: If it has none.
+        BadRequestError: If the manifest has no valid key.
     """
     try:
         key = ObjectKey.of(manifest)
@@ -171,10 +172,10 @@ def key_of(resource: DiscoveredResource, manifest: Manifest) -> ObjectKey:
 
 
 def bad_request(message: str) -> BadRequestError:
-    """Build the error of a request that is not worth sending.
+    """Build the error of a request that is not sent because it is invalid.
 
     Args:
-        message: What is wrong.
+        message: The message.
 
     Returns:
         The error, as if the server had answered 400.

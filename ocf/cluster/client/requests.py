@@ -1,8 +1,8 @@
-"""What is sent for each verb, as values.
+"""HTTP requests of the verbs, as values.
 
 The parameters are those of the API reference
-(https://kubernetes.io/docs/reference/kubernetes-api/common-parameters/common-parameters/). Nothing is sent that was
-not asked for: no default of ours hides one of the server's.
+(https://kubernetes.io/docs/reference/kubernetes-api/common-parameters/common-parameters/). A request
+contains only what the caller set, so the defaults of the server apply.
 """
 
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ _APPLY: Final = "application/apply-patch+yaml"  # JSON is YAML
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """One request.
+    """One HTTP request.
 
     Args:
         method: HTTP method.
-        path: Path below the server's address, escaped.
+        path: Path on the server, escaped.
         query: Query parameters, not escaped.
-        body: What is sent as JSON; None sends nothing.
+        body: The body, sent as JSON; None sends no body.
         content_type: Content type of the body.
     """
 
@@ -37,17 +37,17 @@ class HttpRequest:
     content_type: str = _JSON
 
     def __str__(self) -> str:
-        """Name the request in messages; query and body may hold what nobody should read there."""
+        """Return method and path for messages; query and body may contain confidential data."""
         return f"{self.method} {self.path}"
 
 
 def get(resource: DiscoveredResource, key: ObjectKey, subresource: Subresource | None) -> HttpRequest:
-    """Ask for an object, or a part of it."""
+    """Build the request for an object, or a subresource."""
     return HttpRequest("GET", object_path(resource, key, subresource))
 
 
 def listing(resource: DiscoveredResource, options: ListOptions) -> HttpRequest:
-    """Ask for one page of the objects of a kind."""
+    """Build the request for one page of a list."""
     return HttpRequest(
         "GET",
         collection_path(resource, options.namespace),
@@ -61,7 +61,7 @@ def listing(resource: DiscoveredResource, options: ListOptions) -> HttpRequest:
 
 
 def watching(resource: DiscoveredResource, options: WatchOptions, *, seconds: float) -> HttpRequest:
-    """Ask for what happens to the objects of a kind, for so many seconds."""
+    """Build the request for a watch that ends after so many seconds."""
     return HttpRequest(
         "GET",
         collection_path(resource, options.namespace),
@@ -85,24 +85,24 @@ def apply(
     subresource: Subresource | None,
     dry_run: bool,
 ) -> HttpRequest:
-    """Ask for a server-side apply."""
+    """Build the request for a server-side apply."""
     return HttpRequest(
         "PATCH",
         object_path(resource, key_of(resource, manifest), subresource),
-        _query(fieldManager=field_manager, force="true" if force else "", dryRun=_dry(dry_run=dry_run)),
-        _addressed(resource, manifest, subresource),
+        _query(fieldManager=field_manager, force="true" if force else "", dryRun=_dry_run(dry_run=dry_run)),
+        _with_scaled_type(resource, manifest, subresource),
         _APPLY,
     )
 
 
 def create(resource: DiscoveredResource, manifest: Manifest, *, field_manager: str, dry_run: bool) -> HttpRequest:
-    """Ask for a new object; it may have a `generateName` in place of a name."""
+    """Build the request to create an object; it may have a `generateName` in place of a name."""
     metadata = manifest.get("metadata")
     namespace = metadata.get("namespace") if resource.namespaced and isinstance(metadata, dict) else None
     return HttpRequest(
         "POST",
         home_path(resource, str(namespace or ""), f"new {resource.kind}"),
-        _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
+        _query(fieldManager=field_manager, dryRun=_dry_run(dry_run=dry_run)),
         manifest,
     )
 
@@ -115,21 +115,21 @@ def update(
     subresource: Subresource | None,
     dry_run: bool,
 ) -> HttpRequest:
-    """Ask to replace an object, or a part of it."""
+    """Build the request to replace an object, or a subresource."""
     return HttpRequest(
         "PUT",
         object_path(resource, key_of(resource, manifest), subresource),
-        _query(fieldManager=field_manager, dryRun=_dry(dry_run=dry_run)),
-        _addressed(resource, manifest, subresource),
+        _query(fieldManager=field_manager, dryRun=_dry_run(dry_run=dry_run)),
+        _with_scaled_type(resource, manifest, subresource),
     )
 
 
 def patch(resource: DiscoveredResource, key: ObjectKey, body: Any, options: PatchOptions) -> HttpRequest:
-    """Ask to change parts of an object.
+    """Build the request to patch an object, or a subresource.
 
     Raises:
-        BadRequestError: If the body has not the shape of its patch type; the client library would send a JSON patch
-            that is no list as a strategic merge patch.
+        BadRequestError: If the body has the wrong type for its patch type; the client library would send a JSON patch
+            that is not a list as a strategic merge patch.
     """
     wanted, shape = (list, "a list of operations") if options.patch_type is PatchType.JSON else (dict, "an object")
     if not isinstance(body, wanted):
@@ -137,22 +137,22 @@ def patch(resource: DiscoveredResource, key: ObjectKey, body: Any, options: Patc
     return HttpRequest(
         "PATCH",
         object_path(resource, key, options.subresource),
-        _query(fieldManager=options.field_manager, dryRun=_dry(dry_run=options.dry_run)),
+        _query(fieldManager=options.field_manager, dryRun=_dry_run(dry_run=options.dry_run)),
         body,
         options.patch_type.value,
     )
 
 
 def delete(resource: DiscoveredResource, key: ObjectKey, options: DeleteOptions) -> HttpRequest:
-    """Ask to delete an object; the options travel in the body, which makes the server pass over the query."""
+    """Build the request to delete an object; the options are in the body, so the server ignores the query."""
     body: Manifest = {"apiVersion": "v1", "kind": "DeleteOptions"}
     if options.preconditions:
-        held = {"uid": options.preconditions.uid, "resourceVersion": options.preconditions.resource_version}
-        body["preconditions"] = {name: value for name, value in held.items() if value is not None}
+        conditions = {"uid": options.preconditions.uid, "resourceVersion": options.preconditions.resource_version}
+        body["preconditions"] = {name: value for name, value in conditions.items() if value is not None}
     if options.propagation:
         body["propagationPolicy"] = options.propagation.value
     if options.dry_run:
-        body["dryRun"] = [_dry(dry_run=True)]
+        body["dryRun"] = [_dry_run(dry_run=True)]
     return HttpRequest("DELETE", object_path(resource, key), body=body)
 
 
@@ -160,14 +160,15 @@ def _query(**parameters: str) -> tuple[tuple[str, str], ...]:
     return tuple((name, value) for name, value in parameters.items() if value)
 
 
-def _dry(*, dry_run: bool) -> str:
+def _dry_run(*, dry_run: bool) -> str:
     return "All" if dry_run else ""
 
 
-def _addressed(resource: DiscoveredResource, manifest: Manifest, subresource: Subresource | None) -> Manifest:
-    """Return what is sent: the manifest, under the apiVersion and kind that the endpoint takes.
+def _with_scaled_type(resource: DiscoveredResource, manifest: Manifest, subresource: Subresource | None) -> Manifest:
+    """Return the manifest with the apiVersion and kind that the endpoint expects.
 
-    A Scale does not say whose it is, so the manifest names the object; the endpoint wants `autoscaling/v1`, `Scale`.
+    A Scale does not identify the scaled object, so the manifest has the type of that object; the endpoint expects
+    `autoscaling/v1`, `Scale`.
     """
     if subresource is None:
         return manifest

@@ -1,9 +1,9 @@
-"""What an API server answered, as values and errors.
+"""Parsing of the answers of an API server into manifests and errors.
 
-Everything here is pure: bytes and headers in, manifests or an `ApiError` out. An error is told by the HTTP status and
-the `Status` object in the body (https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/). A
-body that is no Status comes from something in between (a proxy, a load balancer, an aggregated server); it may hold
-anything, so no message repeats it.
+All functions are pure: they take bytes and headers and return manifests or an `ApiError`. An error is identified by the
+HTTP status and the `Status` object in the body
+(https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/). A body that is not a Status comes from
+a proxy, a load balancer or an aggregated server; it may contain anything, so no message repeats it.
 """
 
 import json
@@ -15,29 +15,37 @@ from ocf.cluster.server_errors import as_client_error
 from ocf.errors import ApiError, NotFoundError, ServerError, StatusCause, api_error
 from ocf.objects import Manifest
 
-__all__ = ["UNTOLD", "UnknownPathError", "answer_error", "read_event", "read_list", "read_object", "status_error"]
+__all__ = [
+    "NO_STATUS_MESSAGE",
+    "UnknownPathError",
+    "answer_error",
+    "read_event",
+    "read_list",
+    "read_object",
+    "status_error",
+]
 
-UNTOLD: Final = "and no Status that says why"
-"""How the message ends of an error that the server gave no message for."""
+NO_STATUS_MESSAGE: Final = "without a Status that gives the reason"
+"""End of the message of an error for which the server sent no message."""
 
 _NOT_FOUND = 404
 
 
 class UnknownPathError(NotFoundError):
-    """The server has no such path at all, as opposed to no such object behind it (404).
+    """The path does not exist on the server (404), as opposed to the object.
 
-    Whatever told us that the path exists is out of date.
+    The discovered resources are out of date.
     """
 
 
-def answer_error(code: int, headers: Mapping[str, str], body: bytes, *, asked: str) -> ApiError:
+def answer_error(code: int, headers: Mapping[str, str], body: bytes, *, request_line: str) -> ApiError:
     """Build the error for an answer outside 2xx.
 
     Args:
         code: HTTP status.
-        headers: Headers of the answer; names in any case the mapping understands.
+        headers: Headers of the answer.
         body: The body, a Status or anything else.
-        asked: The request line, for messages of answers that are no Status.
+        request_line: The request line, for the message of an answer that is not a Status.
 
     Returns:
         The error to raise.
@@ -46,22 +54,22 @@ def answer_error(code: int, headers: Mapping[str, str], body: bytes, *, asked: s
     retry_after = _seconds(headers.get("Retry-After"))
     if not isinstance(status, dict) or status.get("kind") != "Status":
         status = {}
-    error = status_error(status, code=code, retry_after=retry_after, asked=asked)
+    error = status_error(status, code=code, retry_after=retry_after, request_line=request_line)
     if code == _NOT_FOUND and not _mapping(status.get("details")).get("name"):
         return UnknownPathError(
-            f"{asked}: {error.message}" if status else error.message, code=code, reason=error.reason
+            f"{request_line}: {error.message}" if status else error.message, code=code, reason=error.reason
         )
     return error
 
 
 def status_error(
-    status: Mapping[str, Any], *, asked: str, code: int | None = None, retry_after: float | None = None
+    status: Mapping[str, Any], *, request_line: str, code: int | None = None, retry_after: float | None = None
 ) -> ApiError:
     """Build the error that a Status describes.
 
     Args:
-        status: The Status; missing or misshapen fields are passed over.
-        asked: The request line, for a Status without a message.
+        status: The Status; missing and malformed fields are ignored.
+        request_line: The request line, for a Status without a message.
         code: HTTP status of the answer; None takes the one in the Status, as for an error inside a watch.
         retry_after: Seconds of the `Retry-After` header; None takes `details.retryAfterSeconds`.
 
@@ -69,13 +77,13 @@ def status_error(
         The error to raise.
     """
     details = _mapping(status.get("details"))
-    told = status.get("code")
+    stated_code = status.get("code")
     if code is None:
-        code = told if isinstance(told, int) else 0
+        code = stated_code if isinstance(stated_code, int) else 0
     if retry_after is None:
         retry_after = _seconds(details.get("retryAfterSeconds"))
     error = api_error(
-        str(status.get("message") or f"{asked}: HTTP {code}, {UNTOLD}"),
+        str(status.get("message") or f"{request_line}: HTTP {code} {NO_STATUS_MESSAGE}"),
         code=code,
         reason=str(status.get("reason") or ""),
         causes=_causes(details.get("causes")),
@@ -84,36 +92,38 @@ def status_error(
     return as_client_error(error)
 
 
-def read_object(body: bytes, *, code: int, asked: str) -> Manifest:
+def read_object(body: bytes, *, code: int, request_line: str) -> Manifest:
     """Read the JSON object in a successful answer.
 
     Args:
         body: The body.
         code: HTTP status.
-        asked: The request line, for the message.
+        request_line: The request line, for the message.
 
     Returns:
-        The object, with every field the server sent.
+        The object, with all the fields that the server sent.
 
     Raises:
-        ServerError: If the body is no JSON object.
+        ServerError: If the body is not a JSON object.
     """
     value = _parsed(body)
     if isinstance(value, dict):
         return value
-    raise ServerError(f"{asked}: HTTP {code}, but the body is no JSON object; is this an API server?", code=code)
+    raise ServerError(
+        f"{request_line}: HTTP {code}, but the body is not a JSON object; is this an API server?", code=code
+    )
 
 
 def read_list(answer: Manifest, api_version: str, kind: str) -> ObjectList:
     """Read one page of a list.
 
-    The server names the kind of a list once, on the list; here every item carries it. A server sorts by its storage
-    key, where `a-b/x` comes before `a/x`; a page is put in order of namespace and name.
+    The server states the kind once, on the list; here every item has it. The server sorts by its storage key, where
+    `a-b/x` comes before `a/x`; here a page is sorted by namespace and name.
 
     Args:
         answer: The list object.
-        api_version: What was asked for.
-        kind: What was asked for.
+        api_version: The requested group and version.
+        kind: The requested kind.
 
     Returns:
         The page.
@@ -121,32 +131,32 @@ def read_list(answer: Manifest, api_version: str, kind: str) -> ObjectList:
     metadata = _mapping(answer.get("metadata"))
     items = [{"apiVersion": api_version, "kind": kind, **item} for item in answer.get("items") or ()]
     return ObjectList(
-        items=tuple(sorted(items, key=_place)),
+        items=tuple(sorted(items, key=_name_of)),
         resource_version=str(metadata.get("resourceVersion") or ""),
         continue_token=str(metadata.get("continue") or ""),
     )
 
 
-def read_event(line: bytes, *, asked: str) -> WatchEvent:
+def read_event(line: bytes, *, request_line: str) -> WatchEvent:
     """Read one line of a watch.
 
     Args:
         line: A JSON object with `type` and `object`.
-        asked: The request line, for messages.
+        request_line: The request line, for messages.
 
     Returns:
         The event.
 
     Raises:
         ApiError: If the line is an `ERROR`: the error of its Status, `ExpiredError` for 410.
-        ServerError: If the line is no event.
+        ServerError: If the line is not an event.
     """
     event = _parsed(line)
     kind, content = (event.get("type"), event.get("object")) if isinstance(event, dict) else (None, None)
     if kind == "ERROR":
-        raise status_error(_mapping(content), asked=asked)
+        raise status_error(_mapping(content), request_line=request_line)
     if not isinstance(kind, str) or kind not in EventType.__members__ or not isinstance(content, dict):
-        raise ServerError(f"{asked}: a line of the watch is no event; is this an API server?")
+        raise ServerError(f"{request_line}: a line of the watch is not an event; is this an API server?")
     return WatchEvent(EventType(kind), content)
 
 
@@ -162,7 +172,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 
 
 def _seconds(value: Any) -> float | None:
-    """Read seconds; a `Retry-After` may also be a date, which no API server sends."""
+    """Parse a number of seconds; a `Retry-After` may also be a date, which API servers never send."""
     try:
         seconds = float(value)
     except (TypeError, ValueError):
@@ -177,6 +187,6 @@ def _causes(value: Any) -> tuple[StatusCause, ...]:
     )
 
 
-def _place(item: Manifest) -> tuple[str, str]:
+def _name_of(item: Manifest) -> tuple[str, str]:
     metadata = _mapping(item.get("metadata"))
     return str(metadata.get("namespace") or ""), str(metadata.get("name") or "")

@@ -1,46 +1,46 @@
-"""A watch as it arrives: bytes in pieces of any size, one JSON object per line.
+"""Line splitting of a watch stream: chunks of any size, one JSON object per line.
 
-The pieces have nothing to do with the lines. A line may be as long as an object may be (megabytes), so pieces are
-kept as they come and joined once, when their line ends.
+A chunk may end anywhere in a line. A line may be as long as the largest object (megabytes), so chunks are kept and
+joined once, at the end of their line.
 """
 
 from dataclasses import dataclass, field
 
-__all__ = ["Lines"]
+__all__ = ["LineBuffer"]
 
 
 @dataclass(slots=True)
-class Lines:
-    r"""Puts lines together from pieces.
+class LineBuffer:
+    r"""Assembles lines from chunks.
 
     Example:
-        >>> lines = Lines()
+        >>> lines = LineBuffer()
         >>> lines.feed(b'{"type":'), lines.unfinished
         ([], True)
         >>> lines.feed(b'"ADDED"}\n\n'), lines.unfinished
         ([b'{"type":"ADDED"}'], False)
     """
 
-    _pieces: list[bytes] = field(default_factory=list, init=False, repr=False)
+    _chunks: list[bytes] = field(default_factory=list, init=False, repr=False)
 
-    def feed(self, piece: bytes) -> list[bytes]:
-        """Take a piece and return the lines it completes.
+    def feed(self, chunk: bytes) -> list[bytes]:
+        """Add a chunk and return the lines that it completes.
 
         Args:
-            piece: The next bytes.
+            chunk: The next bytes of the stream.
 
         Returns:
-            Complete lines without their ends; blank ones are left out.
+            Complete lines without their line ends, except blank lines.
         """
-        first, *others = piece.split(b"\n")
-        self._pieces.append(first)
+        first, *others = chunk.split(b"\n")
+        self._chunks.append(first)
         if not others:
             return []
-        lines = [b"".join(self._pieces), *others[:-1]]
-        self._pieces = others[-1:]
+        lines = [b"".join(self._chunks), *others[:-1]]
+        self._chunks = others[-1:]
         return [line for line in lines if line.strip()]
 
     @property
     def unfinished(self) -> bool:
-        """Whether a line has begun and not ended."""
-        return any(piece.strip() for piece in self._pieces)
+        """Whether the last line is incomplete."""
+        return any(chunk.strip() for chunk in self._chunks)

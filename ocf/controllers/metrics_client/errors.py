@@ -7,7 +7,7 @@ events, where people look for them, so they are the same here.
 
 from typing import Final
 
-from ocf.cluster.client.responses import UNTOLD
+from ocf.cluster.client.responses import NO_STATUS_MESSAGE
 from ocf.errors import ApiError, api_error
 
 __all__ = ["with_client_message"]
@@ -42,13 +42,13 @@ def with_client_message(error: ApiError, path: str, *subject: str) -> ApiError:
         An error of the same class. Without an answer, and for an answer that is nonsense, the message stays.
 
     Example:
-        >>> untold = api_error("GET /x: HTTP 503, and no Status that says why", code=503)
+        >>> untold = api_error("GET /x: HTTP 503 without a Status that gives the reason", code=503)
         >>> print(with_client_message(untold, "/x", "pods.metrics.k8s.io"))
         the server is currently unable to handle the request (get pods.metrics.k8s.io)
     """
     if error.code not in _REFUSED:
         return error
-    if error.message.endswith(UNTOLD):
+    if error.message.endswith(NO_STATUS_MESSAGE):
         message = f"{_sentence(error.code)} ({' '.join(['get', *filter(None, subject)])})"
     else:
         message = error.message.removeprefix(f"GET {path}: ")

@@ -190,7 +190,8 @@ def addressed(manifest: Manifest) -> tuple[ObjectKey, Manifest]:
     """Take apart a manifest that is sent to a Scale.
 
     Args:
-        manifest: apiVersion, kind and name of the scaled object, and `spec.replicas`: a Scale does not say whose it is.
+        manifest: apiVersion, kind and name of the scaled object, and `spec.replicas`: a Scale does not
+            identify the scaled object.
 
     Returns:
         The scaled object, and the Scale that is meant.
@@ -200,7 +201,7 @@ def addressed(manifest: Manifest) -> tuple[ObjectKey, Manifest]:
     """
     if manifest.get("kind") == "Scale":
         raise bad_request(
-            "a Scale does not say whose it is: give apiVersion and kind of the scaled object, or patch by key"
+            "a Scale does not identify the scaled object: set apiVersion and kind of that object, or patch by key"
         )
     try:
         key = ObjectKey.of(manifest)

@@ -82,9 +82,9 @@ def test_it_is_a_cluster(client: ApiClient) -> None:
 
 def test_the_memory_is_the_one_given(client: ApiClient) -> None:
     """Also an empty one, which other clusters may share."""
-    memory = ApplyCache(limit=1)
+    apply_cache = ApplyCache(limit=1)
 
-    assert ApiServerCluster(client, memory=memory).apply_cache is memory
+    assert ApiServerCluster(client, apply_cache=apply_cache).apply_cache is apply_cache
 
 
 @pytest.mark.parametrize(
@@ -369,7 +369,7 @@ async def test_a_verb_is_one_request(
         ),
         pytest.param(
             lambda c: c.update(SCALE, field_manager="m", subresource=Subresource.SCALE),
-            "a Scale does not say whose it is",
+            "a Scale does not identify the scaled object",
             id="bare Scale",
         ),
         pytest.param(

@@ -92,7 +92,7 @@ async def test_a_token_comes_from_a_plugin(server: Server, tmp_path: Path) -> No
 async def test_a_plugin_that_fails_is_told_at_once(tmp_path: Path) -> None:
     """Otherwise every request would go out without credentials."""
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(tmp_path / "no-such-plugin")}
-    with pytest.raises(ConfigError, match="credential plugin gave nothing"):
+    with pytest.raises(ConfigError, match="credential plugin returned no credentials"):
         await ApiServerCluster.connect(_write(tmp_path / "c", "https://127.0.0.1:1", {"exec": plugin}))
 
 

@@ -25,7 +25,7 @@ GET = HttpRequest("GET", "/x")
 
 @pytest.fixture
 async def connection(client: ApiClient) -> AsyncIterator[Connection]:
-    connection = Connection(client, owned=True, timeout=10, silence=20)
+    connection = Connection(client, owned=True, timeout=10, idle_timeout=20)
     yield connection
     await connection.close()
 
@@ -55,10 +55,10 @@ async def _break_in_body(request: web.Request) -> web.StreamResponse:
     return await _break(request)
 
 
-@pytest.mark.parametrize("times", [{"timeout": 0}, {"timeout": -1}, {"silence": 0}, {"timeout": float("nan")}])
+@pytest.mark.parametrize("times", [{"timeout": 0}, {"timeout": -1}, {"idle_timeout": 0}, {"timeout": float("nan")}])
 def test_a_time_must_be_positive(client: ApiClient, times: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="positive seconds"):
-        Connection(client, **{"owned": True, "timeout": 1, "silence": 1, **times})
+        Connection(client, **{"owned": True, "timeout": 1, "idle_timeout": 1, **times})
 
 
 @pytest.mark.parametrize(
@@ -73,13 +73,13 @@ def test_a_client_that_retries_is_refused(client: ApiClient, settings: dict[str,
     for name, value in settings.items():
         setattr(client.configuration, name, value)
     with pytest.raises(ConfigError, match="must not retry"):
-        Connection(client, owned=True, timeout=1, silence=1)
+        Connection(client, owned=True, timeout=1, idle_timeout=1)
 
 
 async def test_retries_that_are_off_are_no_retries(client: ApiClient) -> None:
     client.configuration.retries = 0
 
-    await Connection(client, owned=True, timeout=1, silence=1).close()
+    await Connection(client, owned=True, timeout=1, idle_timeout=1).close()
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST", "PATCH"])
@@ -109,7 +109,9 @@ async def test_a_refused_connection_is_an_error_of_the_server() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    connection = Connection(ApiClient(Configuration(host=f"http://127.0.0.1:{port}")), owned=True, timeout=5, silence=5)
+    connection = Connection(
+        ApiClient(Configuration(host=f"http://127.0.0.1:{port}")), owned=True, timeout=5, idle_timeout=5
+    )
     with pytest.raises(ServerError, match=f"GET /x: no answer: .*127.0.0.1:{port}") as caught:
         await connection.send(GET)
     await connection.close()
@@ -121,7 +123,7 @@ async def test_a_refused_connection_is_an_error_of_the_server() -> None:
 @pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the answer"])
 async def test_a_request_takes_its_time_at_most(server: Server, client: ApiClient, handler: Any) -> None:
     server.handle("GET", "/x", handler)
-    connection = Connection(client, owned=True, timeout=0.05, silence=1)
+    connection = Connection(client, owned=True, timeout=0.05, idle_timeout=1)
     with pytest.raises(ServerError, match="GET /x: no answer: time is up") as caught:
         await connection.send(GET)
     await connection.close()
@@ -134,7 +136,7 @@ async def test_a_request_takes_its_time_at_most(server: Server, client: ApiClien
 async def test_opening_a_stream_takes_its_time_at_most(server: Server, client: ApiClient, handler: Any) -> None:
     """However long the stream itself may be silent."""
     server.handle("GET", "/refused", handler)
-    connection = Connection(client, owned=True, timeout=0.05, silence=3600)
+    connection = Connection(client, owned=True, timeout=0.05, idle_timeout=3600)
     with pytest.raises(ServerError, match="GET /refused: no answer: time is up"):
         await asyncio.wait_for(connection.stream(HttpRequest("GET", "/refused")), 10)
     await connection.close()
@@ -156,7 +158,7 @@ async def test_an_answer_that_is_no_http_is_not_repeated(client: ApiClient) -> N
 
     async with await asyncio.start_server(talk, "127.0.0.1", 0) as listening:
         client.configuration.host = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
-        connection = Connection(client, owned=True, timeout=5, silence=5)
+        connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
         with pytest.raises(ServerError) as caught:
             await connection.send(GET)
         await connection.close()
@@ -175,7 +177,7 @@ async def test_a_body_that_is_no_json_is_not_repeated(server: Server, connection
 
 async def test_no_message_holds_the_token(server: Server, client: ApiClient) -> None:
     client.configuration.api_key["BearerToken"] = "Bearer s3cr3t\n"
-    connection = Connection(client, owned=True, timeout=5, silence=5)
+    connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
     with pytest.raises(BadRequestError, match="cannot be sent") as caught:
         await connection.send(GET)
     await connection.close()
@@ -189,7 +191,7 @@ async def test_credentials_that_cannot_be_read_are_an_error_of_ours(server: Serv
 
     configuration: Any = client.configuration
     configuration.refresh_api_key_hook = broken
-    connection = Connection(client, owned=True, timeout=5, silence=5)
+    connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
     with pytest.raises(ServerError, match="GET /x: not sent: credentials could not be read: LookupError") as caught:
         await connection.send(GET)
     await connection.close()
@@ -205,7 +207,7 @@ async def test_credentials_that_hang_take_their_time_at_most(client: ApiClient) 
 
     configuration: Any = client.configuration
     configuration.refresh_api_key_hook = hang
-    connection = Connection(client, owned=True, timeout=0.05, silence=1)
+    connection = Connection(client, owned=True, timeout=0.05, idle_timeout=1)
     with pytest.raises(ServerError, match="GET /x: no answer: time is up"):
         await asyncio.wait_for(connection.send(GET), 10)
     await connection.close()
@@ -241,7 +243,7 @@ async def test_a_stream_has_no_end_in_time(server: Server, client: ApiClient, mo
 
     monkeypatch.setattr(client, "call_api", noting)
     server.answer("GET", "/x", {})
-    connection = Connection(client, owned=True, timeout=10, silence=20)
+    connection = Connection(client, owned=True, timeout=10, idle_timeout=20)
     stream = await connection.stream(GET)
     stream.close()
     await connection.close()
@@ -260,7 +262,7 @@ async def test_a_closed_stream_is_forgotten(server: Server, connection: Connecti
 
 async def test_an_address_that_is_none_is_no_bad_request(client: ApiClient) -> None:
     client.configuration.host = "http://["
-    connection = Connection(client, owned=True, timeout=5, silence=5)
+    connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
     with pytest.raises(ServerError, match="GET /x: no answer"):
         await connection.send(GET)
     await connection.close()

@@ -199,7 +199,7 @@ class TestCancellation:
         caller.cancel()
         await asyncio.gather(caller, return_exceptions=True)
         answers.gate.set()
-        await asyncio.wait(list(discovery._flights.values()))
+        await asyncio.wait(list(discovery._in_flight.values()))
         await asyncio.sleep(0)
         del discovery, caller
 
@@ -216,7 +216,7 @@ class TestCancellation:
         with pytest.raises(ServerError, match="closed"):
             await caller
 
-        assert discovery._flights == {}
+        assert discovery._in_flight == {}
 
 
 async def test_a_forgotten_group_version_is_asked_for_anew() -> None:

@@ -141,7 +141,7 @@ def test_a_status_becomes_the_error_of_its_code(
     status: dict[str, Any], error: type[ApiError], causes: tuple[StatusCause, ...]
 ) -> None:
     """Class, code, reason, message and causes are the server's."""
-    built = answer_error(status["code"], {}, json.dumps(status).encode(), asked=ASKED)
+    built = answer_error(status["code"], {}, json.dumps(status).encode(), request_line=ASKED)
 
     assert type(built) is error
     assert (built.code, built.reason) == (status["code"], status.get("reason", ""))
@@ -162,7 +162,7 @@ def test_a_status_becomes_the_error_of_its_code(
 )
 def test_seconds_to_wait(headers: dict[str, str], details: dict[str, Any], seconds: float | None) -> None:
     body = json.dumps(_status(429, "too many requests, please try again later", "TooManyRequests", details)).encode()
-    built = answer_error(429, headers, body, asked=ASKED)
+    built = answer_error(429, headers, body, request_line=ASKED)
 
     assert (type(built), built.retry_after) == (TooManyRequestsError, seconds)
 
@@ -178,10 +178,10 @@ def test_seconds_to_wait(headers: dict[str, str], details: dict[str, Any], secon
     ],
 )
 def test_a_body_that_is_no_status_is_not_repeated(body: bytes) -> None:
-    built = answer_error(502, {"Retry-After": "3"}, body, asked=ASKED)
+    built = answer_error(502, {"Retry-After": "3"}, body, request_line=ASKED)
 
     assert (type(built), built.code, built.retry_after) == (ServerError, 502, 3.0)
-    assert str(built) == "GET /api/v1/configmaps: HTTP 502, and no Status that says why"
+    assert str(built) == "GET /api/v1/configmaps: HTTP 502 without a Status that gives the reason"
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_a_body_that_is_no_status_is_not_repeated(body: bytes) -> None:
 def test_a_misshapen_status_is_still_an_error(details: Any) -> None:
     status = _status(500, "boom", "InternalError") | {"details": details}
 
-    assert str(answer_error(500, {}, json.dumps(status).encode(), asked=ASKED)) == "boom"
+    assert str(answer_error(500, {}, json.dumps(status).encode(), request_line=ASKED)) == "boom"
 
 
 @pytest.mark.parametrize(
@@ -208,12 +208,14 @@ def test_a_misshapen_status_is_still_an_error(details: Any) -> None:
             id="a Status that names no object",
         ),
         pytest.param(
-            b"404 page not found\n", "GET /api/v1/configmaps: HTTP 404, and no Status that says why", id="a plain 404"
+            b"404 page not found\n",
+            "GET /api/v1/configmaps: HTTP 404 without a Status that gives the reason",
+            id="a plain 404",
         ),
     ],
 )
 def test_a_path_that_does_not_exist_is_told_from_a_missing_object(body: bytes, message: str) -> None:
-    built = answer_error(404, {}, body, asked=ASKED)
+    built = answer_error(404, {}, body, request_line=ASKED)
 
     assert isinstance(built, UnknownPathError)
     assert str(built) == message
@@ -223,7 +225,7 @@ class TestReadObject:
     def test_every_field_is_kept(self) -> None:
         body = b'{"kind": "X", "new": {"unknown": [1, 2.5, null, true, "\\u00e9"]}, "big": 9007199254740993}'
 
-        assert read_object(body, code=200, asked=ASKED) == {
+        assert read_object(body, code=200, request_line=ASKED) == {
             "kind": "X",
             "new": {"unknown": [1, 2.5, None, True, "é"]},
             "big": 9007199254740993,
@@ -231,8 +233,8 @@ class TestReadObject:
 
     @pytest.mark.parametrize("body", [b"", b"<html>s3cr3t", b"[]", b'"s3cr3t"', b"[" * 100_000])
     def test_anything_but_an_object_is_an_error_of_the_server(self, body: bytes) -> None:
-        with pytest.raises(ServerError, match="no JSON object") as caught:
-            read_object(body, code=200, asked=ASKED)
+        with pytest.raises(ServerError, match="not a JSON object") as caught:
+            read_object(body, code=200, request_line=ASKED)
 
         assert caught.value.code == 200
         assert "s3cr3t" not in str(caught.value)
@@ -280,7 +282,7 @@ class TestReadEvent:
     @pytest.mark.parametrize("kind", list(EventType))
     def test_an_event_keeps_its_object(self, kind: EventType) -> None:
         content = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"resourceVersion": "447", "future": [1]}}
-        event = read_event(json.dumps({"type": kind, "object": content}).encode(), asked=ASKED)
+        event = read_event(json.dumps({"type": kind, "object": content}).encode(), request_line=ASKED)
 
         assert (event.type, event.object) == (kind, content)
 
@@ -296,7 +298,7 @@ class TestReadEvent:
     )
     def test_an_error_event_raises_the_error_of_its_status(self, status: dict[str, Any], error: type[ApiError]) -> None:
         with pytest.raises(error) as caught:
-            read_event(json.dumps({"type": "ERROR", "object": status}).encode(), asked=ASKED)
+            read_event(json.dumps({"type": "ERROR", "object": status}).encode(), request_line=ASKED)
 
         assert caught.value.code == status.get("code", 0)
 
@@ -311,7 +313,7 @@ class TestReadEvent:
         ],
     )
     def test_a_line_that_is_no_event_is_an_error_of_the_server(self, line: bytes) -> None:
-        with pytest.raises(ServerError, match="no event") as caught:
-            read_event(line, asked=ASKED)
+        with pytest.raises(ServerError, match="not an event") as caught:
+            read_event(line, request_line=ASKED)
 
         assert "s3cr3t" not in str(caught.value)

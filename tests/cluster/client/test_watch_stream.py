@@ -5,13 +5,13 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ocf.cluster.client.watch_stream import Lines
+from ocf.cluster.client.watch_stream import LineBuffer
 
 _OBJECTS = st.lists(st.dictionaries(st.text(max_size=3), st.text(max_size=20), max_size=3), max_size=6)
 
 
 def _fed(pieces: list[bytes]) -> list[bytes]:
-    lines = Lines()
+    lines = LineBuffer()
     return [line for piece in pieces for line in lines.feed(piece)]
 
 
@@ -32,7 +32,7 @@ def test_byte_by_byte_gives_the_same_lines() -> None:
 
 def test_a_line_of_many_pieces_is_joined_once() -> None:
     """Megabytes in small pieces come out as one line, without a copy per piece."""
-    lines = Lines()
+    lines = LineBuffer()
     for _ in range(50_000):
         assert lines.feed(b"x" * 64) == []
 
@@ -44,7 +44,7 @@ def test_blank_lines_are_no_events() -> None:
 
 
 def test_a_line_is_unfinished_until_its_end_arrives() -> None:
-    lines = Lines()
+    lines = LineBuffer()
     states = []
     for piece in (b"", b"{", b"}", b"\n", b"{}\n{", b"}\n"):
         lines.feed(piece)

@@ -35,7 +35,7 @@ class Paths:
         self.asked.append((path, dict(query)))
         found = self.content.get(path)
         if found is None:
-            raise NotFoundError(f"GET {path}: HTTP 404, and no Status that says why", code=404)
+            raise NotFoundError(f"GET {path}: HTTP 404 without a Status that gives the reason", code=404)
         if isinstance(found, ApiError):
             raise found
         return found

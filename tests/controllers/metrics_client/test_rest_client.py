@@ -152,12 +152,12 @@ async def test_a_version_that_is_gone_is_looked_up_again(paths: Paths, served: R
     [
         pytest.param(None, "the server could not find the requested resource (get pods.metrics.k8s.io)", id="no path"),
         pytest.param(
-            api_error(f"GET {USAGE}: HTTP 503, and no Status that says why", code=503),
+            api_error(f"GET {USAGE}: HTTP 503 without a Status that gives the reason", code=503),
             "the server is currently unable to handle the request (get pods.metrics.k8s.io)",
             id="a proxy",
         ),
         pytest.param(
-            api_error(f"GET {USAGE}: HTTP 418, and no Status that says why", code=418),
+            api_error(f"GET {USAGE}: HTTP 418 without a Status that gives the reason", code=418),
             "the server responded with the status code 418 but did not return more information "
             "(get pods.metrics.k8s.io)",
             id="a code without a sentence",

@@ -43,7 +43,7 @@ async def world(request: pytest.FixtureRequest) -> AsyncIterator[World]:
             await served(
                 server, ("memcached.c5c3.io/v1alpha1", "Memcached"), ("monitoring.coreos.com/v1", "ServiceMonitor")
             )
-            yield World(RecordingCluster(server, memory=ApplyCache()), namespace, real_kubelet)
+            yield World(RecordingCluster(server, apply_cache=ApplyCache()), namespace, real_kubelet)
 
 
 @pytest.fixture

@@ -69,7 +69,7 @@ async def test_the_count_is_the_autoscalers_whatever_else_is_written(caches_plan
     with caches_plane.namespace("scaled-") as namespace:
         async with await caches_plane.cluster() as server, MetricsStub(caches_plane) as stub:
             await served(server, memcached_operator.owner_kind)
-            world = World(RecordingCluster(server, memory=ApplyCache()), namespace, real_kubelet)
+            world = World(RecordingCluster(server, apply_cache=ApplyCache()), namespace, real_kubelet)
             options = ManagerOptions(namespaces=[namespace], listen=None, events=False)
             async with running(world.cluster, memcached_operator, options=options):
                 await world.create(PLAIN)
