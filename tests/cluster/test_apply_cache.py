@@ -1,4 +1,4 @@
-"""What outlives a pass is bounded, and forgotten by age of use."""
+"""The apply cache is bounded and drops the least recently used objects."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from ocf.cluster import ApplyCache
 
 
-def test_what_is_used_is_kept_longest() -> None:
+def test_the_least_recently_used_object_is_dropped_first() -> None:
     memory = ApplyCache(limit=2)
     memory.remember("a", "m", {"x": (1, 2)})
     memory.remember("b", "m", {"x": (1, 2)})
@@ -15,20 +15,20 @@ def test_what_is_used_is_kept_longest() -> None:
     assert [bool(memory.rewrites(uid, "m")) for uid in "abc"] == [True, False, True]
 
 
-def test_managers_are_apart() -> None:
+def test_field_managers_are_kept_apart() -> None:
     memory = ApplyCache()
     memory.remember("a", "one", {"x": (1, 2)})
     assert memory.rewrites("a", "other") == {}
 
 
-def test_remembering_nothing_forgets() -> None:
+def test_empty_rewrites_remove_the_object() -> None:
     memory = ApplyCache()
     memory.remember("a", "m", {"x": (1, 2)})
     memory.remember("a", "m", {})
     assert memory.rewrites("a", "m") == {}
 
 
-def test_an_object_is_settled_in_one_version_for_one_wish() -> None:
+def test_an_object_is_in_sync_in_one_version_for_one_desired_hash() -> None:
     memory = ApplyCache()
     memory.mark_in_sync("a", "m", "7", b"wish")
     assert memory.is_in_sync("a", "m", "7", b"wish")
@@ -41,7 +41,7 @@ def test_an_object_is_settled_in_one_version_for_one_wish() -> None:
         assert not memory.is_in_sync(uid, manager, version, digest)
 
 
-def test_what_was_settled_longest_ago_is_forgotten_first() -> None:
+def test_the_oldest_in_sync_mark_is_dropped_first() -> None:
     memory = ApplyCache(limit=2)
     for uid in "abac":
         memory.mark_in_sync(uid, "m", "1", b"")
@@ -49,7 +49,7 @@ def test_what_was_settled_longest_ago_is_forgotten_first() -> None:
 
 
 @given(uids=st.lists(st.text(max_size=2)), limit=st.integers(1, 5))
-def test_never_holds_more_than_its_limit(uids: list[str], limit: int) -> None:
+def test_the_cache_never_exceeds_its_limit(uids: list[str], limit: int) -> None:
     memory = ApplyCache(limit=limit)
     for uid in uids:
         memory.remember(uid, "m", {"x": (1, 2)})

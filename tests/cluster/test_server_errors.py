@@ -1,4 +1,4 @@
-"""What a server refuses with 500 is no failure of the server. The texts are those of a real one (1.36.3)."""
+"""A 500 that the request caused is a client error. The messages are those of a real API server (1.36.3)."""
 
 import pytest
 
@@ -16,12 +16,12 @@ UNFITTING = (
 @pytest.mark.parametrize(
     "message",
     [
-        pytest.param(UNFITTING, id="an apply that does not fit"),
+        pytest.param(UNFITTING, id="an apply that does not match the schema"),
         pytest.param("unknown patch type: smash in map: map[$patch:smash]", id="an unknown directive"),
         pytest.param("map: map[image:x] does not contain declared merge key: name", id="an item without its key"),
     ],
 )
-def test_a_refusal_behind_500_is_permanent(message: str) -> None:
+def test_a_500_for_an_invalid_request_is_an_invalid_error(message: str) -> None:
     error = as_client_error(api_error(message, code=500))
 
     assert isinstance(error, InvalidError)
@@ -36,12 +36,12 @@ def test_a_refusal_behind_500_is_permanent(message: str) -> None:
         pytest.param(UNFITTING, 503, "", id="with another code"),
     ],
 )
-def test_a_failure_stays_one(message: str, code: int, reason: str) -> None:
+def test_any_other_error_is_unchanged(message: str, code: int, reason: str) -> None:
     assert isinstance(as_client_error(api_error(message, code=code, reason=reason)), ServerError)
 
 
-async def test_both_clusters_say_the_same() -> None:
-    """What a client reads off a real server's answer is what the embedded one raises."""
+async def test_both_clusters_raise_the_same_error() -> None:
+    """The client raises for the answer of a real API server what the embedded cluster raises."""
     web = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "web", "namespace": "default"}}
     with pytest.raises(InvalidError) as caught:
         await EmbeddedCluster().apply({**web, "spec": {"colour": "red"}}, field_manager="us")

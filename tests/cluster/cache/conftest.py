@@ -1,4 +1,4 @@
-"""A cluster behind a wire on which everything can go wrong, time that stands still, and a cache on top of both."""
+"""Fixtures of the cache tests: a cluster behind an unreliable connection, a virtual clock, and a cache."""
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
@@ -26,13 +26,13 @@ from ocf.objects import Manifest, ObjectKey, copy_json
 
 
 async def settle() -> None:
-    """Let every task run until it waits for something that only the test can bring about."""
+    """Let all tasks run until they wait for an action of the test."""
     for _ in range(60):
         await asyncio.sleep(0)
 
 
 class VirtualTime:
-    """Time that passes only when told to."""
+    """A clock that advances only on request."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -53,7 +53,7 @@ class VirtualTime:
             self._sleepers.remove(sleeper)
 
     async def advance(self, seconds: float) -> None:
-        """Let time pass, waking each sleeper at its time."""
+        """Advance the clock, and wake each sleeping task at its time."""
         end = self.now + seconds
         await settle()
         while due := [sleeper for sleeper in self._sleepers if sleeper[0] <= end]:
@@ -65,20 +65,20 @@ class VirtualTime:
 
 
 class Wire:
-    """A cluster as seen through a bad connection.
+    """A cluster behind an unreliable connection.
 
     Attributes:
-        inner: The cluster at the far end.
+        inner: The cluster.
         held: Whether events wait for `deliver`.
-        drop: How many of the next events get lost.
-        repeat: How many of the next events come twice.
-        list_errors: What the next lists fail with.
-        watch_errors: What the next watches fail with.
-        reply_lost: Whether writes happen and then fail with this.
-        hold_answers: Whether the answers of writes wait for `release_answers`.
+        drop: The number of next events that are lost.
+        repeat: The number of next events that are delivered twice.
+        list_errors: The errors of the next lists.
+        watch_errors: The errors of the next watches.
+        reply_lost: The error of writes that are applied but whose answer is lost.
+        hold_answers: Whether answers to writes wait for `release_answers`.
         hold_lists: Whether the pages of lists wait for `release_lists`.
-        watched_from: Where each watch started.
-        sent: What updates sent.
+        watched_from: The resource version of each watch.
+        sent: The manifests of updates.
     """
 
     def __init__(self, inner: EmbeddedCluster) -> None:
@@ -105,32 +105,32 @@ class Wire:
 
     @property
     def watches(self) -> int:
-        """How many watches are open."""
+        """The number of open watches."""
         return len(self._cuts)
 
     def deliver(self, events: int = 1) -> None:
-        """Let so many events through."""
+        """Deliver the next events."""
         self._permits += events
         self._changed.set()
 
     def let_go(self) -> None:
-        """Hold nothing back any more."""
+        """Deliver all events from now on."""
         self.held = False
         self._changed.set()
 
     def disconnect(self, error: Exception | None = None) -> None:
-        """End all watches, cleanly or with an error."""
+        """End all watches, normally or with an error."""
         for cut in self._cuts:
             if not cut.done():
                 cut.set_result(error)
 
     def release_answers(self) -> None:
-        """Let the answers of writes through that were held back."""
+        """Deliver the held answers to writes."""
         self.hold_answers = False
         self._release(self._answers)
 
     def release_lists(self) -> None:
-        """Let the pages of lists through that were held back."""
+        """Deliver the held pages of lists."""
         self.hold_lists = False
         self._release(self._lists)
 
@@ -185,7 +185,7 @@ class Wire:
         self._permits = max(0, self._permits - 1) if self.held else 0
 
     async def _until(self, cut: asyncio.Future[Exception | None], work: Any) -> bool:
-        """Do something unless the wire is cut first."""
+        """Await something, unless the watch is disconnected first."""
         task = asyncio.ensure_future(work)
         try:
             await asyncio.wait({task, cut}, return_when=asyncio.FIRST_COMPLETED)
@@ -227,7 +227,7 @@ class Wire:
 
 
 class _Step:
-    """One event taken from a watch."""
+    """The next event of a watch."""
 
     def __init__(self, events: AsyncGenerator[WatchEvent, None]) -> None:
         self._events = events
@@ -238,7 +238,7 @@ class _Step:
 
 
 class Setting:
-    """A cache over a wire to a cluster, and the Deployments that most tests are about."""
+    """A cache of an unreliable cluster, and the Deployments of most tests."""
 
     api_version, kind = "apps/v1", "Deployment"
 
@@ -258,7 +258,7 @@ class Setting:
         return ObjectKey(self.api_version, self.kind, name, namespace)
 
     def web(self, name: str = "web", namespace: str = "shop", *, note: str = "", **labels: str) -> Manifest:
-        """A Deployment; `note` is something in it that can change."""
+        """A Deployment; `note` is a value that can change."""
         return {
             "apiVersion": self.api_version,
             "kind": self.kind,
@@ -273,13 +273,13 @@ class Setting:
         }
 
     async def sync(self) -> None:
-        """Start the informer, and forget what that cost."""
+        """Start the informer, and clear the request log."""
         await self.cached.cache(self.api_version, self.kind)
         await settle()
         self.far.requests.clear()
 
     async def theirs(self, name: str = "web", note: str = "theirs", **labels: str) -> Manifest:
-        """Let somebody else write."""
+        """Write as another client."""
         stored = await self.far.apply(self.web(name, note=note, **labels), field_manager="them", force=True)
         await settle()
         return stored
@@ -289,7 +289,7 @@ class Setting:
         return await self.cached.apply(self.web(name, note=note, **labels), field_manager="us", force=True)
 
     async def note(self, name: str = "web") -> str:
-        """What the cache says is in an object."""
+        """The note of an object in the cache."""
         found: str = (await self.cached.get(self.key(name)))["metadata"]["annotations"]["note"]
         return found
 
@@ -303,7 +303,7 @@ class Setting:
 
 @pytest.fixture
 async def new_setting() -> AsyncIterator[Callable[..., Setting]]:
-    """Make a setting; its cache is closed in the end, and must leave nothing behind."""
+    """Create settings; their caches are closed at the end and must leave no task."""
     made: list[Setting] = []
 
     def make(**options: Any) -> Setting:
@@ -325,5 +325,5 @@ def setting(new_setting: Callable[..., Setting]) -> Setting:
 
 @pytest.fixture
 def setting_type() -> type[Setting]:
-    """For properties, which make one for every example."""
+    """For property tests, which create one for each example."""
     return Setting

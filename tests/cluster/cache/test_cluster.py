@@ -1,4 +1,4 @@
-"""The verbs: which reads memory answers, and what our own writes leave in it."""
+"""The verbs of the cache: which reads it answers, and the effect of our own writes."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ FINALIZER = "example.com/hold"
 
 
 def reads(setting: Setting) -> list[Verb]:
-    """What was read from the cluster since the last `sync`."""
+    """The reads of the cluster since the last `sync`."""
     return [request.verb for request in setting.far.requests if request.verb.is_read]
 
 
 @pytest.fixture
 async def lagging(setting: Setting) -> Setting:
-    """Synced with one object, `web`, and then no event comes through."""
+    """A synced cache with one object, `web`, whose watch delivers no further events."""
     await setting.theirs()
     await setting.sync()
     setting.wire.held = True
@@ -62,7 +62,7 @@ def test_it_is_a_cluster(setting: Setting) -> None:
 
 
 class TestGet:
-    async def test_memory_answers(self, setting: Setting) -> None:
+    async def test_reads_are_answered_from_the_cache(self, setting: Setting) -> None:
         stored = await setting.theirs()
         await setting.sync()
 
@@ -97,7 +97,7 @@ class TestGet:
         assert await setting.cached.get(setting.key(), subresource=subresource) == direct
         assert reads(setting) == [Verb.GET]
 
-    async def test_kinds_can_be_left_uncached(self, new_setting: Callable[..., Setting]) -> None:
+    async def test_kinds_can_be_uncached(self, new_setting: Callable[..., Setting]) -> None:
         setting = new_setting(uncached=[("apps/v1", "Deployment")])
         await setting.theirs()
         setting.far.requests.clear()
@@ -109,7 +109,7 @@ class TestGet:
         await setting.cached.cache("apps/v1", "Deployment")
         assert setting.cached.informers == ()
 
-    async def test_namespaces_can_be_cached_one_by_one(self, new_setting: Callable[..., Setting]) -> None:
+    async def test_namespaces_can_be_cached_separately(self, new_setting: Callable[..., Setting]) -> None:
         setting = new_setting(per_namespace=True)
         await setting.theirs()
         await setting.note()
@@ -120,7 +120,7 @@ class TestGet:
         await setting.ours(note="ours")
         assert await setting.note() == "ours"
 
-    async def test_one_namespace_of_several_caches_is_answered_by_its_own(self, setting: Setting) -> None:
+    async def test_a_namespace_is_answered_by_its_own_informer(self, setting: Setting) -> None:
         await setting.cached.cache("apps/v1", "Deployment", namespace="shop")
         await setting.sync()
         setting.wire.held = True
@@ -129,7 +129,7 @@ class TestGet:
         assert await setting.names(namespace="shop") == ["web"]
         assert await setting.names() == ["web"], "our write is in both"
 
-    async def test_a_cache_of_all_namespaces_answers_for_each(self, new_setting: Callable[..., Setting]) -> None:
+    async def test_an_informer_of_all_namespaces_answers_for_each(self, new_setting: Callable[..., Setting]) -> None:
         setting = new_setting(per_namespace=True)
         await setting.theirs()
         await setting.sync()
@@ -160,7 +160,7 @@ class TestList:
             pytest.param(ListOptions(field_selector="metadata.name!=a,metadata.namespace=shop"), id="not a name"),
         ],
     )
-    async def test_memory_answers_as_the_cluster_does(self, filled: Setting, options: ListOptions) -> None:
+    async def test_the_cache_lists_what_the_cluster_lists(self, filled: Setting, options: ListOptions) -> None:
         found = await filled.cached.list("apps/v1", "Deployment", options)
         assert reads(filled) == []
 
@@ -180,13 +180,15 @@ class TestList:
             ListOptions(field_selector="nonsense"),
             ListOptions(label_selector="a in ("),
         ],
-        ids=["another field", "no field selector", "no label selector"],
+        ids=["another field", "invalid field selector", "invalid label selector"],
     )
-    async def test_what_only_the_cluster_can_tell_is_left_to_it(self, filled: Setting, options: ListOptions) -> None:
+    async def test_selectors_that_only_the_cluster_evaluates_go_to_it(
+        self, filled: Setting, options: ListOptions
+    ) -> None:
         with pytest.raises(BadRequestError):
             await filled.cached.list("apps/v1", "Deployment", options)
 
-    async def test_a_watch_that_follows_misses_nothing(self, lagging: Setting) -> None:
+    async def test_a_watch_from_the_version_of_a_list_misses_no_event(self, lagging: Setting) -> None:
         await lagging.ours("new")
         page = await lagging.cached.list("apps/v1", "Deployment")
         await lagging.far.delete(lagging.key("new"))
@@ -200,7 +202,7 @@ class TestList:
 
 
 class TestOwnWrites:
-    """Each with a watch that lags behind for ever."""
+    """The effect of writes while the watch lags behind forever."""
 
     async def test_apply(self, lagging: Setting) -> None:
         await lagging.ours(note="ours")
@@ -216,7 +218,7 @@ class TestOwnWrites:
         assert await lagging.note("new") == "made"
         assert reads(lagging) == []
 
-    async def test_create_with_a_name_the_cluster_makes_up(self, lagging: Setting) -> None:
+    async def test_create_with_a_generated_name(self, lagging: Setting) -> None:
         manifest = lagging.web(note="made")
         manifest["metadata"] = {"generateName": "web-", "namespace": "shop", "annotations": {"note": "made"}}
         name = (await lagging.cached.create(manifest, field_manager="us"))["metadata"]["name"]
@@ -248,7 +250,7 @@ class TestOwnWrites:
         assert reads(lagging) == []
 
     async def test_patch_of_a_scale(self, lagging: Setting) -> None:
-        """The answer is a Scale; the object it changed has to be read once."""
+        """The answer is a Scale; the scaled object is read once."""
         patch = {"spec": {"replicas": 7}}
         await lagging.cached.patch(
             lagging.key(),
@@ -272,7 +274,7 @@ class TestOwnWrites:
         await lagging.settle()
         assert await lagging.names() == []
 
-    async def test_delete_of_what_has_a_finalizer(self, lagging: Setting) -> None:
+    async def test_delete_of_an_object_with_a_finalizer(self, lagging: Setting) -> None:
         patch = {"metadata": {"finalizers": [FINALIZER]}}
         await lagging.cached.patch(lagging.key(), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="us"))
         await lagging.cached.delete(lagging.key())
@@ -285,7 +287,7 @@ class TestOwnWrites:
         with pytest.raises(NotFoundError):
             await lagging.note()
 
-    async def test_delete_in_doubt_shows_in_lists_what_is_selected(self, lagging: Setting) -> None:
+    async def test_a_list_reads_stale_objects_and_applies_its_selector(self, lagging: Setting) -> None:
         await lagging.ours("held", app="x")
         patch = {"metadata": {"finalizers": [FINALIZER]}}
         await lagging.cached.patch(
@@ -296,7 +298,7 @@ class TestOwnWrites:
         assert await lagging.names(label_selector="app=y") == []
         assert await lagging.names(label_selector="app=x") == ["held"]
 
-    async def test_delete_and_create_anew(self, lagging: Setting) -> None:
+    async def test_delete_and_create_again(self, lagging: Setting) -> None:
         await lagging.cached.delete(lagging.key())
         made = await lagging.cached.create(lagging.web(note="anew"), field_manager="us")
         assert await lagging.note() == "anew"
@@ -306,7 +308,7 @@ class TestOwnWrites:
         assert (await lagging.cached.get(lagging.key()))["metadata"]["uid"] == made["metadata"]["uid"]
         assert reads(lagging) == []
 
-    async def test_a_delete_whose_end_was_seen_costs_no_read(self, setting: Setting) -> None:
+    async def test_a_delete_whose_event_arrived_costs_no_read(self, setting: Setting) -> None:
         uid = (await setting.theirs())["metadata"]["uid"]
         await setting.sync()
         await setting.cached.delete(setting.key(), DeleteOptions(preconditions=Preconditions(uid=uid)))
@@ -316,7 +318,7 @@ class TestOwnWrites:
         assert reads(setting) == []
 
     async def test_another_version_of_the_kind(self, setting: Setting) -> None:
-        """What is written as one version is read, once, as the other."""
+        """An object that is written in one version is read once in the other."""
         stale: Manifest = {
             "apiVersion": "apps/v1",
             "kind": "Deployment",
@@ -331,8 +333,8 @@ class TestOwnWrites:
 
         assert reads(setting) == [Verb.LIST]
 
-    async def test_an_answer_says_where_the_object_is(self, lagging: Setting) -> None:
-        """Also where the cluster put it elsewhere than the manifest said."""
+    async def test_the_name_of_an_answer_is_used(self, lagging: Setting) -> None:
+        """Also if the cluster stored it under another name than that of the manifest."""
         stored = await lagging.far.create(lagging.web("elsewhere", note="moved"), field_manager="us")
         with lagging.cached._in_flight_write(lagging.key()) as flight:
             flight.completed(stored, whole=True)
@@ -340,7 +342,7 @@ class TestOwnWrites:
         assert await lagging.note("elsewhere") == "moved"
         assert await lagging.note() == "theirs"
 
-    async def test_a_dry_run_leaves_memory_alone(self, setting: Setting) -> None:
+    async def test_a_dry_run_does_not_change_the_cache(self, setting: Setting) -> None:
         await setting.theirs()
         await setting.sync()
         changed = setting.web(note="dry")
@@ -350,15 +352,15 @@ class TestOwnWrites:
         assert await setting.note() == "theirs"
         assert reads(setting) == []
 
-    async def test_before_anything_was_read(self, setting: Setting) -> None:
-        """Writes start no informer."""
+    async def test_a_write_before_any_read(self, setting: Setting) -> None:
+        """Writes do not start an informer."""
         await setting.ours()
         assert setting.cached.informers == ()
 
         assert await setting.note() == "ours"
 
-    async def test_while_the_first_list_is_under_way(self, setting: Setting) -> None:
-        """The list was made before the write and arrives after it."""
+    async def test_a_write_during_the_first_list(self, setting: Setting) -> None:
+        """The list is from before the write and arrives after it."""
         await setting.theirs()
         setting.wire.hold_lists = True
         reader = asyncio.create_task(setting.note())
@@ -373,9 +375,9 @@ class TestFailedWrites:
     @pytest.mark.parametrize(
         "error",
         [ServerError("gateway timeout", code=504), ConflictError("conflict", code=409)],
-        ids=["no reply", "conflict"],
+        ids=["lost answer", "conflict"],
     )
-    async def test_a_write_that_may_have_happened_is_read_back(self, lagging: Setting, error: ApiError) -> None:
+    async def test_a_write_with_an_unknown_outcome_is_read_back(self, lagging: Setting, error: ApiError) -> None:
         lagging.wire.reply_lost = error
         with pytest.raises(type(error)):
             await lagging.ours(note="lost")
@@ -395,8 +397,8 @@ class TestFailedWrites:
 
         assert await lagging.note() == "cancelled"
 
-    async def test_a_write_from_before_the_first_list_is_read_back_too(self, setting: Setting) -> None:
-        """The list was made between the two, and no event has come yet."""
+    async def test_a_write_before_the_first_list_is_read_back_too(self, setting: Setting) -> None:
+        """The list is from between the two, and no event has arrived yet."""
         setting.wire.held = setting.wire.hold_answers = True
         writing = asyncio.create_task(setting.ours(note="ours"))
         await setting.names()
@@ -408,8 +410,8 @@ class TestFailedWrites:
 
         assert await setting.note() == "later"
 
-    async def test_after_a_conflict_the_next_read_is_fresh(self, lagging: Setting) -> None:
-        """So that reading again and retrying does not meet the same conflict."""
+    async def test_after_a_conflict_the_next_read_goes_to_the_cluster(self, lagging: Setting) -> None:
+        """So a retry after reading again does not cause the same conflict."""
         live = await lagging.cached.get(lagging.key())
         await lagging.theirs(note="faster")
         with pytest.raises(ConflictError):
@@ -417,32 +419,32 @@ class TestFailedWrites:
 
         assert await lagging.note() == "faster"
 
-    async def test_what_turns_out_to_exist_is_read(self, lagging: Setting) -> None:
+    async def test_an_object_that_already_exists_is_read(self, lagging: Setting) -> None:
         await lagging.theirs("new", note="faster")
         with pytest.raises(AlreadyExistsError):
             await lagging.cached.create(lagging.web("new"), field_manager="us")
 
         assert await lagging.note("new") == "faster"
 
-    async def test_what_turns_out_to_be_gone_is_gone(self, lagging: Setting) -> None:
+    async def test_an_object_that_is_not_found_is_gone(self, lagging: Setting) -> None:
         await lagging.far.delete(lagging.key())
         with pytest.raises(NotFoundError):
             await lagging.cached.delete(lagging.key())
 
         assert await lagging.names() == []
 
-    async def test_a_refused_write_leaves_memory_alone(self, lagging: Setting) -> None:
+    async def test_a_rejected_write_does_not_change_the_cache(self, lagging: Setting) -> None:
         with pytest.raises(ApiError):
             await lagging.cached.update({**lagging.web(), "spec": {"replicas": -1}}, field_manager="us")
         await lagging.note()
 
         assert reads(lagging) == []
 
-    async def test_what_has_no_name_is_left_to_the_cluster(self, setting: Setting) -> None:
+    async def test_a_manifest_without_a_name_is_rejected_by_the_cluster(self, setting: Setting) -> None:
         with pytest.raises(ApiError):
             await setting.cached.create({"apiVersion": "apps/v1", "kind": "Deployment"}, field_manager="us")
 
-    async def test_a_read_that_fails_stays_in_doubt(self, lagging: Setting) -> None:
+    async def test_an_object_stays_stale_when_its_read_fails(self, lagging: Setting) -> None:
         await lagging.cached.delete(lagging.key())
         lagging.wire.list_errors = [ServerError("down")]
         with pytest.raises(ServerError, match="down"):
@@ -463,15 +465,15 @@ class TestManagers:
     def managers(self, manifest: Manifest) -> list[str]:
         return [entry["manager"] for entry in manifest["metadata"]["managedFields"]]
 
-    async def test_only_ours_are_kept(self, reducing: Setting) -> None:
+    async def test_only_the_entries_of_our_managers_are_kept(self, reducing: Setting) -> None:
         assert self.managers(await reducing.cached.get(reducing.key())) == ["us"]
 
-    async def test_also_of_our_own_answers(self, reducing: Setting) -> None:
+    async def test_answers_of_our_writes_are_reduced_too(self, reducing: Setting) -> None:
         await reducing.ours(note="again")
 
         assert self.managers(await reducing.cached.get(reducing.key())) == ["us"]
 
-    async def test_who_owns_a_field_left_to_others_is_kept(self, reducing: Setting) -> None:
+    async def test_owners_of_ignored_fields_are_kept(self, reducing: Setting) -> None:
         patch = {"spec": {"replicas": 5}}
         await reducing.far.patch(reducing.key(), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="hpa"))
         await reducing.settle()
@@ -479,7 +481,7 @@ class TestManagers:
 
         assert {entry["manager"]: entry["fieldsV1"] for entry in entries}["hpa"] == {"f:spec": {"f:replicas": {}}}
 
-    async def test_an_update_does_not_drop_what_memory_left_out(self, reducing: Setting) -> None:
+    async def test_an_update_keeps_the_entries_that_are_not_cached(self, reducing: Setting) -> None:
         live = await reducing.cached.get(reducing.key())
         live["metadata"]["annotations"]["note"] = "updated"
         await reducing.cached.update(live, field_manager="us")
@@ -495,7 +497,7 @@ class TestManagers:
 
         assert reducing.wire.sent[-1]["metadata"]["managedFields"] == [{}]
 
-    async def test_without_a_predicate_everything_is_kept_and_sent(self, setting: Setting) -> None:
+    async def test_without_a_predicate_all_entries_are_kept_and_sent(self, setting: Setting) -> None:
         stored = await setting.theirs()
         await setting.sync()
         live = await setting.cached.get(setting.key())
@@ -506,7 +508,7 @@ class TestManagers:
 
 
 class TestSubscribe:
-    async def test_what_is_there_and_what_happens_is_told(self, setting: Setting) -> None:
+    async def test_present_objects_and_later_changes_are_reported(self, setting: Setting) -> None:
         await setting.theirs("a")
         async with aclosing(setting.cached.subscribe("apps/v1", "Deployment")) as events:
             seen = [await anext(events)]
@@ -524,13 +526,13 @@ class TestSubscribe:
             ("DELETED", "b"),
         ]
 
-    async def test_our_own_write_is_told_once(self, setting: Setting) -> None:
+    async def test_our_own_write_is_reported_once(self, setting: Setting) -> None:
         await setting.sync()
         seen: list[str] = []
 
         async def listen() -> None:
             async for event in setting.cached.subscribe("apps/v1", "Deployment"):
-                seen.append(event.type)  # noqa: PERF401 (it never ends by itself)
+                seen.append(event.type)  # noqa: PERF401 (it never ends on its own)
 
         task = asyncio.create_task(listen())
         await setting.settle()
@@ -541,7 +543,7 @@ class TestSubscribe:
 
         assert seen == ["ADDED"], "and closing ends it"
 
-    async def test_it_outlives_errors(self, setting: Setting) -> None:
+    async def test_a_subscription_survives_errors(self, setting: Setting) -> None:
         await setting.sync()
         async with aclosing(setting.cached.subscribe("apps/v1", "Deployment", namespace="shop")) as events:
             waiting = asyncio.create_task(_next(events))
@@ -552,7 +554,7 @@ class TestSubscribe:
 
             assert (await waiting).type == "ADDED"
 
-    async def test_a_listener_that_leaves_is_forgotten(self, setting: Setting) -> None:
+    async def test_a_subscription_that_ends_is_removed(self, setting: Setting) -> None:
         await setting.theirs()
         async with aclosing(setting.cached.subscribe("apps/v1", "Deployment")) as events:
             await anext(events)

@@ -1,4 +1,4 @@
-"""How memory is kept up to date: lists, watches, and what follows when they end."""
+"""The informer: lists, watches, and the recovery from their errors."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class TestFirstList:
         await setting.settle()
         assert verbs(setting) == [Verb.LIST, Verb.WATCH]
 
-    async def test_it_is_read_in_pages(self, new_setting: Callable[..., Setting]) -> None:
+    async def test_lists_are_paged(self, new_setting: Callable[..., Setting]) -> None:
         setting = new_setting()
         for number in range(1_001):
             name = f"m{number:04}"
@@ -59,8 +59,8 @@ class TestFirstList:
         assert verbs(setting).count(Verb.LIST) == 3
         assert setting.cached.informers[0].objects == 1_001
 
-    async def test_a_failure_is_told_by_reading_directly(self, setting: Setting) -> None:
-        """What the cluster says to the read itself is what the reader hears, and it is asked again each time."""
+    async def test_after_a_failed_list_reads_go_to_the_cluster(self, setting: Setting) -> None:
+        """Each read gets the answer of the cluster to its own request."""
         await setting.theirs()
         setting.wire.list_errors = [ForbiddenError("no list for you", code=403)]
 
@@ -69,7 +69,7 @@ class TestFirstList:
         assert not setting.cached.healthy
         assert setting.cached.problems == ("apps/v1/Deployment: no list for you",)
 
-    async def test_it_is_tried_again(self, setting: Setting) -> None:
+    async def test_a_failed_list_is_retried(self, setting: Setting) -> None:
         setting.wire.list_errors = [ServerError("starting")]
         await setting.names()
         await setting.time.advance(0.5)
@@ -79,7 +79,7 @@ class TestFirstList:
         assert setting.cached.healthy
         assert not setting.far.requests.reads
 
-    async def test_an_eager_start_raises_what_the_list_failed_with(self, setting: Setting) -> None:
+    async def test_an_explicit_start_raises_the_error_of_the_list(self, setting: Setting) -> None:
         setting.wire.list_errors = [ForbiddenError("no list for you", code=403)]
         with pytest.raises(ForbiddenError, match="no list for you"):
             await setting.cached.cache("apps/v1", "Deployment")
@@ -87,8 +87,8 @@ class TestFirstList:
         await setting.time.advance(0.5)
         await setting.cached.cache("apps/v1", "Deployment")
 
-    async def test_a_kind_that_appears_later_is_found(self, setting: Setting) -> None:
-        """Fault: a CRD is missing, and comes while we run."""
+    async def test_a_kind_that_is_created_later_is_found(self, setting: Setting) -> None:
+        """Fault: a CRD is missing, and is created later."""
         with pytest.raises(NotFoundError):
             await setting.cached.list("example.com/v1", "Gadget")
         setting.wire.inner = EmbeddedCluster(kinds=[_gadget()])
@@ -106,7 +106,7 @@ def _gadget() -> Any:
 
 
 class TestWatch:
-    async def test_what_others_do_is_seen(self, setting: Setting) -> None:
+    async def test_changes_by_other_clients_are_seen(self, setting: Setting) -> None:
         await setting.sync()
         await setting.theirs(note="one")
         assert await setting.note() == "one"
@@ -134,7 +134,7 @@ class TestWatch:
         )
         assert await setting.note() == "unseen"
 
-    async def test_bookmarks_move_the_version_on(self, setting: Setting) -> None:
+    async def test_bookmarks_advance_the_version(self, setting: Setting) -> None:
         await setting.sync()
         other = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "namespace": "shop"}}
         await setting.far.create(other, field_manager="them")
@@ -156,10 +156,10 @@ class TestWatch:
         setting.wire.disconnect()
         await setting.settle()
 
-        assert await setting.names() == ["new"], "an end that no event told is noticed"
+        assert await setting.names() == ["new"], "a deletion without an event is detected"
         assert setting.cached.healthy
 
-    async def test_compactions_in_a_row_do_not_keep_it_busy(self, setting: Setting) -> None:
+    async def test_repeated_compactions_are_followed_by_delays(self, setting: Setting) -> None:
         await setting.sync()
         setting.wire.watch_errors = [ExpiredError("too old", code=410) for _ in range(10)]
         setting.wire.disconnect()
@@ -170,7 +170,7 @@ class TestWatch:
         assert delays == [1.0]
         assert not setting.cached.healthy
 
-    async def test_an_error_is_waited_out_with_growing_delays(self, setting: Setting) -> None:
+    async def test_errors_are_followed_by_growing_delays(self, setting: Setting) -> None:
         await setting.sync()
         setting.wire.watch_errors = [ServerError("down")] * 20
         setting.wire.disconnect(ServerError("reset"))
@@ -181,7 +181,7 @@ class TestWatch:
         assert max(delays) == 45
 
     async def test_an_outage_of_half_an_hour(self, setting: Setting) -> None:
-        """At most 60 requests, health is red, memory goes on answering, and recovery comes within the longest delay."""
+        """At most 60 requests; `healthy` is False, the cache answers, and it recovers within the longest delay."""
         await setting.theirs()
         await setting.sync()
         errors: list[Exception] = [ServerError("down") for _ in range(500)]
@@ -199,7 +199,7 @@ class TestWatch:
         assert await setting.note() == "after"
         assert setting.cached.healthy
 
-    async def test_one_broken_connection_is_no_problem(self, setting: Setting) -> None:
+    async def test_one_broken_connection_is_not_a_problem(self, setting: Setting) -> None:
         await setting.sync()
         await setting.theirs()
         setting.wire.disconnect(ServerError("reset"))
@@ -208,14 +208,14 @@ class TestWatch:
         assert setting.cached.healthy
         assert setting.cached.informers[0].failures == 1
 
-    async def test_the_server_says_how_long_to_wait(self, setting: Setting) -> None:
+    async def test_retry_after_of_the_server_is_honored(self, setting: Setting) -> None:
         await setting.sync()
         setting.wire.disconnect(TooManyRequestsError("slow down", code=429, retry_after=120))
         await setting.settle()
 
         assert setting.time.slept[-1] == 120
 
-    async def test_watches_that_end_at_once_do_not_keep_it_busy(self, setting: Setting) -> None:
+    async def test_watches_that_end_at_once_are_followed_by_delays(self, setting: Setting) -> None:
         await setting.sync()
         for _ in range(4):
             setting.wire.disconnect()
@@ -227,8 +227,8 @@ class TestWatch:
 
     @pytest.mark.parametrize("lost", [False, True])
     @pytest.mark.promise("cache-lost-events")
-    async def test_a_silent_watch_is_replaced(self, setting: Setting, *, lost: bool) -> None:
-        """Fault: the connection is gone and nobody noticed; 20 times."""
+    async def test_an_idle_watch_is_replaced(self, setting: Setting, *, lost: bool) -> None:
+        """Fault: the connection is lost without an error; 20 times."""
         await setting.sync()
         for number in range(20):
             setting.wire.held = lost
@@ -242,27 +242,27 @@ class TestWatch:
         assert setting.wire.watches == 1
 
     @pytest.mark.promise("cache-lost-events")
-    async def test_everything_is_listed_anew_from_time_to_time(self, setting: Setting) -> None:
-        """Fault: the cluster did not tell of a change, and nothing else happens."""
+    async def test_all_objects_are_listed_again_periodically(self, setting: Setting) -> None:
+        """Fault: the watch missed a change, and nothing else happens."""
         await setting.theirs()
         await setting.sync()
         setting.wire.drop = 1
-        await setting.theirs(note="untold")
+        await setting.theirs(note="missed")
         assert await setting.note() == "theirs"
         await setting.time.advance(setting.timing.relist_every + setting.timing.idle_timeout)
 
-        assert await setting.note() == "untold"
+        assert await setting.note() == "missed"
 
-    async def test_also_if_it_never_falls_silent(self, setting: Setting) -> None:
+    async def test_a_busy_watch_does_not_prevent_the_periodic_list(self, setting: Setting) -> None:
         await setting.theirs()
         await setting.sync()
         setting.wire.drop = 1
-        await setting.theirs(note="untold")
+        await setting.theirs(note="missed")
         for number in range(80):
             await setting.theirs("other", note=str(number))
             await setting.time.advance(50)
 
-        assert await setting.note() == "untold"
+        assert await setting.note() == "missed"
 
     async def test_a_repeated_event_changes_nothing(self, setting: Setting) -> None:
         await setting.sync()
@@ -272,7 +272,7 @@ class TestWatch:
         assert await setting.note() == "theirs"
         assert setting.cached.informers[0].failures == 0
 
-    async def test_a_restored_cluster_is_noticed(self, new_setting: Callable[..., Setting]) -> None:
+    async def test_a_restored_cluster_is_detected(self, new_setting: Callable[..., Setting]) -> None:
         """Fault: etcd is restored, versions go back, and the server restarts."""
         setting = new_setting()
         for number in range(5):
@@ -290,8 +290,8 @@ class TestWatch:
         assert await setting.note("old") == "restored"
         assert setting.wire.watched_from[-1] == backup.far.resource_version
 
-    async def test_our_own_write_notices_a_restored_cluster(self, new_setting: Callable[..., Setting]) -> None:
-        """Also if the watch was not interrupted."""
+    async def test_our_own_write_detects_a_restored_cluster(self, new_setting: Callable[..., Setting]) -> None:
+        """Also without an interruption of the watch."""
         setting = new_setting()
         for number in range(5):
             await setting.theirs(note=str(number))
@@ -306,11 +306,11 @@ class TestWatch:
         assert await setting.names() == ["older", "web"]
 
     async def test_a_list_that_is_due_stays_due_until_it_succeeds(self, setting: Setting) -> None:
-        """What said so, our own write, does not come twice; and the version of the cluster alone would not tell."""
+        """The write that detected it happens only once, and the version of the cluster alone would not show it."""
         await setting.theirs()
         await setting.sync()
         setting.wire.drop = 1
-        await setting.theirs("untold")
+        await setting.theirs("missed")
         setting.wire.disconnect(ServerError("reset"))
         await setting.settle()
         _store(setting).relist_reason = "for a reason"
@@ -319,9 +319,9 @@ class TestWatch:
         assert not setting.wire.list_errors
         await setting.time.advance(2)
 
-        assert await setting.names() == ["untold", "web"]
+        assert await setting.names() == ["missed", "web"]
 
-    async def test_what_asks_for_a_list_during_a_list_gets_another_one(self, setting: Setting) -> None:
+    async def test_a_list_that_becomes_due_during_a_list_is_done_afterwards(self, setting: Setting) -> None:
         await setting.sync()
         setting.wire.hold_lists = True
         setting.wire.disconnect(ExpiredError("too old", code=410))
@@ -335,8 +335,8 @@ class TestWatch:
         assert setting.wire.watched_from[0] == setting.wire.watched_from[1]
         assert len(setting.wire.watched_from) == 2, "nothing was watched in between"
 
-    async def test_progress_makes_patient_no_longer_than_needed(self, setting: Setting) -> None:
-        """Connections that break now and then are no outage: every delay is the first one."""
+    async def test_progress_resets_the_delay(self, setting: Setting) -> None:
+        """Connections that break now and then are not an outage: every delay is the first one."""
         await setting.sync()
         for number in range(5):
             await setting.theirs(note=str(number))
@@ -346,10 +346,8 @@ class TestWatch:
         assert {slept for slept in setting.time.slept if slept != setting.timing.idle_timeout} == {0.5}
         assert setting.cached.healthy
 
-    async def test_late_events_ask_for_lists_but_do_not_keep_it_busy(
-        self, setting: Setting, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """Each watch begins with an event that goes back, and stays open; the first list is prompt, then it waits."""
+    async def test_late_events_cause_lists_with_delays(self, setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Each watch begins with an event that goes back; the first list follows at once, later ones are delayed."""
         await setting.theirs("gone")
         late = await setting.far.get(setting.key("gone"))
         await setting.sync()
@@ -367,7 +365,7 @@ class TestWatch:
         await setting.time.advance(0.9)
         assert opened[0] == 2
 
-    async def test_where_no_watch_ever_works_lists_tell(
+    async def test_if_no_watch_works_lists_keep_the_cache_up_to_date(
         self, setting: Setting, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         await setting.sync()
@@ -381,7 +379,7 @@ class TestWatch:
         assert not setting.cached.healthy
 
     async def test_health_returns_with_the_connection(self, setting: Setting) -> None:
-        """As soon as the cluster answers again, not only when something happens in it."""
+        """As soon as the cluster answers again, without waiting for an event."""
         await setting.sync()
         setting.wire.list_errors = [ServerError("down"), ServerError("down")]
         setting.wire.disconnect(ServerError("reset"))
@@ -391,7 +389,7 @@ class TestWatch:
 
         assert setting.cached.healthy
 
-    async def test_a_kind_that_cannot_be_watched_is_read_directly(self, setting: Setting) -> None:
+    async def test_a_kind_that_cannot_be_watched_is_read_from_the_cluster(self, setting: Setting) -> None:
         await setting.theirs()
         setting.wire.watch_errors = [ServerError("method not allowed", code=405)]
         await setting.cached.cache("apps/v1", "Deployment")
@@ -413,7 +411,7 @@ def _store(setting: Setting) -> Store:
 def _watching(
     setting: Setting, monkeypatch: pytest.MonkeyPatch, events: list[WatchEvent], error: Exception | None = None
 ) -> list[int]:
-    """Let every watch from now on report the same, and then fail or fall silent; return how many were opened."""
+    """Let every later watch report the same events, and then fail or become idle; return the number of watches."""
     opened = [0]
 
     async def watch(*_: Any, **__: Any) -> AsyncGenerator[WatchEvent, None]:
@@ -431,7 +429,7 @@ def _watching(
 
 
 class TestUnforeseen:
-    async def test_an_error_nobody_foresaw_is_told_and_memory_does_not_answer(
+    async def test_after_an_unexpected_error_reads_go_to_the_cluster(
         self, setting: Setting, caplog: pytest.LogCaptureFixture
     ) -> None:
         await setting.theirs()
@@ -447,7 +445,7 @@ class TestUnforeseen:
         assert await setting.names() == ["web"]
         assert verbs(setting) == [Verb.GET, Verb.LIST]
 
-    async def test_it_recovers_by_a_list(self, setting: Setting) -> None:
+    async def test_a_list_recovers_from_an_unexpected_error(self, setting: Setting) -> None:
         await setting.sync()
         setting.wire.disconnect(RuntimeError("broken"))
         await setting.settle()
@@ -459,7 +457,9 @@ class TestUnforeseen:
         assert setting.cached.healthy
         assert not setting.far.requests.reads
 
-    async def test_a_misshapen_event_is_survived(self, setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_malformed_event_does_not_end_the_informer(
+        self, setting: Setting, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         await setting.sync()
         watch = setting.wire.watch
 
@@ -476,7 +476,7 @@ class TestUnforeseen:
         assert setting.cached.healthy
         assert setting.wire.watches == 1
 
-    async def test_a_task_that_somebody_cancels_is_replaced_by_the_next_reader(self, setting: Setting) -> None:
+    async def test_a_cancelled_task_is_replaced_by_the_next_read(self, setting: Setting) -> None:
         await setting.theirs()
         await setting.sync()
         (task,) = [task for task in asyncio.all_tasks() if task.get_name().startswith("cache of")]
@@ -489,10 +489,10 @@ class TestUnforeseen:
         assert setting.cached.healthy
         assert setting.cached.informers[0].synced
 
-    async def test_a_task_that_dies_of_its_own_waiting_is_told(
+    async def test_an_error_of_the_sleep_function_is_reported(
         self, new_setting: Callable[..., Setting], caplog: pytest.LogCaptureFixture
     ) -> None:
-        """Even what waits between attempts may fail; that must not go unseen."""
+        """The function that waits between attempts may fail; that error must be reported."""
         setting = new_setting()
 
         async def broken(_: float) -> None:
@@ -509,7 +509,7 @@ class TestUnforeseen:
 
 
 class TestBounds:
-    async def test_more_objects_than_allowed_are_refused(self, new_setting: Callable[..., Setting]) -> None:
+    async def test_more_objects_than_allowed_are_an_error(self, new_setting: Callable[..., Setting]) -> None:
         setting = new_setting(max_objects=1)
         await setting.theirs("a")
         await setting.theirs("b")
@@ -520,7 +520,7 @@ class TestBounds:
         assert setting.cached.informers[0].objects == 0
         assert not setting.cached.healthy
 
-    async def test_also_when_they_come_later(self, new_setting: Callable[..., Setting]) -> None:
+    async def test_more_objects_than_allowed_are_an_error_later_too(self, new_setting: Callable[..., Setting]) -> None:
         setting = new_setting(max_objects=1)
         await setting.theirs("a")
         await setting.sync()
@@ -530,7 +530,7 @@ class TestBounds:
             await setting.names()
         assert setting.wire.watches == 0
 
-    async def test_deleted_objects_leave_nothing_behind(self, setting: Setting) -> None:
+    async def test_deleted_objects_release_their_memory(self, setting: Setting) -> None:
         await setting.sync()
         for number in range(20):
             await setting.ours(f"web-{number}")
@@ -544,7 +544,7 @@ class TestBounds:
 
 
 class TestClosing:
-    async def test_nothing_is_left(self, setting: Setting) -> None:
+    async def test_closing_ends_all_tasks(self, setting: Setting) -> None:
         before = asyncio.all_tasks()
         await setting.sync()
         await setting.cached.cache("v1", "ConfigMap")
@@ -555,14 +555,14 @@ class TestClosing:
         assert setting.wire.watches == 0
         assert setting.cached.informers == ()
 
-    async def test_it_is_closed_while_it_waits(self, setting: Setting) -> None:
+    async def test_closing_during_a_delay(self, setting: Setting) -> None:
         setting.wire.list_errors = [ServerError("down")]
         await setting.names()
         await setting.cached.close()
 
         assert setting.wire.watches == 0
 
-    async def test_a_reader_that_waits_reads_directly(self, setting: Setting) -> None:
+    async def test_a_waiting_read_goes_to_the_cluster(self, setting: Setting) -> None:
         await setting.theirs()
         setting.wire.hold_lists = True
         reader = asyncio.create_task(setting.note())
@@ -571,7 +571,7 @@ class TestClosing:
 
         assert await reader == "theirs"
 
-    async def test_afterwards_it_is_the_cluster_itself(self, setting: Setting) -> None:
+    async def test_after_closing_reads_go_to_the_cluster(self, setting: Setting) -> None:
         await setting.sync()
         await setting.cached.close()
         await setting.ours()
@@ -580,7 +580,7 @@ class TestClosing:
         assert await setting.names() == ["web"]
         assert verbs(setting) == [Verb.APPLY, Verb.GET, Verb.LIST]
 
-    async def test_the_context_closes(self, setting: Setting) -> None:
+    async def test_the_context_manager_closes(self, setting: Setting) -> None:
         async with setting.cached as cached:
             assert isinstance(cached, CachedCluster)
             await setting.sync()

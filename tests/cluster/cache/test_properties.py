@@ -1,4 +1,4 @@
-"""Laws of the cache: never older than our own writes, and in the end equal to the cluster."""
+"""Properties of the cache: never older than our own writes, and finally equal to the cluster."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ State = str | None
 
 
 class Run:
-    """One schedule: what happens, what the cluster's true history is, and which of it a reader may still see."""
+    """One schedule: the steps, the history of the cluster, and the part of it that a reader may still see."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
@@ -36,7 +36,7 @@ class Run:
         self._count = 0
 
     async def remember(self) -> int:
-        """Write down what is true now; return when that is."""
+        """Record the present state of the cluster; return its position in the history."""
         setting = self.setting
         page = await setting.far.list(setting.api_version, setting.kind)
         present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
@@ -47,7 +47,7 @@ class Run:
         self._count += 1
         return self.setting.web(name, note=str(self._count))
 
-    # What we do, through the cache
+    # Our writes, through the cache
 
     async def ours(self, name: str, write: Callable[[], Awaitable[Any]]) -> None:
         try:
@@ -62,7 +62,7 @@ class Run:
         await self.ours(name, lambda: self.setting.cached.apply(manifest, field_manager="us", force=True))
 
     async def repeat(self, name: str) -> None:
-        """Apply what changes nothing."""
+        """Apply without a change."""
         fixed = self.setting.web(name, note="fixed")
         await self.ours(name, lambda: self.setting.cached.apply(fixed, field_manager="us", force=True))
 
@@ -71,7 +71,7 @@ class Run:
         await self.ours(name, lambda: self.setting.cached.create(manifest, field_manager="us"))
 
     async def update(self, name: str) -> None:
-        """Read, change and write; a conflict is answered by reading again, which must then succeed."""
+        """Read, change and write; after a conflict, a second read must lead to success."""
         for _ in range(2):
             try:
                 live = await self.setting.cached.get(self.setting.key(name))
@@ -122,7 +122,7 @@ class Run:
         )
 
     async def slowly(self, name: str, write: Callable[[], Awaitable[Any]]) -> None:
-        """Write, and get the answer much later."""
+        """Write, and receive the answer much later."""
         self.setting.wire.hold_answers = True
         now = len(self.history)
 
@@ -151,7 +151,7 @@ class Run:
         await asyncio.gather(*self.pending)
         self.pending = []
 
-    # What others do
+    # Writes of another client
 
     async def their_apply(self, name: str) -> None:
         await self.setting.far.apply(self.manifest(name), field_manager="them", force=True)
@@ -167,7 +167,7 @@ class Run:
             )
         )
 
-    # What goes wrong
+    # Faults
 
     async def deliver(self, _: str) -> None:
         self.setting.wire.deliver()
@@ -212,7 +212,7 @@ class Run:
     async def wait(self, _: str) -> None:
         await self.setting.time.advance(80)
 
-    # What a reader sees
+    # Reads
 
     async def read(self, name: str) -> None:
         try:
@@ -232,13 +232,13 @@ class Run:
         assert found in allowed, f"{name}: saw {found}, but since our own write it was {allowed}"
 
     async def end(self) -> None:
-        """Let everything settle, as it would in the end, and compare."""
+        """Let all work finish, and compare the cache with the cluster."""
         setting = self.setting
         await self.answers("")
         await self.lists("")
         setting.wire.drop = setting.wire.repeat = 0
         setting.wire.let_go()
-        # Long enough for every back-off; and for the regular list, where events got lost for good.
+        # Long enough for every delay, and for the periodic list if events were lost.
         await setting.time.advance(2 * setting.timing.relist_every if self.lossy else 60)
         for _ in range(10):
             await setting.settle()
@@ -287,7 +287,7 @@ ACTIONS = (
     Run.read,
     Run.read_all,
 )
-# While an answer is on its way, these would wait for it.
+# These steps would wait for a pending answer.
 _WRITES = {
     Run.apply, Run.repeat, Run.create, Run.update, Run.scale, Run.delete, Run.delete_as_read, Run.unfinalize,
 }  # fmt: skip
@@ -301,7 +301,7 @@ SCHEDULES = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES))
 def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_the_cluster(
     setting_type: type[Setting], schedule: list[tuple[Callable[[Run, str], Awaitable[None]], str]]
 ) -> None:
-    """Whatever others write and however the wire lags, loses, repeats and breaks."""
+    """Whatever other clients write, and however the connection delays, loses and repeats events or breaks."""
 
     async def play() -> None:
         setting = setting_type()

@@ -1,4 +1,4 @@
-"""The small form of an object."""
+"""Serialization of cached objects."""
 
 from enum import StrEnum
 from typing import Any
@@ -24,11 +24,11 @@ def manifest(**fields: Any) -> Manifest:
 
 
 @given(spec=JSON)
-def test_nothing_is_lost(spec: Any) -> None:
+def test_unpacking_returns_an_equal_object(spec: Any) -> None:
     assert unpack(pack(manifest(spec=spec))) == manifest(spec=spec)
 
 
-def test_a_part_that_is_in_two_places_comes_back_as_two() -> None:
+def test_a_shared_value_is_unpacked_as_two_values() -> None:
     shared = {"app": "web"}
     unpacked = unpack(pack(manifest(a=shared, b=shared)))
     unpacked["a"]["app"] = "changed"
@@ -36,14 +36,14 @@ def test_a_part_that_is_in_two_places_comes_back_as_two() -> None:
     assert unpacked["b"] == {"app": "web"}
 
 
-def test_what_only_looks_like_text_becomes_text() -> None:
+def test_an_enum_is_unpacked_as_text() -> None:
     found = unpack(pack(manifest(status={"phase": Phase.READY})))["status"]["phase"]
 
     assert type(found) is str
     assert found == "Ready"
 
 
-def test_labels_are_read_without_the_object() -> None:
+def test_labels_are_read_without_unpacking_the_object() -> None:
     entry = pack({"metadata": {"name": "web", "labels": {"app": "web"}}})
     entry.packed = b""
 
@@ -51,7 +51,7 @@ def test_labels_are_read_without_the_object() -> None:
     assert pack(manifest()).labels == {}
 
 
-def test_what_identifies_it_is_kept_beside() -> None:
+def test_uid_and_version_are_attributes_of_the_entry() -> None:
     entry = pack(manifest())
     assert (entry.uid, entry.version) == ("u1", "7")
     entry = pack({"metadata": {"name": "web"}})

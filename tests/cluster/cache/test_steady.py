@@ -1,4 +1,4 @@
-"""The proof of quiet: where nothing has changed, a reconcile through a cache asks nothing and writes nothing."""
+"""Without a change, a reconcile through a cache sends no read and no write."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
 
 
 def web_component(*, suspended: bool = False, image: str = "web:1") -> Component:
-    """A Deployment and its autoscaler, in a spelling that the server normalises and defaults."""
+    """A Deployment and its autoscaler, in a spelling that the server normalizes and defaults."""
     web: Manifest = {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -86,7 +86,7 @@ async def owned_cluster() -> EmbeddedCluster:
 
 
 async def reconcile(cluster: Cluster, built: Component) -> None:
-    """One pass, as an operator does it: the owner is read from the same cluster."""
+    """Reconcile once, as an operator does: the owner is read from the same cluster."""
     async with reconciling(await cluster.get(SHOP), cluster, clock=VirtualClock()) as context:
         await built.reconcile(context)
 
@@ -99,7 +99,7 @@ async def asked(cluster: EmbeddedCluster, passes: Callable[[], Component], cache
 
 
 @pytest.mark.promise("no-read")
-async def test_a_hundred_passes_ask_nothing_and_write_nothing(setting: Setting) -> None:
+async def test_a_hundred_reconciles_read_and_write_nothing(setting: Setting) -> None:
     cluster = await owned_cluster()
     async with CachedCluster(cluster, timing=setting.timing) as cached:
         for _ in range(2):
@@ -110,8 +110,8 @@ async def test_a_hundred_passes_ask_nothing_and_write_nothing(setting: Setting) 
         assert await asked(cluster, web_component, cached) == []
 
 
-async def test_also_with_only_our_own_managers_kept(setting: Setting) -> None:
-    """What is left out of managedFields is nothing that a reconcile reads."""
+async def test_a_hundred_reconciles_with_reduced_managed_fields_read_and_write_nothing(setting: Setting) -> None:
+    """A reconcile does not read the managedFields entries that are not cached."""
     cluster = await owned_cluster()
     async with CachedCluster(
         cluster,
@@ -134,7 +134,7 @@ async def test_also_with_only_our_own_managers_kept(setting: Setting) -> None:
         assert (await cluster.get(WEB))["spec"]["replicas"] == 5
 
 
-async def test_a_suspended_component_is_quiet_too(setting: Setting) -> None:
+async def test_a_suspended_component_reads_and_writes_nothing_too(setting: Setting) -> None:
     cluster = await owned_cluster()
     async with CachedCluster(cluster, timing=setting.timing) as cached:
         for _ in range(3):
@@ -146,8 +146,8 @@ async def test_a_suspended_component_is_quiet_too(setting: Setting) -> None:
         assert await asked(cluster, lambda: web_component(suspended=True), cached) == []
 
 
-async def test_the_end_is_the_same_as_without_a_cache(setting: Setting) -> None:
-    """Rollout, suspension, resumption and a change, with a cache and without one: the same objects."""
+async def test_the_result_is_the_same_as_without_a_cache(setting: Setting) -> None:
+    """Rollout, suspension, resumption and a change lead to the same objects with and without a cache."""
     clusters = [await owned_cluster(), await owned_cluster()]
     async with CachedCluster(clusters[1], timing=setting.timing) as cached:
         steps = [web_component(), web_component(suspended=True), web_component(), web_component(image="web:2")]

@@ -1,4 +1,4 @@
-"""Subscriptions: what changed is told once, no faster than it is listened to."""
+"""Subscriptions report each change once and coalesce changes for slow subscribers."""
 
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -36,10 +36,10 @@ class World:
         self.store.begin_listing()
         self.store.replace(dict(map(self.store.listed, objects)), str(self._now))
 
-    async def told(self, count: int) -> list[tuple[str, str]]:
+    async def received(self, count: int) -> list[tuple[str, str]]:
         seen = [await anext(self.events) for _ in range(count)]
         assert self.subscription is not None
-        assert not self.subscription._pending, "nothing else is told"
+        assert not self.subscription._pending, "no further event"
         return [_shown(event) for event in seen]
 
 
@@ -48,31 +48,31 @@ def _shown(event: WatchEvent) -> tuple[str, str]:
     return event.type.value, f"{metadata['name']}@{metadata['resourceVersion']}"
 
 
-async def test_it_begins_with_what_is_there_in_order() -> None:
+async def test_a_subscription_begins_with_the_present_objects_in_order() -> None:
     world = World(web("2", name="b"), web("1", name="a"))
 
-    assert await world.told(2) == [("ADDED", "a@1"), ("ADDED", "b@2")]
+    assert await world.received(2) == [("ADDED", "a@1"), ("ADDED", "b@2")]
 
 
 @pytest.mark.parametrize(
     ("states", "expected"),
     [
         pytest.param([[web("2")], [web("3")]], [("MODIFIED", "web@3")], id="only the last state"),
-        pytest.param([[]], [("DELETED", "web@1")], id="an end, with the state told last"),
-        pytest.param([[web("2")], []], [("DELETED", "web@1")], id="a change and an end"),
-        pytest.param([[], [web("3", "u2")]], [("DELETED", "web@1"), ("ADDED", "web@3")], id="made anew"),
+        pytest.param([[]], [("DELETED", "web@1")], id="a deletion, with the last reported state"),
+        pytest.param([[web("2")], []], [("DELETED", "web@1")], id="a change and a deletion"),
+        pytest.param([[], [web("3", "u2")]], [("DELETED", "web@1"), ("ADDED", "web@3")], id="recreated"),
         pytest.param(
             [[web("1"), web("4", name="x")], [web("2")]],
             [("MODIFIED", "web@2")],
-            id="what came and went is not told",
+            id="an object that was created and deleted is not reported",
         ),
     ],
 )
-async def test_a_slow_listener_is_told_the_last_state(
+async def test_a_slow_subscriber_gets_the_last_state(
     states: list[list[Manifest]], expected: list[tuple[str, str]]
 ) -> None:
     world = World(web("1"))
-    await world.told(1)
+    await world.received(1)
     for objects in states:
         world.become(*objects)
 
@@ -83,24 +83,24 @@ async def test_a_slow_listener_is_told_the_last_state(
     assert seen == expected
 
 
-async def test_what_waits_is_bounded_by_the_objects() -> None:
+async def test_pending_changes_are_bounded_by_the_objects() -> None:
     world = World()
     for version in range(1, 1_000):
         world.become(web(str(version)))
 
     assert world.subscription is not None
     assert len(world.subscription._pending) == 1
-    assert await world.told(1) == [("ADDED", "web@999")]
+    assert await world.received(1) == [("ADDED", "web@999")]
 
 
-async def test_other_namespaces_are_not_told() -> None:
+async def test_other_namespaces_are_not_reported() -> None:
     world = World(web("1", namespace="other"), namespace="shop")
     world.become(web("2", namespace="other"), web("3"))
 
-    assert await world.told(1) == [("ADDED", "web@3")]
+    assert await world.received(1) == [("ADDED", "web@3")]
 
 
-async def test_closing_ends_it() -> None:
+async def test_closing_ends_the_subscription() -> None:
     world = World(web("1"), web("2", name="b"))
     await anext(world.events)
     assert world.subscription is not None

@@ -1,4 +1,4 @@
-"""An HTTP server that replays what a real API server answered, and notes what it was asked."""
+"""An HTTP server that replays answers of a real API server and records the requests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Seen:
 
 @dataclass
 class Server:
-    """Answers requests from a table; what is not in it is answered as by a real server."""
+    """Answers requests from a table; a path that is not in it gets the 404 of a real API server."""
 
     url: str = ""
     seen: list[Seen] = field(default_factory=list)
@@ -102,7 +102,7 @@ async def server() -> AsyncIterator[Server]:
         server.answer("GET", path, {"kind": "APIResourceList", "apiVersion": "v1", "resources": resources})
     app = web.Application(client_max_size=2**24)
     app.router.add_route("*", "/{path:.*}", server.respond)
-    # A handler ends when its client leaves, and none is waited for.
+    # A handler ends when its client disconnects; the server does not wait for it.
     runner = web.AppRunner(app, handler_cancellation=True, shutdown_timeout=0.01)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()
@@ -114,7 +114,7 @@ async def server() -> AsyncIterator[Server]:
 
 @pytest.fixture
 def client(server: Server) -> ApiClient:
-    """A client of the server; whoever uses it closes it."""
+    """A client of the server; the test closes it."""
     return ApiClient(Configuration(host=server.url, api_key={"BearerToken": "Bearer s3cr3t"}))
 
 

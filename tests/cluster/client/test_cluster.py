@@ -1,4 +1,4 @@
-"""Each verb is the request of the API reference, and its answer comes back whole."""
+"""Each verb sends the request of the API reference and returns the whole answer."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def test_it_is_a_cluster(client: ApiClient) -> None:
     assert isinstance(cluster.apply_cache, ApplyCache)
 
 
-def test_the_memory_is_the_one_given(client: ApiClient) -> None:
-    """Also an empty one, which other clusters may share."""
+def test_a_given_apply_cache_is_used(client: ApiClient) -> None:
+    """Also an empty one, because other clusters may share it."""
     apply_cache = ApplyCache(limit=1)
 
     assert ApiServerCluster(client, apply_cache=apply_cache).apply_cache is apply_cache
@@ -316,7 +316,7 @@ def test_the_memory_is_the_one_given(client: ApiClient) -> None:
             {},
             JSON,
             {**OPTIONS, "preconditions": {"uid": "u"}},
-            id="delete this very object",
+            id="delete with a uid",
         ),
     ],
 )
@@ -347,12 +347,12 @@ async def test_a_verb_is_one_request(
         pytest.param(
             lambda c: c.patch(WEB_KEY, {"op": "add"}, PatchOptions(patch_type=PatchType.JSON, field_manager="m")),
             "must be a list of operations, not dict",
-            id="JSON patch that is no list",
+            id="JSON patch that is not a list",
         ),
         pytest.param(
             lambda c: c.patch(WEB_KEY, [], PatchOptions(patch_type=PatchType.MERGE, field_manager="m")),
             "must be an object, not list",
-            id="merge patch that is no object",
+            id="merge patch that is not an object",
         ),
         pytest.param(lambda c: c.delete(ObjectKey("v1", "ConfigMap", "", "shop")), "metadata.name", id="no name"),
         pytest.param(lambda c: c.delete(ObjectKey("v1", "ConfigMap", "a")), "metadata.namespace", id="no namespace"),
@@ -370,16 +370,16 @@ async def test_a_verb_is_one_request(
         pytest.param(
             lambda c: c.update(SCALE, field_manager="m", subresource=Subresource.SCALE),
             "a Scale does not identify the scaled object",
-            id="bare Scale",
+            id="a Scale without its object",
         ),
         pytest.param(
             lambda c: c.create({**MAP, "data": {"k": object()}}, field_manager="m"),
             "not JSON serializable",
-            id="no JSON",
+            id="not JSON",
         ),
     ],
 )
-async def test_what_cannot_be_meant_is_not_sent(
+async def test_an_invalid_request_is_not_sent(
     server: Server, cluster: ApiServerCluster, call: Call, message: str
 ) -> None:
     with pytest.raises(BadRequestError, match=message):
@@ -388,7 +388,7 @@ async def test_what_cannot_be_meant_is_not_sent(
     assert {seen.method for seen in server.seen} <= {"GET"}, "discovery at most"
 
 
-async def test_a_manifest_stays_as_it_was(server: Server, cluster: ApiServerCluster) -> None:
+async def test_a_manifest_is_not_changed(server: Server, cluster: ApiServerCluster) -> None:
     manifest = copy.deepcopy(WEB)
     server.answer("PUT", f"{WEBS}/web/scale", {"kind": "Scale"})
     await cluster.update(manifest, field_manager="m", subresource=Subresource.SCALE)
@@ -396,7 +396,7 @@ async def test_a_manifest_stays_as_it_was(server: Server, cluster: ApiServerClus
     assert manifest == WEB
 
 
-async def test_an_answer_keeps_fields_nobody_knows(server: Server, cluster: ApiServerCluster) -> None:
+async def test_an_answer_keeps_unknown_fields(server: Server, cluster: ApiServerCluster) -> None:
     answer = {
         **MAP,
         "metadata": {**MAP["metadata"], "creationTimestamp": "2026-11-21T03:44:43Z"},
@@ -407,7 +407,7 @@ async def test_an_answer_keeps_fields_nobody_knows(server: Server, cluster: ApiS
     assert await cluster.get(MAP_KEY) == answer
 
 
-async def test_a_delete_returns_nothing_whether_the_object_is_gone_or_going(
+async def test_a_delete_returns_none_whether_the_object_is_gone_or_terminating(
     server: Server, cluster: ApiServerCluster
 ) -> None:
     for answer in (
@@ -420,7 +420,7 @@ async def test_a_delete_returns_nothing_whether_the_object_is_gone_or_going(
         assert await deletion is None
 
 
-async def test_a_page_has_items_with_kind_and_says_how_to_go_on(server: Server, cluster: ApiServerCluster) -> None:
+async def test_a_page_has_items_with_kind_and_a_continue_token(server: Server, cluster: ApiServerCluster) -> None:
     answer = {
         "kind": "ConfigMapList",
         "apiVersion": "v1",
@@ -433,7 +433,7 @@ async def test_a_page_has_items_with_kind_and_says_how_to_go_on(server: Server, 
     assert (page.items, page.resource_version, page.continue_token) == ((MAP,), "388", "next")
 
 
-async def test_a_refusal_is_the_error_of_its_status(server: Server, cluster: ApiServerCluster) -> None:
+async def test_an_error_answer_raises_the_error_of_its_status(server: Server, cluster: ApiServerCluster) -> None:
     cause = {"reason": "FieldManagerConflict", "message": 'conflict with "ocf"', "field": ".spec.replicas"}
     status = {
         "kind": "Status",
@@ -451,7 +451,9 @@ async def test_a_refusal_is_the_error_of_its_status(server: Server, cluster: Api
 
 
 class TestDiscovery:
-    async def test_concurrent_first_calls_ask_once(self, server: Server, cluster: ApiServerCluster) -> None:
+    async def test_concurrent_first_calls_share_one_discovery_request(
+        self, server: Server, cluster: ApiServerCluster
+    ) -> None:
         server.answer("GET", f"{MAPS}/a", MAP)
         await asyncio.gather(*(cluster.get(MAP_KEY) for _ in range(10)))
 
@@ -466,10 +468,10 @@ class TestDiscovery:
 
         assert await cluster.get(ObjectKey("x.io/v1", "Probe", "p", "shop")) == {"kind": "Probe"}
 
-    async def test_a_path_that_no_longer_exists_is_looked_up_anew(
+    async def test_a_path_that_no_longer_exists_is_discovered_again(
         self, server: Server, cluster: ApiServerCluster
     ) -> None:
-        """A CRD was replaced by one with another plural; the next call finds the new path."""
+        """A CRD was replaced by one with another plural; the next call discovers the new path."""
         key = ObjectKey("x.io/v1", "Probe", "p", "shop")
         server.answer("GET", "/apis/x.io/v1", {"resources": [{"name": "old", "kind": "Probe", "namespaced": True}]})
         server.answer("GET", "/apis/x.io/v1/namespaces/shop/old/p", {"kind": "Probe"})
@@ -482,7 +484,7 @@ class TestDiscovery:
 
         assert await cluster.get(key) == {"kind": "Probe"}
 
-    async def test_a_missing_object_says_nothing_about_its_path(
+    async def test_a_missing_object_does_not_invalidate_discovery(
         self, server: Server, cluster: ApiServerCluster
     ) -> None:
         status = {"kind": "Status", "reason": "NotFound", "details": {"name": "a", "kind": "configmaps"}, "code": 404}
@@ -495,7 +497,7 @@ class TestDiscovery:
 
 
 class Feed:
-    """A watch at the server's end: sends pieces, then ends, breaks or waits."""
+    """A watch on the server: it sends chunks, then ends, breaks or waits."""
 
     def __init__(self, *pieces: bytes, ending: str = "end") -> None:
         self.pieces = pieces
@@ -548,7 +550,7 @@ class TestWatch:
             "fieldSelector": "c=d",
         }
 
-    async def test_without_a_resource_version_it_starts_with_the_present(
+    async def test_without_a_resource_version_a_watch_starts_with_the_present_objects(
         self, server: Server, cluster: ApiServerCluster
     ) -> None:
         server.handle("GET", "/api/v1/configmaps", Feed())
@@ -571,7 +573,7 @@ class TestWatch:
         assert len(events[0].object["data"]["k"]) == 5_000_000
         assert events[1].type is EventType.BOOKMARK
 
-    async def test_events_arrive_while_the_server_goes_on(self, server: Server, cluster: ApiServerCluster) -> None:
+    async def test_events_arrive_while_the_stream_is_open(self, server: Server, cluster: ApiServerCluster) -> None:
         server.handle("GET", "/api/v1/configmaps", Feed(_line("ADDED", "a"), ending="wait"))
         async with contextlib.aclosing(cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))) as events:
             event = await anext(events)
@@ -618,7 +620,7 @@ class TestWatch:
     @pytest.mark.parametrize(
         ("status", "error"), [(410, ExpiredError), (404, NotFoundError), (500, ServerError), (403, ApiError)]
     )
-    async def test_a_refused_watch_is_an_error(
+    async def test_a_rejected_watch_raises_an_error(
         self, server: Server, cluster: ApiServerCluster, status: int, error: type[ApiError]
     ) -> None:
         server.answer("GET", "/api/v1/configmaps", {"kind": "Status", "message": "no", "code": status}, status=status)
@@ -632,7 +634,7 @@ class TestWatch:
             pytest.param(lambda: Feed(_line("ADDED", "a") + b'{"type":'), id="it ends in the middle of an event"),
         ],
     )
-    async def test_a_broken_watch_is_an_error_of_the_server(
+    async def test_a_broken_watch_raises_a_server_error(
         self, server: Server, cluster: ApiServerCluster, feed: Callable[[], Feed]
     ) -> None:
         server.handle("GET", "/api/v1/configmaps", feed())
@@ -641,7 +643,7 @@ class TestWatch:
 
         assert caught.value.code == 0
 
-    async def test_a_silent_watch_is_an_error_of_the_server(self, server: Server, client: ApiClient) -> None:
+    async def test_an_idle_watch_raises_a_server_error(self, server: Server, client: ApiClient) -> None:
         server.handle("GET", "/api/v1/configmaps", Feed(ending="wait"))
         async with ApiServerCluster(client, close_client=True, watch_timeout=0.01, request_timeout=0.5) as cluster:
             with pytest.raises(ServerError, match="no answer: time is up"):
@@ -666,7 +668,9 @@ class TestWatch:
         await asyncio.wait_for(feed.left.wait(), 10)
         await client.rest_client.close()
 
-    async def test_a_watch_nobody_reads_asks_for_nothing(self, server: Server, cluster: ApiServerCluster) -> None:
+    async def test_a_watch_that_is_not_iterated_sends_no_request(
+        self, server: Server, cluster: ApiServerCluster
+    ) -> None:
         events: AsyncIterator[Any] = cluster.watch("v1", "ConfigMap", WatchOptions(resource_version="1"))
         del events
 
@@ -674,8 +678,8 @@ class TestWatch:
 
 
 class TestClose:
-    async def test_a_closed_cluster_sends_nothing(self, server: Server, client: ApiClient) -> None:
-        """Also one that was closed before it was used: a pool opened now would be closed by nobody."""
+    async def test_a_closed_cluster_sends_no_request(self, server: Server, client: ApiClient) -> None:
+        """Also one that was closed before its first use: a pool that is opened then would never be closed."""
         cluster = ApiServerCluster(client, close_client=True)
         await cluster.close()
         with pytest.raises(ServerError, match="closed") as caught:
@@ -683,7 +687,7 @@ class TestClose:
 
         assert (caught.value.code, server.seen) == (0, [])
 
-    async def test_closing_ends_what_is_under_way(self, server: Server, cluster: ApiServerCluster) -> None:
+    async def test_closing_ends_requests_in_flight(self, server: Server, cluster: ApiServerCluster) -> None:
         arrived = asyncio.Event()
 
         async def hang(_: web.Request) -> web.StreamResponse:
@@ -698,8 +702,8 @@ class TestClose:
         with pytest.raises(ServerError):
             await asyncio.wait_for(request, 10)
 
-    async def test_closing_ends_the_search_for_a_kind(self, server: Server, client: ApiClient) -> None:
-        """Also where the client goes on living."""
+    async def test_closing_ends_discovery(self, server: Server, client: ApiClient) -> None:
+        """Also if the client stays open."""
         arrived = asyncio.Event()
 
         async def hang(_: web.Request) -> web.StreamResponse:
@@ -715,7 +719,7 @@ class TestClose:
             await asyncio.wait_for(request, 10)
         await client.rest_client.close()
 
-    async def test_closing_twice_is_closing_once(self, server: Server, cluster: ApiServerCluster) -> None:
+    async def test_closing_twice_is_allowed(self, server: Server, cluster: ApiServerCluster) -> None:
         server.answer("GET", f"{MAPS}/a", MAP)
         await cluster.get(MAP_KEY)
         await cluster.close()
@@ -724,7 +728,7 @@ class TestClose:
         with pytest.raises(ServerError, match="closed"):
             await cluster.get(MAP_KEY)
 
-    async def test_a_given_client_stays_open(self, server: Server, client: ApiClient) -> None:
+    async def test_a_client_that_is_not_owned_stays_open(self, server: Server, client: ApiClient) -> None:
         server.answer("GET", f"{MAPS}/a", MAP)
         async with ApiServerCluster(client) as first:
             await first.get(MAP_KEY)
@@ -733,7 +737,7 @@ class TestClose:
         async with ApiServerCluster(client, close_client=True) as second:
             assert await second.get(MAP_KEY) == MAP
 
-    async def test_a_client_closed_by_its_giver_is_an_error_of_ours(self, server: Server, client: ApiClient) -> None:
+    async def test_a_client_closed_by_its_owner_raises_a_server_error(self, server: Server, client: ApiClient) -> None:
         server.answer("GET", f"{MAPS}/a", MAP)
         async with ApiServerCluster(client) as cluster:
             await cluster.get(MAP_KEY)
@@ -742,7 +746,7 @@ class TestClose:
                 await cluster.get(MAP_KEY)
 
 
-async def test_a_path_of_no_object_can_be_read(server: Server, cluster: ApiServerCluster) -> None:
+async def test_a_path_without_an_object_can_be_read(server: Server, cluster: ApiServerCluster) -> None:
     server.answer("GET", "/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods", {"items": []})
     answer = await cluster.read_path("/apis/metrics.k8s.io/v1beta1/namespaces/shop/pods", [("labelSelector", "a=b")])
 

@@ -1,4 +1,4 @@
-"""A cluster is found where the operator says, and its credentials stay fresh."""
+"""Client configuration: kubeconfig, service account, and the refresh of credentials."""
 
 from __future__ import annotations
 
@@ -55,17 +55,17 @@ async def test_a_kubeconfig_names_server_and_token(server: Server, tmp_path: Pat
     assert server.last.headers["user-agent"] == f"ocf/{ocf.__version__}"
 
 
-async def test_without_a_name_the_environment_counts(
+async def test_without_a_kubeconfig_the_environment_names_one(
     server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A list of files is merged, and those that are not there are passed over."""
+    """A list of files is merged; missing files are ignored."""
     path = _write(tmp_path / "c", server.url, {"token": "abc"})
     monkeypatch.setenv("KUBECONFIG", f"{tmp_path / 'missing'}:{path}")
     async with await ApiServerCluster.connect() as cluster:
         assert await _ask(cluster, server) == "Bearer abc"
 
 
-async def test_another_context_can_be_named(server: Server, tmp_path: Path) -> None:
+async def test_another_context_can_be_selected(server: Server, tmp_path: Path) -> None:
     first = _write(tmp_path / "a", "http://127.0.0.1:1", {"token": "abc"})
     second = _write(tmp_path / "b", server.url, {"token": "def"}, name="other")
     async with await ApiServerCluster.connect(f"{first}:{second}", context="other") as cluster:
@@ -89,8 +89,8 @@ async def test_a_token_comes_from_a_plugin(server: Server, tmp_path: Path) -> No
         assert await _ask(cluster, server) == "Bearer from-plugin", shlex.join(plugin["args"])
 
 
-async def test_a_plugin_that_fails_is_told_at_once(tmp_path: Path) -> None:
-    """Otherwise every request would go out without credentials."""
+async def test_a_failing_plugin_is_an_error_at_once(tmp_path: Path) -> None:
+    """Otherwise every request would be sent without credentials."""
     plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": str(tmp_path / "no-such-plugin")}
     with pytest.raises(ConfigError, match="credential plugin returned no credentials"):
         await ApiServerCluster.connect(_write(tmp_path / "c", "https://127.0.0.1:1", {"exec": plugin}))
@@ -105,7 +105,7 @@ async def test_a_user_without_credentials_is_anonymous(server: Server, tmp_path:
     assert "authorization" not in server.last.headers
 
 
-async def test_certificates_that_are_none_are_told(tmp_path: Path) -> None:
+async def test_invalid_certificates_are_an_error(tmp_path: Path) -> None:
     authority = tmp_path / "ca.crt"
     authority.write_text("no certificate")
     path = _write(tmp_path / "c", "https://127.0.0.1:1", {"token": "abc"})
@@ -133,7 +133,7 @@ async def test_a_token_file_that_changes_is_read_again(server: Server, tmp_path:
         assert await _ask(cluster, server) == "Bearer new"
 
 
-async def test_in_a_pod_its_service_account_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_in_a_pod_the_service_account_is_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text("pod")
     (tmp_path / "ca.crt").write_text("authority")
     monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(tmp_path / "token"))
@@ -152,7 +152,7 @@ async def test_in_a_pod_its_service_account_counts(tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.parametrize("missing", ["account", "port"])
-async def test_a_pod_without_a_service_account_is_told_so(missing: str) -> None:
+async def test_a_pod_without_a_service_account_is_an_error(missing: str) -> None:
     environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1"} | (
         {"KUBERNETES_SERVICE_PORT": "443"} if missing == "account" else {}
     )
@@ -160,7 +160,7 @@ async def test_a_pod_without_a_service_account_is_told_so(missing: str) -> None:
         await open_client(environ=environ)
 
 
-async def test_a_context_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+async def test_an_unknown_context_is_an_error_that_lists_the_known_ones(tmp_path: Path) -> None:
     path = _write(tmp_path / "c", "https://127.0.0.1:1", {"token": "s3cr3t"})
     [known] = [each["name"] for each in yaml.safe_load(path.read_text())["contexts"]]
     with pytest.raises(ConfigError) as caught:
@@ -169,18 +169,18 @@ async def test_a_context_that_is_not_there_is_told_with_those_that_are(tmp_path:
     assert str(caught.value) == f"kubeconfig {path} has no context 'other'; there are: {known}"
 
 
-async def test_a_missing_kubeconfig_is_told_with_its_path(tmp_path: Path) -> None:
+async def test_a_missing_kubeconfig_is_an_error_with_its_path(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=f"no kubeconfig at {tmp_path / 'nowhere'}"):
         await ApiServerCluster.connect(tmp_path / "nowhere")
 
 
-async def test_a_kubeconfig_by_environment_goes_before_the_pod(tmp_path: Path) -> None:
+async def test_a_kubeconfig_of_the_environment_precedes_the_service_account(tmp_path: Path) -> None:
     environ = {"KUBECONFIG": str(tmp_path / "nowhere"), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
     with pytest.raises(ConfigError, match="no kubeconfig at"):
         await open_client(environ=environ)
 
 
-async def test_a_context_means_a_kubeconfig_even_in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_context_selects_a_kubeconfig_even_in_a_pod(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     with pytest.raises(ConfigError, match="no kubeconfig at"):
         await open_client(context="other", environ={"KUBERNETES_SERVICE_HOST": "10.0.0.1"})
@@ -190,13 +190,13 @@ async def test_a_context_means_a_kubeconfig_even_in_a_pod(tmp_path: Path, monkey
     ("text", "context"),
     [
         pytest.param("", None, id="empty"),
-        pytest.param("s3cr3t: [", None, id="no YAML"),
+        pytest.param("s3cr3t: [", None, id="not YAML"),
         pytest.param("{users: [{name: u, user: {token: s3cr3t}}], clusters: [], contexts: []}", None, id="no context"),
         pytest.param(
             "{users: [{name: u, user: {token: s3cr3t}}], current-context: c, "
             "contexts: [{name: c, context: {user: u, cluster: k}}], clusters: [{name: k, token: s3cr3t}]}",
             None,
-            id="entry without what it should hold",
+            id="incomplete entry",
         ),
         pytest.param(
             "{users: [], clusters: [], contexts: [], current-context: c, token: s3cr3t}", "other", id="another context"
@@ -204,7 +204,7 @@ async def test_a_context_means_a_kubeconfig_even_in_a_pod(tmp_path: Path, monkey
     ],
 )
 async def test_a_bad_kubeconfig_is_an_error_without_its_secrets(tmp_path: Path, text: str, context: str | None) -> None:
-    """The loader's own message quotes whole entries; not even the printed traceback may show it."""
+    """The message of the loader quotes whole entries; not even a traceback may contain it."""
     path = tmp_path / "c"
     path.write_text(text)
     with pytest.raises(ConfigError, match="cannot be used") as caught:
@@ -215,7 +215,7 @@ async def test_a_bad_kubeconfig_is_an_error_without_its_secrets(tmp_path: Path, 
 
 
 class Loader:
-    """Counts how often it was asked; fails as long as `broken`."""
+    """Counts its calls; fails while `broken` is set."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -240,7 +240,7 @@ class TestRefresh:
         assert counts == [0, 0, 1, 1, 1, 2]
 
     async def test_concurrent_requests_wait_for_one_refresh(self) -> None:
-        """None of them goes out with what has expired."""
+        """None of them is sent with expired credentials."""
         now, loader, settings = 0.0, Loader(), Configuration()
         refresh = Refresh(loader, clock=lambda: now)
         now = 60.0
@@ -251,7 +251,7 @@ class TestRefresh:
 
         assert await asyncio.gather(*(request() for _ in range(5))) == ["token 1"] * 5
 
-    async def test_a_failure_is_tried_again_by_the_next_request(self) -> None:
+    async def test_a_failed_refresh_is_repeated_by_the_next_request(self) -> None:
         now, loader = 0.0, Loader()
         refresh = Refresh(loader, clock=lambda: now)
         now, loader.broken = 60.0, True
@@ -268,11 +268,11 @@ class TestRefresh:
     [
         pytest.param({}, False, id="no proxy"),
         pytest.param({"https_proxy": "http://proxy:3128"}, True, id="a proxy"),
-        pytest.param({"https_proxy": "http://proxy:3128", "no_proxy": "example.com"}, False, id="not for this one"),
+        pytest.param({"https_proxy": "http://proxy:3128", "no_proxy": "example.com"}, False, id="not for this host"),
         pytest.param({"http_proxy": "http://proxy:3128"}, False, id="a proxy of another scheme"),
     ],
 )
-async def test_the_environment_is_asked_for_a_proxy_only_where_it_names_one(
+async def test_the_session_trusts_the_environment_only_if_it_sets_a_proxy(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str], *, asked: bool
 ) -> None:
     for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):

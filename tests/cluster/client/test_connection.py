@@ -1,4 +1,4 @@
-"""One request, sent once; what comes of it is an answer or an error of ours."""
+"""A request is sent once and returns an answer or raises an ApiError."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def _break_in_body(request: web.Request) -> web.StreamResponse:
 
 
 @pytest.mark.parametrize("times", [{"timeout": 0}, {"timeout": -1}, {"idle_timeout": 0}, {"timeout": float("nan")}])
-def test_a_time_must_be_positive(client: ApiClient, times: dict[str, Any]) -> None:
+def test_timeouts_must_be_positive(client: ApiClient, times: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match="positive seconds"):
         Connection(client, **{"owned": True, "timeout": 1, "idle_timeout": 1, **times})
 
@@ -69,22 +69,22 @@ def test_a_time_must_be_positive(client: ApiClient, times: dict[str, Any]) -> No
         pytest.param({"client_go_retries": True}, id="retries as in Go"),
     ],
 )
-def test_a_client_that_retries_is_refused(client: ApiClient, settings: dict[str, Any]) -> None:
+def test_a_client_that_retries_is_rejected(client: ApiClient, settings: dict[str, Any]) -> None:
     for name, value in settings.items():
         setattr(client.configuration, name, value)
     with pytest.raises(ConfigError, match="must not retry"):
         Connection(client, owned=True, timeout=1, idle_timeout=1)
 
 
-async def test_retries_that_are_off_are_no_retries(client: ApiClient) -> None:
+async def test_a_client_with_retries_off_is_accepted(client: ApiClient) -> None:
     client.configuration.retries = 0
 
     await Connection(client, owned=True, timeout=1, idle_timeout=1).close()
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "POST", "PATCH"])
-async def test_nothing_is_sent_twice(server: Server, connection: Connection, method: str) -> None:
-    """Also on a connection that served before, where the pool would send some methods again."""
+async def test_no_request_is_sent_twice(server: Server, connection: Connection, method: str) -> None:
+    """Also on a reused connection, where the pool would send some methods again."""
     server.answer("GET", "/x", {})
     server.handle(method, "/broken", _break)
     await connection.send(GET)
@@ -97,7 +97,7 @@ async def test_nothing_is_sent_twice(server: Server, connection: Connection, met
 
 
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 504])
-async def test_no_answer_is_asked_for_again(server: Server, connection: Connection, status: int) -> None:
+async def test_a_lost_answer_is_not_requested_again(server: Server, connection: Connection, status: int) -> None:
     server.answer("GET", "/x", "busy", status=status, headers={"Retry-After": "0"})
     with pytest.raises(ServerError if status >= 500 else Exception):
         await connection.send(GET)
@@ -105,7 +105,7 @@ async def test_no_answer_is_asked_for_again(server: Server, connection: Connecti
     assert len(server.seen) == 1
 
 
-async def test_a_refused_connection_is_an_error_of_the_server() -> None:
+async def test_a_refused_connection_raises_a_server_error() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -121,7 +121,7 @@ async def test_a_refused_connection_is_an_error_of_the_server() -> None:
 
 
 @pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the answer"])
-async def test_a_request_takes_its_time_at_most(server: Server, client: ApiClient, handler: Any) -> None:
+async def test_a_request_times_out(server: Server, client: ApiClient, handler: Any) -> None:
     server.handle("GET", "/x", handler)
     connection = Connection(client, owned=True, timeout=0.05, idle_timeout=1)
     with pytest.raises(ServerError, match="GET /x: no answer: time is up") as caught:
@@ -132,9 +132,9 @@ async def test_a_request_takes_its_time_at_most(server: Server, client: ApiClien
     assert isinstance(caught.value.__cause__, TimeoutError)
 
 
-@pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the refusal"])
-async def test_opening_a_stream_takes_its_time_at_most(server: Server, client: ApiClient, handler: Any) -> None:
-    """However long the stream itself may be silent."""
+@pytest.mark.parametrize("handler", [_hang, _hang_in_body], ids=["before the answer", "within the error"])
+async def test_opening_a_stream_times_out(server: Server, client: ApiClient, handler: Any) -> None:
+    """Independently of the idle timeout of the stream."""
     server.handle("GET", "/refused", handler)
     connection = Connection(client, owned=True, timeout=0.05, idle_timeout=3600)
     with pytest.raises(ServerError, match="GET /refused: no answer: time is up"):
@@ -142,7 +142,7 @@ async def test_opening_a_stream_takes_its_time_at_most(server: Server, client: A
     await connection.close()
 
 
-async def test_an_answer_that_breaks_off_is_an_error_of_the_server(server: Server, connection: Connection) -> None:
+async def test_a_truncated_answer_raises_a_server_error(server: Server, connection: Connection) -> None:
     server.handle("GET", "/x", _break_in_body)
     with pytest.raises(ServerError, match="GET /x: no answer") as caught:
         await connection.send(GET)
@@ -151,7 +151,7 @@ async def test_an_answer_that_breaks_off_is_an_error_of_the_server(server: Serve
     assert "s3cr3t" not in str(caught.value)
 
 
-async def test_an_answer_that_is_no_http_is_not_repeated(client: ApiClient) -> None:
+async def test_an_answer_that_is_not_http_is_not_quoted(client: ApiClient) -> None:
     async def talk(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"s3cr3t s3cr3t\r\n\r\n")
         writer.close()
@@ -167,7 +167,7 @@ async def test_an_answer_that_is_no_http_is_not_repeated(client: ApiClient) -> N
 
 
 @pytest.mark.parametrize("status", [200, 403])
-async def test_a_body_that_is_no_json_is_not_repeated(server: Server, connection: Connection, status: int) -> None:
+async def test_a_body_that_is_not_json_is_not_quoted(server: Server, connection: Connection, status: int) -> None:
     server.answer("GET", "/x", "<html>s3cr3t</html>", status=status)
     with pytest.raises(ServerError if status == 200 else ForbiddenError) as caught:
         await connection.send(GET)
@@ -175,7 +175,7 @@ async def test_a_body_that_is_no_json_is_not_repeated(server: Server, connection
     assert (caught.value.code, "s3cr3t" in str(caught.value)) == (status, False)
 
 
-async def test_no_message_holds_the_token(server: Server, client: ApiClient) -> None:
+async def test_no_message_contains_the_token(server: Server, client: ApiClient) -> None:
     client.configuration.api_key["BearerToken"] = "Bearer s3cr3t\n"
     connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
     with pytest.raises(BadRequestError, match="cannot be sent") as caught:
@@ -185,7 +185,7 @@ async def test_no_message_holds_the_token(server: Server, client: ApiClient) -> 
     assert ("s3cr3t" in str(caught.value), server.seen) == (False, [])
 
 
-async def test_credentials_that_cannot_be_read_are_an_error_of_ours(server: Server, client: ApiClient) -> None:
+async def test_unreadable_credentials_raise_a_server_error(server: Server, client: ApiClient) -> None:
     def broken(_: object) -> None:
         raise LookupError("s3cr3t")
 
@@ -199,8 +199,8 @@ async def test_credentials_that_cannot_be_read_are_an_error_of_ours(server: Serv
     assert (caught.value.code, "s3cr3t" in str(caught.value), server.seen) == (0, False, [])
 
 
-async def test_credentials_that_hang_take_their_time_at_most(client: ApiClient) -> None:
-    """A plugin may wait for a person who is not there."""
+async def test_reading_credentials_times_out(client: ApiClient) -> None:
+    """A plugin may wait for input of a user."""
 
     async def hang(_: object) -> None:
         await asyncio.Event().wait()
@@ -213,8 +213,8 @@ async def test_credentials_that_hang_take_their_time_at_most(client: ApiClient) 
     await connection.close()
 
 
-async def test_cancelling_a_request_is_a_cancellation(server: Server, connection: Connection) -> None:
-    """The connection in use is given up, and the next request works."""
+async def test_cancelling_a_request_raises_cancelled_error(server: Server, connection: Connection) -> None:
+    """The connection is closed, and the next request works."""
     arrived = asyncio.Event()
 
     async def hang(request: web.Request) -> web.StreamResponse:
@@ -232,8 +232,10 @@ async def test_cancelling_a_request_is_a_cancellation(server: Server, connection
     assert await connection.send(GET) == {"ok": True}
 
 
-async def test_a_stream_has_no_end_in_time(server: Server, client: ApiClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Once it is open, only silence is limited, so an idle watch lives."""
+async def test_a_stream_has_no_total_timeout(
+    server: Server, client: ApiClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An open stream has only an idle timeout, so a long watch is not interrupted."""
     times: list[aiohttp.ClientTimeout] = []
     call = client.call_api
 
@@ -251,8 +253,8 @@ async def test_a_stream_has_no_end_in_time(server: Server, client: ApiClient, mo
     assert times == [aiohttp.ClientTimeout(total=None, sock_read=20)]
 
 
-async def test_a_closed_stream_is_forgotten(server: Server, connection: Connection) -> None:
-    """An operator watches for months; what it has closed must not pile up."""
+async def test_a_closed_stream_is_released(server: Server, connection: Connection) -> None:
+    """An operator watches for months; closed streams must not accumulate."""
     server.answer("GET", "/x", {})
     for _ in range(3):
         (await connection.stream(GET)).close()
@@ -260,7 +262,7 @@ async def test_a_closed_stream_is_forgotten(server: Server, connection: Connecti
     assert connection._streams == set()
 
 
-async def test_an_address_that_is_none_is_no_bad_request(client: ApiClient) -> None:
+async def test_an_invalid_address_is_not_a_bad_request(client: ApiClient) -> None:
     client.configuration.host = "http://["
     connection = Connection(client, owned=True, timeout=5, idle_timeout=5)
     with pytest.raises(ServerError, match="GET /x: no answer"):
@@ -268,8 +270,8 @@ async def test_an_address_that_is_none_is_no_bad_request(client: ApiClient) -> N
     await connection.close()
 
 
-async def test_connections_are_used_again(server: Server, connection: Connection) -> None:
-    """Also after a refusal."""
+async def test_connections_are_reused(server: Server, connection: Connection) -> None:
+    """Also after an error answer."""
     peers = set()
 
     async def note(request: web.Request) -> web.StreamResponse:

@@ -1,4 +1,4 @@
-"""A kind is asked for once, by however many, and once more before it counts as missing."""
+"""Discovery requests a group version once for all callers, and once more before a kind is missing."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LATE = {"name": "lates", "namespaced": False, "kind": "Late"}
 
 
 class Answers:
-    """Serves answers in their order, the last one for good; waits at `gate` where one is set."""
+    """Serves answers in order, then repeats the last one; waits for `gate` if it is set."""
 
     def __init__(self, *answers: list[dict[str, Any]] | Exception) -> None:
         self.answers = list(answers)
@@ -52,7 +52,7 @@ class TestReadResources:
 
         assert read_resources({"resources": pods}, "v1")["Pod"].subresources == {"x": ("v1", "X")}
 
-    def test_of_two_resources_of_a_kind_the_first_counts(self) -> None:
+    def test_of_two_resources_of_a_kind_the_first_is_used(self) -> None:
         found = read_resources({"resources": [_WEB, {**_WEB, "name": "others"}]}, "x.io/v1")
 
         assert found["Web"].plural == "webs"
@@ -63,7 +63,7 @@ class TestReadResources:
 
 
 class TestFind:
-    async def test_a_known_kind_is_not_asked_for_again(self) -> None:
+    async def test_a_known_kind_is_not_requested_again(self) -> None:
         answers = Answers([_WEB])
         discovery = Discovery(answers)
         found = [await discovery.find("x.io/v1", "Web") for _ in range(3)]
@@ -71,7 +71,7 @@ class TestFind:
         assert [resource.plural for resource in found] == ["webs"] * 3
         assert answers.paths == ["/apis/x.io/v1"]
 
-    async def test_group_versions_are_asked_one_by_one(self) -> None:
+    async def test_group_versions_are_requested_separately(self) -> None:
         answers = Answers([_WEB])
         discovery = Discovery(answers)
         await discovery.find("v1", "Web")
@@ -94,8 +94,8 @@ class TestFind:
 
         assert (found.plural, found.namespaced, len(answers.paths)) == ("lates", False, 2)
 
-    async def test_a_kind_created_while_another_asked_is_found(self) -> None:
-        """An answer that was asked for before the caller came says nothing about now."""
+    async def test_a_kind_created_during_another_request_is_found(self) -> None:
+        """The answer to an earlier request does not show the present state."""
         answers = Answers([_WEB], [_WEB, _LATE])
         answers.gate = asyncio.Event()
         discovery = Discovery(answers)
@@ -126,7 +126,7 @@ class TestFind:
         assert {type(outcome) for outcome in outcomes} == {NotFoundError}
         assert len(answers.paths) == 2
 
-    async def test_a_group_version_the_server_does_not_know_has_no_kinds(self) -> None:
+    async def test_an_unknown_group_version_has_no_kinds(self) -> None:
         answers = Answers(NotFoundError("404 page not found", code=404), [_WEB])
         discovery = Discovery(answers)
         with pytest.raises(NotFoundError, match=r'no kind "Web" in x\.io/v1'):
@@ -145,7 +145,7 @@ class TestFind:
         with pytest.raises(NotFoundError, match='Web of v1 has no subresource "scale"'):
             await Discovery(Answers([_WEB])).find("v1", "Web", Subresource.SCALE)
 
-    async def test_a_failure_is_not_remembered(self) -> None:
+    async def test_a_failure_is_not_cached(self) -> None:
         answers = Answers(ServerError("unavailable", code=503), [_WEB])
         discovery = Discovery(answers)
         with pytest.raises(ServerError, match="unavailable"):
@@ -153,7 +153,7 @@ class TestFind:
 
         assert (await discovery.find("v1", "Web")).plural == "webs"
 
-    async def test_a_failure_keeps_what_is_known(self) -> None:
+    async def test_a_failure_keeps_the_known_resources(self) -> None:
         answers = Answers([_WEB], ServerError("unavailable", code=503))
         discovery = Discovery(answers)
         await discovery.find("v1", "Web")
@@ -163,7 +163,7 @@ class TestFind:
         assert (await discovery.find("v1", "Web")).plural == "webs"
 
     @pytest.mark.parametrize("api_version", ["", "/v1", "apps/", "..", "../v1", "a/b/c", "apps/.."])
-    async def test_an_api_version_that_leads_elsewhere_is_refused(self, api_version: str) -> None:
+    async def test_an_api_version_with_path_traversal_is_rejected(self, api_version: str) -> None:
         answers = Answers([_WEB])
         with pytest.raises(BadRequestError, match="apiVersion"):
             await Discovery(answers).find(api_version, "Web")
@@ -172,7 +172,7 @@ class TestFind:
 
 
 class TestCancellation:
-    async def test_a_cancelled_caller_takes_nothing_from_the_others(self) -> None:
+    async def test_a_cancelled_caller_does_not_affect_the_others(self) -> None:
         answers = Answers([_WEB])
         answers.gate = asyncio.Event()
         discovery = Discovery(answers)
@@ -188,7 +188,7 @@ class TestCancellation:
         assert (await second).plural == "webs"
         assert len(answers.paths) == 1
 
-    async def test_a_failure_nobody_waits_for_is_not_reported_as_lost(self) -> None:
+    async def test_a_failure_without_a_waiting_caller_is_not_reported_by_asyncio(self) -> None:
         lost: list[dict[str, Any]] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: lost.append(context))
         answers = Answers(ServerError("unavailable", code=503))
@@ -205,8 +205,8 @@ class TestCancellation:
 
         assert lost == []
 
-    async def test_closing_gives_up_what_is_being_asked(self) -> None:
-        """The caller was not cancelled, so it sees an error and no cancellation."""
+    async def test_closing_cancels_requests_in_flight(self) -> None:
+        """The caller was not cancelled, so it gets an error instead of a cancellation."""
         answers = Answers([_WEB])
         answers.gate = asyncio.Event()
         discovery = Discovery(answers)
@@ -219,7 +219,7 @@ class TestCancellation:
         assert discovery._in_flight == {}
 
 
-async def test_a_forgotten_group_version_is_asked_for_anew() -> None:
+async def test_a_forgotten_group_version_is_requested_again() -> None:
     answers = Answers([_WEB], [{**_WEB, "name": "spiders"}])
     discovery = Discovery(answers)
     await discovery.find("v1", "Web")

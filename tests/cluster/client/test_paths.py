@@ -1,4 +1,4 @@
-"""No name leads to another path than its own."""
+"""Paths are protected against path traversal."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ NODE = DiscoveredResource("v1", "Node", "nodes", namespaced=False)
 
 @pytest.mark.parametrize("value", ["", ".", "..", "a/b", "/", "a%2Fb", "../../x"])
 @pytest.mark.parametrize("place", ["name", "namespace"])
-def test_what_would_lead_elsewhere_is_refused(place: str, value: str) -> None:
-    """An empty name would delete the whole collection, `..` the namespace, and a slash reaches a subresource."""
+def test_a_name_with_path_traversal_is_rejected(place: str, value: str) -> None:
+    """An empty name would delete the whole collection, `..` the namespace, and a slash would address a subresource."""
     key = ObjectKey("x.io/v1", "Web", **{"name": "web", "namespace": "shop", place: value})
     with pytest.raises(BadRequestError, match=rf"metadata\.{place}") as caught:
         object_path(WEB, key)
@@ -66,7 +66,7 @@ def test_path_of_an_object(
     assert object_path(resource, key, subresource) == path
 
 
-def test_a_collection_is_of_one_namespace_or_of_all() -> None:
+def test_a_collection_covers_one_namespace_or_all() -> None:
     assert collection_path(WEB, "shop") == "/apis/x.io/v1/namespaces/shop/webs"
     assert collection_path(WEB) == "/apis/x.io/v1/webs"
     assert collection_path(NODE) == "/api/v1/nodes"
@@ -77,13 +77,13 @@ def test_a_cluster_scoped_kind_has_no_collection_in_a_namespace() -> None:
         collection_path(NODE, "shop")
 
 
-def test_a_cluster_scoped_object_is_in_no_namespace() -> None:
+def test_a_cluster_scoped_object_has_no_namespace() -> None:
     with pytest.raises(BadRequestError, match="Node is cluster-scoped"):
         object_path(NODE, ObjectKey("v1", "Node", "n1", "shop"))
 
 
-def test_a_namespace_in_a_cluster_scoped_manifest_is_passed_over() -> None:
-    """So does the server."""
+def test_a_namespace_in_a_cluster_scoped_manifest_is_ignored() -> None:
+    """As by the server."""
     manifest = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1", "namespace": "shop"}}
 
     assert object_path(NODE, key_of(NODE, manifest)) == "/api/v1/nodes/n1"
@@ -108,9 +108,9 @@ def test_a_manifest_needs_api_version_and_kind(manifest: dict[str, Any]) -> None
         type_of(manifest)
 
 
-def test_a_scale_does_not_say_whose_it_is() -> None:
+def test_a_scale_does_not_identify_the_scaled_object() -> None:
     scale = {"apiVersion": "autoscaling/v1", "kind": "Scale"}
-    with pytest.raises(BadRequestError, match="of the scaled object"):
+    with pytest.raises(BadRequestError, match="does not identify the scaled object"):
         type_of(scale, Subresource.SCALE)
 
     assert type_of(scale) == ("autoscaling/v1", "Scale")

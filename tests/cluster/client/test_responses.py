@@ -1,4 +1,4 @@
-"""Answers become manifests, pages, events, and errors whose class says what to do."""
+"""Answers are parsed into manifests, pages, events, and errors by class."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _status(code: int, message: str, reason: str = "", details: Any = None) -> d
             _status(400, "invalid continue token: illegal base64 data at input byte 0", "BadRequest"),
             BadRequestError,
             (),
-            id="continue token that is none",
+            id="invalid continue token",
         ),
         pytest.param(_status(401, "Unauthorized", "Unauthorized"), ForbiddenError, (), id="token not known"),
         pytest.param(
@@ -137,10 +137,10 @@ def _status(code: int, message: str, reason: str = "", details: Any = None) -> d
         ),
     ],
 )
-def test_a_status_becomes_the_error_of_its_code(
+def test_a_status_is_converted_to_the_error_of_its_code(
     status: dict[str, Any], error: type[ApiError], causes: tuple[StatusCause, ...]
 ) -> None:
-    """Class, code, reason, message and causes are the server's."""
+    """Class, code, reason, message and causes are those of the server."""
     built = answer_error(status["code"], {}, json.dumps(status).encode(), request_line=ASKED)
 
     assert type(built) is error
@@ -151,16 +151,16 @@ def test_a_status_becomes_the_error_of_its_code(
 @pytest.mark.parametrize(
     ("headers", "details", "seconds"),
     [
-        pytest.param({"Retry-After": "1"}, {"retryAfterSeconds": 7}, 1.0, id="the header wins"),
-        pytest.param({}, {"retryAfterSeconds": 7}, 7.0, id="the Status where there is no header"),
-        pytest.param({"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, {}, None, id="a date is passed over"),
-        pytest.param({"Retry-After": "-1"}, {}, None, id="less than nothing is passed over"),
-        pytest.param({"Retry-After": "inf"}, {}, None, id="forever is passed over"),
-        pytest.param({"Retry-After": "0"}, {}, 0.0, id="at once"),
+        pytest.param({"Retry-After": "1"}, {"retryAfterSeconds": 7}, 1.0, id="the header takes precedence"),
+        pytest.param({}, {"retryAfterSeconds": 7}, 7.0, id="the Status without a header"),
+        pytest.param({"Retry-After": "Wed, 21 Oct 2026 07:28:00 GMT"}, {}, None, id="a date is ignored"),
+        pytest.param({"Retry-After": "-1"}, {}, None, id="a negative number is ignored"),
+        pytest.param({"Retry-After": "inf"}, {}, None, id="infinity is ignored"),
+        pytest.param({"Retry-After": "0"}, {}, 0.0, id="zero"),
         pytest.param({}, {}, None, id="nothing"),
     ],
 )
-def test_seconds_to_wait(headers: dict[str, str], details: dict[str, Any], seconds: float | None) -> None:
+def test_retry_after(headers: dict[str, str], details: dict[str, Any], seconds: float | None) -> None:
     body = json.dumps(_status(429, "too many requests, please try again later", "TooManyRequests", details)).encode()
     built = answer_error(429, headers, body, request_line=ASKED)
 
@@ -171,13 +171,13 @@ def test_seconds_to_wait(headers: dict[str, str], details: dict[str, Any], secon
     "body",
     [
         pytest.param(b"", id="nothing"),
-        pytest.param(b"<html>token=s3cr3t</html>", id="a page of a proxy"),
-        pytest.param(b'{"error": "s3cr3t"}', id="JSON of something else"),
+        pytest.param(b"<html>token=s3cr3t</html>", id="an HTML page of a proxy"),
+        pytest.param(b'{"error": "s3cr3t"}', id="another JSON object"),
         pytest.param(b'["s3cr3t"]', id="a list"),
-        pytest.param(b"\xff\xfes3cr3t", id="no text"),
+        pytest.param(b"\xff\xfes3cr3t", id="not UTF-8"),
     ],
 )
-def test_a_body_that_is_no_status_is_not_repeated(body: bytes) -> None:
+def test_a_body_that_is_not_a_status_is_not_quoted(body: bytes) -> None:
     built = answer_error(502, {"Retry-After": "3"}, body, request_line=ASKED)
 
     assert (type(built), built.code, built.retry_after) == (ServerError, 502, 3.0)
@@ -188,12 +188,12 @@ def test_a_body_that_is_no_status_is_not_repeated(body: bytes) -> None:
     "details",
     [
         pytest.param([], id="a list"),
-        pytest.param({"causes": "x"}, id="causes that are none"),
-        pytest.param({"causes": [1, None]}, id="a cause that is none"),
-        pytest.param({"retryAfterSeconds": "soon"}, id="seconds that are none"),
+        pytest.param({"causes": "x"}, id="invalid causes"),
+        pytest.param({"causes": [1, None]}, id="an invalid cause"),
+        pytest.param({"retryAfterSeconds": "soon"}, id="invalid seconds"),
     ],
 )
-def test_a_misshapen_status_is_still_an_error(details: Any) -> None:
+def test_a_malformed_status_is_still_an_error(details: Any) -> None:
     status = _status(500, "boom", "InternalError") | {"details": details}
 
     assert str(answer_error(500, {}, json.dumps(status).encode(), request_line=ASKED)) == "boom"
@@ -205,7 +205,7 @@ def test_a_misshapen_status_is_still_an_error(details: Any) -> None:
         pytest.param(
             json.dumps(_status(404, "the server could not find the requested resource", "NotFound", {})).encode(),
             "GET /api/v1/configmaps: the server could not find the requested resource",
-            id="a Status that names no object",
+            id="a Status without the name of an object",
         ),
         pytest.param(
             b"404 page not found\n",
@@ -214,7 +214,7 @@ def test_a_misshapen_status_is_still_an_error(details: Any) -> None:
         ),
     ],
 )
-def test_a_path_that_does_not_exist_is_told_from_a_missing_object(body: bytes, message: str) -> None:
+def test_an_unknown_path_is_distinguished_from_a_missing_object(body: bytes, message: str) -> None:
     built = answer_error(404, {}, body, request_line=ASKED)
 
     assert isinstance(built, UnknownPathError)
@@ -232,7 +232,7 @@ class TestReadObject:
         }
 
     @pytest.mark.parametrize("body", [b"", b"<html>s3cr3t", b"[]", b'"s3cr3t"', b"[" * 100_000])
-    def test_anything_but_an_object_is_an_error_of_the_server(self, body: bytes) -> None:
+    def test_a_body_that_is_not_an_object_raises_a_server_error(self, body: bytes) -> None:
         with pytest.raises(ServerError, match="not a JSON object") as caught:
             read_object(body, code=200, request_line=ASKED)
 
@@ -241,7 +241,7 @@ class TestReadObject:
 
 
 class TestReadList:
-    def test_items_get_the_kind_the_server_leaves_out(self) -> None:
+    def test_items_get_the_kind_that_the_server_omits(self) -> None:
         answer = {
             "kind": "ConfigMapList",
             "apiVersion": "v1",
@@ -260,13 +260,13 @@ class TestReadList:
         )
         assert (page.resource_version, page.continue_token) == ("388", "abc")
 
-    def test_a_kind_that_is_there_stays(self) -> None:
+    def test_a_kind_of_an_item_is_kept(self) -> None:
         page = read_list({"items": [{"kind": "Other", "metadata": {"name": "a"}}]}, "v1", "ConfigMap")
 
         assert page.items[0]["kind"] == "Other"
 
-    def test_items_are_in_order_of_namespace_and_name(self) -> None:
-        """In the server's order `a-b/x` comes before `a/x`, since it sorts by the whole key."""
+    def test_items_are_sorted_by_namespace_and_name(self) -> None:
+        """In the order of the server `a-b/x` comes before `a/x`, because it sorts by the whole key."""
         places = [("a-b", "x"), ("a", "y"), ("a", "x")]
         items = [{"metadata": {"namespace": namespace, "name": name}} for namespace, name in places]
         page = read_list({"items": items}, "v1", "ConfigMap")
@@ -291,9 +291,9 @@ class TestReadEvent:
         [
             pytest.param(_status(410, "too old resource version: 1 (447)", "Expired"), ExpiredError, id="too old"),
             pytest.param(_status(410, "gone", "Gone"), ExpiredError, id="gone"),
-            pytest.param(_status(403, "forbidden", "Forbidden"), ForbiddenError, id="rights were taken away"),
+            pytest.param(_status(403, "forbidden", "Forbidden"), ForbiddenError, id="forbidden"),
             pytest.param(_status(500, "unable to decode", "InternalError"), ServerError, id="server"),
-            pytest.param({}, ServerError, id="nothing said"),
+            pytest.param({}, ServerError, id="an empty Status"),
         ],
     )
     def test_an_error_event_raises_the_error_of_its_status(self, status: dict[str, Any], error: type[ApiError]) -> None:
@@ -305,14 +305,14 @@ class TestReadEvent:
     @pytest.mark.parametrize(
         "line",
         [
-            pytest.param(b"s3cr3t", id="no JSON"),
-            pytest.param(b"[]", id="no object"),
+            pytest.param(b"s3cr3t", id="not JSON"),
+            pytest.param(b"[]", id="not an object"),
             pytest.param(b'{"type": "RENAMED", "object": {}}', id="unknown type"),
-            pytest.param(b'{"type": ["ADDED"], "object": {}}', id="type that is no text"),
-            pytest.param(b'{"type": "ADDED"}', id="no object inside"),
+            pytest.param(b'{"type": ["ADDED"], "object": {}}', id="type that is not a string"),
+            pytest.param(b'{"type": "ADDED"}', id="without an object"),
         ],
     )
-    def test_a_line_that_is_no_event_is_an_error_of_the_server(self, line: bytes) -> None:
+    def test_a_line_that_is_not_an_event_raises_a_server_error(self, line: bytes) -> None:
         with pytest.raises(ServerError, match="not an event") as caught:
             read_event(line, request_line=ASKED)
 

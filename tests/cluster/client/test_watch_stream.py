@@ -1,4 +1,4 @@
-"""Lines come out whole, whatever the pieces were."""
+"""Lines are complete for any chunking."""
 
 import json
 
@@ -16,7 +16,7 @@ def _fed(pieces: list[bytes]) -> list[bytes]:
 
 
 @given(objects=_OBJECTS, data=st.data())
-def test_any_cutting_gives_the_same_lines(objects: list[dict[str, str]], data: st.DataObject) -> None:
+def test_any_chunking_gives_the_same_lines(objects: list[dict[str, str]], data: st.DataObject) -> None:
     stream = "".join(json.dumps(each, ensure_ascii=False) + "\n" for each in objects).encode()
     cuts = sorted(data.draw(st.lists(st.integers(0, len(stream)), max_size=12)))
     pieces = [stream[start:end] for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True)]
@@ -30,8 +30,8 @@ def test_byte_by_byte_gives_the_same_lines() -> None:
     assert _fed([bytes([byte]) for byte in stream]) == [b'{"a": "\xc3\xa9"}', b'{"b": 2}']
 
 
-def test_a_line_of_many_pieces_is_joined_once() -> None:
-    """Megabytes in small pieces come out as one line, without a copy per piece."""
+def test_a_line_of_many_chunks_is_joined_once() -> None:
+    """Megabytes in small chunks become one line, without a copy for each chunk."""
     lines = LineBuffer()
     for _ in range(50_000):
         assert lines.feed(b"x" * 64) == []
@@ -39,7 +39,7 @@ def test_a_line_of_many_pieces_is_joined_once() -> None:
     assert lines.feed(b"\n") == [b"x" * 3_200_000]
 
 
-def test_blank_lines_are_no_events() -> None:
+def test_blank_lines_are_ignored() -> None:
     assert _fed([b"\n", b"  \n\r\n", b"{}\n"]) == [b"{}"]
 
 

@@ -1,6 +1,6 @@
 """One suite, two clusters: what a `Cluster` has to answer, asked of the embedded one and of a real API server.
 
-Every case is given a `Place`: a namespace of its own in one of the clusters. What is expected is written once. It is
+Every case is given a `Env`: a namespace of its own in one of the clusters. What is expected is written once. It is
 what a real server (1.36.3) does; the embedded cluster has to do the same, or refuse: then the case is marked
 `refused(what, instead)`, and does what it does inside of `with unless_refused:`.
 
@@ -42,7 +42,7 @@ from ocf.testing.plugin import RunControllers
 
 HERE: Final = Path(__file__).parent
 DEFINITIONS: Final = load_documents((HERE / "widgets.yaml").read_text(encoding="utf-8"))
-PATIENCE: Final = 60.0  # seconds in which a busy machine does what it does in a second otherwise
+TIMEOUT: Final = 60.0  # seconds in which a busy machine does what it does in a second otherwise
 BRIEF: Final = 4.0  # seconds; a server sends a bookmark two seconds before a watch ends
 
 SPARE: Final = 20  # namespaces
@@ -95,20 +95,20 @@ SMALLEST: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Env:
     """A namespace of a case's own.
 
     Args:
         cluster: The cluster.
-        hasty: The same cluster, with bookmarks that come soon.
+        fast_bookmarks: The same cluster, with bookmarks that come soon.
         namespace: The namespace.
-        refuses: Whether the cluster may refuse what is marked so.
+        may_reject: Whether the cluster may refuse what is marked so.
     """
 
     cluster: Cluster
-    hasty: Cluster
+    fast_bookmarks: Cluster
     namespace: str
-    refuses: bool
+    may_reject: bool
 
     def key(self, kind: str, name: str = "demo", *, api_version: str = "") -> ObjectKey:
         """Return the key of an object; what belongs to no namespace has ours in its name."""
@@ -211,7 +211,7 @@ class Place:
         return True
 
     def watch(
-        self, kind: str, *, after: str, everywhere: bool = False, hasty: bool = False, **options: Any
+        self, kind: str, *, after: str, everywhere: bool = False, fast_bookmarks: bool = False, **options: Any
     ) -> aclosing[AsyncGenerator[WatchEvent, None]]:
         """Open a watch for the length of a block.
 
@@ -219,10 +219,10 @@ class Place:
             kind: What is watched.
             after: From which version on.
             everywhere: Whether in all namespaces.
-            hasty: Whether bookmarks shall come soon.
+            fast_bookmarks: Whether bookmarks shall come soon.
             **options: As of the verb.
         """
-        cluster = self.hasty if hasty else self.cluster
+        cluster = self.fast_bookmarks if fast_bookmarks else self.cluster
         namespace = "" if everywhere or kind in OF_THE_CLUSTER else self.namespace
         wanted = WatchOptions(resource_version=after, namespace=namespace, **options)
         watch = cluster.watch(API_VERSIONS[kind], kind, wanted)
@@ -231,7 +231,7 @@ class Place:
     async def events(self, kind: str, *, after: str, count: int, **options: Any) -> list[WatchEvent]:
         """Return the next events of a watch, without bookmarks."""
         seen: list[WatchEvent] = []
-        async with asyncio.timeout(PATIENCE), self.watch(kind, after=after, **options) as events:
+        async with asyncio.timeout(TIMEOUT), self.watch(kind, after=after, **options) as events:
             async for event in events:
                 if event.type is not EventType.BOOKMARK:
                     seen.append(event)
@@ -245,7 +245,7 @@ class Place:
         page = await self.cluster.list(key.api_version, kind, ListOptions(namespace=key.namespace))
         if reached(next((item for item in page.items if item["metadata"]["name"] == key.name), None)):
             return
-        async with asyncio.timeout(PATIENCE), self.watch(kind, after=page.resource_version) as events:
+        async with asyncio.timeout(TIMEOUT), self.watch(kind, after=page.resource_version) as events:
             async for event in events:
                 gone = event.type is EventType.DELETED
                 if event.object["metadata"].get("name") == key.name and reached(None if gone else event.object):
@@ -337,14 +337,14 @@ async def real_server(envtest_plane: ControlPlane) -> AsyncIterator[tuple[Cluste
     """Give two clients for all cases: a new one each would mean handshakes each."""
     async with (
         await envtest_plane.cluster() as server,
-        await ApiServerCluster.connect(envtest_plane.kubeconfig, watch_timeout=BRIEF) as hasty,
+        await ApiServerCluster.connect(envtest_plane.kubeconfig, watch_timeout=BRIEF) as fast_bookmarks,
     ):
         for definition in DEFINITIONS:
             await server.create(definition, field_manager="author")
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(TIMEOUT):
             for definition in DEFINITIONS:
                 await _served(server, definition["spec"]["names"]["kind"])
-        yield server, hasty
+        yield server, fast_bookmarks
 
 
 async def _served(server: Cluster, kind: str) -> None:
@@ -372,15 +372,15 @@ def spare() -> dict[Cluster, list[str]]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def place(servers: tuple[Cluster, Cluster], spare: dict[Cluster, list[str]]) -> Place:
+async def env(servers: tuple[Cluster, Cluster], spare: dict[Cluster, list[str]]) -> Env:
     """Give a namespace of the case's own in one of the clusters."""
-    server, hasty = servers
+    server, fast_bookmarks = servers
     if not spare[server]:
         # Many at once, for making one is mostly waiting.
         home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "place-"}}
         made = await asyncio.gather(*(server.create(home, field_manager="author") for _ in range(SPARE)))
         spare[server].extend(each["metadata"]["name"] for each in made)
-    return Place(server, hasty, spare[server].pop(), refuses=isinstance(server, EmbeddedCluster))
+    return Env(server, fast_bookmarks, spare[server].pop(), may_reject=isinstance(server, EmbeddedCluster))
 
 
 @pytest.fixture
@@ -390,9 +390,9 @@ def owned() -> Callable[[Manifest], dict[str, set[str]]]:
 
 
 @pytest.fixture
-def unless_refused(request: pytest.FixtureRequest, place: Place) -> AbstractContextManager[None]:
+def unless_refused(request: pytest.FixtureRequest, env: Env) -> AbstractContextManager[None]:
     """Demand that a cluster which may refuse does, in the words of the marker `refused`."""
-    if not place.refuses:
+    if not env.may_reject:
         return nullcontext()
     marker = request.node.get_closest_marker("refused")
     what, instead = marker.args
@@ -421,11 +421,11 @@ def started() -> set[str]:
 
 
 @pytest.fixture
-def collecting(place: Place, request: pytest.FixtureRequest, for_the_module: ExitStack, started: set[str]) -> Place:
+def collecting(env: Env, request: pytest.FixtureRequest, for_the_module: ExitStack, started: set[str]) -> Env:
     """Give a place where garbage is collected and namespaces end."""
-    if not place.refuses and "controllers" not in started:
+    if not env.may_reject and "controllers" not in started:
         # Asked for late, for without its program the cases on a real server are left out, and only those.
         run: RunControllers = request.getfixturevalue("envtest_controllers")
         for_the_module.enter_context(run(Controller.GARBAGE_COLLECTOR, Controller.NAMESPACE))
         started.add("controllers")
-    return place
+    return env

@@ -11,7 +11,7 @@ from ocf.cluster import PatchType, Subresource
 from ocf.errors import BadRequestError, InvalidError, NotFoundError
 
 if TYPE_CHECKING:
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
 WIDGET = "Widget.conformance.example.com"
 ACCESSOR = "FieldValueInvalid .spec.size: Invalid value: 0: .spec.size accessor error"
@@ -141,59 +141,57 @@ class TestValidation:
             pytest.param("since: '2026-01-31T12:00:00Z'", None, "", "", id="of the format"),
         ],
     )
-    async def test_what_the_schema_does_not_allow_is_refused(
-        self, place: Place, spec: str, reason: str | None, field: str, detail: str
+    async def test_values_that_the_schema_does_not_allow_are_rejected(
+        self, env: Env, spec: str, reason: str | None, field: str, detail: str
     ) -> None:
         if reason is None:
-            await place.create("Widget", f"spec: {{{spec}}}")
+            await env.create("Widget", f"spec: {{{spec}}}")
             return
-        with place.error(
-            422, "Invalid", f'{WIDGET} "demo" is invalid: {field}: {detail}', f"{reason} {field}: {detail}"
-        ):
-            await place.create("Widget", f"spec: {{{spec}}}")
+        with env.error(422, "Invalid", f'{WIDGET} "demo" is invalid: {field}: {detail}', f"{reason} {field}: {detail}"):
+            await env.create("Widget", f"spec: {{{spec}}}")
 
-    async def test_all_faults_are_told(self, place: Place) -> None:
-        with place.error(
+    async def test_all_errors_are_reported(self, env: Env) -> None:
+        with env.error(
             422,
             "Invalid",
             None,
             "FieldValueInvalid spec.weight: Invalid value: 11: spec.weight in body should be less than or equal to 10",
             'FieldValueNotSupported spec.colour: Unsupported value: "pink": supported values: "red", "green", "blue"',
         ):
-            await place.create("Widget", "spec: {weight: 11, colour: pink}")
+            await env.create("Widget", "spec: {weight: 11, colour: pink}")
 
-    async def test_a_required_part_is_missing(self, place: Place) -> None:
-        with place.error(
+    async def test_a_missing_required_object_is_reported(self, env: Env) -> None:
+        with env.error(
             422,
             "Invalid",
             f'{WIDGET} "demo" is invalid: spec: Required value',
             "FieldValueRequired spec: Required value",
         ):
-            await place.create("Widget", "")
+            await env.create("Widget", "")
 
     @pytest.mark.parametrize("how", ["update", "merge patch", "JSON patch", "scale"])
-    async def test_every_write_is_checked(self, place: Place, how: str) -> None:
-        made = await place.create("Widget", "spec: {size: 2}")
+    async def test_every_write_is_validated(self, env: Env, how: str) -> None:
+        made = await env.create("Widget", "spec: {size: 2}")
         detail = "Invalid value: 11: spec.size in body should be less than or equal to 10"
 
-        with place.error(422, "Invalid", None, f"FieldValueInvalid spec.size: {detail}"):
+        with env.error(422, "Invalid", None, f"FieldValueInvalid spec.size: {detail}"):
             match how:
                 case "update":
-                    await place.update({**made, "spec": {"size": 11}})
+                    await env.update({**made, "spec": {"size": 11}})
                 case "merge patch":
-                    await place.merge("Widget", "spec: {size: 11}")
+                    await env.merge("Widget", "spec: {size: 11}")
                 case "scale":
-                    await place.merge("Widget", "spec: {replicas: 11}", part=Subresource.SCALE)
+                    await env.merge("Widget", "spec: {replicas: 11}", part=Subresource.SCALE)
                 case _:
                     operation = {"op": "replace", "path": "/spec/size", "value": 11}
-                    await place.patch("Widget", [operation], patch_type=PatchType.JSON)
+                    await env.patch("Widget", [operation], patch_type=PatchType.JSON)
 
-    async def test_a_status_is_checked(self, place: Place) -> None:
-        await place.create("Widget")
+    async def test_a_status_is_validated(self, env: Env) -> None:
+        await env.create("Widget")
         detail = 'Unsupported value: "Old": supported values: "New", "Done"'
 
-        with place.error(422, "Invalid", None, f"FieldValueNotSupported status.phase: {detail}"):
-            await place.merge("Widget", "status: {phase: Old}", part=Subresource.STATUS)
+        with env.error(422, "Invalid", None, f"FieldValueNotSupported status.phase: {detail}"):
+            await env.merge("Widget", "status: {phase: Old}", part=Subresource.STATUS)
 
 
 class TestDefaults:
@@ -204,25 +202,27 @@ class TestDefaults:
             pytest.param("{size: 0}", {"size": 0}, id="zero is a value"),
             pytest.param("{size: null}", {"size": 3}, id="null is none, where it is not allowed"),
             pytest.param(
-                "{contact: {email: a}}", {"size": 3, "contact": {"email": "a", "name": "nobody"}}, id="inside of a part"
+                "{contact: {email: a}}",
+                {"size": 3, "contact": {"email": "a", "name": "anonymous"}},
+                id="inside of a part",
             ),
             pytest.param("{parts: [{name: a}]}", {"size": 3, "parts": [{"name": "a", "count": 1}]}, id="in items"),
             pytest.param("{parts: []}", {"size": 3, "parts": []}, id="an empty list stays"),
             pytest.param("{note: null}", {"size": 3, "note": None}, id="null stays where it is allowed"),
         ],
     )
-    async def test_what_is_left_out_has_its_default(self, place: Place, spec: str, expected: dict[str, Any]) -> None:
-        made = await place.create("Widget", f"spec: {spec}")
+    async def test_omitted_fields_get_their_defaults(self, env: Env, spec: str, expected: dict[str, Any]) -> None:
+        made = await env.create("Widget", f"spec: {spec}")
 
         assert made["spec"] == expected
 
-    async def test_a_field_that_is_removed_has_its_default_again(self, place: Place) -> None:
-        await place.create("Widget", "spec: {size: 5}")
+    async def test_a_removed_field_gets_its_default_again(self, env: Env) -> None:
+        await env.create("Widget", "spec: {size: 5}")
 
-        assert (await place.merge("Widget", "spec: {size: null}"))["spec"] == {"size": 3}
+        assert (await env.merge("Widget", "spec: {size: null}"))["spec"] == {"size": 3}
 
-    async def test_a_part_that_is_not_there_is_not_made_for_its_defaults(self, place: Place) -> None:
-        assert "contact" not in (await place.create("Widget"))["spec"]
+    async def test_a_missing_object_is_not_created_for_its_defaults(self, env: Env) -> None:
+        assert "contact" not in (await env.create("Widget"))["spec"]
 
 
 class TestPruning:
@@ -233,7 +233,7 @@ class TestPruning:
             pytest.param("{spec: {size: 1}, other: {a: b}}", {"spec": {"size": 1}}, id="a part"),
             pytest.param(
                 "{spec: {size: 1, contact: {email: a, other: b}}}",
-                {"spec": {"size": 1, "contact": {"email": "a", "name": "nobody"}}},
+                {"spec": {"size": 1, "contact": {"email": "a", "name": "anonymous"}}},
                 id="inside of a part",
             ),
             pytest.param(
@@ -253,70 +253,70 @@ class TestPruning:
             ),
         ],
     )
-    async def test_what_is_not_declared_is_dropped(self, place: Place, body: str, expected: dict[str, Any]) -> None:
-        made = await place.create("Widget", body)
+    async def test_undeclared_fields_are_pruned(self, env: Env, body: str, expected: dict[str, Any]) -> None:
+        made = await env.create("Widget", body)
 
         assert {
             name: value for name, value in made.items() if name not in {"apiVersion", "kind", "metadata"}
         } == expected
 
     @pytest.mark.parametrize("how", ["update", "merge patch"])
-    async def test_every_write_is_pruned(self, place: Place, how: str) -> None:
-        made = await place.create("Widget")
+    async def test_every_write_is_pruned(self, env: Env, how: str) -> None:
+        made = await env.create("Widget")
         if how == "update":
-            await place.update({**made, "spec": {"size": 1, "other": 2}})
+            await env.update({**made, "spec": {"size": 1, "other": 2}})
         else:
-            await place.merge("Widget", "spec: {size: 1, other: 2}")
+            await env.merge("Widget", "spec: {size: 1, other: 2}")
 
-        assert (await place.get("Widget"))["spec"] == {"size": 1}
+        assert (await env.get("Widget"))["spec"] == {"size": 1}
 
-    async def test_the_metadata_are_those_of_every_kind(self, place: Place) -> None:
-        made = await place.create("Widget", "{metadata: {other: a, labels: {a: b}}, spec: {}}")
+    async def test_metadata_follows_the_common_schema(self, env: Env) -> None:
+        made = await env.create("Widget", "{metadata: {other: a, labels: {a: b}}, spec: {}}")
 
         assert "other" not in made["metadata"]
         assert made["metadata"]["labels"] == {"a": "b"}
 
-    async def test_a_kind_that_takes_anything_keeps_it(self, place: Place) -> None:
-        made = await place.create("Gadget", "{anything: {goes: [1, null, {a: b}]}}")
+    async def test_a_kind_that_preserves_unknown_fields_keeps_them(self, env: Env) -> None:
+        made = await env.create("Gadget", "{anything: {goes: [1, null, {a: b}]}}")
 
         assert made["anything"] == {"goes": [1, None, {"a": "b"}]}
 
 
 class TestSubresources:
-    async def test_a_scale_without_a_status_counts_nothing(self, place: Place) -> None:
-        made = await place.create("Widget")
-        scale = await place.get("Widget", part=Subresource.SCALE)
+    async def test_a_scale_without_a_status_has_zero_replicas(self, env: Env) -> None:
+        made = await env.create("Widget")
+        scale = await env.get("Widget", part=Subresource.SCALE)
 
         assert scale["spec"] == {"replicas": made["spec"]["size"]}
         assert scale["status"] == {"replicas": 0}
 
-    async def test_a_status_write_changes_nothing_else(self, place: Place) -> None:
-        made = await place.create("Widget")
+    async def test_a_status_write_changes_nothing_else(self, env: Env) -> None:
+        made = await env.create("Widget")
         body = "{metadata: {labels: {a: b}, finalizers: [a.io/x]}, spec: {size: 9}, status: {replicas: 1}}"
-        live = await place.merge("Widget", body, part=Subresource.STATUS)
+        live = await env.merge("Widget", body, part=Subresource.STATUS)
 
         assert live["status"] == {"replicas": 1}
         assert live["spec"] == made["spec"]
         assert not {"labels", "finalizers"} & live["metadata"].keys()
 
-    async def test_a_status_of_a_new_object_is_dropped(self, place: Place) -> None:
-        assert "status" not in await place.create("Widget", "{spec: {}, status: {replicas: 1}}")
+    async def test_a_status_of_a_new_object_is_dropped(self, env: Env) -> None:
+        assert "status" not in await env.create("Widget", "{spec: {}, status: {replicas: 1}}")
 
-    async def test_without_the_subresource_the_status_is_a_field_as_others(self, place: Place) -> None:
-        assert (await place.create("Gadget", "status: {a: b}"))["status"] == {"a": "b"}
+    async def test_without_the_subresource_the_status_is_an_ordinary_field(self, env: Env) -> None:
+        assert (await env.create("Gadget", "status: {a: b}"))["status"] == {"a": "b"}
 
-    async def test_a_kind_without_them_has_none(self, place: Place) -> None:
-        await place.create("Gadget")
+    async def test_a_kind_without_subresources_has_none(self, env: Env) -> None:
+        await env.create("Gadget")
         for part in Subresource:
             with pytest.raises(NotFoundError):
-                await place.get("Gadget", part=part)
+                await env.get("Gadget", part=part)
 
 
-async def test_a_custom_resource_takes_no_strategic_patch(place: Place) -> None:
-    await place.create("Widget")
+async def test_a_custom_resource_does_not_accept_a_strategic_merge_patch(env: Env) -> None:
+    await env.create("Widget")
 
     with pytest.raises(BadRequestError) as caught:
-        await place.patch("Widget", {"spec": {"size": 1}}, patch_type=PatchType.STRATEGIC_MERGE)
+        await env.patch("Widget", {"spec": {"size": 1}}, patch_type=PatchType.STRATEGIC_MERGE)
     assert (caught.value.code, caught.value.reason) == (415, "UnsupportedMediaType")
 
 
@@ -349,8 +349,8 @@ class TestDefinitions:
             ),
         ],
     )
-    async def test_a_schema_is_checked(
-        self, place: Place, schema: dict[str, Any], field: str, reason: str, detail: str
+    async def test_a_schema_is_validated(
+        self, env: Env, schema: dict[str, Any], field: str, reason: str, detail: str
     ) -> None:
         manifest = {
             "apiVersion": "apiextensions.k8s.io/v1",
@@ -364,7 +364,7 @@ class TestDefinitions:
             },
         }
         with pytest.raises(Exception, match="invalid") as caught:
-            await place.cluster.create(manifest, field_manager="author", dry_run=True)
+            await env.cluster.create(manifest, field_manager="author", dry_run=True)
 
         causes = [(cause.field, cause.reason, cause.message) for cause in caught.value.causes]  # type: ignore[attr-defined]
         assert (field, reason, detail) in causes
@@ -463,9 +463,9 @@ class TestCounts:
             ),
         ],
     )
-    async def test_the_wanted_one_is_checked(self, place: Place, spec: str, causes: list[str]) -> None:
-        with place.error(422, "Invalid", None, *causes):
-            await place.create("Widget", f"spec: {spec}")
+    async def test_the_desired_count_is_validated(self, env: Env, spec: str, causes: list[str]) -> None:
+        with env.error(422, "Invalid", None, *causes):
+            await env.create("Widget", f"spec: {spec}")
 
     @pytest.mark.parametrize(
         ("status", "causes"),
@@ -502,50 +502,50 @@ class TestCounts:
             ),
         ],
     )
-    async def test_those_of_the_status_are_checked(self, place: Place, status: str, causes: list[str]) -> None:
-        await place.create("Widget")
+    async def test_the_counts_of_the_status_are_validated(self, env: Env, status: str, causes: list[str]) -> None:
+        await env.create("Widget")
 
-        with place.error(422, "Invalid", None, *causes):
-            await place.merge("Widget", f"status: {status}", part=Subresource.STATUS)
+        with env.error(422, "Invalid", None, *causes):
+            await env.merge("Widget", f"status: {status}", part=Subresource.STATUS)
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "value"),
     [
         pytest.param("5", '"int64": spec.since in body must be of type date-time: "int64"', id="number"),
         pytest.param("true", '"": spec.since in body must be of type date-time: ""', id="truth"),
         pytest.param("[a]", "", id="list"),
     ],
 )
-async def test_a_format_comes_before_the_type(place: Place, body: str, told: str) -> None:
+async def test_a_format_is_checked_before_the_type(env: Env, body: str, value: str) -> None:
     """A list in the place of a text with a format is even let pass."""
-    cause = f"FieldValueTypeInvalid spec.since: Invalid value: {told}"
-    with place.error(422, "Invalid", None, cause) if told else nullcontext():
-        await place.create("Widget", f"spec: {{since: {body}}}")
+    cause = f"FieldValueTypeInvalid spec.since: Invalid value: {value}"
+    with env.error(422, "Invalid", None, cause) if value else nullcontext():
+        await env.create("Widget", f"spec: {{since: {body}}}")
 
 
-async def test_a_scale_cannot_be_changed_by_an_apply(place: Place) -> None:
-    await place.create("Widget", "spec: {size: 5}", by="scaler")
-    await place.merge("Widget", "spec: {replicas: 4}", by="scaler", part=Subresource.SCALE)
+async def test_a_scale_cannot_be_changed_by_an_apply(env: Env) -> None:
+    await env.create("Widget", "spec: {size: 5}", by="scaler")
+    await env.merge("Widget", "spec: {replicas: 4}", by="scaler", part=Subresource.SCALE)
 
-    with place.error(
+    with env.error(
         500,
         "",
         "failed to convert new object (<place>/demo; autoscaling/v1, Kind=Scale) to proper version: "
         "request to convert CR to an invalid group/version: autoscaling/v1",
         kind=InvalidError,
     ):
-        await place.apply("scaler", "Widget", "spec: {replicas: 6}", part=Subresource.SCALE, force=True)
+        await env.apply("scaler", "Widget", "spec: {replicas: 6}", part=Subresource.SCALE, force=True)
 
 
-async def test_a_scale_of_less_than_nothing_is_refused_as_the_object(place: Place) -> None:
-    await place.create("Widget")
+async def test_a_negative_scale_is_rejected_like_the_object(env: Env) -> None:
+    await env.create("Widget")
 
-    with place.error(
+    with env.error(
         422,
         "Invalid",
         None,
         "FieldValueInvalid spec.size: Invalid value: -1: spec.size in body should be greater than or equal to 0",
         "FieldValueInvalid .spec.size: Invalid value: -1: should be a non-negative integer",
     ):
-        await place.merge("Widget", "spec: {replicas: -1}", part=Subresource.SCALE)
+        await env.merge("Widget", "spec: {replicas: -1}", part=Subresource.SCALE)

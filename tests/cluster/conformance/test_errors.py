@@ -11,9 +11,9 @@ from ocf.cluster import Subresource
 from ocf.errors import InvalidError
 
 if TYPE_CHECKING:
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
-Ask: TypeAlias = Callable[["Place"], Awaitable[object]]
+Ask: TypeAlias = Callable[["Env"], Awaitable[object]]
 
 NAME = (
     "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and "
@@ -46,34 +46,34 @@ def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid
     ("ask", "expected"),
     [
         pytest.param(
-            lambda place: place.create("ConfigMap", "metadata: {labels: {a: 'b c'}}"),
+            lambda env: env.create("ConfigMap", "metadata: {labels: {a: 'b c'}}"),
             invalid("ConfigMap", "metadata.labels", f'Invalid value: "b c": {LABEL_VALUE}'),
             id="a label's value",
         ),
         pytest.param(
-            lambda place: place.create("ConfigMap", "metadata: {labels: {'a b': c}}"),
+            lambda env: env.create("ConfigMap", "metadata: {labels: {'a b': c}}"),
             invalid("ConfigMap", "metadata.labels", f'Invalid value: "a b": {KEY}'),
             id="a label's key",
         ),
         pytest.param(
-            lambda place: place.create("ConfigMap", "metadata: {annotations: {'a b': c}}"),
+            lambda env: env.create("ConfigMap", "metadata: {annotations: {'a b': c}}"),
             invalid("ConfigMap", "metadata.annotations", f'Invalid value: "a b": {KEY}'),
             id="an annotation's key",
         ),
         pytest.param(
-            lambda place: place.create("ConfigMap", f"metadata: {{labels: {{a: {LONG}}}}}"),
+            lambda env: env.create("ConfigMap", f"metadata: {{labels: {{a: {LONG}}}}}"),
             invalid("ConfigMap", "metadata.labels", f'Invalid value: "{LONG}": must be no more than 63 bytes'),
             id="a label's value that is too long, in bytes",
         ),
         pytest.param(
-            lambda place: place.create("ConfigMap", f"metadata: {{labels: {{{LONG}: a}}}}"),
+            lambda env: env.create("ConfigMap", f"metadata: {{labels: {{{LONG}: a}}}}"),
             invalid(
                 "ConfigMap", "metadata.labels", f'Invalid value: "{LONG}": name part must be no more than 63 bytes'
             ),
             id="a label's key that is too long, in bytes",
         ),
         pytest.param(
-            lambda place: place.create("ConfigMap", f"metadata: {{labels: {{{PREFIX}/a: a}}}}"),
+            lambda env: env.create("ConfigMap", f"metadata: {{labels: {{{PREFIX}/a: a}}}}"),
             invalid(
                 "ConfigMap",
                 "metadata.labels",
@@ -82,7 +82,7 @@ def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid
             id="a label's domain that is too long, in bytes",
         ),
         pytest.param(
-            lambda place: place.create("ConfigMap", "metadata: {finalizers: [done]}"),
+            lambda env: env.create("ConfigMap", "metadata: {finalizers: [done]}"),
             invalid(
                 "ConfigMap",
                 "metadata.finalizers[0]",
@@ -91,12 +91,12 @@ def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid
             id="a finalizer without a domain",
         ),
         pytest.param(
-            lambda place: place.create("Widget", "{metadata: {labels: {a: 'b c'}}, spec: {}}"),
+            lambda env: env.create("Widget", "{metadata: {labels: {a: 'b c'}}, spec: {}}"),
             invalid("Widget.conformance.example.com", "metadata.labels", f'Invalid value: "b c": {LABEL_VALUE}'),
             id="a label's value of a custom resource",
         ),
         pytest.param(
-            lambda place: place.create(
+            lambda env: env.create(
                 "ConfigMap",
                 f"metadata: {{ownerReferences: [{OWNER}, {RIVAL}]}}",
             ),
@@ -114,9 +114,9 @@ def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid
     ],
 )
 @pytest.mark.promise("conformance")
-async def test_what_is_invalid_is_told_by_field(place: Place, ask: Ask, expected: tuple[str, str]) -> None:
-    with place.error(422, "Invalid", *expected):
-        await ask(place)
+async def test_invalid_values_are_reported_by_field(env: Env, ask: Ask, expected: tuple[str, str]) -> None:
+    with env.error(422, "Invalid", *expected):
+        await ask(env)
 
 
 @pytest.mark.parametrize(
@@ -127,29 +127,27 @@ async def test_what_is_invalid_is_told_by_field(place: Place, ask: Ask, expected
         pytest.param("Widget", "conformance.example.com/v1", 254, id="a custom resource"),
     ],
 )
-async def test_a_name_that_is_too_long_is_so_in_characters(
-    place: Place, kind: str, api_version: str, length: int
-) -> None:
+async def test_the_length_of_a_name_is_in_characters(env: Env, kind: str, api_version: str, length: int) -> None:
     name = "x" * length
     detail = f'metadata.name: Invalid value: "{name}": must be no more than {length - 1} characters'
     group, slash, _ = api_version.rpartition("/")
     called = f"{kind}.{group}" if slash else kind
 
-    with place.error(422, "Invalid", f'{called} "{name}" is invalid: {detail}', f"FieldValueInvalid {detail}"):
-        await place.cluster.create(place.manifest(kind, None, name), field_manager="author")
+    with env.error(422, "Invalid", f'{called} "{name}" is invalid: {detail}', f"FieldValueInvalid {detail}"):
+        await env.cluster.create(env.manifest(kind, None, name), field_manager="author")
 
 
-async def test_a_finalizer_of_a_custom_resource_needs_no_domain(place: Place) -> None:
-    created = await place.create("Widget", "{metadata: {finalizers: [done]}, spec: {}}")
-    await place.merge("Widget", "metadata: {finalizers: null}")
+async def test_a_finalizer_of_a_custom_resource_needs_no_domain(env: Env) -> None:
+    created = await env.create("Widget", "{metadata: {finalizers: [done]}, spec: {}}")
+    await env.merge("Widget", "metadata: {finalizers: null}")
 
     assert created["metadata"]["finalizers"] == ["done"]
 
 
-async def test_a_selector_must_not_change(place: Place) -> None:
-    await place.create("Deployment")
+async def test_a_selector_is_immutable(env: Env) -> None:
+    await env.create("Deployment")
 
-    with place.error(
+    with env.error(
         422,
         "Invalid",
         None,
@@ -157,7 +155,7 @@ async def test_a_selector_must_not_change(place: Place) -> None:
         "`selector` does not match template `labels`",
         'FieldValueInvalid spec.selector: Invalid value: {"matchLabels":{"app":"demo","b":"c"}}: field is immutable',
     ):
-        await place.merge("Deployment", "spec: {selector: {matchLabels: {app: demo, b: c}}}")
+        await env.merge("Deployment", "spec: {selector: {matchLabels: {app: demo, b: c}}}")
 
 
 @pytest.mark.parametrize(
@@ -177,38 +175,38 @@ async def test_a_selector_must_not_change(place: Place) -> None:
         ),
     ],
 )
-async def test_what_is_immutable_stays(place: Place, kind: str, patch: str, cause: str) -> None:
-    await place.create(kind, "immutable: true")
+async def test_immutable_fields_cannot_change(env: Env, kind: str, patch: str, cause: str) -> None:
+    await env.create(kind, "immutable: true")
     told = cause.partition(" ")[2]
 
-    with place.error(422, "Invalid", f'{kind} "demo" is invalid: {told}', cause):
-        await place.merge(kind, patch)
+    with env.error(422, "Invalid", f'{kind} "demo" is invalid: {told}', cause):
+        await env.merge(kind, patch)
 
 
 @pytest.mark.parametrize(
     ("ask", "subject"),
     [
-        pytest.param(lambda place: place.get("ConfigMap"), 'configmaps "demo"', id="get"),
-        pytest.param(lambda place: place.get("Deployment"), 'deployments.apps "demo"', id="get, of a group"),
+        pytest.param(lambda env: env.get("ConfigMap"), 'configmaps "demo"', id="get"),
+        pytest.param(lambda env: env.get("Deployment"), 'deployments.apps "demo"', id="get, of a group"),
         pytest.param(
-            lambda place: place.get("Widget"), 'widgets.conformance.example.com "demo"', id="get, of a custom resource"
+            lambda env: env.get("Widget"), 'widgets.conformance.example.com "demo"', id="get, of a custom resource"
         ),
         pytest.param(
-            lambda place: place.get("Deployment", part=Subresource.SCALE), 'deployments.apps "demo"', id="get a scale"
+            lambda env: env.get("Deployment", part=Subresource.SCALE), 'deployments.apps "demo"', id="get a scale"
         ),
-        pytest.param(lambda place: place.merge("ConfigMap", "data: {}"), 'configmaps "demo"', id="patch"),
+        pytest.param(lambda env: env.merge("ConfigMap", "data: {}"), 'configmaps "demo"', id="patch"),
         pytest.param(
-            lambda place: place.merge("Deployment", "status: {}", part=Subresource.STATUS),
+            lambda env: env.merge("Deployment", "status: {}", part=Subresource.STATUS),
             'deployments.apps "demo"',
             id="patch a status",
         ),
-        pytest.param(lambda place: place.delete("ConfigMap"), 'configmaps "demo"', id="delete"),
-        pytest.param(lambda place: place.get("Gadget"), 'gadgets.conformance.example.com "<place>-demo"', id="cluster"),
+        pytest.param(lambda env: env.delete("ConfigMap"), 'configmaps "demo"', id="delete"),
+        pytest.param(lambda env: env.get("Gadget"), 'gadgets.conformance.example.com "<place>-demo"', id="cluster"),
     ],
 )
-async def test_what_is_not_there_is_named(place: Place, ask: Ask, subject: str) -> None:
-    with place.error(404, "NotFound", f"{subject} not found"):
-        await ask(place)
+async def test_a_missing_object_is_named(env: Env, ask: Ask, subject: str) -> None:
+    with env.error(404, "NotFound", f"{subject} not found"):
+        await ask(env)
 
 
 @pytest.mark.parametrize(
@@ -220,39 +218,39 @@ async def test_what_is_not_there_is_named(place: Place, ask: Ask, subject: str) 
         pytest.param("Widget", "widgets.conformance.example.com", id="custom resource"),
     ],
 )
-async def test_a_name_that_is_taken_is_named(place: Place, kind: str, subject: str) -> None:
-    await place.create(kind)
+async def test_a_name_that_is_taken_is_named(env: Env, kind: str, subject: str) -> None:
+    await env.create(kind)
 
-    with place.error(409, "AlreadyExists", f'{subject} "demo" already exists'):
-        await place.create(kind)
+    with env.error(409, "AlreadyExists", f'{subject} "demo" already exists'):
+        await env.create(kind)
 
 
-async def test_a_name_has_its_letters(place: Place) -> None:
+async def test_a_name_has_allowed_characters(env: Env) -> None:
     detail = f'Invalid value: "No_Name": {NAME}'
 
-    with place.error(
+    with env.error(
         422,
         "Invalid",
         f'ConfigMap "No_Name" is invalid: metadata.name: {detail}',
         f"FieldValueInvalid metadata.name: {detail}",
     ):
-        await place.create("ConfigMap", name="No_Name")
+        await env.create("ConfigMap", name="No_Name")
 
 
-async def test_an_object_has_a_name(place: Place) -> None:
+async def test_a_name_is_required(env: Env) -> None:
     detail = "Required value: name or generateName is required"
 
-    with place.error(
+    with env.error(
         422,
         "Invalid",
         f'ConfigMap "" is invalid: metadata.name: {detail}',
         f"FieldValueRequired metadata.name: {detail}",
     ):
-        await place.create("ConfigMap", "metadata: {name: ''}")
+        await env.create("ConfigMap", "metadata: {name: ''}")
 
 
-async def test_an_undeclared_field_is_dropped_unless_it_is_applied(place: Place) -> None:
-    made = await place.create("ConfigMap", "{data: {a: '1'}, colour: red}")
+async def test_an_undeclared_field_is_dropped_unless_it_is_applied(env: Env) -> None:
+    made = await env.create("ConfigMap", "{data: {a: '1'}, colour: red}")
 
     assert "colour" not in made
 
@@ -283,30 +281,30 @@ async def test_an_undeclared_field_is_dropped_unless_it_is_applied(place: Place)
         ),
     ],
 )
-async def test_a_value_of_a_wrong_type_is_a_bad_request(place: Place, kind: str, body: str, problem: str) -> None:
-    version = place.key(kind).api_version.rpartition("/")[2]
-    with place.error(
+async def test_a_value_of_a_wrong_type_is_a_bad_request(env: Env, kind: str, body: str, problem: str) -> None:
+    version = env.key(kind).api_version.rpartition("/")[2]
+    with env.error(
         400,
         "BadRequest",
         f'{kind} in version "{version}" cannot be handled as a {kind}: json: cannot unmarshal {problem}',
     ):
-        await place.create(kind, body)
+        await env.create(kind, body)
 
 
 INGRESS = "status: {loadBalancer: {ingress: [{ip: 10.0.0.1}]}}"
 
 
-async def test_an_ingress_needs_a_load_balancer(place: Place) -> None:
-    await place.create("Service")
+async def test_an_ingress_needs_a_load_balancer(env: Env) -> None:
+    await env.create("Service")
     detail = "Forbidden: may only be used when `spec.type` is 'LoadBalancer'"
 
-    with place.error(422, "Invalid", None, f"FieldValueForbidden status.loadBalancer.ingress: {detail}"):
-        await place.merge("Service", INGRESS, part=Subresource.STATUS)
+    with env.error(422, "Invalid", None, f"FieldValueForbidden status.loadBalancer.ingress: {detail}"):
+        await env.merge("Service", INGRESS, part=Subresource.STATUS)
 
 
-async def test_a_load_balancer_has_an_ingress(place: Place) -> None:
-    await place.create("Service", "spec: {type: LoadBalancer, selector: {app: demo}, ports: [{port: 80}]}")
-    live = await place.merge("Service", INGRESS, part=Subresource.STATUS)
+async def test_a_load_balancer_has_an_ingress(env: Env) -> None:
+    await env.create("Service", "spec: {type: LoadBalancer, selector: {app: demo}, ports: [{port: 80}]}")
+    live = await env.merge("Service", INGRESS, part=Subresource.STATUS)
 
     assert live["status"]["loadBalancer"]["ingress"][0]["ip"] == "10.0.0.1"
 
@@ -329,30 +327,28 @@ TARGET = "scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: %s}"
         ),
     ],
 )
-async def test_an_autoscaler_is_checked(place: Place, body: str, expected: tuple[str, ...]) -> None:
-    with place.error(422, "Invalid", *invalid("HorizontalPodAutoscaler.autoscaling", *expected)):
-        await place.create("HorizontalPodAutoscaler", body)
+async def test_an_autoscaler_is_validated(env: Env, body: str, expected: tuple[str, ...]) -> None:
+    with env.error(422, "Invalid", *invalid("HorizontalPodAutoscaler.autoscaling", *expected)):
+        await env.create("HorizontalPodAutoscaler", body)
 
 
-async def test_an_owner_that_is_named_twice_is_named_once(place: Place) -> None:
+async def test_a_repeated_owner_reference_is_stored_once(env: Env) -> None:
     owners = f"metadata: {{ownerReferences: [{OWNER}, {OWNER}]}}"
-    made = await place.create("ConfigMap", owners)
-    live = await place.merge("ConfigMap", owners)
+    made = await env.create("ConfigMap", owners)
+    live = await env.merge("ConfigMap", owners)
 
     assert len(made["metadata"]["ownerReferences"]) == 1
     assert len(live["metadata"]["ownerReferences"]) == 1
 
 
-async def test_an_owner_that_is_named_in_two_ways_is_named_twice(place: Place) -> None:
-    made = await place.create(
-        "ConfigMap", f"metadata: {{ownerReferences: [{OWNER}, {OWNER.replace('true', 'false')}]}}"
-    )
+async def test_two_different_owner_references_to_one_owner_are_both_stored(env: Env) -> None:
+    made = await env.create("ConfigMap", f"metadata: {{ownerReferences: [{OWNER}, {OWNER.replace('true', 'false')}]}}")
 
     assert len(made["metadata"]["ownerReferences"]) == 2
 
 
-async def test_an_owner_that_is_applied_twice_is_refused(place: Place) -> None:
+async def test_an_apply_with_a_repeated_owner_reference_is_rejected(env: Env) -> None:
     problem = '.metadata.ownerReferences: duplicate entries for key [uid="<uid>"]'
     message = f"failed to create typed patch object (<place>/demo; /v1, Kind=ConfigMap): {problem}"
-    with place.error(500, "", message, kind=InvalidError):
-        await place.apply("us", "ConfigMap", f"metadata: {{ownerReferences: [{OWNER}, {OWNER}]}}")
+    with env.error(500, "", message, kind=InvalidError):
+        await env.apply("us", "ConfigMap", f"metadata: {{ownerReferences: [{OWNER}, {OWNER}]}}")

@@ -10,7 +10,7 @@ from ocf.cluster import ListOptions, Propagation
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
 
 def owned_by(*owners: Manifest, blocking: bool = False, finalizers: str = "") -> str:
@@ -25,7 +25,7 @@ def owned_by(*owners: Manifest, blocking: bool = False, finalizers: str = "") ->
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "Widget"])
 @pytest.mark.promise("conformance")
-async def test_dependents_go_with_their_owner(collecting: Place, kind: str) -> None:
+async def test_dependents_are_deleted_with_their_owner(collecting: Env, kind: str) -> None:
     owner = await collecting.create(kind, name="owner")
     await collecting.create("ConfigMap", owned_by(owner))
     await collecting.delete(kind, "owner")
@@ -33,7 +33,7 @@ async def test_dependents_go_with_their_owner(collecting: Place, kind: str) -> N
     await collecting.gone("ConfigMap")
 
 
-async def test_dependents_of_dependents_go_too(collecting: Place) -> None:
+async def test_dependents_of_dependents_are_deleted_too(collecting: Env) -> None:
     first = await collecting.create("Widget", name="first")
     second = await collecting.create("ConfigMap", owned_by(first), "second")
     await collecting.create("Secret", owned_by(second), "third")
@@ -43,7 +43,7 @@ async def test_dependents_of_dependents_go_too(collecting: Place) -> None:
     await collecting.gone("Secret", "third")
 
 
-async def test_an_owner_of_the_whole_cluster_takes_dependents_along(collecting: Place) -> None:
+async def test_dependents_of_a_cluster_scoped_owner_are_deleted_too(collecting: Env) -> None:
     owner = await collecting.create("Gadget")
     await collecting.create("ConfigMap", owned_by(owner))
     await collecting.delete("Gadget")
@@ -51,7 +51,7 @@ async def test_an_owner_of_the_whole_cluster_takes_dependents_along(collecting: 
     await collecting.gone("ConfigMap")
 
 
-async def test_a_dependent_stays_while_one_owner_does(collecting: Place) -> None:
+async def test_a_dependent_stays_while_one_owner_exists(collecting: Env) -> None:
     """It loses the reference to the one that is gone."""
     going, staying = await collecting.create("Widget", name="going"), await collecting.create("Widget", name="staying")
     await collecting.create("ConfigMap", owned_by(going, staying))
@@ -65,7 +65,7 @@ async def test_a_dependent_stays_while_one_owner_does(collecting: Place) -> None
     await collecting.until("ConfigMap", judged)
 
 
-async def test_a_dependent_with_a_finalizer_waits_for_it(collecting: Place) -> None:
+async def test_a_dependent_with_a_finalizer_waits_for_it(collecting: Env) -> None:
     owner = await collecting.create("Widget", name="owner")
     await collecting.create("ConfigMap", owned_by(owner, finalizers="a.io/x"))
     await collecting.delete("Widget", "owner")
@@ -75,7 +75,7 @@ async def test_a_dependent_with_a_finalizer_waits_for_it(collecting: Place) -> N
     assert not await collecting.exists("ConfigMap")
 
 
-async def test_orphans_stay_without_the_reference(collecting: Place) -> None:
+async def test_orphans_stay_without_the_owner_reference(collecting: Env) -> None:
     owner = await collecting.create("Widget", name="owner")
     await collecting.create("ConfigMap", owned_by(owner))
     await collecting.delete("Widget", "owner", propagation=Propagation.ORPHAN)
@@ -84,7 +84,7 @@ async def test_orphans_stay_without_the_reference(collecting: Place) -> None:
     assert "ownerReferences" not in (await collecting.get("ConfigMap"))["metadata"]
 
 
-async def test_in_the_foreground_dependents_go_first(collecting: Place) -> None:
+async def test_foreground_deletion_deletes_dependents_first(collecting: Env) -> None:
     owner = await collecting.create("Widget", name="owner")
     await collecting.create("ConfigMap", owned_by(owner, blocking=True, finalizers="a.io/x"))
     await collecting.delete("Widget", "owner", propagation=Propagation.FOREGROUND)
@@ -95,7 +95,7 @@ async def test_in_the_foreground_dependents_go_first(collecting: Place) -> None:
     await collecting.gone("Widget", "owner")
 
 
-async def test_in_the_foreground_only_who_blocks_is_waited_for(collecting: Place) -> None:
+async def test_foreground_deletion_waits_only_for_blocking_dependents(collecting: Env) -> None:
     owner = await collecting.create("Widget", name="owner")
     await collecting.create("ConfigMap", owned_by(owner, finalizers="a.io/x"))
     await collecting.delete("Widget", "owner", propagation=Propagation.FOREGROUND)
@@ -104,7 +104,7 @@ async def test_in_the_foreground_only_who_blocks_is_waited_for(collecting: Place
     await collecting.until("ConfigMap", lambda live: live is not None and "deletionTimestamp" in live["metadata"])
 
 
-async def test_an_owner_is_told_by_its_uid(collecting: Place) -> None:
+async def test_an_owner_is_identified_by_its_uid(collecting: Env) -> None:
     """A new object of the same name is no owner."""
     old = await collecting.create("Widget", name="owner")
     await collecting.delete("Widget", "owner")
@@ -115,7 +115,7 @@ async def test_an_owner_is_told_by_its_uid(collecting: Place) -> None:
 
 
 class TestNamespaces:
-    async def test_all_in_it_goes_and_it_goes_then(self, collecting: Place) -> None:
+    async def test_a_namespace_is_deleted_after_its_objects(self, collecting: Env) -> None:
         home = (await collecting.create("Namespace"))["metadata"]["name"]
         inside = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo", "namespace": home}}
         await collecting.cluster.create(inside, field_manager="author")
@@ -124,7 +124,7 @@ class TestNamespaces:
 
         assert (await collecting.cluster.list("v1", "ConfigMap", ListOptions(namespace=home))).items == ()
 
-    async def test_it_waits_for_finalizers_inside(self, collecting: Place) -> None:
+    async def test_a_namespace_waits_for_finalizers_of_its_objects(self, collecting: Env) -> None:
         home = await collecting.create("Namespace")
         metadata = {"name": "demo", "namespace": home["metadata"]["name"], "finalizers": ["a.io/x"]}
         held = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
@@ -135,7 +135,7 @@ class TestNamespaces:
         with collecting.error(403, "Forbidden", None, *_ENDING):
             await collecting.cluster.create({**held, "metadata": {**metadata, "name": "late"}}, field_manager="author")
 
-    async def test_nothing_is_created_in_one_that_is_not_there(self, collecting: Place) -> None:
+    async def test_an_object_cannot_be_created_in_a_missing_namespace(self, collecting: Env) -> None:
         nowhere = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "demo", "namespace": "nowhere"}}
 
         with collecting.error(404, "NotFound", 'namespaces "nowhere" not found'):

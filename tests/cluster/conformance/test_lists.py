@@ -10,7 +10,7 @@ import pytest
 from ocf.cluster import ListOptions
 
 if TYPE_CHECKING:
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
 LABELS = {
     "a": "{app: web, tier: front}",
@@ -21,8 +21,8 @@ LABELS = {
 }
 
 
-async def filled(place: Place) -> None:
-    made = (place.create("ConfigMap", f"metadata: {{labels: {labels}}}", name) for name, labels in LABELS.items())
+async def filled(env: Env) -> None:
+    made = (env.create("ConfigMap", f"metadata: {{labels: {labels}}}", name) for name, labels in LABELS.items())
     await asyncio.gather(*made)
 
 
@@ -45,19 +45,19 @@ async def filled(place: Place) -> None:
         pytest.param("nothing=x", "", id="nothing matches"),
     ],
 )
-async def test_labels_select(place: Place, selector: str, expected: str) -> None:
-    await filled(place)
+async def test_label_selectors(env: Env, selector: str, expected: str) -> None:
+    await filled(env)
 
-    assert await place.names("ConfigMap", label_selector=selector) == list(expected)
+    assert await env.names("ConfigMap", label_selector=selector) == list(expected)
 
 
 @pytest.mark.parametrize("labels", ["weight: '5'", "weight: '50'"])
-async def test_numbers_are_compared(place: Place, labels: str) -> None:
-    await place.create("ConfigMap", f"metadata: {{labels: {{{labels}}}}}")
+async def test_numbers_are_compared(env: Env, labels: str) -> None:
+    await env.create("ConfigMap", f"metadata: {{labels: {{{labels}}}}}")
     heavy = labels.endswith("'50'")
 
-    assert await place.names("ConfigMap", label_selector="weight>10") == (["demo"] if heavy else [])
-    assert await place.names("ConfigMap", label_selector="weight<10") == ([] if heavy else ["demo"])
+    assert await env.names("ConfigMap", label_selector="weight>10") == (["demo"] if heavy else [])
+    assert await env.names("ConfigMap", label_selector="weight<10") == ([] if heavy else ["demo"])
 
 
 @pytest.mark.parametrize(
@@ -73,11 +73,11 @@ async def test_numbers_are_compared(place: Place, labels: str) -> None:
         pytest.param("Widget", "spec.colour!=red", ["b"], id="field of a custom resource, not"),
     ],
 )
-async def test_fields_select(place: Place, kind: str, selector: str, expected: list[str]) -> None:
+async def test_field_selectors(env: Env, kind: str, selector: str, expected: list[str]) -> None:
     for name, colour in (("a", "red"), ("b", "green")):
-        await place.create(kind, f"spec: {{colour: {colour}}}" if kind == "Widget" else None, name)
+        await env.create(kind, f"spec: {{colour: {colour}}}" if kind == "Widget" else None, name)
 
-    assert await place.names(kind, field_selector=selector) == expected
+    assert await env.names(kind, field_selector=selector) == expected
 
 
 @pytest.mark.parametrize(
@@ -113,11 +113,11 @@ async def test_fields_select(place: Place, kind: str, selector: str, expected: l
         ),
     ],
 )
-async def test_what_is_no_selector_is_refused(
-    place: Place, kind: str, options: dict[str, str], message: str | None
+async def test_an_invalid_selector_is_rejected(
+    env: Env, kind: str, options: dict[str, str], message: str | None
 ) -> None:
-    with place.error(400, "BadRequest", message):
-        await place.page(kind, **options)
+    with env.error(400, "BadRequest", message):
+        await env.page(kind, **options)
 
 
 class TestPages:
@@ -131,70 +131,70 @@ class TestPages:
             pytest.param(9, [5], id="more than there are"),
         ],
     )
-    async def test_pages_hold_each_object_once(self, place: Place, kind: str, limit: int, sizes: list[int]) -> None:
-        await asyncio.gather(*(place.create(kind, name=name) for name in LABELS))
-        pages = [await place.page(kind, limit=limit)]
+    async def test_pages_contain_each_object_once(self, env: Env, kind: str, limit: int, sizes: list[int]) -> None:
+        await asyncio.gather(*(env.create(kind, name=name) for name in LABELS))
+        pages = [await env.page(kind, limit=limit)]
         while pages[-1].continue_token:
-            pages.append(await place.page(kind, limit=limit, continue_token=pages[-1].continue_token))
+            pages.append(await env.page(kind, limit=limit, continue_token=pages[-1].continue_token))
 
         assert [len(page.items) for page in pages] == sizes
         assert [item["metadata"]["name"] for page in pages for item in page.items] == list(LABELS)
 
-    async def test_all_pages_are_of_one_version(self, place: Place) -> None:
+    async def test_all_pages_are_of_one_version(self, env: Env) -> None:
         """What happens in between is not seen; it is what a watch from that version tells."""
-        await filled(place)
-        first = await place.page("ConfigMap", limit=2)
-        await place.delete("ConfigMap", "d")
-        await place.create("ConfigMap", name="f")
-        second = await place.page("ConfigMap", limit=9, continue_token=first.continue_token)
+        await filled(env)
+        first = await env.page("ConfigMap", limit=2)
+        await env.delete("ConfigMap", "d")
+        await env.create("ConfigMap", name="f")
+        second = await env.page("ConfigMap", limit=9, continue_token=first.continue_token)
 
         assert [item["metadata"]["name"] for item in second.items] == ["c", "d", "e"]
         assert second.resource_version == first.resource_version
-        events = await place.events("ConfigMap", after=first.resource_version, count=2)
+        events = await env.events("ConfigMap", after=first.resource_version, count=2)
         assert [each.object["metadata"]["name"] for each in events] == ["d", "f"]
 
-    async def test_a_selector_holds_for_all_pages(self, place: Place) -> None:
-        await filled(place)
-        first = await place.page("ConfigMap", limit=1, label_selector="tier=back")
-        second = await place.page("ConfigMap", limit=9, label_selector="tier=back", continue_token=first.continue_token)
+    async def test_a_selector_applies_to_all_pages(self, env: Env) -> None:
+        await filled(env)
+        first = await env.page("ConfigMap", limit=1, label_selector="tier=back")
+        second = await env.page("ConfigMap", limit=9, label_selector="tier=back", continue_token=first.continue_token)
 
         assert [item["metadata"]["name"] for page in (first, second) for item in page.items] == ["b", "c"]
         assert second.continue_token == ""
 
 
-async def test_items_carry_their_kind(place: Place) -> None:
-    await place.create("ConfigMap")
-    (item,) = (await place.page("ConfigMap")).items
+async def test_items_have_their_kind(env: Env) -> None:
+    await env.create("ConfigMap")
+    (item,) = (await env.page("ConfigMap")).items
 
     assert (item["apiVersion"], item["kind"]) == ("v1", "ConfigMap")
 
 
-async def test_a_list_of_all_namespaces_is_in_order_of_namespace_and_name(place: Place) -> None:
+async def test_a_list_of_all_namespaces_is_sorted_by_namespace_and_name(env: Env) -> None:
     for name in ("b", "a"):
-        await place.create("Lease", name=name)
+        await env.create("Lease", name=name)
     elsewhere = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
-    await place.cluster.create(
+    await env.cluster.create(
         {**elsewhere, "metadata": {"generateName": "z-", "namespace": "default"}}, field_manager="author"
     )
-    found = (await place.cluster.list("coordination.k8s.io/v1", "Lease")).items
+    found = (await env.cluster.list("coordination.k8s.io/v1", "Lease")).items
     places = [(item["metadata"]["namespace"], item["metadata"]["name"]) for item in found]
 
     assert places == sorted(places)
-    assert {(place.namespace, "a"), (place.namespace, "b")} < set(places)
+    assert {(env.namespace, "a"), (env.namespace, "b")} < set(places)
 
 
-async def test_a_list_of_nothing_has_a_version(place: Place) -> None:
-    page = await place.page("ConfigMap")
+async def test_an_empty_list_has_a_version(env: Env) -> None:
+    page = await env.page("ConfigMap")
 
     assert page.items == ()
     assert int(page.resource_version) > 0
     assert page.continue_token == ""
 
 
-async def test_a_list_in_another_version_shows_that_version(place: Place) -> None:
-    await place.create("Widget")
+async def test_a_list_in_another_version_shows_that_version(env: Env) -> None:
+    await env.create("Widget")
     (item,) = (
-        await place.cluster.list("conformance.example.com/v2", "Widget", ListOptions(namespace=place.namespace))
+        await env.cluster.list("conformance.example.com/v2", "Widget", ListOptions(namespace=env.namespace))
     ).items
 
     assert item["apiVersion"] == "conformance.example.com/v2"

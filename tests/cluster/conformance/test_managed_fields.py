@@ -17,10 +17,10 @@ from ocf.cluster import PatchType, Subresource
 from ocf.objects import dump_document, load_document
 
 if TYPE_CHECKING:
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
 GOLDENS: Final = Path(__file__).parent / "goldens"
-Story: TypeAlias = Callable[["Place"], Awaitable[object]]
+Story: TypeAlias = Callable[["Env"], Awaitable[object]]
 
 DEPLOYMENT: Final = """
 metadata: {labels: {tier: one}, annotations: {a.io/b: c}, finalizers: [a.io/x]}
@@ -76,37 +76,35 @@ spec:
 
 
 def created(kind: str, body: str) -> Story:
-    return lambda place: place.create(kind, body)
+    return lambda env: env.create(kind, body)
 
 
 def applied(kind: str, body: str) -> Story:
-    return lambda place: place.apply("author", kind, body)
+    return lambda env: env.apply("author", kind, body)
 
 
-def told(*steps: Story) -> Story:
+def sequence(*steps: Story) -> Story:
     """Return the story of steps one after another."""
 
-    async def story(place: Place) -> None:
+    async def story(env: Env) -> None:
         for step in steps:
-            await step(place)
+            await step(env)
 
     return story
 
 
 def merged(by: str, kind: str, patch: str, part: Subresource | None = None) -> Story:
-    return lambda place: place.merge(kind, patch, by=by, part=part)
+    return lambda env: env.merge(kind, patch, by=by, part=part)
 
 
 def then_applied(by: str, kind: str, body: str, part: Subresource | None = None) -> Story:
-    return lambda place: place.apply(by, kind, body, force=True, part=part)
+    return lambda env: env.apply(by, kind, body, force=True, part=part)
 
 
 def updated(by: str, kind: str, **changes: Any) -> Story:
-    async def story(place: Place) -> None:
-        live = await place.get(kind)
-        await place.update(
-            {**live, **{name: {**live.get(name, {}), **value} for name, value in changes.items()}}, by=by
-        )
+    async def story(env: Env) -> None:
+        live = await env.get(kind)
+        await env.update({**live, **{name: {**live.get(name, {}), **value} for name, value in changes.items()}}, by=by)
 
     return story
 
@@ -116,7 +114,7 @@ STORIES: Final = [
     pytest.param("Deployment", applied("Deployment", DEPLOYMENT), id="a Deployment is applied"),
     pytest.param(
         "Deployment",
-        told(
+        sequence(
             applied("Deployment", DEPLOYMENT),
             merged("b", "Deployment", "spec: {replicas: 5}", Subresource.SCALE),
             merged("c", "Deployment", "status: {replicas: 3, readyReplicas: 2}", Subresource.STATUS),
@@ -127,9 +125,9 @@ STORIES: Final = [
     ),
     pytest.param(
         "Deployment",
-        told(
+        sequence(
             applied("Deployment", DEPLOYMENT),
-            lambda place: place.patch(
+            lambda env: env.patch(
                 "Deployment",
                 {"spec": {"template": {"spec": {"containers": [{"name": "side", "image": "side:1"}]}}}},
                 patch_type=PatchType.STRATEGIC_MERGE,
@@ -148,7 +146,7 @@ STORIES: Final = [
     ),
     pytest.param(
         "HorizontalPodAutoscaler",
-        told(
+        sequence(
             applied("HorizontalPodAutoscaler", AUTOSCALER),
             merged("b", "HorizontalPodAutoscaler", "spec: {minReplicas: 1}"),
             merged(
@@ -165,7 +163,7 @@ STORIES: Final = [
     pytest.param("Service", applied("Service", SERVICE), id="a Service is applied"),
     pytest.param(
         "Service",
-        told(
+        sequence(
             applied("Service", SERVICE),
             merged("b", "Service", "spec: {sessionAffinity: ClientIP}"),
             then_applied("c", "Service", "spec: {ports: [{name: more, port: 81}]}"),
@@ -182,7 +180,7 @@ STORIES: Final = [
     pytest.param("Widget", applied("Widget", WIDGET), id="a custom resource is applied"),
     pytest.param(
         "Widget",
-        told(
+        sequence(
             applied("Widget", WIDGET),
             merged("b", "Widget", "spec: {replicas: 5}", Subresource.SCALE),
             merged("c", "Widget", "status: {replicas: 2}", Subresource.STATUS),
@@ -190,14 +188,14 @@ STORIES: Final = [
             then_applied("e", "Widget", "spec: {tags: [b, c], parts: [{name: b, image: z}], limits: {memory: '1'}}"),
             updated("f", "Widget", spec={"order": ["z"], "colour": "green"}),
         ),
-        id="a custom resource is written by all doors",
+        id="a custom resource is written through all subresources",
     ),
     pytest.param(
         "ConfigMap", created("ConfigMap", "{data: {a: '1'}, binaryData: {b: aGk=}}"), id="a ConfigMap is created"
     ),
     pytest.param(
         "ConfigMap",
-        told(
+        sequence(
             created("ConfigMap", "data: {a: '1', b: '2'}"),
             then_applied("b", "ConfigMap", "{data: {b: '3'}, immutable: false}"),
             merged("c", "ConfigMap", "{data: null, metadata: {labels: {a: b}}}"),
@@ -207,7 +205,7 @@ STORIES: Final = [
     pytest.param("Secret", applied("Secret", "{stringData: {a: '1'}, type: Opaque}"), id="a Secret is applied"),
     pytest.param(
         "ConfigMap",
-        lambda place: place.create(
+        lambda env: env.create(
             "ConfigMap",
             "metadata: {ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: other, "
             "uid: 8a2c7a5e-0000-4000-8000-000000000000, controller: true}]}",
@@ -219,17 +217,17 @@ STORIES: Final = [
 
 @pytest.mark.parametrize(("kind", "story"), STORIES)
 @pytest.mark.promise("conformance", runs="17 objects, each written by several managers")
-async def test_entries_are_those_of_the_server(
-    place: Place, request: pytest.FixtureRequest, update_goldens: bool, kind: str, story: Story
+async def test_entries_equal_those_of_the_server(
+    env: Env, request: pytest.FixtureRequest, update_goldens: bool, kind: str, story: Story
 ) -> None:
     title = request.node.callspec.id.partition("-")[2]
     golden = GOLDENS / f"{title.replace(' ', '-')}.yaml"
-    await story(place)
-    entries = (await place.get(kind))["metadata"]["managedFields"]
+    await story(env)
+    entries = (await env.get(kind))["metadata"]["managedFields"]
     for entry in entries:
         if "time" in entry:
             entry["time"] = "*"
-    if update_goldens and not place.refuses:
+    if update_goldens and not env.may_reject:
         golden.parent.mkdir(exist_ok=True)
         golden.write_text(dump_document({"managedFields": entries}), encoding="utf-8")
 

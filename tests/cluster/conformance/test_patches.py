@@ -10,7 +10,7 @@ from ocf.cluster import PatchType
 from ocf.errors import ApiError, BadRequestError, InvalidError
 
 if TYPE_CHECKING:
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
 DATA: Final = "data: {a: '1', b: '2'}"
 
@@ -36,10 +36,10 @@ DATA: Final = "data: {a: '1', b: '2'}"
     ],
 )
 async def test_a_json_patch_is_a_list_of_operations(
-    place: Place, operations: list[dict[str, str]], expected: dict[str, str]
+    env: Env, operations: list[dict[str, str]], expected: dict[str, str]
 ) -> None:
-    await place.create("Gadget", DATA)
-    live = await place.patch("Gadget", operations, patch_type=PatchType.JSON)
+    await env.create("Gadget", DATA)
+    live = await env.patch("Gadget", operations, patch_type=PatchType.JSON)
 
     assert live["data"] == expected
 
@@ -53,14 +53,14 @@ async def test_a_json_patch_is_a_list_of_operations(
         pytest.param({"op": "jump", "path": "/data/a"}, 422, id="an unknown operation"),
     ],
 )
-async def test_an_operation_that_fails_leaves_all_as_it_was(place: Place, operation: dict[str, str], code: int) -> None:
-    made = await place.create("ConfigMap", DATA)
+async def test_a_failing_operation_changes_nothing(env: Env, operation: dict[str, str], code: int) -> None:
+    made = await env.create("ConfigMap", DATA)
     first = {"op": "add", "path": "/data/z", "value": "26"}
 
     with pytest.raises(ApiError) as caught:
-        await place.patch("ConfigMap", [first, operation], patch_type=PatchType.JSON)
+        await env.patch("ConfigMap", [first, operation], patch_type=PatchType.JSON)
     assert caught.value.code == code
-    assert await place.get("ConfigMap") == made
+    assert await env.get("ConfigMap") == made
 
 
 @pytest.mark.parametrize(
@@ -74,18 +74,18 @@ async def test_an_operation_that_fails_leaves_all_as_it_was(place: Place, operat
     ],
 )
 @pytest.mark.parametrize("patch_type", [PatchType.MERGE, PatchType.STRATEGIC_MERGE])
-async def test_a_merge_patch_is_what_shall_be(
-    place: Place, patch_type: PatchType, patch: dict[str, str | None], expected: dict[str, str]
+async def test_a_merge_patch_states_the_desired_values(
+    env: Env, patch_type: PatchType, patch: dict[str, str | None], expected: dict[str, str]
 ) -> None:
-    await place.create("ConfigMap", DATA)
-    live = await place.patch("ConfigMap", {"data": patch}, patch_type=patch_type)
+    await env.create("ConfigMap", DATA)
+    live = await env.patch("ConfigMap", {"data": patch}, patch_type=patch_type)
 
     assert live["data"] == expected
 
 
-async def test_a_merge_patch_replaces_lists(place: Place) -> None:
-    await place.create("Widget", "spec: {parts: [{name: a}, {name: b}], tags: [a, b]}")
-    live = await place.merge("Widget", "spec: {parts: [{name: c}], tags: [c]}")
+async def test_a_merge_patch_replaces_lists(env: Env) -> None:
+    await env.create("Widget", "spec: {parts: [{name: a}, {name: b}], tags: [a, b]}")
+    live = await env.merge("Widget", "spec: {parts: [{name: c}], tags: [c]}")
 
     assert live["spec"]["parts"] == [{"name": "c", "count": 1}]
     assert live["spec"]["tags"] == ["c"]
@@ -131,37 +131,35 @@ def containers(*entries: dict[str, Any]) -> dict[str, Any]:
     ],
 )
 @pytest.mark.promise("conformance")
-async def test_a_strategic_patch_merges_lists_by_key(
-    place: Place, patch: dict[str, Any], expected: dict[str, str]
-) -> None:
-    await place.create("Deployment")
-    live = await place.patch("Deployment", patch, patch_type=PatchType.STRATEGIC_MERGE)
+async def test_a_strategic_patch_merges_lists_by_key(env: Env, patch: dict[str, Any], expected: dict[str, str]) -> None:
+    await env.create("Deployment")
+    live = await env.patch("Deployment", patch, patch_type=PatchType.STRATEGIC_MERGE)
     found = {each["name"]: each["image"] for each in live["spec"]["template"]["spec"]["containers"]}
 
     assert list(found.items()) == list(expected.items())
 
 
-async def test_a_strategic_patch_merges_sets(place: Place) -> None:
-    await place.create("ConfigMap", "metadata: {finalizers: [a.io/x]}")
+async def test_a_strategic_patch_merges_sets(env: Env) -> None:
+    await env.create("ConfigMap", "metadata: {finalizers: [a.io/x]}")
     patch = {"metadata": {"finalizers": ["b.io/z"], "$deleteFromPrimitiveList/finalizers": ["a.io/x"]}}
-    live = await place.patch("ConfigMap", patch, patch_type=PatchType.STRATEGIC_MERGE)
+    live = await env.patch("ConfigMap", patch, patch_type=PatchType.STRATEGIC_MERGE)
 
     assert live["metadata"]["finalizers"] == ["b.io/z"]
 
 
-async def test_a_strategic_patch_keeps_the_keys_it_names(place: Place) -> None:
-    await place.create("Deployment", f"spec: {{strategy: {{type: RollingUpdate}}, {_SPEC}}}")
+async def test_a_strategic_patch_keeps_the_keys_it_names(env: Env) -> None:
+    await env.create("Deployment", f"spec: {{strategy: {{type: RollingUpdate}}, {_SPEC}}}")
     patch = {"spec": {"strategy": {"$retainKeys": ["type"], "type": "Recreate"}}}
-    live = await place.patch("Deployment", patch, patch_type=PatchType.STRATEGIC_MERGE)
+    live = await env.patch("Deployment", patch, patch_type=PatchType.STRATEGIC_MERGE)
 
     assert live["spec"]["strategy"] == {"type": "Recreate"}
 
 
-async def test_an_unknown_directive_is_refused(place: Place) -> None:
-    await place.create("Deployment")
+async def test_an_unknown_directive_is_rejected(env: Env) -> None:
+    await env.create("Deployment")
 
     with pytest.raises(InvalidError) as caught:
-        await place.patch(
+        await env.patch(
             "Deployment",
             containers({"name": "web", "$patch": "smash"}),
             patch_type=PatchType.STRATEGIC_MERGE,
@@ -179,11 +177,11 @@ async def test_an_unknown_directive_is_refused(place: Place) -> None:
         pytest.param(PatchType.MERGE, {"metadata": {"namespace": "other"}}, id="another namespace"),
     ],
 )
-async def test_what_makes_no_sense_is_refused(place: Place, patch_type: PatchType, patch: Any) -> None:
-    await place.create("ConfigMap")
+async def test_an_invalid_patch_is_rejected(env: Env, patch_type: PatchType, patch: Any) -> None:
+    await env.create("ConfigMap")
 
     with pytest.raises(BadRequestError) as caught:
-        await place.patch("ConfigMap", patch, patch_type=patch_type)
+        await env.patch("ConfigMap", patch, patch_type=patch_type)
     assert caught.value.code == 400
 
 
@@ -193,20 +191,20 @@ _SPEC: Final = (
 )
 
 
-async def test_a_json_patch_replaces_what_is_not_there(place: Place) -> None:
-    await place.create("ConfigMap", "data: {a: '1'}")
+async def test_a_json_patch_replaces_a_missing_value(env: Env) -> None:
+    await env.create("ConfigMap", "data: {a: '1'}")
     operation = {"op": "replace", "path": "/data/c", "value": "3"}
-    live = await place.patch("ConfigMap", [operation], patch_type=PatchType.JSON)
+    live = await env.patch("ConfigMap", [operation], patch_type=PatchType.JSON)
 
     assert live["data"] == {"a": "1", "c": "3"}
 
 
 @pytest.mark.parametrize("path", ["/data/x/y", "/metadata/managedFields/7"])
-async def test_a_json_patch_replaces_nothing_in_what_is_not_there(place: Place, path: str) -> None:
-    await place.create("ConfigMap", "data: {a: '1'}")
+async def test_a_json_patch_cannot_replace_a_value_in_a_missing_parent(env: Env, path: str) -> None:
+    await env.create("ConfigMap", "data: {a: '1'}")
 
-    with place.error(422, "Invalid", "the server rejected our request due to an error in our request"):
-        await place.patch("ConfigMap", [{"op": "replace", "path": path, "value": {}}], patch_type=PatchType.JSON)
+    with env.error(422, "Invalid", "the server rejected our request due to an error in our request"):
+        await env.patch("ConfigMap", [{"op": "replace", "path": path, "value": {}}], patch_type=PatchType.JSON)
 
 
 @pytest.mark.parametrize(
@@ -239,11 +237,11 @@ async def test_a_json_patch_replaces_nothing_in_what_is_not_there(place: Place, 
         ),
     ],
 )
-async def test_a_patch_to_another_kind_is_invalid(place: Place, kind: str, patch: str, problem: str) -> None:
-    await place.create(kind)
+async def test_a_patch_to_another_kind_is_invalid(env: Env, kind: str, patch: str, problem: str) -> None:
+    await env.create(kind)
 
     with pytest.raises(InvalidError) as caught:
-        await place.merge(kind, patch)
+        await env.merge(kind, patch)
     assert caught.value.code == 422
     assert caught.value.message.endswith(f": {problem}")
 
@@ -267,23 +265,23 @@ async def test_a_patch_to_another_kind_is_invalid(place: Place, kind: str, patch
         ),
     ],
 )
-async def test_a_patch_of_a_custom_resource_keeps_its_kind(place: Place, patch: str, causes: list[str]) -> None:
-    await place.create("Widget")
+async def test_a_patch_of_a_custom_resource_keeps_its_kind(env: Env, patch: str, causes: list[str]) -> None:
+    await env.create("Widget")
 
-    with place.error(422, "Invalid", None, *(f"FieldValueInvalid {cause}" for cause in causes)):
-        await place.merge("Widget", patch)
+    with env.error(422, "Invalid", None, *(f"FieldValueInvalid {cause}" for cause in causes)):
+        await env.merge("Widget", patch)
 
 
-async def test_a_strategic_patch_does_not_look_at_the_kind(place: Place) -> None:
-    await place.create("ConfigMap")
+async def test_a_strategic_merge_patch_ignores_the_kind(env: Env) -> None:
+    await env.create("ConfigMap")
     patch = {"kind": "Secret", "data": {"a": "1"}}
-    live = await place.patch("ConfigMap", patch, patch_type=PatchType.STRATEGIC_MERGE)
+    live = await env.patch("ConfigMap", patch, patch_type=PatchType.STRATEGIC_MERGE)
 
     assert (live["kind"], live["data"]) == ("ConfigMap", {"a": "1"})
 
 
-async def test_a_patch_may_be_to_another_version_of_the_kind(place: Place) -> None:
-    await place.create("HorizontalPodAutoscaler")
-    live = await place.merge("HorizontalPodAutoscaler", "apiVersion: autoscaling/v1")
+async def test_a_patch_may_be_to_another_version_of_the_kind(env: Env) -> None:
+    await env.create("HorizontalPodAutoscaler")
+    live = await env.merge("HorizontalPodAutoscaler", "apiVersion: autoscaling/v1")
 
     assert live["apiVersion"] == "autoscaling/v2"

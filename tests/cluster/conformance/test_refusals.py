@@ -14,13 +14,13 @@ from ocf.errors import BadRequestError, NotFoundError
 from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
 ANYTHING: Final = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-NOBODY: Final = {"url": "https://127.0.0.1:9/"}
+UNREACHABLE: Final = {"url": "https://127.0.0.1:9/"}
 BY_WEBHOOK: Final = {
     "strategy": "Webhook",
-    "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": NOBODY},
+    "webhook": {"conversionReviewVersions": ["v1"], "clientConfig": UNREACHABLE},
 }
 
 
@@ -50,69 +50,69 @@ def ruled(**rule: Any) -> dict[str, Any]:
 @pytest.mark.refused(
     "evaluate isURL() in x-kubernetes-validations", "write the rule without, or test it against a real API server"
 )
-async def test_rules_about_addresses_are_taken(place: Place, unless_refused: AbstractContextManager[None]) -> None:
+async def test_rules_about_addresses_are_accepted(env: Env, unless_refused: AbstractContextManager[None]) -> None:
     with unless_refused:
         given = ruled(rule="isURL(self.link)")
-        await place.cluster.create(given, field_manager="author", dry_run=True)
+        await env.cluster.create(given, field_manager="author", dry_run=True)
 
 
 @pytest.mark.refused(
     "evaluate optional values, trailing commas and quoted names in x-kubernetes-validations",
     "write the rule without, or test it against a real API server",
 )
-async def test_rules_with_optional_values_are_taken(place: Place, unless_refused: AbstractContextManager[None]) -> None:
+async def test_rules_with_optional_values_are_accepted(env: Env, unless_refused: AbstractContextManager[None]) -> None:
     with unless_refused:
         given = ruled(rule="self.?size.orValue(1) > 0")
-        await place.cluster.create(given, field_manager="author", dry_run=True)
+        await env.cluster.create(given, field_manager="author", dry_run=True)
 
 
 @pytest.mark.refused(
     "evaluate optionalOldSelf in x-kubernetes-validations",
     "write the rule without, or test it against a real API server",
 )
-async def test_rules_that_may_have_an_old_value_are_taken(
-    place: Place, unless_refused: AbstractContextManager[None]
+async def test_rules_with_an_optional_old_value_are_accepted(
+    env: Env, unless_refused: AbstractContextManager[None]
 ) -> None:
     with unless_refused:
         given = ruled(rule="!oldSelf.hasValue() || self.size >= oldSelf.value().size", optionalOldSelf=True)
-        await place.cluster.create(given, field_manager="author", dry_run=True)
+        await env.cluster.create(given, field_manager="author", dry_run=True)
 
 
 @pytest.mark.refused("convert custom resources by a webhook", "use conversion strategy None")
-async def test_conversion_webhooks_are_taken(place: Place, unless_refused: AbstractContextManager[None]) -> None:
+async def test_conversion_webhooks_are_accepted(env: Env, unless_refused: AbstractContextManager[None]) -> None:
     with unless_refused:
         definition = gizmos(group="converted.example.com", conversion=BY_WEBHOOK)
-        await place.cluster.create(definition, field_manager="author", dry_run=True)
+        await env.cluster.create(definition, field_manager="author", dry_run=True)
 
 
 @pytest.mark.refused("evaluate matchConditions", "use namespaceSelector, objectSelector and rules")
 @pytest.mark.parametrize("kind", ["ValidatingWebhookConfiguration", "MutatingWebhookConfiguration"])
-async def test_conditions_of_webhooks_are_taken(
-    place: Place, unless_refused: AbstractContextManager[None], kind: str
+async def test_match_conditions_of_webhooks_are_accepted(
+    env: Env, unless_refused: AbstractContextManager[None], kind: str
 ) -> None:
     webhook = {
         "name": "demo.conformance.example.com",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
-        "clientConfig": NOBODY,
+        "clientConfig": UNREACHABLE,
         "matchConditions": [{"name": "demo", "expression": "true"}],
     }
     head = {"apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "conformance"}}
     with unless_refused:
-        await place.cluster.create({**head, "webhooks": [webhook]}, field_manager="author", dry_run=True)
+        await env.cluster.create({**head, "webhooks": [webhook]}, field_manager="author", dry_run=True)
 
 
 @pytest.mark.refused("aggregate other servers", "register their kinds as CustomKind")
-async def test_other_servers_are_known(place: Place, unless_refused: AbstractContextManager[None]) -> None:
+async def test_api_services_are_served(env: Env, unless_refused: AbstractContextManager[None]) -> None:
     with unless_refused:
-        found = await place.cluster.list("apiregistration.k8s.io/v1", "APIService")
+        found = await env.cluster.list("apiregistration.k8s.io/v1", "APIService")
         assert {item["metadata"]["name"] for item in found.items} >= {"v1.", "v1.apps"}
 
 
-async def test_what_is_refused_is_not_stored(place: Place) -> None:
+async def test_rejected_definitions_are_not_stored(env: Env) -> None:
     definition = gizmos(group="other.example.com", conversion=BY_WEBHOOK)
     with suppress(BadRequestError):
-        await place.cluster.create(definition, field_manager="author", dry_run=not place.refuses)
+        await env.cluster.create(definition, field_manager="author", dry_run=not env.may_reject)
 
     with pytest.raises(NotFoundError):
-        await place.cluster.get(ObjectKey.of(definition))
+        await env.cluster.get(ObjectKey.of(definition))

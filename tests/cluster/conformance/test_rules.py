@@ -20,7 +20,7 @@ from ocf.objects import Manifest, ObjectKey
 from ocf.objects.yaml_reader import read_yaml
 
 if TYPE_CHECKING:
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
 HERE: Final = Path(__file__).parent
 RULES: Final = "x-kubernetes-validations"
@@ -54,16 +54,16 @@ def definition(group: str, **properties: Any) -> Manifest:
     }
 
 
-async def served(place: Place, definition: Manifest) -> str:
+async def served(env: Env, definition: Manifest) -> str:
     """Have gizmos of a group served, and return their version."""
     api_version = f"{definition['spec']['group']}/v1"
     async with asyncio.timeout(60):
         while True:
             try:
-                await place.cluster.list(api_version, "Gizmo", ListOptions(namespace=place.namespace))
+                await env.cluster.list(api_version, "Gizmo", ListOptions(namespace=env.namespace))
             except NotFoundError:
                 with suppress(AlreadyExistsError):
-                    await place.cluster.create(definition, field_manager="author")
+                    await env.cluster.create(definition, field_manager="author")
             except TooManyRequestsError:  # its storage is being made
                 pass
             else:
@@ -73,8 +73,8 @@ async def served(place: Place, definition: Manifest) -> str:
 
 def causes(error: ApiError) -> list[str]:
     """Return causes as rows write them; what a server calls the type of `self` is another word each time."""
-    told = {f"{cause.reason} {cause.field}: {cause.message}" for cause in error.causes}
-    return sorted(re.sub(r"selfType\d+", "selfType", text) for text in told)
+    reported = {f"{cause.reason} {cause.field}: {cause.message}" for cause in error.causes}
+    return sorted(re.sub(r"selfType\d+", "selfType", text) for text in reported)
 
 
 DEFINITIONS: Final = rows("rule_definitions.yaml")
@@ -82,14 +82,14 @@ VALUES: Final = rows("rules.yaml")
 
 
 @pytest.mark.parametrize("row", [pytest.param(row, id=row["id"]) for row in DEFINITIONS])
-async def test_a_definition_has_rules_that_fit(place: Place, row: dict[str, Any]) -> None:
-    told: list[str] = []
+async def test_rules_of_a_definition_are_validated(env: Env, row: dict[str, Any]) -> None:
+    reported: list[str] = []
     try:
         given = definition("ruled.example.com", spec=ruled(row))
-        await place.cluster.create(given, field_manager="author", dry_run=True)
+        await env.cluster.create(given, field_manager="author", dry_run=True)
     except InvalidError as error:
-        told = causes(error)
-    assert told == row["told"]
+        reported = causes(error)
+    assert reported == row["causes"]
 
 
 async def test_expressions_inside_one_another_have_a_limit(place: Place) -> None:
@@ -105,24 +105,24 @@ async def test_expressions_inside_one_another_have_a_limit(place: Place) -> None
 
 
 @pytest.mark.parametrize("index", [pytest.param(index, id=row["id"]) for index, row in enumerate(VALUES)])
-async def test_a_value_is_held_to_its_rules(place: Place, index: int) -> None:
+async def test_values_are_validated_by_rules(env: Env, index: int) -> None:
     row, field = VALUES[index], f"field{index}"
     fields = {f"field{number}": ruled(other) for number, other in enumerate(VALUES)}
     kind = definition("values.example.com", spec={"type": "object", "properties": fields})
-    api_version = await served(place, kind)
-    head = {"apiVersion": api_version, "kind": "Gizmo", "metadata": {"name": "demo", "namespace": place.namespace}}
+    api_version = await served(env, kind)
+    head = {"apiVersion": api_version, "kind": "Gizmo", "metadata": {"name": "demo", "namespace": env.namespace}}
     gizmo = {**head, "spec": {field: row["new"]}}
-    told: list[str] = []
+    reported: list[str] = []
     try:
         if "old" in row:
             before = {} if row["old"] is None else {field: row["old"]}
-            live = await place.cluster.create({**head, "spec": before}, field_manager="author")
-            await place.cluster.update({**live, "spec": gizmo["spec"]}, field_manager="author")
+            live = await env.cluster.create({**head, "spec": before}, field_manager="author")
+            await env.cluster.update({**live, "spec": gizmo["spec"]}, field_manager="author")
         else:
-            await place.cluster.create(gizmo, field_manager="author", dry_run=True)
+            await env.cluster.create(gizmo, field_manager="author", dry_run=True)
     except InvalidError as error:
-        told = [text.replace(f"spec.{field}", "spec.field") for text in causes(error)]
-    assert told == row["told"]
+        reported = [text.replace(f"spec.{field}", "spec.field") for text in causes(error)]
+    assert reported == row["causes"]
 
 
 COUNTED: Final = definition(
@@ -141,40 +141,40 @@ COUNTED["spec"]["versions"][0]["schema"]["openAPIV3Schema"][RULES] = [
 
 
 class TestWholeObjects:
-    async def made(self, place: Place, name: str = "demo") -> Manifest:
-        api_version = await served(place, COUNTED)
-        metadata = {"name": name, "namespace": place.namespace}
+    async def made(self, env: Env, name: str = "demo") -> Manifest:
+        api_version = await served(env, COUNTED)
+        metadata = {"name": name, "namespace": env.namespace}
         gizmo = {"apiVersion": api_version, "kind": "Gizmo", "metadata": metadata, "spec": {"most": 3}}
-        return await place.cluster.create(gizmo, field_manager="author")
+        return await env.cluster.create(gizmo, field_manager="author")
 
-    async def test_a_rule_of_the_whole_sees_its_head(self, place: Place) -> None:
+    async def test_a_rule_of_the_root_reads_apiversion_kind_and_metadata(self, env: Env) -> None:
         rule = "self.metadata.name.startsWith('demo') && self.kind == 'Gizmo'"
-        with place.error(422, "Invalid", None, f"FieldValueInvalid spec.note: Invalid value: failed rule: {rule}"):
-            await self.made(place, "other")
+        with env.error(422, "Invalid", None, f"FieldValueInvalid spec.note: Invalid value: failed rule: {rule}"):
+            await self.made(env, "other")
 
-    async def test_a_status_is_held_to_rules_of_the_whole(self, place: Place) -> None:
-        live = await self.made(place)
-        with place.error(422, "Invalid", None, "FieldValueInvalid <nil>: Invalid value: more than there may be"):
-            await place.cluster.update(
+    async def test_rules_of_the_root_validate_a_status_write(self, env: Env) -> None:
+        live = await self.made(env)
+        with env.error(422, "Invalid", None, "FieldValueInvalid <nil>: Invalid value: more than there may be"):
+            await env.cluster.update(
                 {**live, "status": {"count": 4}}, field_manager="author", subresource=Subresource.STATUS
             )
 
-    async def test_the_rest_is_held_to_rules_about_the_status(self, place: Place) -> None:
-        live = await self.made(place)
-        live = await place.cluster.update(
+    async def test_rules_about_the_status_validate_other_writes(self, env: Env) -> None:
+        live = await self.made(env)
+        live = await env.cluster.update(
             {**live, "status": {"count": 2}}, field_manager="author", subresource=Subresource.STATUS
         )
-        with place.error(422, "Invalid", None, "FieldValueInvalid <nil>: Invalid value: more than there may be"):
-            await place.cluster.update({**live, "spec": {"most": 1}}, field_manager="author")
+        with env.error(422, "Invalid", None, "FieldValueInvalid <nil>: Invalid value: more than there may be"):
+            await env.cluster.update({**live, "spec": {"most": 1}}, field_manager="author")
 
-    async def test_a_status_has_transitions(self, place: Place) -> None:
-        live = await self.made(place)
+    async def test_transition_rules_validate_a_status_write(self, env: Env) -> None:
+        live = await self.made(env)
         for count in (1, 2):
-            live = await place.cluster.update(
+            live = await env.cluster.update(
                 {**live, "status": {"count": count}}, field_manager="author", subresource=Subresource.STATUS
             )
-        with place.error(422, "Invalid", None, "FieldValueForbidden status: Forbidden: it only grows"):
-            await place.cluster.update(
+        with env.error(422, "Invalid", None, "FieldValueForbidden status: Forbidden: it only grows"):
+            await env.cluster.update(
                 {**live, "status": {"count": 1}}, field_manager="author", subresource=Subresource.STATUS
             )
 
@@ -213,7 +213,7 @@ BEFORE: Final = {"size": 1, "note": "a", "list": [{"name": "x", "size": 1}], "it
 
 
 @pytest.mark.parametrize(
-    ("patch", "told"),
+    ("patch", "expected"),
     [
         pytest.param({"note": "b"}, [], id="what has not changed may stay"),
         pytest.param({"size": 2}, ["spec.size: Invalid value: 2: failed rule: self > 3"], id="what changes must fit"),
@@ -230,34 +230,32 @@ BEFORE: Final = {"size": 1, "note": "a", "list": [{"name": "x", "size": 1}], "it
         ),
     ],
 )
-async def test_stricter_rules_do_not_lock_what_is_there(place: Place, patch: dict[str, Any], told: list[str]) -> None:
+async def test_ratcheting_allows_unchanged_invalid_values(env: Env, patch: dict[str, Any], expected: list[str]) -> None:
     """The definition is made stricter once the object is there, so each case has one of its own."""
-    group = f"{place.namespace}.strict.example.com"
-    api_version = await served(place, definition(group, spec=loose(STRICT)))
-    head = {"apiVersion": api_version, "kind": "Gizmo", "metadata": {"name": "demo", "namespace": place.namespace}}
-    await place.cluster.create({**head, "spec": BEFORE}, field_manager="author")
-    await place.cluster.apply(definition(group, spec=STRICT), field_manager="author", force=True)
-    await _stricter(place, head)
+    group = f"{env.namespace}.strict.example.com"
+    api_version = await served(env, definition(group, spec=loose(STRICT)))
+    head = {"apiVersion": api_version, "kind": "Gizmo", "metadata": {"name": "demo", "namespace": env.namespace}}
+    await env.cluster.create({**head, "spec": BEFORE}, field_manager="author")
+    await env.cluster.apply(definition(group, spec=STRICT), field_manager="author", force=True)
+    await _stricter(env, head)
 
-    key = ObjectKey(api_version, "Gizmo", "demo", place.namespace)
+    key = ObjectKey(api_version, "Gizmo", "demo", env.namespace)
     found: list[str] = []
     try:
-        await place.cluster.patch(
-            key, {"spec": patch}, PatchOptions(patch_type=PatchType.MERGE, field_manager="author")
-        )
+        await env.cluster.patch(key, {"spec": patch}, PatchOptions(patch_type=PatchType.MERGE, field_manager="author"))
     except InvalidError as error:
         found = causes(error)
-    assert found == [f"FieldValueInvalid {text}" for text in told]
+    assert found == [f"FieldValueInvalid {text}" for text in expected]
 
 
-async def _stricter(place: Place, head: Manifest) -> None:
+async def _stricter(env: Env, head: Manifest) -> None:
     """Wait until the stricter definition is what objects are held to."""
     other = {**head, "metadata": {**head["metadata"], "name": "probe"}, "spec": {"size": 1}}
     async with asyncio.timeout(60):
         while True:
             with suppress(TooManyRequestsError):
                 try:
-                    await place.cluster.create(other, field_manager="author", dry_run=True)
+                    await env.cluster.create(other, field_manager="author", dry_run=True)
                 except InvalidError:
                     return
             await asyncio.sleep(0.05)

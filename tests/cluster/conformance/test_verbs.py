@@ -12,7 +12,7 @@ from ocf.objects import ObjectKey
 
 if TYPE_CHECKING:
     from ocf.objects import Manifest
-    from tests.cluster.conformance.conftest import Place
+    from tests.cluster.conformance.conftest import Env
 
 KINDS: Final = [
     "ClusterRole",
@@ -37,61 +37,61 @@ PATCHES: Final = [
 class TestLife:
     """From creation to deletion."""
 
-    async def test_what_is_created_is_got(self, place: Place, kind: str) -> None:
-        made = await place.create(kind)
+    async def test_a_created_object_can_be_read(self, env: Env, kind: str) -> None:
+        made = await env.create(kind)
 
-        assert (made["apiVersion"], made["kind"]) == (place.key(kind).api_version, kind)
+        assert (made["apiVersion"], made["kind"]) == (env.key(kind).api_version, kind)
         assert {"name", "uid", "resourceVersion", "creationTimestamp"} <= made["metadata"].keys()
-        assert await place.get(kind) == made
+        assert await env.get(kind) == made
 
-    async def test_what_is_created_is_listed(self, place: Place, kind: str) -> None:
-        made = await place.create(kind)
-        key = place.key(kind)
+    async def test_a_created_object_is_listed(self, env: Env, kind: str) -> None:
+        made = await env.create(kind)
+        key = env.key(kind)
         selector = f"metadata.name={key.name}"
-        page = await place.cluster.list(
+        page = await env.cluster.list(
             key.api_version, kind, ListOptions(namespace=key.namespace, field_selector=selector)
         )
 
         assert page.items == (made,)
 
-    async def test_it_is_created_once(self, place: Place, kind: str) -> None:
-        await place.create(kind)
+    async def test_a_second_create_is_an_error(self, env: Env, kind: str) -> None:
+        await env.create(kind)
 
-        with place.error(409, "AlreadyExists"):
-            await place.create(kind)
+        with env.error(409, "AlreadyExists"):
+            await env.create(kind)
 
-    async def test_it_is_updated(self, place: Place, kind: str) -> None:
-        made = await place.create(kind)
+    async def test_update(self, env: Env, kind: str) -> None:
+        made = await env.create(kind)
         made["metadata"]["labels"] = {"tier": "one"}
-        changed = await place.update(made, by="editor")
+        changed = await env.update(made, by="editor")
 
         assert changed["metadata"]["labels"] == {"tier": "one"}
-        assert await place.get(kind) == changed
+        assert await env.get(kind) == changed
 
     @pytest.mark.parametrize(("patch_type", "patch"), PATCHES)
-    async def test_it_is_patched(self, place: Place, kind: str, patch_type: PatchType, patch: Any) -> None:
-        await place.create(kind)
-        changed = await place.patch(kind, patch, patch_type=patch_type)
+    async def test_patch(self, env: Env, kind: str, patch_type: PatchType, patch: Any) -> None:
+        await env.create(kind)
+        changed = await env.patch(kind, patch, patch_type=patch_type)
 
         assert changed["metadata"]["labels"] == {"tier": "one"}
-        assert await place.get(kind) == changed
+        assert await env.get(kind) == changed
 
-    async def test_it_is_created_and_changed_by_apply(self, place: Place, kind: str) -> None:
-        made = await place.apply("us", kind)
-        changed = await place.apply("them", kind, "metadata: {labels: {tier: one}}")
+    async def test_apply_creates_and_changes(self, env: Env, kind: str) -> None:
+        made = await env.apply("us", kind)
+        changed = await env.apply("them", kind, "metadata: {labels: {tier: one}}")
 
         assert changed["metadata"]["uid"] == made["metadata"]["uid"]
         assert changed["metadata"]["labels"] == {"tier": "one"}
-        assert await place.get(kind) == changed
+        assert await env.get(kind) == changed
 
-    async def test_it_is_deleted(self, place: Place, kind: str) -> None:
-        await place.create(kind)
-        await place.delete(kind)
+    async def test_delete(self, env: Env, kind: str) -> None:
+        await env.create(kind)
+        await env.delete(kind)
 
-        assert not await place.exists(kind)
+        assert not await env.exists(kind)
 
-    async def test_what_is_not_there_is_not_found(self, place: Place, kind: str) -> None:
-        for asked in (place.get(kind), place.merge(kind, "{}"), place.delete(kind)):
+    async def test_a_missing_object_is_not_found(self, env: Env, kind: str) -> None:
+        for asked in (env.get(kind), env.merge(kind, "{}"), env.delete(kind)):
             with pytest.raises(NotFoundError, match=r'"[a-z0-9-]+" not found$'):
                 await asked
 
@@ -108,54 +108,56 @@ class TestLife:
 class TestStatus:
     """The status has a door of its own."""
 
-    async def test_it_is_read_with_its_object(self, place: Place, kind: str, status: Manifest) -> None:
-        made = await place.create(kind)
-        await place.update({**made, "status": status}, part=Subresource.STATUS)
+    async def test_it_is_read_with_its_object(self, env: Env, kind: str, status: Manifest) -> None:
+        made = await env.create(kind)
+        await env.update({**made, "status": status}, part=Subresource.STATUS)
 
-        assert await place.get(kind, part=Subresource.STATUS) == await place.get(kind)
+        assert await env.get(kind, part=Subresource.STATUS) == await env.get(kind)
 
-    async def test_a_status_write_leaves_the_spec(self, place: Place, kind: str, status: Manifest) -> None:
-        made = await place.create(kind)
+    async def test_a_status_write_does_not_change_the_spec(self, env: Env, kind: str, status: Manifest) -> None:
+        made = await env.create(kind)
         sent = {**made, "spec": {**made["spec"], "replicas": 9}, "status": status}
-        changed = await place.update(sent, part=Subresource.STATUS)
+        changed = await env.update(sent, part=Subresource.STATUS)
 
         assert changed["spec"] == made["spec"]
         assert status.items() <= changed["status"].items()
 
-    async def test_a_patch_of_the_status_leaves_the_spec(self, place: Place, kind: str, status: Manifest) -> None:
-        made = await place.create(kind)
+    async def test_a_patch_of_the_status_does_not_change_the_spec(self, env: Env, kind: str, status: Manifest) -> None:
+        made = await env.create(kind)
         patch = {"spec": {"replicas": 9}, "status": status}
-        changed = await place.patch(kind, patch, part=Subresource.STATUS)
+        changed = await env.patch(kind, patch, part=Subresource.STATUS)
 
         assert changed["spec"] == made["spec"]
         assert status.items() <= changed["status"].items()
 
-    async def test_a_write_of_the_object_leaves_the_status(self, place: Place, kind: str, status: Manifest) -> None:
-        made = await place.create(kind)
-        held = await place.update({**made, "status": status}, part=Subresource.STATUS)
+    async def test_a_write_of_the_object_does_not_change_the_status(
+        self, env: Env, kind: str, status: Manifest
+    ) -> None:
+        made = await env.create(kind)
+        held = await env.update({**made, "status": status}, part=Subresource.STATUS)
 
-        assert await place.update({**held, "status": {}}) == held
+        assert await env.update({**held, "status": {}}) == held
 
-    async def test_a_create_drops_the_status(self, place: Place, kind: str, status: Manifest) -> None:
-        made = await place.cluster.create({**place.manifest(kind, None), "status": status}, field_manager="author")
+    async def test_a_create_drops_the_status(self, env: Env, kind: str, status: Manifest) -> None:
+        made = await env.cluster.create({**env.manifest(kind, None), "status": status}, field_manager="author")
 
         assert not status.items() <= made.get("status", {}).items()
 
-    async def test_it_is_applied(self, place: Place, kind: str, status: Manifest) -> None:
-        made = await place.create(kind)
-        sent = {**place.manifest(kind), "status": status}
-        changed = await place.cluster.apply(sent, field_manager="reporter", subresource=Subresource.STATUS)
+    async def test_it_is_applied(self, env: Env, kind: str, status: Manifest) -> None:
+        made = await env.create(kind)
+        sent = {**env.manifest(kind), "status": status}
+        changed = await env.cluster.apply(sent, field_manager="reporter", subresource=Subresource.STATUS)
 
         assert changed["spec"] == made["spec"]
         assert status.items() <= changed["status"].items()
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Secret", "Role", "Gadget"])
-async def test_a_kind_may_have_no_status_of_its_own(place: Place, kind: str) -> None:
-    await place.create(kind)
+async def test_a_kind_may_have_no_status_subresource(env: Env, kind: str) -> None:
+    await env.create(kind)
 
     with pytest.raises(NotFoundError):
-        await place.merge(kind, "{status: {a: b}}", part=Subresource.STATUS)
+        await env.merge(kind, "{status: {a: b}}", part=Subresource.STATUS)
 
 
 @pytest.mark.parametrize(
@@ -170,10 +172,10 @@ async def test_a_kind_may_have_no_status_of_its_own(place: Place, kind: str) -> 
 class TestScale:
     """The Scale is another look at a count."""
 
-    async def test_it_is_read(self, place: Place, kind: str, count: str) -> None:
-        await place.create(kind)
-        live = await place.merge(kind, "status: {replicas: 2, selector: app=demo}", part=Subresource.STATUS)
-        scale = await place.get(kind, part=Subresource.SCALE)
+    async def test_it_is_read(self, env: Env, kind: str, count: str) -> None:
+        await env.create(kind)
+        live = await env.merge(kind, "status: {replicas: 2, selector: app=demo}", part=Subresource.STATUS)
+        scale = await env.get(kind, part=Subresource.SCALE)
         shared = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
         assert (scale["apiVersion"], scale["kind"]) == ("autoscaling/v1", "Scale")
@@ -181,13 +183,13 @@ class TestScale:
         assert scale["spec"] == {"replicas": live["spec"][count]}
         assert scale["status"] == {"replicas": 2, "selector": "app=demo"}
 
-    async def test_it_is_updated(self, place: Place, kind: str, count: str) -> None:
-        await place.create(kind)
-        scale = place.manifest(kind, "spec: {replicas: 6}")
-        answer = await place.update(scale, by="scaler", part=Subresource.SCALE)
+    async def test_update(self, env: Env, kind: str, count: str) -> None:
+        await env.create(kind)
+        scale = env.manifest(kind, "spec: {replicas: 6}")
+        answer = await env.update(scale, by="scaler", part=Subresource.SCALE)
 
         assert (answer["kind"], answer["spec"]) == ("Scale", {"replicas": 6})
-        assert (await place.get(kind))["spec"][count] == 6
+        assert (await env.get(kind))["spec"][count] == 6
 
     @pytest.mark.parametrize(
         ("patch_type", "patch"),
@@ -196,72 +198,70 @@ class TestScale:
             pytest.param(PatchType.JSON, [{"op": "replace", "path": "/spec/replicas", "value": 6}], id="JSON patch"),
         ],
     )
-    async def test_it_is_patched(
-        self, place: Place, kind: str, count: str, *, patch_type: PatchType, patch: Any
-    ) -> None:
-        await place.create(kind)
-        answer = await place.patch(kind, patch, patch_type=patch_type, part=Subresource.SCALE)
+    async def test_patch(self, env: Env, kind: str, count: str, *, patch_type: PatchType, patch: Any) -> None:
+        await env.create(kind)
+        answer = await env.patch(kind, patch, patch_type=patch_type, part=Subresource.SCALE)
 
         assert (answer["kind"], answer["spec"]) == ("Scale", {"replicas": 6})
-        assert (await place.get(kind))["spec"][count] == 6
+        assert (await env.get(kind))["spec"][count] == 6
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
 @pytest.mark.promise("conformance")
-async def test_a_scale_is_applied(place: Place, kind: str) -> None:
-    await place.create(kind)
-    await place.apply("scaler", kind, "spec: {replicas: 6}", part=Subresource.SCALE, force=True)
+async def test_a_scale_is_applied(env: Env, kind: str) -> None:
+    await env.create(kind)
+    await env.apply("scaler", kind, "spec: {replicas: 6}", part=Subresource.SCALE, force=True)
 
-    assert (await place.get(kind))["spec"]["replicas"] == 6
+    assert (await env.get(kind))["spec"]["replicas"] == 6
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Service", "HorizontalPodAutoscaler", "CronJob", "Gadget"])
-async def test_a_kind_may_have_no_scale(place: Place, kind: str) -> None:
-    await place.create(kind)
+async def test_a_kind_may_have_no_scale_subresource(env: Env, kind: str) -> None:
+    await env.create(kind)
 
     with pytest.raises(NotFoundError):
-        await place.get(kind, part=Subresource.SCALE)
+        await env.get(kind, part=Subresource.SCALE)
 
 
 @pytest.mark.parametrize("kind", ["Role", "Service", "Lease"])
-async def test_some_kinds_are_created_by_an_update(place: Place, kind: str) -> None:
-    await place.update(place.manifest(kind, None))
+async def test_some_kinds_are_created_by_an_update(env: Env, kind: str) -> None:
+    await env.update(env.manifest(kind, None))
 
-    assert await place.exists(kind)
+    assert await env.exists(kind)
 
 
 @pytest.mark.parametrize("kind", ["ConfigMap", "Deployment", "Widget"])
-async def test_an_update_of_what_is_not_there_is_not_found(place: Place, kind: str) -> None:
+async def test_an_update_of_a_missing_object_is_not_found(env: Env, kind: str) -> None:
     with pytest.raises(NotFoundError, match=r'"demo" not found$'):
-        await place.update(place.manifest(kind, None))
+        await env.update(env.manifest(kind, None))
 
 
-async def test_a_name_is_made_up(place: Place) -> None:
-    manifest = place.manifest("ConfigMap", "metadata: {generateName: demo-}")
+async def test_a_name_is_generated(env: Env) -> None:
+    manifest = env.manifest("ConfigMap", "metadata: {generateName: demo-}")
     del manifest["metadata"]["name"]
-    first = await place.cluster.create(manifest, field_manager="author")
-    second = await place.cluster.create(manifest, field_manager="author")
+    first = await env.cluster.create(manifest, field_manager="author")
+    second = await env.cluster.create(manifest, field_manager="author")
     names = [each["metadata"]["name"] for each in (first, second)]
 
     assert len(set(names)) == 2
     assert all(name.startswith("demo-") and len(name) == len("demo-") + 5 for name in names)
 
 
-async def test_an_object_is_shown_in_each_version_of_its_kind(place: Place) -> None:
-    made = await place.create("Widget", "spec: {size: 2}")
-    shown = await place.cluster.get(place.key("Widget", api_version="conformance.example.com/v2"))
+async def test_an_object_is_shown_in_each_version_of_its_kind(env: Env) -> None:
+    made = await env.create("Widget", "spec: {size: 2}")
+    shown = await env.cluster.get(env.key("Widget", api_version="conformance.example.com/v2"))
 
     assert shown["apiVersion"] == "conformance.example.com/v2"
     assert {**shown, "apiVersion": made["apiVersion"]} == made
 
 
-async def test_an_autoscaler_is_shown_in_its_old_version(place: Place) -> None:
+async def test_an_autoscaler_is_shown_in_its_old_version(env: Env) -> None:
     body = (
         "spec: {maxReplicas: 4, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: demo}, metrics: "
         "[{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 70}}}]}"
     )
-    await place.create("HorizontalPodAutoscaler", body)
-    old = await place.cluster.get(place.key("HorizontalPodAutoscaler", api_version="autoscaling/v1"))
+    await env.create("HorizontalPodAutoscaler", body)
+    old = await env.cluster.get(env.key("HorizontalPodAutoscaler", api_version="autoscaling/v1"))
 
     assert old["apiVersion"] == "autoscaling/v1"
     assert old["spec"]["targetCPUUtilizationPercentage"] == 70
@@ -275,16 +275,16 @@ async def test_an_autoscaler_is_shown_in_its_old_version(place: Place) -> None:
         pytest.param("nowhere.example.com/v1", "Deployment", id="group"),
     ],
 )
-async def test_what_is_not_served_is_not_found(place: Place, api_version: str, kind: str) -> None:
-    key = ObjectKey(api_version, kind, "demo", place.namespace)
-    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "demo", "namespace": place.namespace}}
+async def test_a_kind_that_is_not_served_is_not_found(env: Env, api_version: str, kind: str) -> None:
+    key = ObjectKey(api_version, kind, "demo", env.namespace)
+    manifest = {"apiVersion": api_version, "kind": kind, "metadata": {"name": "demo", "namespace": env.namespace}}
 
     for asked in (
-        place.cluster.get(key),
-        place.cluster.list(api_version, kind, ListOptions(namespace=place.namespace)),
-        place.cluster.apply(manifest, field_manager="us"),
-        place.cluster.create(manifest, field_manager="us"),
-        place.cluster.delete(key),
+        env.cluster.get(key),
+        env.cluster.list(api_version, kind, ListOptions(namespace=env.namespace)),
+        env.cluster.apply(manifest, field_manager="us"),
+        env.cluster.create(manifest, field_manager="us"),
+        env.cluster.delete(key),
     ):
         with pytest.raises(NotFoundError):
             await asked
