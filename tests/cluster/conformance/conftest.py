@@ -1,10 +1,10 @@
-"""One suite, two clusters: what a `Cluster` has to answer, asked of the embedded one and of a real API server.
+"""Conformance tests of the `Cluster` protocol, run against the embedded cluster and a real API server.
 
-Every case is given a `Env`: a namespace of its own in one of the clusters. What is expected is written once. It is
-what a real server (1.36.3) does; the embedded cluster has to do the same, or refuse: then the case is marked
-`refused(what, instead)`, and does what it does inside of `with unless_refused:`.
+Every test gets an `Env`: a separate namespace in one of the clusters. The expectations are those of a real API server
+(1.36.3). The embedded cluster must do the same or reject the request: then the test has the marker
+`refused(what, instead)` and sends its requests inside of `with unless_refused:`.
 
-A further implementation of the protocol is one more entry of `IMPLEMENTATIONS`, and the fixture that it names.
+To test another implementation of the protocol, add an entry to `IMPLEMENTATIONS` and the fixture that it names.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ from ocf.testing.plugin import RunControllers
 
 HERE: Final = Path(__file__).parent
 DEFINITIONS: Final = load_documents((HERE / "widgets.yaml").read_text(encoding="utf-8"))
-TIMEOUT: Final = 60.0  # seconds in which a busy machine does what it does in a second otherwise
-BRIEF: Final = 4.0  # seconds; a server sends a bookmark two seconds before a watch ends
+TIMEOUT: Final = 60.0  # seconds; a busy machine may take that long for what usually takes one
+WATCH_TIMEOUT: Final = 4.0  # seconds; a server sends a bookmark two seconds before a watch ends
 
-SPARE: Final = 20  # namespaces
+NAMESPACES_PER_BATCH: Final = 20  # namespaces
 
 WIDGET: Final = "conformance.example.com/v1"
 API_VERSIONS: Final = {
@@ -69,11 +69,11 @@ API_VERSIONS: Final = {
     "Widget": WIDGET,
 }
 """The kinds that cases speak of by their names alone."""
-OF_THE_CLUSTER: Final = frozenset({"ClusterRole", "Gadget", "Namespace"})
+CLUSTER_SCOPED: Final = frozenset({"ClusterRole", "Gadget", "Namespace"})
 
 _POD: Final = "metadata: {labels: {app: demo}}, spec: {containers: [{name: web, image: 'web:1'}]}"
 _WORKLOAD: Final = f"spec: {{selector: {{matchLabels: {{app: demo}}}}, template: {{{_POD}}}}}"
-SMALLEST: Final = {
+MINIMAL_BODIES: Final = {
     "ClusterRole": "rules: []",
     "CronJob": (
         "spec: {schedule: '0 3 * * *', jobTemplate: {spec: {template: {spec: "
@@ -91,18 +91,18 @@ SMALLEST: Final = {
     "StatefulSet": _WORKLOAD,
     "Widget": "spec: {}",
 }
-"""What a kind needs to be taken at all; the others need nothing."""
+"""The body that a kind needs to be valid; other kinds need none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Env:
-    """A namespace of a case's own.
+    """A cluster and a namespace for one test.
 
     Args:
         cluster: The cluster.
-        fast_bookmarks: The same cluster, with bookmarks that come soon.
+        fast_bookmarks: The same cluster, with frequent bookmarks.
         namespace: The namespace.
-        may_reject: Whether the cluster may refuse what is marked so.
+        may_reject: Whether the cluster may reject requests of tests with the marker `refused`.
     """
 
     cluster: Cluster
@@ -111,9 +111,9 @@ class Env:
     may_reject: bool
 
     def key(self, kind: str, name: str = "demo", *, api_version: str = "") -> ObjectKey:
-        """Return the key of an object; what belongs to no namespace has ours in its name."""
+        """Return the key of an object; the name of a cluster-scoped object contains the namespace."""
         api_version = api_version or API_VERSIONS[kind]
-        if kind in OF_THE_CLUSTER:
+        if kind in CLUSTER_SCOPED:
             return ObjectKey(api_version, kind, f"{self.namespace}-{name}")
         return ObjectKey(api_version, kind, name, self.namespace)
 
@@ -122,12 +122,12 @@ class Env:
 
         Args:
             kind: One of `API_VERSIONS`.
-            body: The rest of it, as YAML; its metadata are added to ours. None takes the smallest that the kind needs.
+            body: The other fields, as YAML; its metadata are merged. None takes the minimal body of the kind.
             name: Its name.
-            api_version: Another than the usual one.
+            api_version: The apiVersion; empty takes that of `API_VERSIONS`.
         """
         key = self.key(kind, name, api_version=api_version)
-        text = SMALLEST.get(kind, "") if body is None else body
+        text = MINIMAL_BODIES.get(kind, "") if body is None else body
         content = load_document(text) if text else {}
         home = {"namespace": key.namespace} if key.namespace else {}
         metadata = {"name": key.name, **home, **content.pop("metadata", {})}
@@ -141,7 +141,7 @@ class Env:
         return await self.cluster.list(API_VERSIONS[kind], kind, ListOptions(namespace=self.namespace, **options))
 
     async def names(self, kind: str, **options: Any) -> list[str]:
-        """Return the names of what a list answers with."""
+        """Return the names of the listed objects."""
         return [item["metadata"]["name"] for item in (await self.page(kind, **options)).items]
 
     async def create(
@@ -217,13 +217,13 @@ class Env:
 
         Args:
             kind: What is watched.
-            after: From which version on.
+            after: The version after which the watch starts.
             everywhere: Whether in all namespaces.
-            fast_bookmarks: Whether bookmarks shall come soon.
-            **options: As of the verb.
+            fast_bookmarks: Whether bookmarks are frequent.
+            **options: The other fields of `WatchOptions`.
         """
         cluster = self.fast_bookmarks if fast_bookmarks else self.cluster
-        namespace = "" if everywhere or kind in OF_THE_CLUSTER else self.namespace
+        namespace = "" if everywhere or kind in CLUSTER_SCOPED else self.namespace
         wanted = WatchOptions(resource_version=after, namespace=namespace, **options)
         watch = cluster.watch(API_VERSIONS[kind], kind, wanted)
         return aclosing(cast("AsyncGenerator[WatchEvent, None]", watch))
@@ -240,7 +240,7 @@ class Env:
         return seen
 
     async def until(self, kind: str, reached: Callable[[Manifest | None], bool], name: str = "demo") -> None:
-        """Wait until an object, None once it is gone, has come somewhere."""
+        """Wait until an object (None when it is deleted) meets a condition."""
         key = self.key(kind, name)
         page = await self.cluster.list(key.api_version, kind, ListOptions(namespace=key.namespace))
         if reached(next((item for item in page.items if item["metadata"]["name"] == key.name), None)):
@@ -252,16 +252,16 @@ class Env:
                     return
 
     async def gone(self, kind: str, name: str = "demo") -> None:
-        """Wait until an object is gone."""
+        """Wait until an object is deleted."""
         await self.until(kind, lambda live: live is None, name)
 
     async def forget(self) -> None:
-        """Have a cluster that remembers everything forget what is past; a real one never knew its first versions."""
+        """Drop the history of an embedded cluster; a real one has compacted its first versions."""
         if isinstance(self.cluster, EmbeddedCluster):
             self.cluster.compact()
 
     def plain(self, text: str) -> str:
-        """Return a text of the server without what no two servers can share."""
+        """Return a text of the server without the values that differ between servers."""
         text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>", text)
         return text.replace(self.namespace, "<place>")
 
@@ -274,14 +274,14 @@ class Env:
         *causes: str,
         kind: type[ApiError] | None = None,
     ) -> Iterator[None]:
-        """Demand a refusal.
+        """Check that a request fails.
 
         Args:
-            code: Its HTTP status.
-            reason: Its reason.
-            message: Its message; None where it holds what no two servers can share.
-            *causes: Its causes, each `reason field: message`; in any order, and a server may tell one twice.
-            kind: Its class; None for the one that goes with code and reason.
+            code: The HTTP status.
+            reason: The reason.
+            message: The message; None does not check it, where it differs between servers.
+            *causes: The causes, each `reason field: message`; in any order, and a server may repeat one.
+            kind: The class of the error; None for the class of code and reason.
         """
         with pytest.raises(ApiError) as caught:
             yield
@@ -294,7 +294,7 @@ class Env:
 
 
 def owners(manifest: Manifest) -> dict[str, set[str]]:
-    """Return which manager owns which fields, as paths; the server's own spelling of keys is kept."""
+    """Return the fields of each manager, as paths in the spelling of the server."""
     return {
         f"{entry['manager']} {entry['operation']}{' ' + entry['subresource'] if 'subresource' in entry else ''}": {
             *_paths(entry["fieldsV1"], "")
@@ -312,7 +312,7 @@ def _paths(fields: dict[str, Any], before: str) -> Iterator[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let all cases share the loop of the one client."""
+    """Let all tests share the event loop of the client."""
     for item in items:
         if pytest_asyncio.is_async_test(item) and HERE in item.path.parents:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -325,7 +325,7 @@ come soon."""
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def embedded_server() -> tuple[Cluster, Cluster]:
-    """Give one embedded cluster for all cases, as there is one server."""
+    """Return one embedded cluster for all tests, as there is one real server."""
     cluster = EmbeddedCluster(bookmark_every=1)
     for definition in DEFINITIONS:
         await cluster.create(definition, field_manager="author")
@@ -334,10 +334,10 @@ async def embedded_server() -> tuple[Cluster, Cluster]:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def real_server(envtest_plane: ControlPlane) -> AsyncIterator[tuple[Cluster, Cluster]]:
-    """Give two clients for all cases: a new one each would mean handshakes each."""
+    """Return two clients for all tests; a new client for each test would cost a handshake each."""
     async with (
         await envtest_plane.cluster() as server,
-        await ApiServerCluster.connect(envtest_plane.kubeconfig, watch_timeout=BRIEF) as fast_bookmarks,
+        await ApiServerCluster.connect(envtest_plane.kubeconfig, watch_timeout=WATCH_TIMEOUT) as fast_bookmarks,
     ):
         for definition in DEFINITIONS:
             await server.create(definition, field_manager="author")
@@ -348,11 +348,11 @@ async def real_server(envtest_plane: ControlPlane) -> AsyncIterator[tuple[Cluste
 
 
 async def _served(server: Cluster, kind: str) -> None:
-    """Wait until a kind is served, which is a moment after its definition is established."""
+    """Wait until a kind is served, shortly after its definition is established."""
     while True:
         try:
             await server.list(WIDGET, kind)
-        except (NotFoundError, TooManyRequestsError):  # the latter says that its storage is being made
+        except (NotFoundError, TooManyRequestsError):  # the latter means that its storage is being created
             await asyncio.sleep(0.05)
         else:
             return
@@ -360,72 +360,72 @@ async def _served(server: Cluster, kind: str) -> None:
 
 @pytest.fixture(params=IMPLEMENTATIONS)
 def servers(request: pytest.FixtureRequest) -> tuple[Cluster, Cluster]:
-    """Give one of the clusters; asked for outside of the loop, which its own fixture needs."""
+    """Return one of the clusters; requested outside of the event loop, which its fixture needs."""
     found: tuple[Cluster, Cluster] = request.getfixturevalue(IMPLEMENTATIONS[request.param])
     return found
 
 
 @pytest.fixture(scope="session")
-def spare() -> dict[Cluster, list[str]]:
-    """Give the namespaces that wait for a case."""
+def unused_namespaces() -> dict[Cluster, list[str]]:
+    """Return the namespaces that no test uses yet."""
     return defaultdict(list)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def env(servers: tuple[Cluster, Cluster], spare: dict[Cluster, list[str]]) -> Env:
-    """Give a namespace of the case's own in one of the clusters."""
+async def env(servers: tuple[Cluster, Cluster], unused_namespaces: dict[Cluster, list[str]]) -> Env:
+    """Return a separate namespace in one of the clusters."""
     server, fast_bookmarks = servers
-    if not spare[server]:
-        # Many at once, for making one is mostly waiting.
+    if not unused_namespaces[server]:
+        # Many at once, because creating one is mostly waiting.
         home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "place-"}}
-        made = await asyncio.gather(*(server.create(home, field_manager="author") for _ in range(SPARE)))
-        spare[server].extend(each["metadata"]["name"] for each in made)
-    return Env(server, fast_bookmarks, spare[server].pop(), may_reject=isinstance(server, EmbeddedCluster))
+        made = await asyncio.gather(*(server.create(home, field_manager="author") for _ in range(NAMESPACES_PER_BATCH)))
+        unused_namespaces[server].extend(each["metadata"]["name"] for each in made)
+    return Env(server, fast_bookmarks, unused_namespaces[server].pop(), may_reject=isinstance(server, EmbeddedCluster))
 
 
 @pytest.fixture
 def owned() -> Callable[[Manifest], dict[str, set[str]]]:
-    """Give `owners`."""
+    """Return `owners`."""
     return owners
 
 
 @pytest.fixture
 def unless_refused(request: pytest.FixtureRequest, env: Env) -> AbstractContextManager[None]:
-    """Demand that a cluster which may refuse does, in the words of the marker `refused`."""
+    """Check that a cluster that may reject the request does, with the message of the marker `refused`."""
     if not env.may_reject:
         return nullcontext()
     marker = request.node.get_closest_marker("refused")
     what, instead = marker.args
     text = f"the embedded cluster cannot {what}; {instead}"
-    return _refusing(text)
+    return _rejecting(text)
 
 
 @contextmanager
-def _refusing(text: str) -> Iterator[None]:
+def _rejecting(text: str) -> Iterator[None]:
     with pytest.raises(BadRequestError) as caught:
         yield
     assert caught.value.message == text
 
 
 @pytest.fixture(scope="module")
-def for_the_module() -> Iterator[ExitStack]:
-    """Give a stack that ends with the module, for what its first case starts."""
+def module_stack() -> Iterator[ExitStack]:
+    """Return an exit stack of the module, for processes that its first test starts."""
     with ExitStack() as stack:
         yield stack
 
 
 @pytest.fixture(scope="module")
 def started() -> set[str]:
-    """Give the names of what has been put on that stack."""
+    """Return the names of the processes on that stack."""
     return set()
 
 
 @pytest.fixture
-def collecting(env: Env, request: pytest.FixtureRequest, for_the_module: ExitStack, started: set[str]) -> Env:
-    """Give a place where garbage is collected and namespaces end."""
+def collecting(env: Env, request: pytest.FixtureRequest, module_stack: ExitStack, started: set[str]) -> Env:
+    """Return an environment with a garbage collector and a namespace controller."""
     if not env.may_reject and "controllers" not in started:
-        # Asked for late, for without its program the cases on a real server are left out, and only those.
+        # Requested late: without its program only the tests on a real server are skipped.
         run: RunControllers = request.getfixturevalue("envtest_controllers")
-        for_the_module.enter_context(run(Controller.GARBAGE_COLLECTOR, Controller.NAMESPACE))
+        module_stack.enter_context(run(Controller.GARBAGE_COLLECTOR, Controller.NAMESPACE))
         started.add("controllers")
     return env

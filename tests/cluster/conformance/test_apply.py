@@ -1,4 +1,4 @@
-"""Server-side apply: who owns what, conflicts, force, and what becomes of fields that are given up."""
+"""Server-side apply: field ownership, conflicts, force, and fields that are no longer applied."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class TestOwnership:
     async def test_an_apply_to_an_object_without_owners_conflicts_with_before_first_apply(
         self, env: Env, owned: Owned
     ) -> None:
-        """A server says of what was there before that somebody had applied it."""
+        """The server attributes the earlier fields to a manager `before-first-apply`."""
         await env.apply("us", "ConfigMap", "data: {a: '1'}")
         await env.merge("ConfigMap", "metadata: {managedFields: [{}]}", by="editor")
         live = await env.apply("us", "ConfigMap", "data: {b: '2'}")
@@ -251,7 +251,7 @@ class TestDefaults:
         assert live["spec"] == {"size": 3, "colour": "red"}
 
     async def test_a_field_is_handed_over_by_a_second_manager(self, env: Env, owned: Owned) -> None:
-        """The heir applies the live value first; then it is given up, and stays."""
+        """The new manager applies the live value first; then the old one stops applying it, and the value stays."""
         await env.apply("us", "Deployment", deployment("replicas: 3"))
         heir = "spec: {replicas: 3}"
         await env.apply("heir", "Deployment", heir)
@@ -289,7 +289,7 @@ class TestDefaults:
 
 
 class TestKeyedLists:
-    """Items have owners of their own, by key."""
+    """Items have separate owners, by key."""
 
     async def test_each_manager_adds_items(self, env: Env) -> None:
         await env.apply("us", "Deployment", deployment())
@@ -370,7 +370,7 @@ class TestKeyedLists:
                 "spec: {tags: [a, b, a]}",
                 "failed to create typed patch object (<place>/demo; conformance.example.com/v1, Kind=Widget): "
                 '.spec.tags: duplicate entries for key [="a"]',
-                id="twice in a set",
+                id="a repeated member of a set",
             ),
         ],
     )
@@ -389,13 +389,13 @@ class TestKeyedLists:
             ".spec.ports: expected list, got &{map[port:80]}",
             id="a map in the place of a list",
         ),
-        pytest.param("Widget", "spec: a", ".spec: expected map, got &{a}", id="a text in the place of a map"),
-        pytest.param("Widget", "spec: true", ".spec: expected map, got &{true}", id="a truth in the place of a map"),
+        pytest.param("Widget", "spec: a", ".spec: expected map, got &{a}", id="a string in the place of a map"),
+        pytest.param("Widget", "spec: true", ".spec: expected map, got &{true}", id="a boolean in the place of a map"),
         pytest.param(
             "Widget",
             "spec: {enabled: {b: [1, null, true], a: 1.5}}",
             ".spec.enabled: expected boolean, got &{map[a:1.5 b:[1 <nil> true]]}",
-            id="a map in the place of a truth",
+            id="a map in the place of a boolean",
         ),
         pytest.param(
             "Widget",
@@ -407,14 +407,14 @@ class TestKeyedLists:
             "Widget",
             "spec: {order: [true]}",
             ".spec.order[0]: expected string, got &value.valueUnstructured{Value:true}",
-            id="a truth in a list of texts",
+            id="a boolean in a list of strings",
         ),
         pytest.param(
             "Widget",
             "spec: {colour: [1.5, a, {b: true, a: []}, null]}",
             ".spec.colour: expected string, got &value.valueUnstructured{Value:[]interface {}"
             '{1.5, "a", map[string]interface {}{"a":[]interface {}{}, "b":true}, interface {}(nil)}}',
-            id="a list in the place of a text",
+            id="a list in the place of a string",
         ),
     ],
 )
@@ -452,7 +452,7 @@ class TestSets:
 
 
 class TestAtomic:
-    """Some parts have one owner as a whole."""
+    """Atomic fields have one owner as a whole."""
 
     @pytest.mark.parametrize(
         ("kind", "one", "other", "field"),
@@ -550,7 +550,7 @@ class TestRefusals:
                 "HorizontalPodAutoscaler",
                 "spec: {maxReplicas: many}",
                 ".spec.maxReplicas: expected numeric (int or float), got string",
-                id="a text in the place of a number",
+                id="a string in the place of a number",
             ),
         ],
     )

@@ -40,14 +40,14 @@ class TestValidation:
                 "FieldValueTypeInvalid",
                 "spec.weight",
                 'Invalid value: "string": spec.weight in body must be of type integer: "string"',
-                id="a text in the place of a number",
+                id="a string in the place of a number",
             ),
             pytest.param(
                 "enabled: 'true'",
                 "FieldValueTypeInvalid",
                 "spec.enabled",
                 'Invalid value: "string": spec.enabled in body must be of type boolean: "string"',
-                id="a text in the place of a truth",
+                id="a string in the place of a boolean",
             ),
             pytest.param(
                 "colour: pink",
@@ -98,7 +98,7 @@ class TestValidation:
                 'Invalid value: "integer": spec.order[0] in body must be of type string: "integer"',
                 id="an item of another type",
             ),
-            pytest.param("order: null", None, "", "", id="null is as if it was not there"),
+            pytest.param("order: null", None, "", "", id="null is the same as a missing field"),
             pytest.param(
                 "contact: {name: a}",
                 "FieldValueRequired",
@@ -111,7 +111,7 @@ class TestValidation:
                 "FieldValueTypeInvalid",
                 "spec.port",
                 'Invalid value: "object": spec.port in body must be of type integer,string: "object"',
-                id="neither number nor text",
+                id="neither a number nor a string",
             ),
             pytest.param(
                 "labels: {a: 1}",
@@ -125,7 +125,7 @@ class TestValidation:
                 "FieldValueDuplicate",
                 "spec.tags[1]",
                 'Duplicate value: "a"',
-                id="twice in a set",
+                id="a repeated member of a set",
             ),
             pytest.param(
                 "parts: [{name: a}, {name: a}]",
@@ -135,8 +135,8 @@ class TestValidation:
                 id="two items with one key",
             ),
             pytest.param("note: null", None, "", "", id="null where it is allowed"),
-            pytest.param("port: 80", None, "", "", id="a number where a text is allowed, too"),
-            pytest.param("port: http", None, "", "", id="a text where a number is allowed, too"),
+            pytest.param("port: 80", None, "", "", id="a number where a string is also allowed"),
+            pytest.param("port: http", None, "", "", id="a string where a number is also allowed"),
             pytest.param("ratio: 1", None, "", "", id="a whole number is a number"),
             pytest.param("since: '2026-01-31T12:00:00Z'", None, "", "", id="of the format"),
         ],
@@ -200,11 +200,11 @@ class TestDefaults:
         [
             pytest.param("{}", {"size": 3}, id="a field"),
             pytest.param("{size: 0}", {"size": 0}, id="zero is a value"),
-            pytest.param("{size: null}", {"size": 3}, id="null is none, where it is not allowed"),
+            pytest.param("{size: null}", {"size": 3}, id="null gets the default where it is not allowed"),
             pytest.param(
                 "{contact: {email: a}}",
                 {"size": 3, "contact": {"email": "a", "name": "anonymous"}},
-                id="inside of a part",
+                id="in an object",
             ),
             pytest.param("{parts: [{name: a}]}", {"size": 3, "parts": [{"name": "a", "count": 1}]}, id="in items"),
             pytest.param("{parts: []}", {"size": 3, "parts": []}, id="an empty list stays"),
@@ -230,11 +230,11 @@ class TestPruning:
         ("body", "expected"),
         [
             pytest.param("{spec: {size: 1, other: 2}}", {"spec": {"size": 1}}, id="a field"),
-            pytest.param("{spec: {size: 1}, other: {a: b}}", {"spec": {"size": 1}}, id="a part"),
+            pytest.param("{spec: {size: 1}, other: {a: b}}", {"spec": {"size": 1}}, id="an object"),
             pytest.param(
                 "{spec: {size: 1, contact: {email: a, other: b}}}",
                 {"spec": {"size": 1, "contact": {"email": "a", "name": "anonymous"}}},
-                id="inside of a part",
+                id="in an object",
             ),
             pytest.param(
                 "{spec: {size: 1, parts: [{name: a, other: b}]}}",
@@ -244,12 +244,12 @@ class TestPruning:
             pytest.param(
                 "{spec: {size: 1, free: {other: [{a: b}]}}}",
                 {"spec": {"size": 1, "free": {"other": [{"a": "b"}]}}},
-                id="kept where anything goes",
+                id="kept with preserveUnknownFields",
             ),
             pytest.param(
                 "{spec: {size: 1, labels: {other: b}}}",
                 {"spec": {"size": 1, "labels": {"other": "b"}}},
-                id="keys of a map are no fields",
+                id="keys of a map are not fields",
             ),
         ],
     )
@@ -321,7 +321,7 @@ async def test_a_custom_resource_does_not_accept_a_strategic_merge_patch(env: En
 
 
 class TestDefinitions:
-    """Definitions that cannot be; nothing is stored."""
+    """Invalid definitions; nothing is stored."""
 
     @pytest.mark.parametrize(
         ("schema", "field", "reason", "detail"),
@@ -338,7 +338,7 @@ class TestDefinitions:
                 "spec.validation.openAPIV3Schema.type",
                 "FieldValueInvalid",
                 'Invalid value: "string": must be object at the root',
-                id="a root that is no object",
+                id="a root that is not an object",
             ),
             pytest.param(
                 {"type": "object", "properties": {"spec": {"type": "integer", "default": "many"}}},
@@ -371,7 +371,7 @@ class TestDefinitions:
 
 
 class TestCounts:
-    """What the Scale shows is checked beside the schema."""
+    """The counts of the Scale are validated in addition to the schema."""
 
     @pytest.mark.parametrize(
         ("spec", "causes"),
@@ -385,7 +385,7 @@ class TestCounts:
                     ),
                     "FieldValueInvalid .spec.size: Invalid value: -1: should be a non-negative integer",
                 ],
-                id="less than nothing",
+                id="a negative number",
             ),
             pytest.param(
                 "{size: 3000000000}",
@@ -403,7 +403,7 @@ class TestCounts:
                         "should be less than or equal to 2147483647"
                     ),
                 ],
-                id="too many to count",
+                id="more than an int32",
             ),
             pytest.param(
                 "{size: many}",
@@ -414,7 +414,7 @@ class TestCounts:
                     ),
                     f"{ACCESSOR}: many is of the type string, expected int64",
                 ],
-                id="a text",
+                id="a string",
             ),
             pytest.param(
                 "{size: 1.5}",
@@ -437,7 +437,7 @@ class TestCounts:
                     'FieldValueTypeInvalid spec.size: Invalid value: "": spec.size in body must be of type int32: ""',
                     f"{ACCESSOR}: true is of the type bool, expected int64",
                 ],
-                id="a truth",
+                id="a boolean",
             ),
             pytest.param(
                 "{size: [1]}",
@@ -459,7 +459,7 @@ class TestCounts:
                     ),
                     f"{ACCESSOR}: text is of the type string, expected map[string]interface{{}}",
                 ],
-                id="a text that it should be in",
+                id="a string in place of the parent",
             ),
         ],
     )
@@ -483,7 +483,7 @@ class TestCounts:
                         ".status.selector accessor error: 5 is of the type int64, expected string"
                     ),
                 ],
-                id="less than nothing, and a selector that is none",
+                id="a negative number, and an invalid selector",
             ),
             pytest.param(
                 "{replicas: 1.5}",
@@ -513,12 +513,12 @@ class TestCounts:
     ("body", "value"),
     [
         pytest.param("5", '"int64": spec.since in body must be of type date-time: "int64"', id="number"),
-        pytest.param("true", '"": spec.since in body must be of type date-time: ""', id="truth"),
+        pytest.param("true", '"": spec.since in body must be of type date-time: ""', id="boolean"),
         pytest.param("[a]", "", id="list"),
     ],
 )
 async def test_a_format_is_checked_before_the_type(env: Env, body: str, value: str) -> None:
-    """A list in the place of a text with a format is even let pass."""
+    """A list in the place of a string with a format is even accepted."""
     cause = f"FieldValueTypeInvalid spec.since: Invalid value: {value}"
     with env.error(422, "Invalid", None, cause) if value else nullcontext():
         await env.create("Widget", f"spec: {{since: {body}}}")

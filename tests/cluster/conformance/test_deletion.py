@@ -1,4 +1,4 @@
-"""Deletes: preconditions, finalizers, and what a propagation policy leaves behind before anybody collects."""
+"""Deletes: preconditions, finalizers, and propagation policies without a garbage collector."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ class TestFinalizers:
 
 
 class TestPropagation:
-    """Without a garbage collector what it would do is left to be seen."""
+    """Without a garbage collector the marks for its work stay visible."""
 
     @pytest.mark.parametrize(
         ("propagation", "finalizer"),

@@ -1,4 +1,4 @@
-"""A dry run answers as the write would, and leaves everything as it was."""
+"""A dry run answers like the write, and stores nothing."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_the_generation_is_incremented(env: Env) -> None:
 
 
 class TestRefusals:
-    """What would be refused is refused."""
+    """A dry run is rejected where the write would be."""
 
     async def test_a_name_that_is_taken(self, env: Env) -> None:
         await env.create("ConfigMap")

@@ -1,4 +1,4 @@
-"""What is refused, and in which words: code, reason, message and causes."""
+"""Rejected requests: code, reason, message and causes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PREFIX = "x" * 254
 
 
 def invalid(kind: str, field: str, detail: str, reason: str = "FieldValueInvalid") -> tuple[str, str]:
-    """Return message and cause of what is invalid for one reason."""
+    """Return message and cause of an object with one invalid field."""
     return f'{kind} "demo" is invalid: {field}: {detail}', f"{reason} {field}: {detail}"
 
 
@@ -259,7 +259,7 @@ async def test_an_undeclared_field_is_dropped_unless_it_is_applied(env: Env) -> 
     ("kind", "body", "problem"),
     [
         pytest.param(
-            "ConfigMap", "data: {a: 1}", "number into Go struct field ConfigMap.data of type string", id="text"
+            "ConfigMap", "data: {a: 1}", "number into Go struct field ConfigMap.data of type string", id="string"
         ),
         pytest.param(
             "Deployment",
@@ -271,7 +271,7 @@ async def test_an_undeclared_field_is_dropped_unless_it_is_applied(env: Env) -> 
             "Deployment",
             "spec: {paused: 1}",
             "number into Go struct field DeploymentSpec.spec.paused of type bool",
-            id="truth",
+            id="boolean",
         ),
         pytest.param(
             "Service",

@@ -1,4 +1,4 @@
-"""What the garbage collector and the end of a namespace take along."""
+"""The garbage collector, and the deletion of namespaces."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def test_dependents_of_a_cluster_scoped_owner_are_deleted_too(collecting: 
 
 
 async def test_a_dependent_stays_while_one_owner_exists(collecting: Env) -> None:
-    """It loses the reference to the one that is gone."""
+    """It loses the reference to the deleted owner."""
     going, staying = await collecting.create("Widget", name="going"), await collecting.create("Widget", name="staying")
     await collecting.create("ConfigMap", owned_by(going, staying))
     await collecting.delete("Widget", "going")
@@ -105,7 +105,7 @@ async def test_foreground_deletion_waits_only_for_blocking_dependents(collecting
 
 
 async def test_an_owner_is_identified_by_its_uid(collecting: Env) -> None:
-    """A new object of the same name is no owner."""
+    """A new object of the same name is not an owner."""
     old = await collecting.create("Widget", name="owner")
     await collecting.delete("Widget", "owner")
     await collecting.create("Widget", name="owner")

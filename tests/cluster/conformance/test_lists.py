@@ -36,12 +36,12 @@ async def filled(env: Env) -> None:
         pytest.param("app=web,tier=back", "b", id="both"),
         pytest.param("app in (web, db)", "abc", id="in"),
         pytest.param("app notin (web)", "cde", id="not in holds without the label"),
-        pytest.param("app notin (web),app", "cd", id="not in and there"),
-        pytest.param("app", "abcd", id="there"),
-        pytest.param("!app", "e", id="not there"),
+        pytest.param("app notin (web),app", "cd", id="not in and exists"),
+        pytest.param("app", "abcd", id="exists"),
+        pytest.param("!app", "e", id="does not exist"),
         pytest.param("app=", "d", id="empty"),
         pytest.param("app in (web,)", "abd", id="in, with the empty one"),
-        pytest.param(" app = web , tier = front ", "a", id="with blanks"),
+        pytest.param(" app = web , tier = front ", "a", id="with spaces"),
         pytest.param("nothing=x", "", id="nothing matches"),
     ],
 )
@@ -93,23 +93,23 @@ async def test_field_selectors(env: Env, kind: str, selector: str, expected: lis
             "Widget",
             {"field_selector": "spec.size=1"},
             "field label not supported: spec.size",
-            id="a field of a custom resource that is not declared so",
+            id="a field of a custom resource that is not selectable",
         ),
         pytest.param(
             "Secret",
             {"field_selector": "data.a=1"},
             "field label not supported: data.a",
-            id="a field of a kind with fields of its own",
+            id="an unknown field of a kind with selectable fields",
         ),
-        pytest.param("ConfigMap", {"label_selector": "a in b"}, None, id="no selector of labels"),
-        pytest.param("ConfigMap", {"label_selector": "-a=b"}, None, id="no name of a label"),
-        pytest.param("ConfigMap", {"label_selector": "a>b"}, None, id="no number to compare with"),
-        pytest.param("ConfigMap", {"field_selector": "metadata.name"}, None, id="no selector of fields"),
+        pytest.param("ConfigMap", {"label_selector": "a in b"}, None, id="invalid label selector"),
+        pytest.param("ConfigMap", {"label_selector": "-a=b"}, None, id="invalid label name"),
+        pytest.param("ConfigMap", {"label_selector": "a>b"}, None, id="invalid number"),
+        pytest.param("ConfigMap", {"field_selector": "metadata.name"}, None, id="invalid field selector"),
         pytest.param(
             "ConfigMap",
             {"limit": 1, "continue_token": "abc"},
             None,
-            id="no token",
+            id="invalid token",
         ),
     ],
 )
@@ -126,7 +126,7 @@ class TestPages:
         ("limit", "sizes"),
         [
             pytest.param(1, [1, 1, 1, 1, 1], id="one by one"),
-            pytest.param(2, [2, 2, 1], id="two and a rest"),
+            pytest.param(2, [2, 2, 1], id="two and one"),
             pytest.param(5, [5], id="exactly all"),
             pytest.param(9, [5], id="more than there are"),
         ],
@@ -141,7 +141,7 @@ class TestPages:
         assert [item["metadata"]["name"] for page in pages for item in page.items] == list(LABELS)
 
     async def test_all_pages_are_of_one_version(self, env: Env) -> None:
-        """What happens in between is not seen; it is what a watch from that version tells."""
+        """Later changes are not in the list; a watch from that version reports them."""
         await filled(env)
         first = await env.page("ConfigMap", limit=2)
         await env.delete("ConfigMap", "d")

@@ -1,8 +1,8 @@
 """`managedFields` as the server writes them, entry by entry.
 
-What is expected lies in `goldens/`, written off the real server by `pytest --ocf-update-goldens -k "envtest"`; only
-the times are masked. Managers are named in the order in which they write, for a server orders entries by whole seconds
-first and by name then.
+The expected entries are in `goldens/`, recorded from a real server by `pytest --ocf-update-goldens -k "envtest"`; only
+the times are masked. Managers are named in the order in which they write, because a server sorts entries by seconds
+first and then by name.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def applied(kind: str, body: str) -> Story:
 
 
 def sequence(*steps: Story) -> Story:
-    """Return the story of steps one after another."""
+    """Return a story that runs the steps one after another."""
 
     async def story(env: Env) -> None:
         for step in steps:

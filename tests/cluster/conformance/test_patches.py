@@ -48,8 +48,8 @@ async def test_a_json_patch_is_a_list_of_operations(
     ("operation", "code"),
     [
         pytest.param({"op": "test", "path": "/data/a", "value": "2"}, 422, id="a test that does not hold"),
-        pytest.param({"op": "remove", "path": "/data/c"}, 422, id="removing what is not there"),
-        pytest.param({"op": "add", "path": "/c/d", "value": "3"}, 422, id="adding to what is not there"),
+        pytest.param({"op": "remove", "path": "/data/c"}, 422, id="removing a missing value"),
+        pytest.param({"op": "add", "path": "/c/d", "value": "3"}, 422, id="adding to a missing parent"),
         pytest.param({"op": "jump", "path": "/data/a"}, 422, id="an unknown operation"),
     ],
 )
@@ -69,7 +69,7 @@ async def test_a_failing_operation_changes_nothing(env: Env, operation: dict[str
         pytest.param({"c": "3"}, {"a": "1", "b": "2", "c": "3"}, id="a value is added"),
         pytest.param({"a": "3"}, {"a": "3", "b": "2"}, id="a value is replaced"),
         pytest.param({"a": None}, {"b": "2"}, id="null removes"),
-        pytest.param({"c": None}, {"a": "1", "b": "2"}, id="null removes what is not there"),
+        pytest.param({"c": None}, {"a": "1", "b": "2"}, id="null for a missing value"),
         pytest.param({}, {"a": "1", "b": "2"}, id="nothing"),
     ],
 )
@@ -170,9 +170,9 @@ async def test_an_unknown_directive_is_rejected(env: Env) -> None:
 @pytest.mark.parametrize(
     ("patch_type", "patch"),
     [
-        pytest.param(PatchType.JSON, {"op": "add"}, id="a JSON patch that is no list"),
-        pytest.param(PatchType.MERGE, [{"op": "add"}], id="a merge patch that is no object"),
-        pytest.param(PatchType.STRATEGIC_MERGE, ["a"], id="a strategic patch that is no object"),
+        pytest.param(PatchType.JSON, {"op": "add"}, id="a JSON patch that is not a list"),
+        pytest.param(PatchType.MERGE, [{"op": "add"}], id="a merge patch that is not an object"),
+        pytest.param(PatchType.STRATEGIC_MERGE, ["a"], id="a strategic patch that is not an object"),
         pytest.param(PatchType.MERGE, {"metadata": {"name": "other"}}, id="another name"),
         pytest.param(PatchType.MERGE, {"metadata": {"namespace": "other"}}, id="another namespace"),
     ],

@@ -1,4 +1,4 @@
-"""What the embedded cluster refuses, and what a real server does there.
+"""Requests that the embedded cluster rejects and a real server accepts.
 
 Each marker is a row of the list in `docs/clusters.md`, which `scripts/write_refusals.py` writes.
 """
@@ -25,7 +25,7 @@ BY_WEBHOOK: Final = {
 
 
 def gizmos(schema: dict[str, Any] = ANYTHING, *, group: str = "gizmos.example.com", **spec: Any) -> dict[str, Any]:
-    """Return a definition of a kind that no other test has."""
+    """Return a definition of a kind that no other test uses."""
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",

@@ -1,4 +1,4 @@
-"""Rules in CEL: what a definition may say, and what an object must be like, in the words of a real server.
+"""CEL rules: validation of definitions and of objects, with the messages of a real server.
 
 The rows are in `rules.yaml` and `rule_definitions.yaml`.
 """
@@ -55,7 +55,7 @@ def definition(group: str, **properties: Any) -> Manifest:
 
 
 async def served(env: Env, definition: Manifest) -> str:
-    """Have gizmos of a group served, and return their version."""
+    """Wait until gizmos of a group are served, and return their version."""
     api_version = f"{definition['spec']['group']}/v1"
     async with asyncio.timeout(60):
         while True:
@@ -64,7 +64,7 @@ async def served(env: Env, definition: Manifest) -> str:
             except NotFoundError:
                 with suppress(AlreadyExistsError):
                     await env.cluster.create(definition, field_manager="author")
-            except TooManyRequestsError:  # its storage is being made
+            except TooManyRequestsError:  # its storage is being created
                 pass
             else:
                 return api_version
@@ -72,7 +72,7 @@ async def served(env: Env, definition: Manifest) -> str:
 
 
 def causes(error: ApiError) -> list[str]:
-    """Return causes as rows write them; what a server calls the type of `self` is another word each time."""
+    """Return causes in the form of the rows; the server generates a new name for the type of `self` each time."""
     reported = {f"{cause.reason} {cause.field}: {cause.message}" for cause in error.causes}
     return sorted(re.sub(r"selfType\d+", "selfType", text) for text in reported)
 
@@ -231,7 +231,7 @@ BEFORE: Final = {"size": 1, "note": "a", "list": [{"name": "x", "size": 1}], "it
     ],
 )
 async def test_ratcheting_allows_unchanged_invalid_values(env: Env, patch: dict[str, Any], expected: list[str]) -> None:
-    """The definition is made stricter once the object is there, so each case has one of its own."""
+    """The definition becomes stricter after the object is created, so each test has a separate one."""
     group = f"{env.namespace}.strict.example.com"
     api_version = await served(env, definition(group, spec=loose(STRICT)))
     head = {"apiVersion": api_version, "kind": "Gizmo", "metadata": {"name": "demo", "namespace": env.namespace}}
@@ -249,7 +249,7 @@ async def test_ratcheting_allows_unchanged_invalid_values(env: Env, patch: dict[
 
 
 async def _stricter(env: Env, head: Manifest) -> None:
-    """Wait until the stricter definition is what objects are held to."""
+    """Wait until objects are validated by the stricter definition."""
     other = {**head, "metadata": {**head["metadata"], "name": "probe"}, "spec": {"size": 1}}
     async with asyncio.timeout(60):
         while True:

@@ -1,4 +1,4 @@
-"""Every verb, on kinds of every sort: with and without namespace, status and scale, built in and the user's own."""
+"""All verbs on all sorts of kinds: with and without namespace, status and scale, built-in and custom."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class TestLife:
     ],
 )
 class TestStatus:
-    """The status has a door of its own."""
+    """The status has a separate endpoint."""
 
     async def test_it_is_read_with_its_object(self, env: Env, kind: str, status: Manifest) -> None:
         made = await env.create(kind)
@@ -170,7 +170,7 @@ async def test_a_kind_may_have_no_status_subresource(env: Env, kind: str) -> Non
     ],
 )
 class TestScale:
-    """The Scale is another look at a count."""
+    """The Scale is a view of the count."""
 
     async def test_it_is_read(self, env: Env, kind: str, count: str) -> None:
         await env.create(kind)

@@ -164,7 +164,7 @@ class TestLocking:
             await env.update({**old, "status": {"replicas": 7}, "spec": {**old["spec"], "replicas": 7}}, part=part)
 
     async def test_versions_are_shared_by_all_objects(self, env: Env) -> None:
-        """Every write has a version that is higher than those of all writes before it, whatever was written."""
+        """Every write has a higher version than all earlier writes, to any object."""
         first = await env.create("ConfigMap")
         second = await env.create("Deployment")
         third = await env.merge("ConfigMap", "data: {a: '1'}")

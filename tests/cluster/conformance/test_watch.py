@@ -1,4 +1,4 @@
-"""Watches: what they tell, from where, and how they end."""
+"""Watches: their events, where they start, and how they end."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ async def test_a_watch_continues_from_the_last_event(env: Env) -> None:
 async def test_without_a_version_a_watch_starts_with_the_present_objects(env: Env, version: str) -> None:
     await env.create("ConfigMap", name="first")
     await env.create("ConfigMap", name="second")
-    # What is asked of a cache may be old, so it is asked until it is not.
+    # The answer may come from a cache and be old, so the request is repeated.
     async with asyncio.timeout(30):
         while sorted(summary(await env.events("ConfigMap", after=version, count=2))) != [
             (ADDED, "first"),
@@ -103,7 +103,7 @@ async def test_without_a_namespace_all_are_reported(env: Env) -> None:
 
 
 async def first(events: AsyncIterator[WatchEvent], wanted: Callable[[WatchEvent], bool]) -> AsyncIterator[WatchEvent]:
-    """Go through a watch up to the event that is wanted."""
+    """Read a watch up to the expected event."""
     async for event in events:
         yield event
         if wanted(event):
@@ -111,7 +111,7 @@ async def first(events: AsyncIterator[WatchEvent], wanted: Callable[[WatchEvent]
 
 
 class TestSelectors:
-    """What a selector does not see comes and goes, as far as a watch is concerned."""
+    """For a watch, an object that begins or ceases to match is added or deleted."""
 
     async def test_an_object_that_begins_to_match_is_added_and_one_that_ceases_is_deleted(self, env: Env) -> None:
         start = (await env.page("ConfigMap")).resource_version
@@ -143,7 +143,7 @@ class TestSelectors:
 
 class TestBookmarks:
     async def test_a_bookmark_has_the_version_to_continue_from(self, env: Env) -> None:
-        """It has a version, and nothing else of an object. It tells of what happens beside what is watched."""
+        """It contains only a version. It reflects changes of objects that are not watched."""
         start = (await env.page("Widget")).resource_version
         coming = asyncio.ensure_future(first_bookmark(env, start))
         while not coming.done():
@@ -159,7 +159,7 @@ class TestBookmarks:
 
 
 async def first_bookmark(env: Env, start: str) -> WatchEvent:
-    """Watch until a bookmark comes; nothing else does."""
+    """Watch until a bookmark arrives; no other event does."""
     async with asyncio.timeout(30), env.watch("Widget", after=start, fast_bookmarks=True) as events:
         async for event in events:
             assert event.type is EventType.BOOKMARK
@@ -169,7 +169,7 @@ async def first_bookmark(env: Env, start: str) -> WatchEvent:
 
 class TestRefusals:
     async def test_a_version_that_is_too_old_is_expired(self, env: Env) -> None:
-        """List anew, and watch from there."""
+        """List again, and watch from there."""
         await env.create("Widget")
         await env.forget()
 
