@@ -47,7 +47,7 @@ class PatchType(StrEnum):
 
 
 class Propagation(StrEnum):
-    """What a delete does to the dependents of the object: those that name it as their owner."""
+    """The propagation policy of a delete: what happens to the dependents, which name the object as their owner."""
 
     BACKGROUND = "Background"
     FOREGROUND = "Foreground"
@@ -65,7 +65,7 @@ class EventType(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Preconditions:
-    """What must be true of the live object for a delete to happen.
+    """Conditions on the live object; a delete is rejected unless they are met.
 
     Args:
         uid: Its uid; None does not check it.
@@ -140,7 +140,7 @@ class DeleteOptions:
     """Options of `Cluster.delete`.
 
     Args:
-        preconditions: What must be true of the live object; None deletes it in any case.
+        preconditions: Conditions on the live object; None deletes it in any case.
         propagation: What happens to its dependents; None takes the default of the kind.
         dry_run: Check whether the delete would be accepted, without deleting.
     """

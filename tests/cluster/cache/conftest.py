@@ -64,7 +64,7 @@ class VirtualTime:
         self.now = end
 
 
-class Wire:
+class UnreliableCluster:
     """A cluster behind an unreliable connection.
 
     Attributes:
@@ -113,7 +113,7 @@ class Wire:
         self._permits += events
         self._changed.set()
 
-    def let_go(self) -> None:
+    def deliver_all(self) -> None:
         """Deliver all events from now on."""
         self.held = False
         self._changed.set()
@@ -237,22 +237,22 @@ class _Step:
         self.event = await anext(self._events)
 
 
-class Setting:
+class Env:
     """A cache of an unreliable cluster, and the Deployments of most tests."""
 
     api_version, kind = "apps/v1", "Deployment"
 
     def __init__(self, **options: Any) -> None:
         self.time = VirtualTime()
-        self.far = EmbeddedCluster(
+        self.server = EmbeddedCluster(
             namespaces=("shop", "other"),
             kinds=[CustomKind("example.com", "v1", "Widget")],
             now=lambda: datetime(2026, 1, 1, tzinfo=UTC),
             bookmark_every=1,
         )
-        self.wire = Wire(self.far)
+        self.connection = UnreliableCluster(self.server)
         self.timing = CacheTiming(sleep=self.time.sleep, monotonic=self.time.monotonic, random=lambda: 0.0)
-        self.cached = CachedCluster(self.wire, **{"timing": self.timing, **options})
+        self.cached = CachedCluster(self.connection, **{"timing": self.timing, **options})
 
     def key(self, name: str = "web", namespace: str = "shop") -> ObjectKey:
         return ObjectKey(self.api_version, self.kind, name, namespace)
@@ -276,11 +276,11 @@ class Setting:
         """Start the informer, and clear the request log."""
         await self.cached.cache(self.api_version, self.kind)
         await settle()
-        self.far.requests.clear()
+        self.server.requests.clear()
 
     async def theirs(self, name: str = "web", note: str = "theirs", **labels: str) -> Manifest:
         """Write as another client."""
-        stored = await self.far.apply(self.web(name, note=note, **labels), field_manager="them", force=True)
+        stored = await self.server.apply(self.web(name, note=note, **labels), field_manager="them", force=True)
         await settle()
         return stored
 
@@ -302,28 +302,28 @@ class Setting:
 
 
 @pytest.fixture
-async def new_setting() -> AsyncIterator[Callable[..., Setting]]:
-    """Create settings; their caches are closed at the end and must leave no task."""
-    made: list[Setting] = []
+async def new_env() -> AsyncIterator[Callable[..., Env]]:
+    """Create environments; their caches are closed at the end and must leave no task."""
+    made: list[Env] = []
 
-    def make(**options: Any) -> Setting:
-        made.append(Setting(**options))
+    def make(**options: Any) -> Env:
+        made.append(Env(**options))
         return made[-1]
 
     yield make
-    for setting in made:
-        setting.wire.release_answers()
-        await setting.cached.close()
+    for env in made:
+        env.connection.release_answers()
+        await env.cached.close()
     others = asyncio.all_tasks() - {asyncio.current_task()}
     assert not [task for task in others if "cache of" in task.get_name() or "watch of" in task.get_name()]
 
 
 @pytest.fixture
-def setting(new_setting: Callable[..., Setting]) -> Setting:
-    return new_setting()
+def env(new_env: Callable[..., Env]) -> Env:
+    return new_env()
 
 
 @pytest.fixture
-def setting_type() -> type[Setting]:
+def env_type() -> type[Env]:
     """For property tests, which create one for each example."""
-    return Setting
+    return Env

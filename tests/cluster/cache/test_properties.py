@@ -15,7 +15,7 @@ from ocf.errors import ApiError, ExpiredError, NotFoundError, ServerError
 from ocf.objects import Manifest
 
 if TYPE_CHECKING:
-    from tests.cluster.cache.conftest import Setting
+    from tests.cluster.cache.conftest import Env
 
 NAMES = ("a", "b")
 FINALIZER = "example.com/hold"
@@ -27,25 +27,25 @@ State = str | None
 class Run:
     """One schedule: the steps, the history of the cluster, and the part of it that a reader may still see."""
 
-    def __init__(self, setting: Setting) -> None:
-        self.setting = setting
+    def __init__(self, env: Env) -> None:
+        self.env = env
         self.history: list[dict[str, State]] = []
-        self.floor: dict[str, int] = dict.fromkeys(NAMES, 0)
+        self.oldest_visible: dict[str, int] = dict.fromkeys(NAMES, 0)
         self.pending: list[asyncio.Task[None]] = []
         self.lossy = False
         self._count = 0
 
     async def remember(self) -> int:
         """Record the present state of the cluster; return its position in the history."""
-        setting = self.setting
-        page = await setting.far.list(setting.api_version, setting.kind)
+        env = self.env
+        page = await env.server.list(env.api_version, env.kind)
         present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
         self.history.append({name: present.get(name) for name in NAMES})
         return len(self.history) - 1
 
     def manifest(self, name: str) -> Manifest:
         self._count += 1
-        return self.setting.web(name, note=str(self._count))
+        return self.env.web(name, note=str(self._count))
 
     # Our writes, through the cache
 
@@ -55,42 +55,42 @@ class Run:
         except ApiError:
             return
         if not self.pending:
-            self.floor[name] = len(self.history)
+            self.oldest_visible[name] = len(self.history)
 
     async def apply(self, name: str) -> None:
         manifest = self.manifest(name)
-        await self.ours(name, lambda: self.setting.cached.apply(manifest, field_manager="us", force=True))
+        await self.ours(name, lambda: self.env.cached.apply(manifest, field_manager="us", force=True))
 
     async def repeat(self, name: str) -> None:
         """Apply without a change."""
-        fixed = self.setting.web(name, note="fixed")
-        await self.ours(name, lambda: self.setting.cached.apply(fixed, field_manager="us", force=True))
+        fixed = self.env.web(name, note="fixed")
+        await self.ours(name, lambda: self.env.cached.apply(fixed, field_manager="us", force=True))
 
     async def create(self, name: str) -> None:
         manifest = self.manifest(name)
-        await self.ours(name, lambda: self.setting.cached.create(manifest, field_manager="us"))
+        await self.ours(name, lambda: self.env.cached.create(manifest, field_manager="us"))
 
     async def update(self, name: str) -> None:
         """Read, change and write; after a conflict, a second read must lead to success."""
         for _ in range(2):
             try:
-                live = await self.setting.cached.get(self.setting.key(name))
+                live = await self.env.cached.get(self.env.key(name))
             except NotFoundError:
                 return
             self._count += 1
             live["metadata"]["annotations"] = {"note": str(self._count)}
             try:
-                await self.setting.cached.update(live, field_manager="us")
+                await self.env.cached.update(live, field_manager="us")
             except ApiError:
                 continue
-            self.floor[name] = len(self.history)
+            self.oldest_visible[name] = len(self.history)
             return
         raise AssertionError("a read after a conflict was stale again")
 
     async def scaled(self, name: str) -> None:
         self._count += 1
-        await self.setting.cached.patch(
-            self.setting.key(name),
+        await self.env.cached.patch(
+            self.env.key(name),
             {"spec": {"replicas": self._count}},
             PatchOptions(patch_type=PatchType.MERGE, field_manager="us", subresource=Subresource.SCALE),
         )
@@ -99,23 +99,21 @@ class Run:
         await self.ours(name, lambda: self.scaled(name))
 
     async def delete(self, name: str) -> None:
-        await self.ours(name, lambda: self.setting.cached.delete(self.setting.key(name)))
+        await self.ours(name, lambda: self.env.cached.delete(self.env.key(name)))
 
     async def delete_as_read(self, name: str) -> None:
         try:
-            live = await self.setting.cached.get(self.setting.key(name))
+            live = await self.env.cached.get(self.env.key(name))
         except NotFoundError:
             return
         bound = Preconditions(uid=live["metadata"]["uid"])
-        await self.ours(
-            name, lambda: self.setting.cached.delete(self.setting.key(name), DeleteOptions(preconditions=bound))
-        )
+        await self.ours(name, lambda: self.env.cached.delete(self.env.key(name), DeleteOptions(preconditions=bound)))
 
     async def unfinalize(self, name: str) -> None:
         await self.ours(
             name,
-            lambda: self.setting.cached.patch(
-                self.setting.key(name),
+            lambda: self.env.cached.patch(
+                self.env.key(name),
                 {"metadata": {"finalizers": None}},
                 PatchOptions(patch_type=PatchType.MERGE, field_manager="us"),
             ),
@@ -123,7 +121,7 @@ class Run:
 
     async def slowly(self, name: str, write: Callable[[], Awaitable[Any]]) -> None:
         """Write, and receive the answer much later."""
-        self.setting.wire.hold_answers = True
+        self.env.connection.hold_answers = True
         now = len(self.history)
 
         async def written() -> None:
@@ -131,122 +129,122 @@ class Run:
                 await write()
             except ApiError:
                 return
-            self.floor[name] = max(self.floor[name], now)
+            self.oldest_visible[name] = max(self.oldest_visible[name], now)
 
         self.pending.append(asyncio.create_task(written()))
-        await self.setting.settle()
+        await self.env.settle()
 
     async def apply_slowly(self, name: str) -> None:
         manifest = self.manifest(name)
-        await self.slowly(name, lambda: self.setting.cached.apply(manifest, field_manager="us", force=True))
+        await self.slowly(name, lambda: self.env.cached.apply(manifest, field_manager="us", force=True))
 
     async def scale_slowly(self, name: str) -> None:
         await self.slowly(name, lambda: self.scaled(name))
 
     async def delete_slowly(self, name: str) -> None:
-        await self.slowly(name, lambda: self.setting.cached.delete(self.setting.key(name)))
+        await self.slowly(name, lambda: self.env.cached.delete(self.env.key(name)))
 
     async def answers(self, _: str) -> None:
-        self.setting.wire.release_answers()
+        self.env.connection.release_answers()
         await asyncio.gather(*self.pending)
         self.pending = []
 
     # Writes of another client
 
     async def their_apply(self, name: str) -> None:
-        await self.setting.far.apply(self.manifest(name), field_manager="them", force=True)
+        await self.env.server.apply(self.manifest(name), field_manager="them", force=True)
 
     async def their_delete(self, name: str) -> None:
-        await _trying(self.setting.far.delete(self.setting.key(name)))
+        await _trying(self.env.server.delete(self.env.key(name)))
 
     async def their_finalizer(self, name: str) -> None:
         patch = {"metadata": {"finalizers": [FINALIZER]}}
         await _trying(
-            self.setting.far.patch(
-                self.setting.key(name), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="them")
+            self.env.server.patch(
+                self.env.key(name), patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="them")
             )
         )
 
     # Faults
 
     async def deliver(self, _: str) -> None:
-        self.setting.wire.deliver()
-        await self.setting.settle()
+        self.env.connection.deliver()
+        await self.env.settle()
 
     async def catch_up(self, _: str) -> None:
-        self.setting.wire.deliver(10)
-        await self.setting.settle()
+        self.env.connection.deliver(10)
+        await self.env.settle()
 
     async def drop(self, _: str) -> None:
-        self.setting.wire.drop, self.lossy = 1, True
+        self.env.connection.drop, self.lossy = 1, True
 
     async def duplicate(self, _: str) -> None:
-        self.setting.wire.repeat = 1
+        self.env.connection.repeat = 1
 
     async def compact(self, _: str) -> None:
-        self.setting.far.compact()
+        self.env.server.compact()
 
     async def hang_up(self, _: str) -> None:
-        self.setting.wire.disconnect()
-        await self.setting.settle()
+        self.env.connection.disconnect()
+        await self.env.settle()
 
     async def break_off(self, _: str) -> None:
-        self.setting.wire.disconnect(ServerError("connection reset"))
-        await self.setting.settle()
+        self.env.connection.disconnect(ServerError("connection reset"))
+        await self.env.settle()
 
     async def expire(self, _: str) -> None:
-        self.setting.wire.disconnect(ExpiredError("too old resource version", code=410))
-        await self.setting.settle()
+        self.env.connection.disconnect(ExpiredError("too old resource version", code=410))
+        await self.env.settle()
 
     async def crash(self, _: str) -> None:
-        self.setting.wire.disconnect(RuntimeError("not foreseen"))
-        await self.setting.settle()
+        self.env.connection.disconnect(RuntimeError("not foreseen"))
+        await self.env.settle()
 
     async def slow_lists(self, _: str) -> None:
-        self.setting.wire.hold_lists = True
+        self.env.connection.hold_lists = True
 
     async def lists(self, _: str) -> None:
-        self.setting.wire.release_lists()
-        await self.setting.settle()
+        self.env.connection.release_lists()
+        await self.env.settle()
 
     async def wait(self, _: str) -> None:
-        await self.setting.time.advance(80)
+        await self.env.time.advance(80)
 
     # Reads
 
     async def read(self, name: str) -> None:
         try:
-            found: State = (await self.setting.cached.get(self.setting.key(name)))["metadata"]["resourceVersion"]
+            found: State = (await self.env.cached.get(self.env.key(name)))["metadata"]["resourceVersion"]
         except NotFoundError:
             found = None
-        self.judge(name, found)
+        self.check(name, found)
 
     async def read_all(self, _: str) -> None:
-        page = await self.setting.cached.list(self.setting.api_version, self.setting.kind)
+        page = await self.env.cached.list(self.env.api_version, self.env.kind)
         present = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in page.items}
         for name in NAMES:
-            self.judge(name, present.get(name))
+            self.check(name, present.get(name))
 
-    def judge(self, name: str, found: State) -> None:
-        allowed = [state[name] for state in self.history[self.floor[name] :]]
+    def check(self, name: str, found: State) -> None:
+        allowed = [state[name] for state in self.history[self.oldest_visible[name] :]]
         assert found in allowed, f"{name}: saw {found}, but since our own write it was {allowed}"
 
     async def end(self) -> None:
         """Let all work finish, and compare the cache with the cluster."""
-        setting = self.setting
+        env = self.env
         await self.answers("")
         await self.lists("")
-        setting.wire.drop = setting.wire.repeat = 0
-        setting.wire.let_go()
+        env.connection.drop = env.connection.repeat = 0
+        env.connection.deliver_all()
         # Long enough for every delay, and for the periodic list if events were lost.
-        await setting.time.advance(2 * setting.timing.relist_every if self.lossy else 60)
+        await env.time.advance(2 * env.timing.relist_every if self.lossy else 60)
         for _ in range(10):
-            await setting.settle()
-        expected = await setting.far.list(setting.api_version, setting.kind)
-        found = await setting.cached.list(setting.api_version, setting.kind)
+            await env.settle()
+        expected = await env.server.list(env.api_version, env.kind)
+        found = await env.cached.list(env.api_version, env.kind)
         assert found.items == expected.items
-        assert setting.cached.healthy
-        assert setting.wire.watches == 1
+        assert env.cached.healthy
+        assert env.connection.watches == 1
 
 
 async def _trying(write: Awaitable[Any]) -> None:
@@ -299,17 +297,17 @@ SCHEDULES = st.lists(st.tuples(st.sampled_from(ACTIONS), st.sampled_from(NAMES))
 @given(schedule=SCHEDULES)
 @pytest.mark.promise("cache-laws")
 def test_a_read_is_never_older_than_our_own_write_and_the_cache_ends_equal_to_the_cluster(
-    setting_type: type[Setting], schedule: list[tuple[Callable[[Run, str], Awaitable[None]], str]]
+    env_type: type[Env], schedule: list[tuple[Callable[[Run, str], Awaitable[None]], str]]
 ) -> None:
     """Whatever other clients write, and however the connection delays, loses and repeats events or breaks."""
 
     async def play() -> None:
-        setting = setting_type()
-        async with setting.cached:
-            run = Run(setting)
+        env = env_type()
+        async with env.cached:
+            run = Run(env)
             await run.remember()
-            await setting.sync()
-            setting.wire.held = True
+            await env.sync()
+            env.connection.held = True
             for action, name in schedule:
                 if run.pending and action in _WRITES:
                     await run.answers("")

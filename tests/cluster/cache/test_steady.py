@@ -17,7 +17,7 @@ from ocf.primitives import deployment, hpa
 from ocf.testing import VirtualClock
 
 if TYPE_CHECKING:
-    from tests.cluster.cache.conftest import Setting
+    from tests.cluster.cache.conftest import Env
 
 SHOP = ObjectKey("example.com/v1", "Shop", "demo", "shop")
 WEB = ObjectKey("apps/v1", "Deployment", "web", "shop")
@@ -91,31 +91,31 @@ async def reconcile(cluster: Cluster, built: Component) -> None:
         await built.reconcile(context)
 
 
-async def asked(cluster: EmbeddedCluster, passes: Callable[[], Component], cached: Cluster) -> list[Request]:
+async def asked(cluster: EmbeddedCluster, build: Callable[[], Component], cached: Cluster) -> list[Request]:
     cluster.requests.clear()
     for _ in range(100):
-        await reconcile(cached, passes())
+        await reconcile(cached, build())
     return list(cluster.requests)
 
 
 @pytest.mark.promise("no-read")
-async def test_a_hundred_reconciles_read_and_write_nothing(setting: Setting) -> None:
+async def test_a_hundred_reconciles_read_and_write_nothing(env: Env) -> None:
     cluster = await owned_cluster()
-    async with CachedCluster(cluster, timing=setting.timing) as cached:
+    async with CachedCluster(cluster, timing=env.timing) as cached:
         for _ in range(2):
             await reconcile(cached, web_component())
 
         assert await asked(cluster, web_component, cached) == []
-        await setting.settle()
+        await env.settle()
         assert await asked(cluster, web_component, cached) == []
 
 
-async def test_a_hundred_reconciles_with_reduced_managed_fields_read_and_write_nothing(setting: Setting) -> None:
+async def test_a_hundred_reconciles_with_reduced_managed_fields_read_and_write_nothing(env: Env) -> None:
     """A reconcile does not read the managedFields entries that are not cached."""
     cluster = await owned_cluster()
     async with CachedCluster(
         cluster,
-        timing=setting.timing,
+        timing=env.timing,
         keeps_manager=lambda name: name.startswith("Shop/"),
         ignored_fields=["spec.replicas"],
     ) as cached:
@@ -127,29 +127,29 @@ async def test_a_hundred_reconciles_with_reduced_managed_fields_read_and_write_n
                 patch_type=PatchType.MERGE, field_manager="kube-controller-manager", subresource=Subresource.SCALE
             ),
         )
-        await setting.settle()
+        await env.settle()
         await reconcile(cached, web_component())
 
         assert await asked(cluster, web_component, cached) == []
         assert (await cluster.get(WEB))["spec"]["replicas"] == 5
 
 
-async def test_a_suspended_component_reads_and_writes_nothing_too(setting: Setting) -> None:
+async def test_a_suspended_component_reads_and_writes_nothing_too(env: Env) -> None:
     cluster = await owned_cluster()
-    async with CachedCluster(cluster, timing=setting.timing) as cached:
+    async with CachedCluster(cluster, timing=env.timing) as cached:
         for _ in range(3):
             await reconcile(cached, web_component())
         for _ in range(3):
             await reconcile(cached, web_component(suspended=True))
-            await setting.settle()
+            await env.settle()
 
         assert await asked(cluster, lambda: web_component(suspended=True), cached) == []
 
 
-async def test_the_result_is_the_same_as_without_a_cache(setting: Setting) -> None:
+async def test_the_result_is_the_same_as_without_a_cache(env: Env) -> None:
     """Rollout, suspension, resumption and a change lead to the same objects with and without a cache."""
     clusters = [await owned_cluster(), await owned_cluster()]
-    async with CachedCluster(clusters[1], timing=setting.timing) as cached:
+    async with CachedCluster(clusters[1], timing=env.timing) as cached:
         steps = [web_component(), web_component(suspended=True), web_component(), web_component(image="web:2")]
         for through in (clusters[0], cached):
             for built in steps:

@@ -34,11 +34,11 @@ def fill(store: Store, version: str, *objects: Manifest) -> None:
     store.replace(dict(store.listed(item) for item in objects), version)
 
 
-def shown(store: Store, place: NamespacedName = WEB) -> str | None:
+def shown(store: Store, name: NamespacedName = WEB) -> str | None:
     """The known version of an object; None if it does not exist, `?` if it is stale."""
-    if store.is_stale(place):
+    if store.is_stale(name):
         return "?"
-    entry = store.get(place)
+    entry = store.get(name)
     return str(unpack(entry)["metadata"]["resourceVersion"]) if entry is not None else None
 
 
@@ -111,7 +111,7 @@ class TestLists:
         assert changed == [("shop", "b")]
         fill(store, "30", web("21"))
 
-        assert [place for place, _ in store.items()] == [WEB]
+        assert [name for name, _ in store.items()] == [WEB]
         assert changed[1:] == [("shop", "b"), WEB]
         assert (shown(store), store.version) == ("21", "30")
 
@@ -127,9 +127,9 @@ class TestLists:
 
     def test_a_list_replaces_the_store_even_if_versions_went_back(self, store: Store) -> None:
         """After a restore the cluster is right, and the content of the store is not, including our own writes."""
-        ticket = store.begin(WEB)
-        store.found(ticket, web("12"))
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.found(snapshot, web("12"))
+        store.end(snapshot)
         store.mark_stale(store.empty_snapshot(("shop", "b")))
         fill(store, "3", web("2"))
 
@@ -142,9 +142,9 @@ class TestLists:
     def test_a_write_during_a_list(self, store: Store, written: str, expected: str | None) -> None:
         """The list may be older than the write; only its version shows that."""
         store.begin_listing()
-        ticket = store.begin(WEB)
-        store.found(ticket, web(written))
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.found(snapshot, web(written))
+        store.end(snapshot)
         store.replace({}, "11")
 
         assert shown(store) == expected
@@ -159,9 +159,9 @@ class TestLists:
     def test_an_absence_found_during_a_list(self, store: Store) -> None:
         """Our read at version 12 is newer than the list of version 11."""
         store.begin_listing()
-        ticket = store.begin(WEB)
-        store.missed(ticket, "12")
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.missed(snapshot, "12")
+        store.end(snapshot)
         store.replace(dict([store.listed(web("5"))]), "11")
 
         assert shown(store) is None
@@ -171,9 +171,9 @@ class TestLists:
 
 class TestOwnWrites:
     def test_an_answer_is_visible_at_once_and_late_events_do_not_revert_it(self, store: Store) -> None:
-        ticket = store.begin(WEB)
-        store.found(ticket, web("12"))
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.found(snapshot, web("12"))
+        store.end(snapshot)
         store.take(added("10"))
         store.take(added("11"))
         assert shown(store) == "12"
@@ -184,90 +184,90 @@ class TestOwnWrites:
         assert not store.relist_reason
 
     def test_an_answer_that_arrives_after_newer_events_changes_nothing(self, store: Store) -> None:
-        ticket = store.begin(WEB)
+        snapshot = store.begin(WEB)
         store.take(added("10"))
         store.take(added("11"))
-        store.found(ticket, web("10"))
-        store.end(ticket)
+        store.found(snapshot, web("10"))
+        store.end(snapshot)
 
         assert shown(store) == "11"
 
     def test_an_answer_that_arrives_after_the_deletion_does_not_restore_the_object(self, store: Store) -> None:
         """Another client deleted the object before our answer arrived."""
-        ticket = store.begin(WEB)
+        snapshot = store.begin(WEB)
         store.take(added("10"))
         store.take(deleted("11"))
         store.take(bookmark("20"))
-        store.found(ticket, web("10"))
-        store.end(ticket)
+        store.found(snapshot, web("10"))
+        store.end(snapshot)
 
         assert shown(store) is None
 
     def test_an_answer_without_its_event_is_kept(self, store: Store) -> None:
-        ticket = store.begin(("shop", "b"))
+        snapshot = store.begin(("shop", "b"))
         store.take(bookmark("20"))
-        store.found(ticket, web("10", "u2", "b"))
-        store.end(ticket)
+        store.found(snapshot, web("10", "u2", "b"))
+        store.end(snapshot)
 
         assert shown(store, ("shop", "b")) == "10"
 
     def test_an_apply_that_changed_nothing_keeps_the_old_version(self, store: Store) -> None:
-        ticket = store.begin(WEB)
-        store.found(ticket, web("5"))
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.found(snapshot, web("5"))
+        store.end(snapshot)
 
         assert (shown(store), store.relist_reason) == ("5", "")
 
     def test_events_of_an_older_incarnation_do_not_affect_a_newer_one(self, store: Store) -> None:
         """Deleted and recreated by us; the events of the old object arrive later."""
-        ticket = store.begin(WEB)
-        store.found(ticket, web("12", "u2"))
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.found(snapshot, web("12", "u2"))
+        store.end(snapshot)
         store.take(deleted("11"))
 
         assert shown(store) == "12"
 
     def test_an_object_recreated_by_another_client(self, store: Store) -> None:
-        ticket = store.begin(WEB)
-        store.found(ticket, web("12"))
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.found(snapshot, web("12"))
+        store.end(snapshot)
         for event in (added("12"), deleted("13"), added("14", "u2")):
             store.take(event)
 
         assert shown(store) == "14"
 
     @pytest.mark.parametrize(
-        ("place", "answer"),
+        ("name", "answer"),
         [
             pytest.param(WEB, web("4"), id="of an object with a newer version"),
             pytest.param(("shop", "b"), web("9", "u2", "b"), id="of a missing object"),
         ],
     )
     def test_an_answer_older_than_the_known_version_makes_a_list_due(
-        self, store: Store, place: NamespacedName, answer: Manifest
+        self, store: Store, name: NamespacedName, answer: Manifest
     ) -> None:
         """The cluster was restored, or an event was lost; in both cases the answer is right and the store is not."""
-        ticket = store.begin(place)
-        store.found(ticket, answer)
-        store.end(ticket)
+        snapshot = store.begin(name)
+        store.found(snapshot, answer)
+        store.end(snapshot)
 
-        assert shown(store, place) == answer["metadata"]["resourceVersion"]
+        assert shown(store, name) == answer["metadata"]["resourceVersion"]
         assert "the cluster answered with resourceVersion" in store.relist_reason
 
     def test_an_answer_from_before_a_restore_is_ignored(self, store: Store) -> None:
-        ticket = store.begin(WEB)
+        snapshot = store.begin(WEB)
         fill(store, "3", web("2"))
-        store.found(ticket, web("3"))
-        store.end(ticket)
+        store.found(snapshot, web("3"))
+        store.end(snapshot)
 
         assert (shown(store), store.relist_reason) == ("3", "")
 
     def test_an_answer_about_an_object_missing_in_a_later_list_leaves_it_stale(self, store: Store) -> None:
         """The list may be older than the write, or the object was deleted since."""
-        ticket = store.begin(("shop", "b"))
+        snapshot = store.begin(("shop", "b"))
         fill(store, "20")
-        store.found(ticket, web("15", "u2", "b"))
-        store.end(ticket)
+        store.found(snapshot, web("15", "u2", "b"))
+        store.end(snapshot)
 
         assert shown(store, ("shop", "b")) == "?"
 
@@ -280,9 +280,9 @@ class TestOwnWrites:
 
 class TestReads:
     def test_an_absence_is_not_reverted_by_older_events(self, store: Store) -> None:
-        ticket = store.begin(WEB)
-        store.missed(ticket, "12")
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.missed(snapshot, "12")
+        store.end(snapshot)
         for event in (added("10"), deleted("11"), added("12", "u2")):
             store.take(event)
         assert shown(store) is None
@@ -291,26 +291,26 @@ class TestReads:
         assert shown(store) == "13"
 
     def test_an_object_created_during_a_read_stays(self, store: Store) -> None:
-        ticket = store.begin(("shop", "b"))
+        snapshot = store.begin(("shop", "b"))
         store.take(added("13", "u2", "b"))
-        store.missed(ticket, "12")
-        store.end(ticket)
+        store.missed(snapshot, "12")
+        store.end(snapshot)
 
         assert shown(store, ("shop", "b")) == "13"
 
     @pytest.mark.parametrize("version", ["4", "8"])
     def test_an_absence_older_than_the_known_version_makes_a_list_due(self, store: Store, version: str) -> None:
-        ticket = store.begin(WEB)
-        store.missed(ticket, version)
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.missed(snapshot, version)
+        store.end(snapshot)
 
         assert shown(store) is None
         assert store.relist_reason
 
     def test_absences_are_dropped_when_no_older_state_can_arrive(self, store: Store) -> None:
-        ticket = store.begin(WEB)
-        store.missed(ticket, "12")
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.missed(snapshot, "12")
+        store.end(snapshot)
         assert store._absent
         store.take(bookmark("12"))
 
@@ -320,21 +320,21 @@ class TestReads:
 class TestDoubts:
     def test_a_read_removes_the_stale_mark_that_it_began_with(self, store: Store) -> None:
         store.mark_stale(store.empty_snapshot(WEB))
-        ticket = store.begin(WEB)
-        store.found(ticket, web("12"))
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.found(snapshot, web("12"))
+        store.end(snapshot)
 
         assert shown(store) == "12"
 
     @pytest.mark.parametrize("there", [True, False])
     def test_a_read_does_not_remove_a_newer_stale_mark(self, store: Store, *, there: bool) -> None:
-        ticket = store.begin(WEB)
+        snapshot = store.begin(WEB)
         store.mark_stale(store.empty_snapshot(WEB))
         if there:
-            store.found(ticket, web("12"))
+            store.found(snapshot, web("12"))
         else:
-            store.missed(ticket, "12")
-        store.end(ticket)
+            store.missed(snapshot, "12")
+        store.end(snapshot)
 
         assert shown(store) == "?"
 
@@ -350,18 +350,18 @@ class TestDoubts:
         self, store: Store, event: WatchEvent, expected: str
     ) -> None:
         """Our patch of a Scale made version 12."""
-        ticket = store.begin(WEB)
-        store.expect_version(ticket, "12")
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.expect_version(snapshot, "12")
+        store.end(snapshot)
         store.take(event)
 
         assert shown(store) == expected
 
     @pytest.mark.parametrize("version", ["5", "4"])
     def test_an_expected_version_that_is_known_leaves_no_mark(self, store: Store, version: str) -> None:
-        ticket = store.begin(WEB)
-        store.expect_version(ticket, version)
-        store.end(ticket)
+        snapshot = store.begin(WEB)
+        store.expect_version(snapshot, version)
+        store.end(snapshot)
 
         assert shown(store) == "5"
 
@@ -444,35 +444,35 @@ class TestOpaqueVersions:
         assert shown(opaque) is None
 
     def test_our_write_is_stale_until_its_event(self, opaque: Store) -> None:
-        ticket = opaque.begin(WEB)
-        opaque.found(ticket, web("n7"))
-        opaque.end(ticket)
+        snapshot = opaque.begin(WEB)
+        opaque.found(snapshot, web("n7"))
+        opaque.end(snapshot)
         opaque.take(added("n6"))
         assert shown(opaque) == "?"
         opaque.take(added("n7"))
         assert shown(opaque) == "n7"
 
     def test_our_write_whose_event_came_first_is_not_stale(self, opaque: Store) -> None:
-        ticket = opaque.begin(WEB)
+        snapshot = opaque.begin(WEB)
         opaque.take(added("n6"))
         opaque.take(added("n7"))
-        opaque.found(ticket, web("n6"))
-        opaque.end(ticket)
+        opaque.found(snapshot, web("n6"))
+        opaque.end(snapshot)
 
         assert shown(opaque) == "n7"
 
     def test_a_write_that_changed_nothing_is_not_stale(self, opaque: Store) -> None:
-        ticket = opaque.begin(WEB)
-        opaque.found(ticket, web("n5"))
-        opaque.end(ticket)
+        snapshot = opaque.begin(WEB)
+        opaque.found(snapshot, web("n5"))
+        opaque.end(snapshot)
 
         assert shown(opaque) == "n5"
 
     def test_an_absence_does_not_remove_the_mark(self, opaque: Store) -> None:
         opaque.mark_stale(opaque.empty_snapshot(WEB))
-        ticket = opaque.begin(WEB)
-        opaque.missed(ticket, "n8")
-        opaque.end(ticket)
+        snapshot = opaque.begin(WEB)
+        opaque.missed(snapshot, "n8")
+        opaque.end(snapshot)
 
         assert shown(opaque) == "?"
 

@@ -16,7 +16,7 @@ def web(version: str, uid: str = "u1", name: str = "web", namespace: str = "shop
     return {"metadata": {"name": name, "namespace": namespace, "uid": uid, "resourceVersion": version}}
 
 
-class World:
+class Env:
     """A store with one subscription."""
 
     def __init__(self, *objects: Manifest, namespace: str = "") -> None:
@@ -27,9 +27,9 @@ class World:
         self.subscription = Subscription(self.store, namespace)
         self.events = self.subscription.events()
 
-    def _note(self, place: NamespacedName) -> None:
+    def _note(self, name: NamespacedName) -> None:
         if self.subscription is not None:
-            self.subscription.mark_changed(place)
+            self.subscription.mark_changed(name)
 
     def become(self, *objects: Manifest) -> None:
         self._now += 100
@@ -49,9 +49,9 @@ def _shown(event: WatchEvent) -> tuple[str, str]:
 
 
 async def test_a_subscription_begins_with_the_present_objects_in_order() -> None:
-    world = World(web("2", name="b"), web("1", name="a"))
+    env = Env(web("2", name="b"), web("1", name="a"))
 
-    assert await world.received(2) == [("ADDED", "a@1"), ("ADDED", "b@2")]
+    assert await env.received(2) == [("ADDED", "a@1"), ("ADDED", "b@2")]
 
 
 @pytest.mark.parametrize(
@@ -71,42 +71,42 @@ async def test_a_subscription_begins_with_the_present_objects_in_order() -> None
 async def test_a_slow_subscriber_gets_the_last_state(
     states: list[list[Manifest]], expected: list[tuple[str, str]]
 ) -> None:
-    world = World(web("1"))
-    await world.received(1)
+    env = Env(web("1"))
+    await env.received(1)
     for objects in states:
-        world.become(*objects)
+        env.become(*objects)
 
     seen: list[tuple[str, str]] = []
-    async with aclosing(world.events):
+    async with aclosing(env.events):
         while len(seen) < len(expected):
-            seen.append(_shown(await anext(world.events)))
+            seen.append(_shown(await anext(env.events)))
     assert seen == expected
 
 
 async def test_pending_changes_are_bounded_by_the_objects() -> None:
-    world = World()
+    env = Env()
     for version in range(1, 1_000):
-        world.become(web(str(version)))
+        env.become(web(str(version)))
 
-    assert world.subscription is not None
-    assert len(world.subscription._pending) == 1
-    assert await world.received(1) == [("ADDED", "web@999")]
+    assert env.subscription is not None
+    assert len(env.subscription._pending) == 1
+    assert await env.received(1) == [("ADDED", "web@999")]
 
 
 async def test_other_namespaces_are_not_reported() -> None:
-    world = World(web("1", namespace="other"), namespace="shop")
-    world.become(web("2", namespace="other"), web("3"))
+    env = Env(web("1", namespace="other"), namespace="shop")
+    env.become(web("2", namespace="other"), web("3"))
 
-    assert await world.received(1) == [("ADDED", "web@3")]
+    assert await env.received(1) == [("ADDED", "web@3")]
 
 
 async def test_closing_ends_the_subscription() -> None:
-    world = World(web("1"), web("2", name="b"))
-    await anext(world.events)
-    assert world.subscription is not None
-    world.subscription.close()
+    env = Env(web("1"), web("2", name="b"))
+    await anext(env.events)
+    assert env.subscription is not None
+    env.subscription.close()
 
-    assert await _rest(world.events) == []
+    assert await _rest(env.events) == []
 
 
 async def _rest(events: AsyncGenerator[WatchEvent, None]) -> list[WatchEvent]:

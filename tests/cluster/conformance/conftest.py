@@ -263,7 +263,7 @@ class Env:
     def plain(self, text: str) -> str:
         """Return a text of the server without the values that differ between servers."""
         text = re.sub(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", "<uid>", text)
-        return text.replace(self.namespace, "<place>")
+        return text.replace(self.namespace, "<namespace>")
 
     @contextmanager
     def error(
@@ -377,7 +377,7 @@ async def env(servers: tuple[Cluster, Cluster], unused_namespaces: dict[Cluster,
     server, fast_bookmarks = servers
     if not unused_namespaces[server]:
         # Many at once, because creating one is mostly waiting.
-        home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "place-"}}
+        home = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "conformance-"}}
         made = await asyncio.gather(*(server.create(home, field_manager="author") for _ in range(NAMESPACES_PER_BATCH)))
         unused_namespaces[server].extend(each["metadata"]["name"] for each in made)
     return Env(server, fast_bookmarks, unused_namespaces[server].pop(), may_reject=isinstance(server, EmbeddedCluster))

@@ -353,14 +353,14 @@ class TestKeyedLists:
             pytest.param(
                 "Deployment",
                 deployment(containers=f"{WEB}, {WEB}"),
-                "failed to create typed patch object (<place>/demo; apps/v1, Kind=Deployment): "
+                "failed to create typed patch object (<namespace>/demo; apps/v1, Kind=Deployment): "
                 '.spec.template.spec.containers: duplicate entries for key [name="web"]',
                 id="two items with one key",
             ),
             pytest.param(
                 "Widget",
                 "spec: {parts: [{image: x}]}",
-                "failed to create typed patch object (<place>/demo; conformance.example.com/v1, Kind=Widget): "
+                "failed to create typed patch object (<namespace>/demo; conformance.example.com/v1, Kind=Widget): "
                 ".spec.parts: element 0: associative list with keys has an element that omits all key "
                 'fields ["name"] (and doesn\'t have default values for any key fields)',
                 id="an item without its key",
@@ -368,7 +368,7 @@ class TestKeyedLists:
             pytest.param(
                 "Widget",
                 "spec: {tags: [a, b, a]}",
-                "failed to create typed patch object (<place>/demo; conformance.example.com/v1, Kind=Widget): "
+                "failed to create typed patch object (<namespace>/demo; conformance.example.com/v1, Kind=Widget): "
                 '.spec.tags: duplicate entries for key [="a"]',
                 id="a repeated member of a set",
             ),
@@ -419,7 +419,7 @@ class TestKeyedLists:
     ],
 )
 async def test_values_that_do_not_match_the_schema_are_rejected(env: Env, kind: str, body: str, problem: str) -> None:
-    head = f"<place>/demo; {env.key(kind).api_version.rpartition('/')[0]}/"
+    head = f"<namespace>/demo; {env.key(kind).api_version.rpartition('/')[0]}/"
     version = env.key(kind).api_version.rpartition("/")[2]
     message = f"failed to create typed patch object ({head}{version}, Kind={kind}): {problem}"
     with env.error(500, "", message, kind=InvalidError):
@@ -561,7 +561,7 @@ class TestRefusals:
         subject = f"{group if '/' in group else '/' + group}, Kind={kind}"
 
         with env.error(
-            500, "", f"failed to create typed patch object (<place>/demo; {subject}): {problem}", kind=InvalidError
+            500, "", f"failed to create typed patch object (<namespace>/demo; {subject}): {problem}", kind=InvalidError
         ):
             await env.apply("us", kind, body)
 

@@ -531,7 +531,7 @@ async def test_a_scale_cannot_be_changed_by_an_apply(env: Env) -> None:
     with env.error(
         500,
         "",
-        "failed to convert new object (<place>/demo; autoscaling/v1, Kind=Scale) to proper version: "
+        "failed to convert new object (<namespace>/demo; autoscaling/v1, Kind=Scale) to proper version: "
         "request to convert CR to an invalid group/version: autoscaling/v1",
         kind=InvalidError,
     ):

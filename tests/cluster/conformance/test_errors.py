@@ -177,9 +177,9 @@ async def test_a_selector_is_immutable(env: Env) -> None:
 )
 async def test_immutable_fields_cannot_change(env: Env, kind: str, patch: str, cause: str) -> None:
     await env.create(kind, "immutable: true")
-    told = cause.partition(" ")[2]
+    message = cause.partition(" ")[2]
 
-    with env.error(422, "Invalid", f'{kind} "demo" is invalid: {told}', cause):
+    with env.error(422, "Invalid", f'{kind} "demo" is invalid: {message}', cause):
         await env.merge(kind, patch)
 
 
@@ -201,7 +201,7 @@ async def test_immutable_fields_cannot_change(env: Env, kind: str, patch: str, c
             id="patch a status",
         ),
         pytest.param(lambda env: env.delete("ConfigMap"), 'configmaps "demo"', id="delete"),
-        pytest.param(lambda env: env.get("Gadget"), 'gadgets.conformance.example.com "<place>-demo"', id="cluster"),
+        pytest.param(lambda env: env.get("Gadget"), 'gadgets.conformance.example.com "<namespace>-demo"', id="cluster"),
     ],
 )
 async def test_a_missing_object_is_named(env: Env, ask: Ask, subject: str) -> None:
@@ -349,6 +349,6 @@ async def test_two_different_owner_references_to_one_owner_are_both_stored(env: 
 
 async def test_an_apply_with_a_repeated_owner_reference_is_rejected(env: Env) -> None:
     problem = '.metadata.ownerReferences: duplicate entries for key [uid="<uid>"]'
-    message = f"failed to create typed patch object (<place>/demo; /v1, Kind=ConfigMap): {problem}"
+    message = f"failed to create typed patch object (<namespace>/demo; /v1, Kind=ConfigMap): {problem}"
     with env.error(500, "", message, kind=InvalidError):
         await env.apply("us", "ConfigMap", f"metadata: {{ownerReferences: [{OWNER}, {OWNER}]}}")

@@ -142,4 +142,4 @@ class TestNamespaces:
             await collecting.cluster.create(nowhere, field_manager="author")
 
 
-_ENDING = ("NamespaceTerminating metadata.namespace: namespace <place>-demo is being terminated",)
+_ENDING = ("NamespaceTerminating metadata.namespace: namespace <namespace>-demo is being terminated",)

@@ -92,14 +92,14 @@ async def test_rules_of_a_definition_are_validated(env: Env, row: dict[str, Any]
     assert reported == row["causes"]
 
 
-async def test_expressions_inside_one_another_have_a_limit(place: Place) -> None:
+async def test_nested_expressions_have_a_limit(env: Env) -> None:
     def nested(depth: int) -> Manifest:
         rule = {"rule": "(" * depth + "self" + ")" * depth}
         return definition("nested.example.com", spec={"type": "boolean", RULES: [rule]})
 
-    await place.cluster.create(nested(249), field_manager="author", dry_run=True)
+    await env.cluster.create(nested(249), field_manager="author", dry_run=True)
     with pytest.raises(InvalidError) as caught:
-        await place.cluster.create(nested(250), field_manager="author", dry_run=True)
+        await env.cluster.create(nested(250), field_manager="author", dry_run=True)
     (cause,) = caught.value.causes
     assert cause.message.endswith("compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250")
 
