@@ -93,8 +93,8 @@ class _Controlled:
         self.grown = _resident() - before
         reconciler = self._controller.reconciler
         assert reconciler is not None
-        assert len(reconciler.memory) == self._size
-        assert not any(known.problem for known in reconciler.memory), next(iter(reconciler.memory)).problem
+        assert len(reconciler.states) == self._size
+        assert not any(known.problem for known in reconciler.states), next(iter(reconciler.states)).problem
 
     async def sync(self) -> None:
         """Let a period pass, in which every autoscaler is looked at."""
@@ -179,7 +179,7 @@ def _remembered() -> int:
     packed, key = json.dumps(manifest), ObjectKey.of(manifest)
     tracemalloc.start()
     memories = [StateStore(Settings()) for _ in range(_SAMPLED)]
-    known = [memory.recall(key, json.loads(packed))[0] for memory in memories]
+    known = [memory.get_or_create(key, json.loads(packed))[0] for memory in memories]
     samples, before = {"web-0": Sample(400, _NOW)}, _NOW - timedelta(hours=1)
     pods = (
         Pod(
@@ -189,9 +189,9 @@ def _remembered() -> int:
     for number in range(2 * 3600 // 15):
         now = _NOW + number * _PERIOD
         for each in known:
-            assert each.subject.autoscaler is not None
+            assert each.parsed.autoscaler is not None
             seen = Snapshot(
-                autoscaler=each.subject.autoscaler, scale=Scale(1, 1, "app=web"), pods=pods, metric_values=(samples,)
+                autoscaler=each.parsed.autoscaler, scale=Scale(1, 1, "app=web"), pods=pods, metric_values=(samples,)
             )
             each.history = decide(seen, each.history, now=now).history
     assert all(len(each.history.recommendations or ()) > 3600 // 15 for each in known)

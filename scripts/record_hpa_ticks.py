@@ -12,7 +12,7 @@ import argparse
 import asyncio
 from collections.abc import Sequence
 
-from tests.controllers.hpa.comparison.running import staged
+from tests.controllers.hpa.comparison.running import comparison_env
 from tests.controllers.hpa.comparison.scenarios import SCENARIOS
 from tests.controllers.hpa.comparison.ticks import DATA, save
 
@@ -23,7 +23,7 @@ async def record(names: Sequence[str]) -> None:
     Args:
         names: The scenarios.
     """
-    async with staged() as stage:
+    async with comparison_env() as stage:
         played = await stage.play(names)
     for name, rounds in played.items():
         save(DATA / f"{name}.json", [each.tick for each in rounds], stage.events[name])

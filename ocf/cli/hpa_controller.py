@@ -308,7 +308,7 @@ def _print_manifests(
     elected: bool,
     output: LogOutput,
 ) -> None:
-    from ocf.controllers.hpa import TARGETS, Installation, installation
+    from ocf.controllers.hpa import TARGETS, Installation, installation_manifests
     from ocf.objects import dump_document
 
     wanted = Installation(
@@ -317,9 +317,9 @@ def _print_manifests(
         image=image,
         arguments=["run", *_arguments(options), *([] if elected else ["--no-leader-elect"]), "--output=json"],
         targets=[_scalable(text) for text in scales] if scales else TARGETS,
-        elected=elected,
+        leader_election=elected,
     )
-    found = installation(wanted)
+    found = installation_manifests(wanted)
     if output is LogOutput.JSON:
         typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=2))
         return

@@ -172,9 +172,9 @@ def _of_files(  # noqa: PLR0917 (what the command line says)
     for note in given.notes:
         typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
     if given.own_settings is not None:
-        from ocf.controllers.hpa.settings import overridden
+        from ocf.controllers.hpa.settings import override_settings
 
-        settings = overridden(settings, given.own_settings)
+        settings = override_settings(settings, given.own_settings)
     if given.history is not None:
         return explaining.explain(given.snapshot, given.history, settings=settings, now=given.now)
     known = explaining.KnownHistory(given.snapshot.status, given.now)

@@ -15,7 +15,7 @@ from ocf.cli.explain.watch import Place, watched
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
-from ocf.controllers.hpa.settings import overridden
+from ocf.controllers.hpa.settings import override_settings
 from ocf.controllers.hpa.snapshot import SelectorIndex, SnapshotReader, SubresourceScaleGetter
 from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
@@ -98,7 +98,7 @@ async def observed(  # noqa: PLR0917 (what the command line says)
     key = ObjectKey(*(OWN if own_kind else BUILT_IN), name, where)
     async with reach(kubeconfig, context, key, settings) as place:
         live = await _present(place)
-        settings = overridden(settings, get_field(live, ("spec", "settings")))
+        settings = override_settings(settings, get_field(live, ("spec", "settings")))
         await _note_others(place)
         known, snapshot = await watched(place, watch or timedelta(), settings)
         return Observed(snapshot, known, place.clock.now(), settings, await _events(place))
@@ -158,7 +158,7 @@ async def _note(place: Place, hpa: Manifest) -> None:
     key = ObjectKey(target.get("apiVersion", ""), target["kind"], target["name"], place.key.namespace)
     try:
         selector = Scale.of(await place.scales.scale(key)).selector
-        place.observer.selectors.note(place.key.namespace, hpa["metadata"]["name"], LabelSelector.parse(selector))
+        place.observer.selectors.put(place.key.namespace, hpa["metadata"]["name"], LabelSelector.parse(selector))
     except (ApiError, ManifestError):
         # Whoever has no readable selector claims no pods.
         return

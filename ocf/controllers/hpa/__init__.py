@@ -8,12 +8,19 @@ does not see; where that one is switched off it runs autoscaling/v2; or it only 
 
 from ocf.controllers.hpa.controller import ControllerOptions, HpaController
 from ocf.controllers.hpa.dry_run import DryRunResult
-from ocf.controllers.hpa.manifests import NAME, TARGETS, Installation, ScalableResource, cluster_role, installation
+from ocf.controllers.hpa.manifests import (
+    NAME,
+    TARGETS,
+    Installation,
+    ScalableResource,
+    cluster_role,
+    installation_manifests,
+)
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, GROUP, OWN, Mode
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler, to_autoscaling_v2
-from ocf.controllers.hpa.plan import Plan, State, plan, refuse
-from ocf.controllers.hpa.settings import checked, overridden
+from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
+from ocf.controllers.hpa.settings import check_settings, override_settings
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER, write_scale, write_status
 from ocf.controllers.hpa.status_writers import StatusWrite, last_foreign_write
 from ocf.controllers.hpa.target_index import TargetIndex, TargetUser
@@ -25,6 +32,7 @@ __all__ = [
     "NAME",
     "OWN",
     "TARGETS",
+    "AutoscalerPhase",
     "ControllerOptions",
     "DryRunResult",
     "HpaController",
@@ -34,18 +42,17 @@ __all__ = [
     "ParsedAutoscaler",
     "Plan",
     "ScalableResource",
-    "State",
     "StatusWrite",
     "TargetIndex",
     "TargetUser",
-    "checked",
+    "check_settings",
     "cluster_role",
-    "installation",
+    "installation_manifests",
     "last_foreign_write",
-    "overridden",
+    "override_settings",
     "parse_autoscaler",
     "plan",
-    "refuse",
+    "reject",
     "to_autoscaling_v2",
     "write_scale",
     "write_status",

@@ -14,7 +14,7 @@ from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
 from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, Report
-from ocf.controllers.hpa.settings import checked
+from ocf.controllers.hpa.settings import check_settings
 from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader, SubresourceScaleGetter
 from ocf.controllers.metrics_client import MetricsClient, PathReader, RESTMapper
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
@@ -27,7 +27,7 @@ _log: Final = logging.getLogger(__name__)
 
 _NAME: Final = "horizontalpodautoscaler"
 _PODS: Final = ("v1", "Pod")
-_SHARED_FOR: Final = timedelta(seconds=5)
+_MAX_READ_AGE: Final = timedelta(seconds=5)
 _RETRY: Final = timedelta(seconds=1)
 _STUCK: Final = timedelta(minutes=5)
 
@@ -52,7 +52,7 @@ class ControllerOptions:
     report: Report | None = None
 
     def __post_init__(self) -> None:
-        checked(self.settings)
+        check_settings(self.settings)
         if self.take_over and self.mode is not Mode.REPLACE:
             raise ConfigError(f"only in mode replace is there something to take over, not in mode {self.mode}")
 
@@ -189,13 +189,13 @@ class HpaController:
             scales=scales,
             settings=settings,
             clock=self._clock,
-            max_age=min(_SHARED_FOR, settings.sync_period),
+            max_age=min(_MAX_READ_AGE, settings.sync_period),
         )
         await stack.enter_async_context(observer)
-        around = ReconcilerDeps(
+        deps = ReconcilerDeps(
             cluster=autoscalers,
             targets=others,
-            observer=observer,
+            snapshots=observer,
             clock=self._clock,
             monitor=self._monitor,
             mode=self._options.mode,
@@ -205,58 +205,58 @@ class HpaController:
             take_over=self._options.take_over,
             report=self._options.report,
         )
-        rounds = Reconciler(around)
-        await _read(others, _PODS)
-        for kind in self._kinds:
-            await _read(autoscalers, kind)
+        reconciler = Reconciler(deps)
+        await _wait_for_sync(others, _PODS)
+        for kind in self._watched_kinds:
+            await _wait_for_sync(autoscalers, kind)
             # Who names which target is known before the first round, not bit by bit.
             for autoscaler in (await autoscalers.list(*kind)).items:
-                rounds.claims.put(autoscaler)
-        return rounds, autoscalers
+                reconciler.target_index.put(autoscaler)
+        return reconciler, autoscalers
 
     @property
-    def _kinds(self) -> tuple[tuple[str, str], ...]:
+    def _watched_kinds(self) -> tuple[tuple[str, str], ...]:
         """The kinds of autoscalers that are watched: in the mode of our own kind those of others are rivals."""
         return (OWN, BUILT_IN) if self._options.mode is Mode.OWN_KIND else (BUILT_IN,)
 
-    async def _work(self, rounds: Reconciler, cached: CachedCluster) -> None:
+    async def _work(self, reconciler: Reconciler, cached: CachedCluster) -> None:
         workers = self._options.settings.workers
         _log.info("running %s in mode %s with %d workers", self._options.mode.watched[1], self._options.mode, workers)
         async with asyncio.TaskGroup() as tasks:
-            followers = [tasks.create_task(self._follow(rounds, cached, kind)) for kind in self._kinds]
+            followers = [tasks.create_task(self._watch(reconciler, cached, kind)) for kind in self._watched_kinds]
             self._working = True
-            await work(self._queue, rounds.reconcile, workers=workers, metrics=self._queue_metrics)
+            await work(self._queue, reconciler.reconcile, workers=workers, metrics=self._queue_metrics)
             for follower in followers:
                 follower.cancel()
 
-    async def _follow(self, rounds: Reconciler, cached: CachedCluster, kind: tuple[str, str]) -> None:
+    async def _watch(self, reconciler: Reconciler, cached: CachedCluster, kind: tuple[str, str]) -> None:
         run = kind == self._options.mode.watched
         async with aclosing(cached.subscribe(*kind)) as events:
             async for event in events:
                 if run:
-                    self._noticed(rounds, event)
+                    self._handle_event(reconciler, event)
                 elif event.type is EventType.DELETED:
-                    rounds.claims.drop(event.object)
+                    reconciler.target_index.drop(event.object)
                 else:
-                    rounds.claims.put(event.object)
+                    reconciler.target_index.put(event.object)
 
-    def _noticed(self, rounds: Reconciler, event: WatchEvent) -> None:
+    def _handle_event(self, reconciler: Reconciler, event: WatchEvent) -> None:
         key = ObjectKey.of(event.object)
         if event.type is EventType.DELETED:
-            rounds.claims.drop(event.object)
-            rounds.forget(key)
+            reconciler.target_index.drop(event.object)
+            reconciler.forget(key)
             self._generations.pop(key, None)
             self._queue.unschedule(key)
             self._queue.forget(key)
             return
-        period = rounds.enqueue_delay(event.object)
-        if self._at_once(key, event.object):
+        period = reconciler.track(event.object)
+        if self._is_due_now(key, event.object):
             self._queue.add(key)
         else:
             # As in the controller, whatever is new waits for its period; what is queued already is not put off.
             self._queue.add_after(key, period)
 
-    def _at_once(self, key: ObjectKey, autoscaler: Manifest) -> bool:
+    def _is_due_now(self, key: ObjectKey, autoscaler: Manifest) -> bool:
         """Tell whether an autoscaler is to be looked at now: from Kubernetes 1.37 on, if it is new or its spec is."""
         if not self._options.settings.features.observed_generation:
             return False
@@ -265,7 +265,7 @@ class HpaController:
         return known != generation
 
 
-async def _read(cached: CachedCluster, kind: tuple[str, str]) -> None:
+async def _wait_for_sync(cached: CachedCluster, kind: tuple[str, str]) -> None:
     """Wait until a kind is held in memory, however long the cluster takes."""
     while True:
         try:

@@ -14,10 +14,10 @@ from ocf.controllers.hpa.plan import Plan
 from ocf.objects import ObjectKey
 from ocf.objects.timestamps import format_time
 
-__all__ = ["DryRunResult", "Scene", "dry_run", "followed"]
+__all__ = ["DryRunResult", "ScaleObservation", "dry_run", "with_foreign_change"]
 
 
-class Scene(NamedTuple):
+class ScaleObservation(NamedTuple):
     """What was seen of an autoscaler in a round.
 
     Args:
@@ -29,7 +29,7 @@ class Scene(NamedTuple):
     scaled: datetime | None
 
     @classmethod
-    def of(cls, snapshot: Snapshot) -> "Scene":
+    def of(cls, snapshot: Snapshot) -> "ScaleObservation":
         """Return the scene of a snapshot.
 
         Args:
@@ -100,12 +100,14 @@ def dry_run(key: ObjectKey, plan: Plan) -> DryRunResult:
         key: The autoscaler.
         plan: The plan of a round; with a decision.
     """
-    decision, trace = plan.made, plan.made.trace
+    decision, trace = plan.required_decision, plan.required_decision.trace
     rule, reported = str(trace.decided_by), plan.before.desired_replicas if plan.before.conditions else None
     return DryRunResult(key, trace.now, trace.current, decision.desired, rule, reported, plan.problem)
 
 
-def followed(history: History, autoscaler: Autoscaler, before: Scene | None, seen: Scene) -> History:
+def with_foreign_change(
+    history: History, autoscaler: Autoscaler, before: ScaleObservation | None, seen: ScaleObservation
+) -> History:
     """Remember what another controller did since the last round as if it had been done here.
 
     Args:

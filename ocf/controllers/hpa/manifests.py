@@ -10,7 +10,7 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest
 from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, lease_rules, roles
 
-__all__ = ["NAME", "TARGETS", "Installation", "ScalableResource", "cluster_role", "installation"]
+__all__ = ["NAME", "TARGETS", "Installation", "ScalableResource", "cluster_role", "installation_manifests"]
 
 NAME: Final = "ocf-hpa-controller"
 """What everything that is installed is called, and the lease."""
@@ -88,7 +88,7 @@ def cluster_role(
     """
     found = {PolicyRule("", "pods", verb) for verb in _READ}
     found |= {PolicyRule(_BUILT_IN, _AUTOSCALERS, verb) for verb in _READ}
-    found |= set(_of_targets(targets, writes=mode.writes))
+    found |= set(_target_rules(targets, writes=mode.writes))
     found |= {
         PolicyRule(RESOURCE_METRICS, "pods", "list"),
         PolicyRule(CUSTOM_METRICS, "*", "get"),
@@ -105,7 +105,7 @@ def cluster_role(
     return frozenset(found)
 
 
-def _of_targets(targets: Iterable[ScalableResource], *, writes: bool) -> Iterator[PolicyRule]:
+def _target_rules(targets: Iterable[ScalableResource], *, writes: bool) -> Iterator[PolicyRule]:
     for target in targets:
         if target.derived:
             for verb in _READ:
@@ -136,10 +136,10 @@ class Installation:
     arguments: Sequence[str] = ()
     replicas: int = 2
     targets: Sequence[ScalableResource] = TARGETS
-    elected: bool = True
+    leader_election: bool = True
 
 
-def installation(wanted: Installation) -> list[Manifest]:
+def installation_manifests(wanted: Installation) -> list[Manifest]:
     """Write everything that the controller needs in a cluster, in the order in which it is to be applied.
 
     Args:
@@ -153,26 +153,26 @@ def installation(wanted: Installation) -> list[Manifest]:
     metadata = {"name": NAME, "namespace": wanted.namespace, "labels": _LABELS}
     account = ServiceAccount(NAME, wanted.namespace)
     needed = cluster_role(
-        wanted.mode, targets=wanted.targets, lease_namespace=wanted.namespace if wanted.elected else ""
+        wanted.mode, targets=wanted.targets, lease_namespace=wanted.namespace if wanted.leader_election else ""
     )
     return [
         *([definition()] if wanted.mode is Mode.OWN_KIND else []),
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata},
         *roles(needed, name=NAME, account=account),
-        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": _deployed(wanted)},
+        {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": _deployment_spec(wanted)},
     ]
 
 
 _LABELS: Final = {"app.kubernetes.io/name": NAME}
 
 
-def _deployed(wanted: Installation) -> Manifest:
+def _deployment_spec(wanted: Installation) -> Manifest:
     one_at_a_time = {"type": "Recreate"}
     return {
-        "replicas": wanted.replicas if wanted.elected and wanted.mode.writes else 1,
+        "replicas": wanted.replicas if wanted.leader_election and wanted.mode.writes else 1,
         "selector": {"matchLabels": _LABELS},
         # Without a lease, nothing but this keeps two of them from working at once.
-        **({} if wanted.elected and wanted.mode.writes else {"strategy": one_at_a_time}),
+        **({} if wanted.leader_election and wanted.mode.writes else {"strategy": one_at_a_time}),
         "template": {
             "metadata": {"labels": _LABELS},
             "spec": {

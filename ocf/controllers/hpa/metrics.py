@@ -24,7 +24,7 @@ BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
 
 _PREFIX: Final = "horizontal_pod_autoscaler_controller"
 _STATES: Final = "ocf_hpa_controller_autoscalers"
-_ROUND: Final = ("action", "error")
+_RECONCILE: Final = ("action", "error")
 _METRIC: Final = ("action", "error", "metric_type")
 
 _Labels: TypeAlias = tuple[str, ...]
@@ -59,7 +59,7 @@ class Monitor:
 
     Example:
         >>> monitor = Monitor()
-        >>> monitor.reconciled("scale_up", "none", 0.004)
+        >>> monitor.observe_reconcile("scale_up", "none", 0.004)
         >>> monitor.registry.get_sample_value(
         ...     "horizontal_pod_autoscaler_controller_reconciliations_total", {"action": "scale_up", "error": "none"})
         1
@@ -67,14 +67,14 @@ class Monitor:
 
     def __init__(self, registry: CollectorRegistry | None = None) -> None:
         self.registry: Final = CollectorRegistry() if registry is None else registry
-        self._rounds: defaultdict[_Labels, _Durations] = defaultdict(_Durations)
+        self._reconciles: defaultdict[_Labels, _Durations] = defaultdict(_Durations)
         self._metrics: defaultdict[_Labels, _Durations] = defaultdict(_Durations)
         self._desired: dict[_Labels, int] = {}
         self._states: dict[_Labels, str] = {}
         self._lock = Lock()
         self.registry.register(self)
 
-    def reconciled(self, action: str, error: str, seconds: float) -> None:
+    def observe_reconcile(self, action: str, error: str, seconds: float) -> None:
         """Count a round.
 
         Args:
@@ -83,9 +83,9 @@ class Monitor:
             seconds: How long it took.
         """
         with self._lock:
-            self._rounds[action, error].add(seconds)
+            self._reconciles[action, error].add(seconds)
 
-    def computed(self, action: str, error: str, metric_type: str, seconds: float) -> None:
+    def observe_metric(self, action: str, error: str, metric_type: str, seconds: float) -> None:
         """Count the computation of one metric.
 
         Args:
@@ -97,7 +97,7 @@ class Monitor:
         with self._lock:
             self._metrics[action, error, metric_type].add(seconds)
 
-    def desires(self, namespace: str, name: str, replicas: int) -> None:
+    def set_desired_replicas(self, namespace: str, name: str, replicas: int) -> None:
         """Keep how many replicas an autoscaler wants.
 
         Args:
@@ -108,7 +108,7 @@ class Monitor:
         with self._lock:
             self._desired[namespace, name] = replicas
 
-    def is_in_state(self, namespace: str, name: str, state: str) -> None:
+    def set_state(self, namespace: str, name: str, state: str) -> None:
         """Keep what is done with an autoscaler.
 
         Args:
@@ -138,7 +138,7 @@ class Monitor:
 
     def describe(self) -> Iterator[_Family]:
         """Yield the families without samples, so that a registry refuses a second set of them."""
-        yield from _durations("reconciliations", "reconciliation", "reconciliation", _ROUND, {})
+        yield from _durations("reconciliations", "reconciliation", "reconciliation", _RECONCILE, {})
         yield from _durations("metric_computation", "metric_computation", "computation of one metric", _METRIC, {})
         yield from self._gauges()
 
@@ -146,7 +146,7 @@ class Monitor:
         """Yield the families as they are now."""
         with self._lock:
             families: list[_Family] = [
-                *_durations("reconciliations", "reconciliation", "reconciliation", _ROUND, self._rounds),
+                *_durations("reconciliations", "reconciliation", "reconciliation", _RECONCILE, self._reconciles),
                 *_durations(
                     "metric_computation", "metric_computation", "computation of one metric", _METRIC, self._metrics
                 ),

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from ocf.autoscaling import FeatureGates, validate
 from ocf.autoscaling.algorithm import Autoscaler, Settings
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
-from ocf.controllers.hpa.settings import overridden
+from ocf.controllers.hpa.settings import override_settings
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 
@@ -76,7 +76,7 @@ def parse_autoscaler(manifest: Manifest, settings: Settings) -> ParsedAutoscaler
     try:
         plain = to_autoscaling_v2(manifest) if own else manifest
         if own:
-            settings = overridden(settings, manifest["spec"].get(_SETTINGS))
+            settings = override_settings(settings, manifest["spec"].get(_SETTINGS))
             problems = validate(_unmanaged(plain), gates=_gates(settings))
             if problems:
                 return ParsedAutoscaler(key, uid, target, settings, problem="; ".join(map(str, problems)))

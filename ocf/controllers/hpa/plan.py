@@ -13,10 +13,10 @@ from ocf.autoscaling.algorithm.status_builder import StatusBuilder
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler
 from ocf.controllers.hpa.target_index import TargetUser
 
-__all__ = ["Plan", "State", "plan", "refuse"]
+__all__ = ["AutoscalerPhase", "Plan", "plan", "reject"]
 
 
-class State(StrEnum):
+class AutoscalerPhase(StrEnum):
     """What is done with an autoscaler."""
 
     WAITING = "waiting"
@@ -43,7 +43,7 @@ class Plan(NamedTuple):
         decision: How many replicas, and why; None where it is not run.
     """
 
-    state: State
+    phase: AutoscalerPhase
     before: Status
     status: Status
     events: tuple[HpaEvent, ...]
@@ -61,14 +61,14 @@ class Plan(NamedTuple):
         return not self.status.equals(self.before)
 
     @property
-    def made(self) -> Decision:
+    def required_decision(self) -> Decision:
         """The decision.
 
         Raises:
             TypeError: If the autoscaler is not run, so that there is none.
         """
         if self.decision is None:
-            raise TypeError(f"nothing was decided, as the autoscaler is {self.state}")
+            raise TypeError(f"nothing was decided, as the autoscaler is {self.phase}")
         return self.decision
 
     @property
@@ -78,7 +78,7 @@ class Plan(NamedTuple):
             return self.events[-1].message
         return "" if self.decision.error is None else self.decision.error.message
 
-    def status_refused(self, message: str) -> tuple["Plan", str]:
+    def after_status_write_failed(self, message: str) -> tuple["Plan", str]:
         """Return what is true if the status could not be written, and what failed.
 
         Args:
@@ -86,10 +86,10 @@ class Plan(NamedTuple):
         """
         if self.decision is None:
             return self, f"{self.problem}; its status could not be written: {message}"
-        refused = self.decided(self.decision.after_status_write_failed(message))
+        refused = self.with_decision(self.decision.after_status_write_failed(message))
         return refused, refused.problem
 
-    def decided(self, decision: Decision) -> "Plan":
+    def with_decision(self, decision: Decision) -> "Plan":
         """Return the plan after something of it was refused.
 
         Args:
@@ -98,11 +98,11 @@ class Plan(NamedTuple):
         return self._replace(status=decision.status, events=decision.events, decision=decision)
 
 
-def plan(subject: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now: datetime) -> Plan:
+def plan(parsed: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now: datetime) -> Plan:
     """Plan the round of an autoscaler that is run.
 
     Args:
-        subject: The autoscaler.
+        parsed: The autoscaler.
         snapshot: What is seen.
         history: What is remembered of the rounds before.
         now: The instant of the round.
@@ -119,18 +119,18 @@ def plan(subject: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now
         >>> found.replicas, found.delay.seconds
         (9, 15)
     """
-    decision = decide(snapshot, history, settings=subject.settings, now=now)
-    delay = subject.settings.sync_period
-    return Plan(State.RUNNING, snapshot.status, decision.status, decision.events, delay, decision)
+    decision = decide(snapshot, history, settings=parsed.settings, now=now)
+    delay = parsed.settings.sync_period
+    return Plan(AutoscalerPhase.RUNNING, snapshot.status, decision.status, decision.events, delay, decision)
 
 
-def refuse(subject: ParsedAutoscaler, status: Status, rival: TargetUser | None, *, now: datetime) -> Plan:
+def reject(parsed: ParsedAutoscaler, status: Status, conflicting: TargetUser | None, *, now: datetime) -> Plan:
     """Plan the round of an autoscaler that is not run: say why, and touch nothing else.
 
     Args:
-        subject: The autoscaler.
+        parsed: The autoscaler.
         status: Its status as it was read.
-        rival: Who has its target; None where its spec cannot be run.
+        conflicting: Who has its target; None where its spec cannot be run.
         now: The instant of the round.
 
     Example:
@@ -140,23 +140,23 @@ def refuse(subject: ParsedAutoscaler, status: Status, rival: TargetUser | None, 
         >>> key = ObjectKey("autoscaling.ocf.dev/v1alpha1", "HorizontalAutoscaler", "web", "shop")
         >>> subject = ParsedAutoscaler(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings())
         >>> rival = TargetUser("2026-01-31T12:00:00Z", "old", "HorizontalPodAutoscaler")
-        >>> print(refuse(subject, Status(), rival, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).events[0].message)
+        >>> print(reject(subject, Status(), rival, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).events[0].message)
         Deployment shop/web is scaled by HorizontalPodAutoscaler shop/old; delete that one, or name another target here
     """
-    state, reason, message = State.INVALID, "InvalidSpec", f"the spec cannot be run: {subject.problem}"
-    if rival is not None:
-        target, namespace = subject.target, subject.key.namespace
-        state, reason = State.REFUSED, "TargetClaimed"
+    phase, reason, message = AutoscalerPhase.INVALID, "InvalidSpec", f"the spec cannot be run: {parsed.problem}"
+    if conflicting is not None:
+        target, namespace = parsed.target, parsed.key.namespace
+        phase, reason = AutoscalerPhase.REFUSED, "TargetClaimed"
         message = (
-            f"{target.kind} {namespace}/{target.name} is scaled by {rival.kind} {namespace}/{rival.name};"
+            f"{target.kind} {namespace}/{target.name} is scaled by {conflicting.kind} {namespace}/{conflicting.name};"
             " delete that one, or name another target here"
         )
     board = StatusBuilder(status.conditions, now)
-    for kind in _ABOUT_RUNNING:
+    for kind in _RUN_CONDITIONS:
         board.set(kind, "False", reason, message)
     board.warn(reason, message)
     after = status._replace(conditions=board.conditions)
-    return Plan(state, status, after, tuple(board.events), subject.settings.sync_period)
+    return Plan(phase, status, after, tuple(board.events), parsed.settings.sync_period)
 
 
-_ABOUT_RUNNING: Final = ("AbleToScale", "ScalingActive")
+_RUN_CONDITIONS: Final = ("AbleToScale", "ScalingActive")

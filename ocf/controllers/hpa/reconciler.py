@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 from ocf.autoscaling.algorithm import Decision, History, Settings, Status
 from ocf.cluster import Cluster
 from ocf.concepts import Clock, Recorder
-from ocf.controllers.hpa.dry_run import DryRunResult, Scene, dry_run, followed
+from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation, dry_run, with_foreign_change
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import Mode
 from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
-from ocf.controllers.hpa.plan import Plan, State, plan, refuse
+from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
 from ocf.controllers.hpa.reporter import Reporter
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader
 from ocf.controllers.hpa.state import AutoscalerState, StateStore
@@ -56,7 +56,7 @@ class ReconcilerDeps:
 
     cluster: Cluster
     targets: Cluster
-    observer: SnapshotReader
+    snapshots: SnapshotReader
     clock: Clock
     monitor: Monitor
     mode: Mode
@@ -79,14 +79,14 @@ class Reconciler:
         selectors: Which pods the autoscalers count.
     """
 
-    def __init__(self, around: ReconcilerDeps) -> None:
-        self._around = around
-        self._teller = Reporter(around.monitor, around.events, rehearsing=not around.mode.writes)
-        self.claims: Final = TargetIndex()
-        self.memory: Final = StateStore(around.settings)
-        self.selectors: Final = around.observer.selectors
+    def __init__(self, deps: ReconcilerDeps) -> None:
+        self._deps = deps
+        self._reporter = Reporter(deps.monitor, deps.events, dry_run=not deps.mode.writes)
+        self.target_index: Final = TargetIndex()
+        self.states: Final = StateStore(deps.settings)
+        self.selectors: Final = deps.snapshots.selectors
 
-    def enqueue_delay(self, manifest: Manifest) -> timedelta:
+    def track(self, manifest: Manifest) -> timedelta:
         """Take notice of an autoscaler that is there, or was changed.
 
         Args:
@@ -96,11 +96,11 @@ class Reconciler:
             Its sync period.
         """
         key = ObjectKey.of(manifest)
-        self.claims.put(manifest)
-        remembered, is_new = self._recalled(key, manifest)
+        self.target_index.put(manifest)
+        state, is_new = self._get_state(key, manifest)
         if is_new:
-            self._around.monitor.is_in_state(key.namespace, key.name, State.WAITING)
-        return remembered.subject.settings.sync_period
+            self._deps.monitor.set_state(key.namespace, key.name, AutoscalerPhase.WAITING)
+        return state.parsed.settings.sync_period
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
         """Make a round of an autoscaler.
@@ -114,20 +114,20 @@ class Reconciler:
         Raises:
             ApiError: If the autoscaler itself cannot be read.
         """
-        began = self._around.clock.elapsed()
+        began = self._deps.clock.elapsed()
         try:
-            manifest = await self._around.cluster.get(key)
+            manifest = await self._deps.cluster.get(key)
         except NotFoundError:
             self.forget(key)
             return None
-        remembered, _ = self._recalled(key, manifest)
-        if self._is_left_alone(manifest, remembered):
-            self._around.monitor.is_in_state(key.namespace, key.name, State.LEFT_ALONE)
-            return remembered.subject.settings.sync_period
-        planned, problem = await self._made(manifest, remembered)
-        if self.memory.holds(key, remembered):
-            took = self._around.clock.elapsed() - began
-            self._teller.report(remembered, planned, problem, seconds=took.total_seconds())
+        state, _ = self._get_state(key, manifest)
+        if self._is_left_alone(manifest, state):
+            self._deps.monitor.set_state(key.namespace, key.name, AutoscalerPhase.LEFT_ALONE)
+            return state.parsed.settings.sync_period
+        planned, problem = await self._execute(manifest, state)
+        if self.states.is_current(key, state):
+            took = self._deps.clock.elapsed() - began
+            self._reporter.report(state, planned, problem, seconds=took.total_seconds())
         else:  # it was deleted meanwhile, and what was learnt of it since is to be forgotten, too
             self.forget(key)
         return planned.delay
@@ -138,92 +138,92 @@ class Reconciler:
         Args:
             key: The autoscaler.
         """
-        self.memory.forget(key)
+        self.states.forget(key)
         self.selectors.forget(key.namespace, key.name)
-        self._around.monitor.forget(key.namespace, key.name)
+        self._deps.monitor.forget(key.namespace, key.name)
 
-    def _recalled(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
-        remembered, is_new = self.memory.recall(key, manifest)
-        if is_new and self._around.take_over:
-            remembered.written = last_foreign_write(manifest, FIELD_MANAGER)
-        return remembered, is_new
+    def _get_state(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
+        state, is_new = self.states.get_or_create(key, manifest)
+        if is_new and self._deps.take_over:
+            state.foreign_write = last_foreign_write(manifest, FIELD_MANAGER)
+        return state, is_new
 
-    def _is_left_alone(self, manifest: Manifest, remembered: AutoscalerState) -> bool:
+    def _is_left_alone(self, manifest: Manifest, state: AutoscalerState) -> bool:
         """Tell whether another controller runs the autoscaler, or may; say so when that is news."""
-        if self._around.mode is not Mode.REPLACE:
+        if self._deps.mode is not Mode.REPLACE:
             return False
         found = last_foreign_write(manifest, FIELD_MANAGER)
-        if found is None or found == remembered.written:
+        if found is None or found == state.foreign_write:
             return False
-        problem = _left_alone(found.manager, take_over=self._around.take_over)
-        if problem != remembered.problem:
-            key = remembered.subject.key
+        problem = _left_alone_message(found.manager, take_over=self._deps.take_over)
+        if problem != state.problem:
+            key = state.parsed.key
             _log.warning("%s/%s is left alone (status of %s): %s", key.namespace, key.name, found.at, problem)
-            remembered.problem = problem
-        self._reset(remembered)
+            state.problem = problem
+        self._reset(state)
         return True
 
-    def _reset(self, remembered: AutoscalerState) -> None:
+    def _reset(self, state: AutoscalerState) -> None:
         """Forget what running an autoscaler taught: one that is not run counts no pods, and begins anew one day."""
-        key = remembered.subject.key
+        key = state.parsed.key
         self.selectors.forget(key.namespace, key.name)
-        remembered.history = History()
+        state.history = History()
 
-    async def _made(self, manifest: Manifest, remembered: AutoscalerState) -> tuple[Plan, str]:
+    async def _execute(self, manifest: Manifest, state: AutoscalerState) -> tuple[Plan, str]:
         """Plan the round and carry it out; return what became of it, and what failed."""
-        subject, mode = remembered.subject, self._around.mode
-        rival = self.claims.conflicting_autoscaler(manifest) if mode is Mode.OWN_KIND else None
-        if subject.problem or rival is not None:
-            self._reset(remembered)
-            planned = refuse(subject, Status.of(manifest.get("status")), rival, now=self._around.clock.now())
-            return await self._with_status(manifest, planned) if mode.writes else (planned, subject.problem)
+        parsed, mode = state.parsed, self._deps.mode
+        conflicting = self.target_index.conflicting_autoscaler(manifest) if mode is Mode.OWN_KIND else None
+        if parsed.problem or conflicting is not None:
+            self._reset(state)
+            planned = reject(parsed, Status.of(manifest.get("status")), conflicting, now=self._deps.clock.now())
+            return await self._apply_status(manifest, planned) if mode.writes else (planned, parsed.problem)
         hpa = to_autoscaling_v2(manifest) if mode is Mode.OWN_KIND else manifest
-        seen = await self._around.observer.observe(hpa, settings=subject.settings)
+        seen = await self._deps.snapshots.observe(hpa, settings=parsed.settings)
         if not mode.writes:
-            return self._rehearsed(remembered, seen)
-        planned = plan(subject, seen.snapshot, remembered.history, now=self._around.clock.now())
-        planned, decision = await self._with_scale(planned, seen)
-        remembered.history = decision.history
-        return await self._with_status(manifest, planned)
+            return self._dry_run(state, seen)
+        planned = plan(parsed, seen.snapshot, state.history, now=self._deps.clock.now())
+        planned, decision = await self._apply_scale(planned, seen)
+        state.history = decision.history
+        return await self._apply_status(manifest, planned)
 
-    async def _with_scale(self, planned: Plan, seen: HpaSnapshot) -> tuple[Plan, Decision]:
-        decision = planned.made
+    async def _apply_scale(self, planned: Plan, seen: HpaSnapshot) -> tuple[Plan, Decision]:
+        decision = planned.required_decision
         if decision.rescale:
             try:
-                target = await self._resolved(seen.target)
-                await write_scale(self._around.targets, target, decision.desired, version=_version(seen))
+                target = await self._resolve(seen.target)
+                await write_scale(self._deps.targets, target, decision.desired, version=_version(seen))
             except ApiError as error:
                 decision = decision.after_scale_write_failed(error.message)
-        return planned.decided(decision), decision
+        return planned.with_decision(decision), decision
 
-    async def _resolved(self, target: ObjectKey) -> ObjectKey:
+    async def _resolve(self, target: ObjectKey) -> ObjectKey:
         """Return a target in a version that the API server has."""
-        if self._around.kinds is None:
+        if self._deps.kinds is None:
             return target
-        found = await self._around.kinds.find(*target.group_kind)
+        found = await self._deps.kinds.find(*target.group_kind)
         return ObjectKey(found.api_version, target.kind, target.name, target.namespace)
 
-    async def _with_status(self, manifest: Manifest, planned: Plan) -> tuple[Plan, str]:
+    async def _apply_status(self, manifest: Manifest, planned: Plan) -> tuple[Plan, str]:
         refused = ""
         if planned.status_changed:
             try:
-                await write_status(self._around.cluster, manifest, planned.status)
+                await write_status(self._deps.cluster, manifest, planned.status)
             except ApiError as error:
                 refused = error.message
-        return planned.status_refused(refused) if refused else (planned, planned.problem)
+        return planned.after_status_write_failed(refused) if refused else (planned, planned.problem)
 
-    def _rehearsed(self, remembered: AutoscalerState, seen: HpaSnapshot) -> tuple[Plan, str]:
+    def _dry_run(self, state: AutoscalerState, seen: HpaSnapshot) -> tuple[Plan, str]:
         """Plan a round, but remember what happens instead of what would; report what is new."""
-        snapshot, scene = seen.snapshot, Scene.of(seen.snapshot)
-        history = followed(remembered.history, snapshot.autoscaler, remembered.scene, scene)
-        planned = plan(remembered.subject, snapshot, history, now=self._around.clock.now())
-        resize = planned.made.pending_rescale
-        remembered.history = planned.made.history if resize is None else resize.history
-        remembered.scene = scene
-        said, told = dry_run(remembered.subject.key, planned), remembered.told
-        if self._around.report is not None and (told is None or said != told._replace(at=said.at)):
-            self._around.report(said)
-        remembered.told = said
+        snapshot, seen_scale = seen.snapshot, ScaleObservation.of(seen.snapshot)
+        history = with_foreign_change(state.history, snapshot.autoscaler, state.observed, seen_scale)
+        planned = plan(state.parsed, snapshot, history, now=self._deps.clock.now())
+        resize = planned.required_decision.pending_rescale
+        state.history = planned.required_decision.history if resize is None else resize.history
+        state.observed = seen_scale
+        said, told = dry_run(state.parsed.key, planned), state.reported
+        if self._deps.report is not None and (told is None or said != told._replace(at=said.at)):
+            self._deps.report(said)
+        state.reported = said
         return planned, planned.problem
 
 
@@ -231,7 +231,7 @@ def _version(seen: HpaSnapshot) -> str:
     return "" if seen.scale is None else str((seen.scale.get("metadata") or {}).get("resourceVersion") or "")
 
 
-def _left_alone(manager: str, *, take_over: bool) -> str:
+def _left_alone_message(manager: str, *, take_over: bool) -> str:
     if take_over:
         return f"{manager} has written its status after it was taken over; only one controller may run it"
     return f"{manager} wrote its status last; where that controller is switched off, --take-over lets it be run"

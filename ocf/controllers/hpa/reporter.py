@@ -27,50 +27,52 @@ class Reporter:
         rehearsing: Whether what rounds decide is not done.
     """
 
-    def __init__(self, monitor: Monitor, events: Recorder | None, *, rehearsing: bool = False) -> None:
+    def __init__(self, monitor: Monitor, events: Recorder | None, *, dry_run: bool = False) -> None:
         self._monitor = monitor
         self._events = events
-        self._rehearsing = rehearsing
+        self._dry_run = dry_run
 
-    def report(self, remembered: AutoscalerState, planned: Plan, problem: str, *, seconds: float) -> None:
+    def report(self, state: AutoscalerState, planned: Plan, problem: str, *, seconds: float) -> None:
         """Tell of a round that is over.
 
         Args:
-            remembered: What is remembered of the autoscaler.
+            state: What is remembered of the autoscaler.
             planned: What became of its plan.
             problem: What failed; empty if nothing did.
             seconds: How long the round took.
         """
-        subject = remembered.subject
-        self._count(subject, planned, seconds)
-        self._post(subject, planned)
-        self._write(remembered, planned, problem)
+        parsed = state.parsed
+        self._count(parsed, planned, seconds)
+        self._post(parsed, planned)
+        self._log_changes(state, planned, problem)
 
-    def _count(self, subject: ParsedAutoscaler, planned: Plan, seconds: float) -> None:
-        namespace, name = subject.key.namespace, subject.key.name
-        self._monitor.is_in_state(namespace, name, planned.state)
+    def _count(self, parsed: ParsedAutoscaler, planned: Plan, seconds: float) -> None:
+        namespace, name = parsed.key.namespace, parsed.key.name
+        self._monitor.set_state(namespace, name, planned.phase)
         decision = planned.decision
         if decision is None:
-            self._monitor.reconciled("none", "spec", seconds)
+            self._monitor.observe_reconcile("none", "spec", seconds)
             return
-        self._monitor.reconciled(decision.action, "none" if decision.error is None else decision.error.kind, seconds)
+        self._monitor.observe_reconcile(
+            decision.action, "none" if decision.error is None else decision.error.kind, seconds
+        )
         combination = decision.trace.combination
         for outcome in combination.outcomes if combination is not None else ():
             # All of them are read side by side, so each took as long as all did.
             action = outcome.action(planned.before.current_replicas)
-            self._monitor.computed(action, outcome.error_kind, outcome.metric.type, seconds)
+            self._monitor.observe_metric(action, outcome.error_kind, outcome.metric.type, seconds)
         if not decision.trace.problem:
-            self._monitor.desires(namespace, name, planned.status.desired_replicas)
+            self._monitor.set_desired_replicas(namespace, name, planned.status.desired_replicas)
 
-    def _post(self, subject: ParsedAutoscaler, planned: Plan) -> None:
+    def _post(self, parsed: ParsedAutoscaler, planned: Plan) -> None:
         if self._events is None:
             return
         for event in planned.events:
             self._events.happened(
                 Event(
-                    owner=subject.key,
-                    owner_uid=subject.uid,
-                    resource=subject.target,
+                    owner=parsed.key,
+                    owner_uid=parsed.uid,
+                    resource=parsed.target,
                     reason=event.reason,
                     action=_ACTION,
                     note=event.message,
@@ -78,16 +80,16 @@ class Reporter:
                 )
             )
 
-    def _write(self, remembered: AutoscalerState, planned: Plan, problem: str) -> None:
-        key, decision = remembered.subject.key, planned.decision
-        facts = {"autoscaler": f"{key.namespace}/{key.name}", "state": str(planned.state)}
-        if decision is not None and decision.rescale and not self._rehearsing:
+    def _log_changes(self, state: AutoscalerState, planned: Plan, problem: str) -> None:
+        key, decision = state.parsed.key, planned.decision
+        facts = {"autoscaler": f"{key.namespace}/{key.name}", "state": str(planned.phase)}
+        if decision is not None and decision.rescale and not self._dry_run:
             change = f"from {decision.trace.current} to {decision.desired}"
             _log.info("%s/%s: scaled %s", key.namespace, key.name, change, extra=facts)
-        if problem == remembered.problem:
+        if problem == state.problem:
             return
         if problem:
             _log.warning("%s/%s: %s", key.namespace, key.name, problem, extra=facts)
         else:
             _log.info("%s/%s: works again", key.namespace, key.name, extra=facts)
-        remembered.problem = problem
+        state.problem = problem

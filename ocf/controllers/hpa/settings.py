@@ -13,13 +13,13 @@ from ocf.autoscaling.algorithm import Settings
 from ocf.errors import ConfigError, QuantityError
 from ocf.objects import Quantity
 
-__all__ = ["checked", "overridden"]
+__all__ = ["check_settings", "override_settings"]
 
 _POSITIVE: Final = ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay")
 _NANO: Final = 10**9
 
 
-def checked(settings: Settings) -> Settings:
+def check_settings(settings: Settings) -> Settings:
     """Demand what a controller that runs needs: every period is more than nothing.
 
     Args:
@@ -32,7 +32,7 @@ def checked(settings: Settings) -> Settings:
         ConfigError: If a period is not positive; names all of them.
 
     Example:
-        >>> checked(Settings(downscale_stabilization=timedelta(0)))
+        >>> check_settings(Settings(downscale_stabilization=timedelta(0)))
         Traceback (most recent call last):
         ocf.errors.ConfigError: downscale_stabilization must be more than 0 s, got 0 s
     """
@@ -43,7 +43,7 @@ def checked(settings: Settings) -> Settings:
     return settings
 
 
-def overridden(settings: Settings, said: Mapping[str, Any] | None) -> Settings:
+def override_settings(settings: Settings, said: Mapping[str, Any] | None) -> Settings:
     """Return the settings for one autoscaler.
 
     Args:
@@ -57,7 +57,7 @@ def overridden(settings: Settings, said: Mapping[str, Any] | None) -> Settings:
         ConfigError: If a value is out of its range, or no number.
 
     Example:
-        >>> overridden(Settings(), {"syncPeriodSeconds": 5, "tolerance": "50m"}).tolerance
+        >>> override_settings(Settings(), {"syncPeriodSeconds": 5, "tolerance": "50m"}).tolerance
         0.05
     """
     if not said:
@@ -70,7 +70,7 @@ def overridden(settings: Settings, said: Mapping[str, Any] | None) -> Settings:
                 changes[name] = read(value)
             except (QuantityError, TypeError) as error:
                 raise ConfigError(f"spec.settings.{field}: {error}") from error
-    return checked(replace(settings, **changes))
+    return check_settings(replace(settings, **changes))
 
 
 def _seconds(value: Any) -> timedelta:

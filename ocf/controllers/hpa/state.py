@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from ocf.autoscaling.algorithm import History, Settings
-from ocf.controllers.hpa.dry_run import DryRunResult, Scene
+from ocf.controllers.hpa.dry_run import DryRunResult, ScaleObservation
 from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler, parse_autoscaler
 from ocf.controllers.hpa.status_writers import StatusWrite
 from ocf.objects import Manifest, ObjectKey
@@ -27,11 +27,11 @@ class AutoscalerState:
     """
 
     spec: Manifest
-    subject: ParsedAutoscaler
+    parsed: ParsedAutoscaler
     history: History = field(default_factory=History)
-    written: StatusWrite | None = None
-    scene: Scene | None = None
-    told: DryRunResult | None = None
+    foreign_write: StatusWrite | None = None
+    observed: ScaleObservation | None = None
+    reported: DryRunResult | None = None
     problem: str = ""
 
 
@@ -44,24 +44,24 @@ class StateStore:
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
-        self._known: dict[ObjectKey, AutoscalerState] = {}
+        self._states: dict[ObjectKey, AutoscalerState] = {}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return len(self._states)
 
     def __iter__(self) -> Iterator[AutoscalerState]:
-        return iter(self._known.values())
+        return iter(self._states.values())
 
-    def holds(self, key: ObjectKey, remembered: AutoscalerState) -> bool:
+    def is_current(self, key: ObjectKey, state: AutoscalerState) -> bool:
         """Tell whether this is what is remembered of an autoscaler: it may have been deleted meanwhile.
 
         Args:
             key: The autoscaler.
-            remembered: What was remembered of it.
+            state: What was remembered of it.
         """
-        return self._known.get(key) is remembered
+        return self._states.get(key) is state
 
-    def recall(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
+    def get_or_create(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
         """Return what is remembered of an autoscaler, with its spec as it is now.
 
         One that was deleted and made anew is another one.
@@ -73,13 +73,13 @@ class StateStore:
         Returns:
             What is remembered, and whether it is new.
         """
-        known = self._known.get(key)
+        known = self._states.get(key)
         spec = manifest.get("spec") or {}
-        if known is not None and known.subject.uid == manifest["metadata"].get("uid", ""):
+        if known is not None and known.parsed.uid == manifest["metadata"].get("uid", ""):
             if known.spec != spec:
-                known.spec, known.subject = spec, parse_autoscaler(manifest, self._settings)
+                known.spec, known.parsed = spec, parse_autoscaler(manifest, self._settings)
             return known, False
-        made = self._known[key] = AutoscalerState(spec, parse_autoscaler(manifest, self._settings))
+        made = self._states[key] = AutoscalerState(spec, parse_autoscaler(manifest, self._settings))
         return made, True
 
     def forget(self, key: ObjectKey) -> None:
@@ -88,4 +88,4 @@ class StateStore:
         Args:
             key: The autoscaler.
         """
-        self._known.pop(key, None)
+        self._states.pop(key, None)

@@ -53,7 +53,7 @@ class TargetIndex:
 
     def __init__(self) -> None:
         self._by_target: defaultdict[_UnversionedKey, set[TargetUser]] = defaultdict(set)
-        self._of: dict[tuple[str, str, str], tuple[_UnversionedKey, TargetUser]] = {}
+        self._by_autoscaler: dict[tuple[str, str, str], tuple[_UnversionedKey, TargetUser]] = {}
 
     def put(self, autoscaler: Manifest) -> None:
         """Note what an autoscaler names, in place of what it named before.
@@ -62,9 +62,9 @@ class TargetIndex:
             autoscaler: Its manifest.
         """
         self.drop(autoscaler)
-        target, claim = scale_target_key(autoscaler).unversioned, _claim(autoscaler)
+        target, claim = scale_target_key(autoscaler).unversioned, _user(autoscaler)
         self._by_target[target].add(claim)
-        self._of[_identity(autoscaler)] = (target, claim)
+        self._by_autoscaler[_identity(autoscaler)] = (target, claim)
 
     def drop(self, autoscaler: Manifest) -> None:
         """Forget an autoscaler.
@@ -72,7 +72,7 @@ class TargetIndex:
         Args:
             autoscaler: Its manifest.
         """
-        known = self._of.pop(_identity(autoscaler), None)
+        known = self._by_autoscaler.pop(_identity(autoscaler), None)
         if known is not None:
             target, claim = known
             self._by_target[target].discard(claim)
@@ -88,13 +88,13 @@ class TargetIndex:
         Returns:
             One of another kind, or else an older one of the same kind; None if the target is its own.
         """
-        own = _claim(autoscaler)
+        own = _user(autoscaler)
         others = self._by_target.get(scale_target_key(autoscaler).unversioned, set()) - {own}
         foreign = [other for other in others if other.kind != own.kind]
         return min(foreign or (other for other in others if other < own), default=None)
 
 
-def _claim(autoscaler: Manifest) -> TargetUser:
+def _user(autoscaler: Manifest) -> TargetUser:
     metadata = autoscaler["metadata"]
     return TargetUser(str(metadata.get("creationTimestamp") or ""), str(metadata["name"]), str(autoscaler["kind"]))
 

@@ -124,7 +124,7 @@ _ANY: Final = CUSTOM_METRICS
 _INT64: Final = integer("int64")
 
 
-def _forms(amount: Reader) -> dict[str, Reader]:
+def _readers(amount: Reader) -> dict[str, Reader]:
     """Return how the entries of the three APIs are read, by kind; amounts as is said."""
 
     def amounts(value: Any, path: str, problems: list[FieldProblem]) -> Any:
@@ -142,5 +142,5 @@ def _forms(amount: Reader) -> dict[str, Reader]:
     }
 
 
-_CLIENTS: Final = _forms(quantity)
-_OURS: Final = _forms(decoders.quantity)
+_CLIENTS: Final = _readers(quantity)
+_OURS: Final = _readers(decoders.quantity)

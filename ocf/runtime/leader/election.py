@@ -24,7 +24,7 @@ from ocf.errors import ApiError, LeaseLostError
 from ocf.objects import ObjectKey
 from ocf.runtime.leader.elector import Elector
 from ocf.runtime.leader.timing import Timing
-from ocf.runtime.leader.write_fence import Fence
+from ocf.runtime.leader.write_fence import FencedCluster
 
 __all__ = ["Leadership", "lead"]
 
@@ -55,7 +55,7 @@ async def lead(
     identity: str = "",
     clock: Clock | None = None,
     timing: Timing = _DEFAULT,
-    chance: Callable[[], float] = random.random,
+    random: Callable[[], float] = random.random,
 ) -> AsyncIterator[Leadership]:
     """Wait for a lease, and hold it for as long as the block runs.
 
@@ -72,7 +72,7 @@ async def lead(
         identity: Who we are, which no other process may be; by default the machine's name and something random.
         clock: Measures how long others have not renewed; the machine's by default.
         timing: How long things last.
-        chance: Draws a number from 0 up to 1.
+        random: Draws a number from 0 up to 1.
 
     Yields:
         What a leader has; write through its `cluster`.
@@ -91,14 +91,14 @@ async def lead(
     identity = identity or f"{socket.gethostname()}_{uuid.uuid4()}"
     key = ObjectKey("coordination.k8s.io/v1", "Lease", name, namespace)
     elector = Elector(cluster, key, identity, clock or SystemClock(), timing)
-    await _acquire(elector, chance)
+    await _acquire(elector, random)
     _log.info("leading: %s holds the lease %s/%s", identity, namespace, name)
-    term = asyncio.timeout(_left(elector))
+    term = asyncio.timeout(_seconds_left(elector))
     try:
         async with term:
             renewing = asyncio.create_task(_renew(elector, term))
             try:
-                yield Leadership(Fence(cluster, lambda: elector.holds, key), identity)
+                yield Leadership(FencedCluster(cluster, lambda: elector.holds, key), identity)
             finally:
                 renewing.cancel()
                 await asyncio.gather(renewing, return_exceptions=True)
@@ -111,14 +111,14 @@ async def lead(
         await _release(elector)
 
 
-def _left(elector: Elector) -> float:
+def _seconds_left(elector: Elector) -> float:
     """Return for how many seconds the lease is ours."""
     return max(0.0, (elector.valid_until - elector.clock.elapsed()).total_seconds())
 
 
-async def _acquire(elector: Elector, chance: Callable[[], float]) -> None:
-    while not await _attempted(elector):
-        wait = with_jitter(elector.timing.retry_period, elector.timing.jitter, chance)
+async def _acquire(elector: Elector, random: Callable[[], float]) -> None:
+    while not await _attempt(elector):
+        wait = with_jitter(elector.timing.retry_period, elector.timing.jitter, random)
         await asyncio.sleep(wait.total_seconds())
 
 
@@ -127,15 +127,15 @@ async def _renew(elector: Elector, term: asyncio.Timeout) -> None:
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(elector.timing.retry_period.total_seconds())
-        await _attempted(elector)
+        await _attempt(elector)
         if term.expired():
             return
-        term.reschedule(loop.time() + _left(elector))
+        term.reschedule(loop.time() + _seconds_left(elector))
         if not elector.holds:
             return
 
 
-async def _attempted(elector: Elector) -> bool:
+async def _attempt(elector: Elector) -> bool:
     """Try to take or renew the lease; what the cluster has against it is told, and counts as no."""
     try:
         async with asyncio.timeout(elector.timing.attempt.total_seconds()):
@@ -147,7 +147,7 @@ async def _attempted(elector: Elector) -> bool:
 
 async def _release(elector: Elector) -> None:
     try:
-        async with asyncio.timeout(min(_left(elector), elector.timing.attempt.total_seconds())):
+        async with asyncio.timeout(min(_seconds_left(elector), elector.timing.attempt.total_seconds())):
             await elector.release()
     except (ApiError, TimeoutError) as error:
         _log.warning("the lease %s is not given back, others wait for its end: %s", elector.key, error)

@@ -71,19 +71,19 @@ class Elector:
             ApiError: If the cluster cannot be asked.
         """
         started = self.clock.elapsed()
-        if self._seen is not None and self.holds and await self._written(self._seen):
+        if self._seen is not None and self.holds and await self._update(self._seen):
             self.valid_until = started + self.timing.renew_deadline
             return True
         try:
             live = await self.cluster.get(self.key)
         except NotFoundError:
-            taken = await self._created()
+            taken = await self._create()
         else:
             self._observe(live)
             if not self._is_free(live):
                 self.valid_until = _NEVER
                 return False
-            taken = await self._written(live)
+            taken = await self._update(live)
         if taken:
             self.valid_until = started + self.timing.renew_deadline
         return taken
@@ -115,7 +115,7 @@ class Elector:
         lasts = timedelta(seconds=live["spec"].get("leaseDurationSeconds") or self.timing.lease.total_seconds())
         return self.clock.elapsed() >= self._seen_at + lasts
 
-    async def _created(self) -> bool:
+    async def _create(self) -> bool:
         metadata = {"name": self.key.name, "namespace": self.key.namespace}
         lease = {"apiVersion": self.key.api_version, "kind": self.key.kind, "metadata": metadata}
         try:
@@ -125,7 +125,7 @@ class Elector:
         self._observe(live)
         return True
 
-    async def _written(self, seen: Manifest) -> bool:
+    async def _update(self, seen: Manifest) -> bool:
         """Write us into the lease as it was seen; tell whether nobody was faster."""
         wanted = {**copy_json(seen), "spec": self._spec(seen.get("spec") or {})}
         try:

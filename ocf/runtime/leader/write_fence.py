@@ -13,12 +13,12 @@ from ocf.cluster import Cluster, InterceptingCluster, Request
 from ocf.errors import ForbiddenError
 from ocf.objects import ObjectKey
 
-__all__ = ["Fence"]
+__all__ = ["FencedCluster"]
 
 _FORBIDDEN: Final = 403
 
 
-class Fence(InterceptingCluster):
+class FencedCluster(InterceptingCluster):
     """A cluster that refuses writes while a question is answered with no; reads pass.
 
     Args:

@@ -173,6 +173,6 @@ class LeaderRunner:
             identity=lease.identity,
             clock=self._clock,
             timing=lease.timing,
-            chance=self._random,
+            random=self._random,
         ) as leadership:
             yield leadership.cluster

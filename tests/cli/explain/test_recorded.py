@@ -11,13 +11,13 @@ from ocf.autoscaling.explain import DecisionRange, KnownHistory, decision_range
 from ocf.controllers.hpa.snapshot import HpaSnapshot
 from ocf.objects.timestamps import parse_time
 from tests.controllers.hpa.comparison.scenarios import DIFFERENCES
-from tests.controllers.hpa.comparison.ticks import DATA, SETTINGS, Ours, Verdict, load, replay
+from tests.controllers.hpa.comparison.ticks import DATA, SETTINGS, OurController, Verdict, load, replay
 
 FILES = sorted(DATA.glob("*.json"))
 
 
 @dataclass(slots=True)
-class Outsider(Ours):
+class Outsider(OurController):
     """Sees what can be seen from outside of the controller, round by round."""
 
     found: list[DecisionRange] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Outsider(Ours):
     def decide(self, seen: HpaSnapshot, at: str) -> Verdict:
         known = KnownHistory(seen.snapshot.status, parse_time(at))
         self.found.append(decision_range(seen.snapshot, known, settings=SETTINGS, now=parse_time(at)))
-        return Ours.decide(self, seen, at)
+        return OurController.decide(self, seen, at)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)

@@ -25,8 +25,8 @@ from ocf.testing.fake_metrics import FakeMetricsClient
 PERIOD: Final = 15.0
 NAMESPACE: Final = "shop"
 
-Scene: TypeAlias = Callable[["World"], Coroutine[Any, Any, None]]
-Play: TypeAlias = Callable[[Scene], None]
+Scenario: TypeAlias = Callable[["Env"], Coroutine[Any, Any, None]]
+RunScenario: TypeAlias = Callable[[Scenario], None]
 
 
 @dataclass
@@ -61,7 +61,7 @@ class Process:
         }
 
 
-class World:
+class Env:
     """What outlives a process."""
 
     def __init__(self) -> None:
@@ -228,18 +228,18 @@ async def periods(number: float = 1, *, period: float = PERIOD) -> None:
 
 
 @pytest.fixture
-def play() -> Play:
+def run_scenario() -> RunScenario:
     """Run a scene in a world of its own, in virtual time."""
 
-    def played(scene: Scene) -> None:
+    def run(scenario: Scenario) -> None:
         async def whole() -> None:
-            world = World()
-            await world.set_up()
-            await scene(world)
+            env = Env()
+            await env.set_up()
+            await scenario(env)
 
         run_in_virtual_time(whole())
 
-    return played
+    return run
 
 
 async def until(cluster: Cluster, key: ObjectKey, reached: Callable[[Manifest], Any]) -> Manifest:

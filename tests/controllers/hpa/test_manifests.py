@@ -55,7 +55,7 @@ KINDS: Final = {
 _REFUSED: Final = re.compile(r'cannot (\w+) resource "([^"]+)" in API group "([^"]*)"')
 
 
-class Listening(InterceptingCluster):
+class RecordingForbidden(InterceptingCluster):
     """A cluster that notes what it forbids."""
 
     def __init__(self, cluster: ApiServerCluster) -> None:
@@ -198,7 +198,7 @@ class Stage:
                 await asyncio.sleep(0.01)  # the server tells nobody when it has read a binding
 
 
-async def live(stage: Stage, cluster: Listening, mode: Mode, ended: Callable[[], Awaitable[bool]]) -> None:
+async def live(stage: Stage, cluster: RecordingForbidden, mode: Mode, ended: Callable[[], Awaitable[bool]]) -> None:
     """Run the controller until something is reached; a conflict per kind makes it read Scales again."""
     conflicts = [faults.conflict(kind=kind, subresource="scale") for kind in KINDS] if mode.writes else []
     where = FaultyCluster(cluster, conflicts)
@@ -257,7 +257,7 @@ async def test_it_needs_what_its_role_grants_and_nothing_else(
     needed = cluster_role(mode, lease_namespace=stage.namespace if mode.writes else "")
 
     async with await stage.grant("whole", needed) as opened:
-        whole = Listening(opened)
+        whole = RecordingForbidden(opened)
 
         async def complete() -> bool:
             groups = {one.path.split("/")[2] for one in stub.asked if stage.namespace in one.path}
@@ -269,9 +269,9 @@ async def test_it_needs_what_its_role_grants_and_nothing_else(
     for number, (family, missing) in enumerate(sorted(in_groups(needed).items())):
         await stage.reset()
         async with await stage.grant(f"less-{number}", needed - missing) as opened:
-            less = Listening(opened)
+            less = RecordingForbidden(opened)
 
-            async def noticed(less: Listening = less, missing: set[PolicyRule] = missing) -> bool:
+            async def noticed(less: RecordingForbidden = less, missing: set[PolicyRule] = missing) -> bool:
                 return all(map(less.refuses, missing))
 
             await live(stage, less, mode, noticed)

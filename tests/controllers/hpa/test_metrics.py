@@ -12,10 +12,10 @@ PREFIX = "horizontal_pod_autoscaler_controller_"
 
 def test_the_families_are_those_of_the_built_in_controller_and_one_more() -> None:
     monitor = Monitor()
-    monitor.reconciled("none", "spec", 0.001)
-    monitor.computed("scale_up", "none", "Pods", 20)
-    monitor.desires("shop", "web", 3)
-    monitor.is_in_state("shop", "web", "running")
+    monitor.observe_reconcile("none", "spec", 0.001)
+    monitor.observe_metric("scale_up", "none", "Pods", 20)
+    monitor.set_desired_replicas("shop", "web", 3)
+    monitor.set_state("shop", "web", "running")
 
     text = generate_latest(monitor.registry).decode()
     names = {line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")}
@@ -44,7 +44,7 @@ def test_the_families_are_those_of_the_built_in_controller_and_one_more() -> Non
 )
 def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float, below: int) -> None:
     monitor = Monitor()
-    monitor.reconciled("none", "none", seconds)
+    monitor.observe_reconcile("none", "none", seconds)
 
     (family,) = (one for one in monitor.collect() if one.name == f"{PREFIX}reconciliation_duration_seconds")
     buckets = [one.value for one in family.samples if one.name.endswith("_bucket")]
@@ -53,8 +53,8 @@ def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float, below
 
 def test_what_is_gone_is_told_no_more() -> None:
     monitor = Monitor()
-    monitor.desires("shop", "web", 3)
-    monitor.is_in_state("shop", "web", "running")
+    monitor.set_desired_replicas("shop", "web", 3)
+    monitor.set_state("shop", "web", "running")
     monitor.forget("shop", "web")
 
     values = {one.name: one.value for family in monitor.collect() for one in family.samples}

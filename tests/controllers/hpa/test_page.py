@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.controllers.hpa import Mode, Monitor, State
+from ocf.controllers.hpa import AutoscalerPhase, Mode, Monitor
 from ocf.controllers.hpa.crd import HorizontalAutoscalerSettings
 from ocf.objects import load_documents
 
@@ -65,7 +65,7 @@ def test_the_metrics_are_those_that_are_counted() -> None:
 
     assert told.keys() == families.keys()
     assert {name: list(families[name]._labelnames) for name in told} == told
-    assert all(f"`{state}`" in PAGE for state in State)
+    assert all(f"`{state}`" in PAGE for state in AutoscalerPhase)
 
 
 @pytest.mark.parametrize("line", [line for line in COMMANDS if " manifests" in line])

@@ -11,14 +11,14 @@ from ocf.autoscaling.algorithm import HpaCondition, Settings, Status
 from ocf.controllers.hpa import (
     BUILT_IN,
     OWN,
+    AutoscalerPhase,
     Mode,
-    State,
     TargetIndex,
-    checked,
+    check_settings,
     last_foreign_write,
-    overridden,
+    override_settings,
     parse_autoscaler,
-    refuse,
+    reject,
 )
 from ocf.errors import ConfigError
 from ocf.objects import Manifest
@@ -146,10 +146,10 @@ class TestSettings:
         ],
     )
     def test_an_autoscaler_may_say_something_else(self, said: dict[str, Any], name: str, value: object) -> None:
-        found = overridden(Settings(), said)
+        found = override_settings(Settings(), said)
 
         assert getattr(found, name) == value
-        assert overridden(Settings(), None) == overridden(Settings(), {}) == Settings()
+        assert override_settings(Settings(), None) == override_settings(Settings(), {}) == Settings()
 
     @pytest.mark.parametrize(
         "said",
@@ -163,7 +163,7 @@ class TestSettings:
     )
     def test_what_is_out_of_range_is_refused(self, said: dict[str, Any]) -> None:
         with pytest.raises(ConfigError):
-            overridden(Settings(), said)
+            override_settings(Settings(), said)
 
     @pytest.mark.parametrize(
         "name", ["downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"]
@@ -173,7 +173,7 @@ class TestSettings:
         settings = Settings(**nothing)
 
         with pytest.raises(ConfigError, match=f"{name} must be more than 0 s, got 0 s"):
-            checked(settings)
+            check_settings(settings)
 
 
 class TestSubjects:
@@ -222,16 +222,16 @@ class TestRefusals:
         claims.put(autoscaler("other", of=BUILT_IN))
         rival = claims.conflicting_autoscaler(autoscaler())
 
-        planned = refuse(self.SUBJECT, before, rival, now=NOW)
+        planned = reject(self.SUBJECT, before, rival, now=NOW)
 
-        assert (planned.state, planned.replicas, planned.status_changed) == (State.REFUSED, None, True)
+        assert (planned.phase, planned.replicas, planned.status_changed) == (AutoscalerPhase.REFUSED, None, True)
         assert planned.status[:4] == before[:4]
         told = {(each.type, each.status, each.reason) for each in planned.status.conditions}
         assert told == {(kind, "False", "TargetClaimed") for kind in ("AbleToScale", "ScalingActive")}
         assert [(event.type, event.reason) for event in planned.events] == [("Warning", "TargetClaimed")]
 
     def test_the_second_refusal_changes_nothing(self) -> None:
-        first = refuse(self.SUBJECT, Status(), None, now=NOW)
-        second = refuse(self.SUBJECT, first.status, None, now=NOW + timedelta(seconds=15))
+        first = reject(self.SUBJECT, Status(), None, now=NOW)
+        second = reject(self.SUBJECT, first.status, None, now=NOW + timedelta(seconds=15))
 
-        assert (first.state, first.status_changed, second.status_changed) == (State.INVALID, True, False)
+        assert (first.phase, first.status_changed, second.status_changed) == (AutoscalerPhase.INVALID, True, False)

@@ -14,7 +14,7 @@ from ocf.cluster import Subresource, Verb
 from ocf.controllers.hpa import BUILT_IN, FIELD_MANAGER, OWN, Mode
 from ocf.controllers.hpa.state import StateStore
 from ocf.objects import ObjectKey
-from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Play, World, periods
+from tests.controllers.hpa.conftest import NAMESPACE, PERIOD, Env, RunScenario, periods
 
 KINDS = [
     pytest.param(Mode.OWN_KIND, OWN, id="a kind of our own"),
@@ -24,28 +24,28 @@ KINDS = [
 
 @pytest.mark.parametrize(("mode", "kind"), KINDS)
 def test_a_round_writes_the_scale_and_then_the_status_and_tells_an_event(
-    play: Play, mode: Mode, kind: tuple[str, str]
+    run_scenario: RunScenario, mode: Mode, kind: tuple[str, str]
 ) -> None:
-    async def scene(world: World) -> None:
-        await world.deploy(replicas=3)
-        key = await world.autoscale(of=kind)
-        world.queue(50)
-        world.cluster.requests.clear()
-        async with world.running(mode) as process:
+    async def scenario(env: Env) -> None:
+        await env.deploy(replicas=3)
+        key = await env.autoscale(of=kind)
+        env.queue(50)
+        env.cluster.requests.clear()
+        async with env.running(mode) as process:
             await periods()
-            assert Verb.GET not in {one.verb for one in world.cluster.requests}  # what is watched is not asked for
-            assert await world.replicas() == 5
-            assert await world.events() == [
+            assert Verb.GET not in {one.verb for one in env.cluster.requests}  # what is watched is not asked for
+            assert await env.replicas() == 5
+            assert await env.events() == [
                 ("web", "SuccessfulRescale", "New size: 5; reason: external metric queue(nil) above target")
             ]
-            written = [(one.kind, one.subresource) for one in world.writes]
+            written = [(one.kind, one.subresource) for one in env.writes]
             assert written == [("Deployment", Subresource.SCALE), (kind[1], Subresource.STATUS), ("Event", None)]
             assert process.value("reconciliations_total", action="scale_up", error="none") == 1
             computed = {"action": "scale_up", "error": "none", "metric_type": "External"}
             assert process.value("metric_computation_total", **computed) == 1
             assert process.value("desired_replicas", namespace=NAMESPACE, hpa_name="web") == 5
             assert process.value("num_horizontal_pod_autoscalers") == 1
-        assert (await world.cluster.get(key))["status"] == {
+        assert (await env.cluster.get(key))["status"] == {
             "currentReplicas": 3,
             "desiredReplicas": 5,
             "lastScaleTime": "2026-01-01T12:00:15Z",
@@ -78,29 +78,29 @@ def test_a_round_writes_the_scale_and_then_the_status_and_tells_an_event(
             ],
         }
 
-    play(scene)
+    run_scenario(scenario)
 
 
 @pytest.mark.promise("hpa-controller", runs="60 rounds of 10 autoscalers, of each kind")
 @pytest.mark.parametrize(("mode", "kind"), KINDS)
 def test_where_nothing_changes_nothing_is_written_and_only_watches_are_renewed(
-    play: Play, mode: Mode, kind: tuple[str, str]
+    run_scenario: RunScenario, mode: Mode, kind: tuple[str, str]
 ) -> None:
-    async def scene(world: World) -> None:
+    async def scenario(env: Env) -> None:
         for number in range(10):
-            await world.deploy(f"web-{number}", replicas=3)
-            await world.autoscale(f"web-{number}", of=kind)
-        world.queue(30)
-        async with world.running(mode) as process:
+            await env.deploy(f"web-{number}", replicas=3)
+            await env.autoscale(f"web-{number}", of=kind)
+        env.queue(30)
+        async with env.running(mode) as process:
             await periods(3)
-            world.cluster.requests.clear()
+            env.cluster.requests.clear()
             await periods(3)
-            assert world.writes == []
-            assert {one.verb for one in world.cluster.requests} <= {Verb.LIST, Verb.WATCH}
-            assert len(world.cluster.requests) <= 2 * 4  # kinds: autoscalers of both, pods, Deployments
+            assert env.writes == []
+            assert {one.verb for one in env.cluster.requests} <= {Verb.LIST, Verb.WATCH}
+            assert len(env.cluster.requests) <= 2 * 4  # kinds: autoscalers of both, pods, Deployments
             assert process.value("reconciliations_total", action="none", error="none") == 60
 
-    play(scene)
+    run_scenario(scenario)
 
 
 class TestWhen:
@@ -113,189 +113,189 @@ class TestWhen:
             pytest.param(FeatureGates.for_release("1.37"), 0.0, id="from 1.37 on it is looked at at once"),
         ],
     )
-    def test_a_new_autoscaler(self, play: Play, features: FeatureGates, at: float) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            world.queue(50)
-            async with world.running(settings=Settings(features=features)):
+    def test_a_new_autoscaler(self, run_scenario: RunScenario, features: FeatureGates, at: float) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            async with env.running(settings=Settings(features=features)):
                 await asyncio.sleep(7)
-                await world.autoscale()
+                await env.autoscale()
                 await asyncio.sleep(max(0.0, at - 0.5))
-                assert await world.replicas() == (3 if at else 5) or not at
+                assert await env.replicas() == (3 if at else 5) or not at
                 await asyncio.sleep(1)
-                assert await world.replicas() == 5
+                assert await env.replicas() == 5
 
-        play(scene)
+        run_scenario(scenario)
 
     @pytest.mark.parametrize(("version", "soon"), [("1.36", False), ("1.37", True)])
-    def test_a_changed_spec(self, play: Play, version: str, *, soon: bool) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            world.queue(30)
-            async with world.running(settings=Settings(features=FeatureGates.for_release(version))):
-                key = await world.autoscale()
+    def test_a_changed_spec(self, run_scenario: RunScenario, version: str, *, soon: bool) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(30)
+            async with env.running(settings=Settings(features=FeatureGates.for_release(version))):
+                key = await env.autoscale()
                 await periods(2)
-                await world.change(key, {"spec": {"minReplicas": 6}})
+                await env.change(key, {"spec": {"minReplicas": 6}})
                 await asyncio.sleep(1)
-                assert await world.replicas() == (6 if soon else 3)
+                assert await env.replicas() == (6 if soon else 3)
                 await periods()
-                assert await world.replicas() == 6
+                assert await env.replicas() == 6
 
-        play(scene)
+        run_scenario(scenario)
 
-    def test_each_is_looked_at_once_per_period_however_often_it_changes(self, play: Play) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            key = await world.autoscale()
-            world.queue(30)
-            async with world.running() as process:
+    def test_each_is_looked_at_once_per_period_however_often_it_changes(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            key = await env.autoscale()
+            env.queue(30)
+            async with env.running() as process:
                 await asyncio.sleep(0.5)
                 for number in range(120):
-                    await world.change(key, {"metadata": {"labels": {"number": str(number)}}})
+                    await env.change(key, {"metadata": {"labels": {"number": str(number)}}})
                     await asyncio.sleep(1)
                 assert process.value("reconciliations_total", action="none", error="none") in (7, 8)
 
-        play(scene)
+        run_scenario(scenario)
 
-    def test_an_error_delays_nothing_beyond_the_period(self, play: Play) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            await world.autoscale()  # nobody measures the queue
-            async with world.running() as process:
+    def test_an_error_delays_nothing_beyond_the_period(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            await env.autoscale()  # nobody measures the queue
+            async with env.running() as process:
                 await periods(10)
                 assert process.value("reconciliations_total", action="none", error="internal") == 10
 
-        play(scene)
+        run_scenario(scenario)
 
-    def test_one_of_our_kind_may_have_a_period_of_its_own(self, play: Play) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            await world.deploy("slow", replicas=3)
-            await world.autoscale(settings={"syncPeriodSeconds": 2})
-            await world.autoscale("slow")
-            world.queue(50)
-            async with world.running():
+    def test_one_of_our_kind_may_have_a_period_of_its_own(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            await env.deploy("slow", replicas=3)
+            await env.autoscale(settings={"syncPeriodSeconds": 2})
+            await env.autoscale("slow")
+            env.queue(50)
+            async with env.running():
                 await asyncio.sleep(2.5)
-                assert (await world.replicas(), await world.replicas("slow")) == (5, 3)
+                assert (await env.replicas(), await env.replicas("slow")) == (5, 3)
                 await asyncio.sleep(13)
-                assert (await world.replicas(), await world.replicas("slow")) == (5, 5)
+                assert (await env.replicas(), await env.replicas("slow")) == (5, 5)
 
-        play(scene)
+        run_scenario(scenario)
 
 
 class TestSettingsOfOne:
-    def test_a_tolerance_of_its_own(self, play: Play) -> None:
-        async def scene(world: World) -> None:
+    def test_a_tolerance_of_its_own(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
             value = {"type": "Value", "value": "100"}
             queue = {"type": "External", "external": {"metric": {"name": "queue"}, "target": value}}
             for name, said in (("web", {"tolerance": "0.01"}), ("usual", {})):
-                await world.deploy(name, replicas=10)
-                await world.autoscale(name, metrics=[queue], settings=said)
-            world.queue(105)
-            async with world.running():
+                await env.deploy(name, replicas=10)
+                await env.autoscale(name, metrics=[queue], settings=said)
+            env.queue(105)
+            async with env.running():
                 await periods()
-            assert (await world.replicas(), await world.replicas("usual")) == (11, 10)
+            assert (await env.replicas(), await env.replicas("usual")) == (11, 10)
 
-        play(scene)
+        run_scenario(scenario)
 
-    def test_a_window_of_its_own(self, play: Play) -> None:
-        async def scene(world: World) -> None:
+    def test_a_window_of_its_own(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
             for name, said in (("web", {"downscaleStabilizationSeconds": 30}), ("usual", {})):
-                await world.deploy(name, replicas=5)
-                await world.autoscale(name, settings=said)
-            world.queue(10)
-            async with world.running():
+                await env.deploy(name, replicas=5)
+                await env.autoscale(name, settings=said)
+            env.queue(10)
+            async with env.running():
                 await periods(4)
-                assert (await world.replicas(), await world.replicas("usual")) == (1, 5)
+                assert (await env.replicas(), await env.replicas("usual")) == (1, 5)
                 await periods(20)
-                assert await world.replicas("usual") == 1
+                assert await env.replicas("usual") == 1
 
-        play(scene)
+        run_scenario(scenario)
 
-    def test_an_initialisation_period_of_its_own(self, play: Play) -> None:
+    def test_an_initialisation_period_of_its_own(self, run_scenario: RunScenario) -> None:
         """Pods that started 90 seconds ago count at once for the one, and as unready for the other."""
 
-        async def scene(world: World) -> None:
+        async def scenario(env: Env) -> None:
             for name, said in (("web", {"cpuInitializationPeriodSeconds": 60}), ("usual", {})):
-                await world.deploy(name, replicas=2)
+                await env.deploy(name, replicas=2)
                 resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
-                await world.autoscale(name, metrics=[{"type": "Resource", "resource": resource}], settings=said)
+                await env.autoscale(name, metrics=[{"type": "Resource", "resource": resource}], settings=said)
                 ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T12:00:00Z"}
                 status = {"startTime": "2026-01-01T11:58:30Z", "conditions": [ready]}
                 for number in range(2):
                     key = ObjectKey("v1", "Pod", f"{name}-{number}", NAMESPACE)
-                    await world.change(key, {"status": status}, status=True)
-                world.burn(name, "100m", 2)
-            async with world.running():
+                    await env.change(key, {"status": status}, status=True)
+                env.burn(name, "100m", 2)
+            async with env.running():
                 await periods()
-            assert (await world.replicas(), await world.replicas("usual")) == (4, 2)
+            assert (await env.replicas(), await env.replicas("usual")) == (4, 2)
 
-        play(scene)
+        run_scenario(scenario)
 
 
 class TestInvalidSpecs:
-    def test_what_cannot_be_run_says_so_and_is_run_once_it_is_mended(self, play: Play) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            world.queue(50)
-            key = await world.autoscale(minReplicas=9, maxReplicas=5)
-            async with world.running() as process:
+    def test_what_cannot_be_run_says_so_and_is_run_once_it_is_mended(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            env.queue(50)
+            key = await env.autoscale(minReplicas=9, maxReplicas=5)
+            async with env.running() as process:
                 await periods(2)
                 refused = ("False", "InvalidSpec")
-                assert await world.conditions(key) == {"AbleToScale": refused, "ScalingActive": refused}
-                message = await world.message(key, "ScalingActive")
+                assert await env.conditions(key) == {"AbleToScale": refused, "ScalingActive": refused}
+                message = await env.message(key, "ScalingActive")
                 assert "spec.maxReplicas: Invalid value: 5: must be greater than or equal to `minReplicas`" in message
-                assert (await world.replicas(), process.states()) == (3, {"invalid": 1})
+                assert (await env.replicas(), process.states()) == (3, {"invalid": 1})
                 assert process.value("reconciliations_total", action="none", error="spec") == 2
-                await world.change(key, {"spec": {"minReplicas": 1}})
+                await env.change(key, {"spec": {"minReplicas": 1}})
                 await periods(1)
-                assert (await world.replicas(), process.states()) == (5, {"running": 1})
-                assert (await world.conditions(key))["ScalingActive"] == ("True", "ValidMetricFound")
+                assert (await env.replicas(), process.states()) == (5, {"running": 1})
+                assert (await env.conditions(key))["ScalingActive"] == ("True", "ValidMetricFound")
 
-        play(scene)
+        run_scenario(scenario)
 
 
 class TestForgetting:
-    def test_of_a_deleted_autoscaler_nothing_is_kept(self, play: Play) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            key = await world.autoscale()
-            world.queue(30)
-            async with world.running() as process:
+    def test_of_a_deleted_autoscaler_nothing_is_kept(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            key = await env.autoscale()
+            env.queue(30)
+            async with env.running() as process:
                 await periods(2)
                 assert process.controller is not None
                 reconciler = process.controller.reconciler
                 assert reconciler is not None
-                assert (len(reconciler.memory), len(reconciler.selectors)) == (1, 1)
-                await world.cluster.delete(key)
+                assert (len(reconciler.states), len(reconciler.selectors)) == (1, 1)
+                await env.cluster.delete(key)
                 await asyncio.sleep(1)
-                assert (len(reconciler.memory), len(reconciler.selectors)) == (0, 0)
+                assert (len(reconciler.states), len(reconciler.selectors)) == (0, 0)
                 assert process.controller._queue.later == 0
                 assert (process.states(), process.value("num_horizontal_pod_autoscalers")) == ({}, 0)
-                world.cluster.requests.clear()
+                env.cluster.requests.clear()
                 await periods(3)
-                assert world.writes == []
+                assert env.writes == []
 
-        play(scene)
+        run_scenario(scenario)
 
-    def test_one_that_was_made_anew_begins_anew(self, play: Play) -> None:
+    def test_one_that_was_made_anew_begins_anew(self, run_scenario: RunScenario) -> None:
         """What was recommended for the old one does not hold the new one back."""
 
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=8)
-            key = await world.autoscale()
-            world.queue(80)
-            async with world.running():
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=8)
+            key = await env.autoscale()
+            env.queue(80)
+            async with env.running():
                 await periods(2)
-                await world.cluster.delete(key)
-                await world.change(ObjectKey("apps/v1", "Deployment", "web", NAMESPACE), {"spec": {"replicas": 2}})
-                await world.settle()
-                world.queue(10)
-                await world.autoscale()
+                await env.cluster.delete(key)
+                await env.change(ObjectKey("apps/v1", "Deployment", "web", NAMESPACE), {"spec": {"replicas": 2}})
+                await env.settle()
+                env.queue(10)
+                await env.autoscale()
                 await periods(2)
-                assert await world.replicas() == 2  # the old one would have held 8
+                assert await env.replicas() == 2  # the old one would have held 8
 
-        play(scene)
+        run_scenario(scenario)
 
     def test_one_of_the_same_name_with_another_uid_is_another_one(self) -> None:
         memory, metadata = StateStore(Settings()), {"name": "web", "namespace": NAMESPACE}
@@ -305,103 +305,103 @@ class TestForgetting:
             {"apiVersion": OWN[0], "kind": OWN[1], "metadata": {**metadata, "uid": uid}, "spec": spec} for uid in "ab"
         )
         key = ObjectKey.of(first)
-        known, is_new = memory.recall(key, first)
-        assert (is_new, memory.recall(key, first), len(memory)) == (True, (known, False), 1)
-        other, is_new = memory.recall(key, second)
+        known, is_new = memory.get_or_create(key, first)
+        assert (is_new, memory.get_or_create(key, first), len(memory)) == (True, (known, False), 1)
+        other, is_new = memory.get_or_create(key, second)
         assert (is_new, other is known, len(memory)) == (True, False, 1)
 
-    def test_what_is_remembered_does_not_grow(self, play: Play) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            await world.autoscale(behavior={"scaleDown": {"stabilizationWindowSeconds": 60}})
-            async with world.running() as process:
+    def test_what_is_remembered_does_not_grow(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            await env.autoscale(behavior={"scaleDown": {"stabilizationWindowSeconds": 60}})
+            async with env.running() as process:
                 for number in range(400):
-                    world.queue(30 + number % 7 * 10)
-                    await world.settle()
+                    env.queue(30 + number % 7 * 10)
+                    await env.settle()
                     await asyncio.sleep(PERIOD)
                 assert process.controller is not None
                 reconciler = process.controller.reconciler
                 assert reconciler is not None
-                (known,) = reconciler.memory
+                (known,) = reconciler.states
                 assert len(known.history.recommendations or ()) <= 60 / PERIOD + 2
                 assert len(known.history.scale_ups) + len(known.history.scale_downs) <= 8
 
-        play(scene)
+        run_scenario(scenario)
 
 
 class TestRestarts:
-    def test_a_restart_shrinks_nothing_for_the_length_of_the_window(self, play: Play) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=8)
-            await world.autoscale()
-            world.queue(10)
+    def test_a_restart_shrinks_nothing_for_the_length_of_the_window(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=8)
+            await env.autoscale()
+            env.queue(10)
             for _ in range(3):
-                async with world.running():
+                async with env.running():
                     await periods(4)
-                assert await world.replicas() == 8
-            async with world.running():
+                assert await env.replicas() == 8
+            async with env.running():
                 await periods(22)
-                assert await world.replicas() == 1
+                assert await env.replicas() == 1
 
-        play(scene)
+        run_scenario(scenario)
 
-    def test_a_stop_lets_a_round_end(self, play: Play) -> None:
-        async def scene(world: World) -> None:
-            await world.deploy(replicas=3)
-            key = await world.autoscale()
-            world.queue(50)
+    def test_a_stop_lets_a_round_end(self, run_scenario: RunScenario) -> None:
+        async def scenario(env: Env) -> None:
+            await env.deploy(replicas=3)
+            key = await env.autoscale()
+            env.queue(50)
 
             class Slow:
                 async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> object:
                     await asyncio.sleep(5)
-                    return await world.metrics.external_metric(namespace, metric, selector=selector)
+                    return await env.metrics.external_metric(namespace, metric, selector=selector)
 
-            async with world.running(metrics=Slow()) as process:  # type: ignore[arg-type]  # nothing else is asked
+            async with env.running(metrics=Slow()) as process:  # type: ignore[arg-type]  # nothing else is asked
                 await asyncio.sleep(PERIOD + 1)
-                assert await world.replicas() == 3
+                assert await env.replicas() == 3
                 await process.stop()
-                assert await world.replicas() == 5
-                assert (await world.conditions(key))["AbleToScale"] == ("True", "SucceededRescale")
-                assert [reason for _, reason, _ in await world.events()] == ["SuccessfulRescale"]
+                assert await env.replicas() == 5
+                assert (await env.conditions(key))["AbleToScale"] == ("True", "SucceededRescale")
+                assert [reason for _, reason, _ in await env.events()] == ["SuccessfulRescale"]
 
-        play(scene)
+        run_scenario(scenario)
 
 
-def test_the_writes_are_our_own(play: Play) -> None:
-    async def scene(world: World) -> None:
-        await world.deploy(replicas=3)
-        key = await world.autoscale(of=BUILT_IN)
-        world.queue(50)
-        async with world.running(Mode.REPLACE):
+def test_the_writes_are_our_own(run_scenario: RunScenario) -> None:
+    async def scenario(env: Env) -> None:
+        await env.deploy(replicas=3)
+        key = await env.autoscale(of=BUILT_IN)
+        env.queue(50)
+        async with env.running(Mode.REPLACE):
             await periods()
-        entries = (await world.cluster.get(key))["metadata"]["managedFields"]
+        entries = (await env.cluster.get(key))["metadata"]["managedFields"]
         assert [one["manager"] for one in entries if one.get("subresource") == "status"] == [FIELD_MANAGER]
 
-    play(scene)
+    run_scenario(scenario)
 
 
-def test_a_slow_answer_for_some_holds_up_no_others(play: Play) -> None:
+def test_a_slow_answer_for_some_holds_up_no_others(run_scenario: RunScenario) -> None:
     """Four of five workers wait for an answer that takes a minute; the fifth does all the rest."""
 
-    async def scene(world: World) -> None:
+    async def scenario(env: Env) -> None:
         slow = {"type": "AverageValue", "averageValue": "10"}
         for number in range(24):
-            await world.deploy(f"web-{number}", replicas=3)
+            await env.deploy(f"web-{number}", replicas=3)
             name = f"slow-{number}" if number < 4 else "queue"
             metric = {"type": "External", "external": {"metric": {"name": name}, "target": slow}}
-            await world.autoscale(f"web-{number}", metrics=[metric])
-        world.queue(50)
+            await env.autoscale(f"web-{number}", metrics=[metric])
+        env.queue(50)
 
         class Slow:
             async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> object:
                 await asyncio.sleep(60 if metric.startswith("slow") else 0)
-                return await world.metrics.external_metric(namespace, "queue", selector=selector)
+                return await env.metrics.external_metric(namespace, "queue", selector=selector)
 
         settings = replace(Settings(), workers=5, sync_period=timedelta(seconds=PERIOD))
-        async with world.running(metrics=Slow(), settings=settings):  # type: ignore[arg-type]  # as above
+        async with env.running(metrics=Slow(), settings=settings):  # type: ignore[arg-type]  # as above
             await periods(1)
-            quick = [await world.replicas(f"web-{number}") for number in range(4, 24)]
+            quick = [await env.replicas(f"web-{number}") for number in range(4, 24)]
             assert quick == [5] * 20
-            assert [await world.replicas(f"web-{number}") for number in range(4)] == [3] * 4
+            assert [await env.replicas(f"web-{number}") for number in range(4)] == [3] * 4
 
-    play(scene)
+    run_scenario(scenario)

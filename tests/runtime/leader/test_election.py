@@ -59,7 +59,7 @@ async def spec(cluster: Cluster) -> Manifest:
 
 
 def leading(cluster: Cluster, identity: str, clock: Clock, **more: Any) -> Any:
-    return lead(cluster, "shops", namespace="default", identity=identity, clock=clock, chance=lambda: 0.5, **more)
+    return lead(cluster, "shops", namespace="default", identity=identity, clock=clock, random=lambda: 0.5, **more)
 
 
 def test_the_first_one_leads_at_once_and_gives_back(run: Run, new_clock: NewClock) -> None:
@@ -273,7 +273,7 @@ async def operate(link: Link, identity: str, clock: Clock, oracle: Oracle, chanc
     """Lead again and again, and end each time in another way: give back, fail, or be cut off."""
     while oracle.terms < HANDOVERS:
         with suppress(LeaseLostError, ZeroDivisionError):
-            async with lead(link, "shops", namespace="default", identity=identity, clock=clock, chance=chance.random):
+            async with lead(link, "shops", namespace="default", identity=identity, clock=clock, random=chance.random):
                 oracle.begin(identity)
                 try:
                     await term(link, identity, oracle, chance)

@@ -10,13 +10,13 @@ from typing import Final, Generic, TypeVar
 
 from ocf.objects import LabelSelector
 
-__all__ = ["LabelIndex", "demanded"]
+__all__ = ["LabelIndex", "required_labels"]
 
 T = TypeVar("T")
 _ONE_OF: Final = frozenset({"in", "=", "=="})
 
 
-def demanded(selector: LabelSelector) -> tuple[tuple[str, str], ...] | None:
+def required_labels(selector: LabelSelector) -> tuple[tuple[str, str], ...] | None:
     """Return labels of which an object must have one, to be selected.
 
     Args:
@@ -26,7 +26,7 @@ def demanded(selector: LabelSelector) -> tuple[tuple[str, str], ...] | None:
         Pairs of key and value, as few as the selector offers; None if it demands no value of any label.
 
     Example:
-        >>> demanded(LabelSelector.parse("tier in (back,front),app=web")), demanded(LabelSelector.parse("!canary"))
+        >>> required_labels(LabelSelector.parse("tier in (back,front),app=web")), required_labels(LabelSelector.parse("!canary"))
         ((('app', 'web'),), None)
     """
     choices = [each for each in selector.requirements if each.operator in _ONE_OF]
@@ -64,7 +64,7 @@ class LabelIndex(Generic[T]):
         Args:
             selector: The selector.
         """
-        labels = demanded(selector)
+        labels = required_labels(selector)
         if labels is None:
             places: Iterable[int] = range(len(self._things))
         else:  # a thing has one value for a key, so nothing is found twice

@@ -32,8 +32,8 @@ __all__ = ["HpaSnapshot", "SnapshotReader"]
 
 T = TypeVar("T")
 _DEFAULTS: Final = Settings()
-_SHARED_FOR: Final = timedelta(seconds=5)
-_PATIENCE: Final = timedelta(seconds=10)
+_MAX_READ_AGE: Final = timedelta(seconds=5)
+_REQUEST_TIMEOUT: Final = timedelta(seconds=10)
 _NOT_ASKED: Final = Unavailable("it was not asked for")
 
 
@@ -52,17 +52,17 @@ class HpaSnapshot:
     scale: Manifest | None = None
 
 
-class _Sync:
+class _SharedReads:
     """What was read since an instant."""
 
     def __init__(self, cluster: Cluster, metrics: MetricsClient, started: timedelta) -> None:
         self.started = started
-        self.once = SingleFlight()
-        self.metrics = SharedMetrics(metrics, self.once)
+        self.flight = SingleFlight()
+        self.metrics = SharedMetrics(metrics, self.flight)
         self._cluster = cluster
 
     async def pods(self, namespace: str) -> LabelIndex[Manifest]:
-        return await self.once.do(("pods", namespace), lambda: self._pods(namespace))
+        return await self.flight.do(("pods", namespace), lambda: self._pods(namespace))
 
     async def _pods(self, namespace: str) -> LabelIndex[Manifest]:
         found = await self._cluster.list("v1", "Pod", ListOptions(namespace=namespace))
@@ -137,8 +137,8 @@ class SnapshotReader:
         selectors: SelectorIndex | None = None,
         settings: Settings = _DEFAULTS,
         clock: Clock | None = None,
-        max_age: timedelta = _SHARED_FOR,
-        patience: timedelta = _PATIENCE,
+        max_age: timedelta = _MAX_READ_AGE,
+        request_timeout: timedelta = _REQUEST_TIMEOUT,
     ) -> None:
         self._cluster = cluster
         self._metrics = metrics
@@ -148,8 +148,8 @@ class SnapshotReader:
         self._settings = settings
         self._clock = clock or SystemClock()
         self._max_age = max_age
-        self._patience = patience
-        self._syncs: list[_Sync] = []
+        self._request_timeout = request_timeout
+        self._shared: list[_SharedReads] = []
 
     async def __aenter__(self) -> Self:
         return self
@@ -159,7 +159,7 @@ class SnapshotReader:
 
     async def close(self) -> None:
         """Give up what is being read; whoever waits for it learns that it could not be read."""
-        await asyncio.gather(*(sync.once.close() for sync in self._syncs))
+        await asyncio.gather(*(sync.flight.close() for sync in self._shared))
 
     async def observe(self, hpa: Manifest, *, settings: Settings | None = None) -> HpaSnapshot:
         """Gather what a round sees of an HPA.
@@ -187,26 +187,26 @@ class SnapshotReader:
         seen = Snapshot(autoscaler=autoscaler, status=status, scale=scale)
         holding = settings or self._settings
         if isinstance(scale, Scale) and not early_exit_rule(autoscaler, scale, status.conditions, holding):
-            seen = await self._measured(seen, scale.selector, min(self._max_age, holding.sync_period))
+            seen = await self._with_metrics(seen, scale.selector, min(self._max_age, holding.sync_period))
         return HpaSnapshot(seen, target, written)
 
     async def _scale(self, target: ObjectKey) -> Manifest | Unavailable:
         if target.api_version.count("/") > 1:
             return _NOT_ASKED  # the step says what is wrong with it
         try:
-            return await self._in_time(self._scales.scale(target))
+            return await self._with_timeout(self._scales.scale(target))
         except ApiError as error:
             return Unavailable(error.message)
         except ManifestError as error:
             return Unavailable(str(error))
 
-    async def _measured(self, seen: Snapshot, selector: str, max_age: timedelta) -> Snapshot:
+    async def _with_metrics(self, seen: Snapshot, selector: str, max_age: timedelta) -> Snapshot:
         """Return a snapshot with pods and readings, as far as the round gets to look at them."""
         parsed = _parsed(selector)
         if parsed is None:
             return seen
-        autoscaler, sync = seen.autoscaler, self._sync(max_age)
-        self.selectors.note(autoscaler.namespace, autoscaler.name, parsed)
+        autoscaler, sync = seen.autoscaler, self._shared_reads(max_age)
+        self.selectors.put(autoscaler.namespace, autoscaler.name, parsed)
         pods = await self._pods(sync, autoscaler.namespace, parsed)
         if isinstance(pods, Unavailable):
             return _with(seen, (), [pods] * len(autoscaler.metrics))
@@ -216,38 +216,38 @@ class SnapshotReader:
                 autoscaler=autoscaler, status=seen.status, scale=seen.scale, pods=tuple(pods), others=others
             )
         written = str(parsed)
-        asked = [self._reading(sync, metric, autoscaler.namespace, written) for metric in autoscaler.metrics]
+        asked = [self._metric_values(sync, metric, autoscaler.namespace, written) for metric in autoscaler.metrics]
         return _with(seen, pods, await asyncio.gather(*asked))
 
-    async def _pods(self, sync: _Sync, namespace: str, selector: LabelSelector) -> list[Pod] | Unavailable:
+    async def _pods(self, sync: _SharedReads, namespace: str, selector: LabelSelector) -> list[Pod] | Unavailable:
         """Return the pods that a selector means; what keeps us from knowing them makes every metric unusable."""
         try:
-            return [Pod.of(pod) for pod in (await self._in_time(sync.pods(namespace))).matching(selector)]
+            return [Pod.of(pod) for pod in (await self._with_timeout(sync.pods(namespace))).matching(selector)]
         except ApiError as error:
             return Unavailable(f"unable to list pods: {error.message}")
         except (QuantityError, ValueError) as error:
             return Unavailable(f"unable to read pods: {error}")
 
-    async def _reading(self, sync: _Sync, metric: Metric, namespace: str, selector: str) -> MetricValues:
+    async def _metric_values(self, sync: _SharedReads, metric: Metric, namespace: str, selector: str) -> MetricValues:
         try:
-            return await self._in_time(read_metric(sync.metrics, metric, namespace=namespace, selector=selector))
+            return await self._with_timeout(read_metric(sync.metrics, metric, namespace=namespace, selector=selector))
         except ApiError as error:
             return Unavailable(error.message)
 
-    async def _in_time(self, work: Awaitable[T]) -> T:
+    async def _with_timeout(self, work: Awaitable[T]) -> T:
         """Return what comes of something, unless it takes too long."""
         try:
-            async with asyncio.timeout(self._patience.total_seconds()):
+            async with asyncio.timeout(self._request_timeout.total_seconds()):
                 return await work
         except TimeoutError as error:
-            raise ServerError(f"no answer within {self._patience.total_seconds():g} s") from error
+            raise ServerError(f"no answer within {self._request_timeout.total_seconds():g} s") from error
 
-    def _sync(self, max_age: timedelta) -> _Sync:
+    def _shared_reads(self, max_age: timedelta) -> _SharedReads:
         now = self._clock.elapsed()
-        current = self._syncs[-1] if self._syncs else None
+        current = self._shared[-1] if self._shared else None
         if current is None or now - current.started >= max_age:
-            current = _Sync(self._cluster, self._metrics, now)
-            self._syncs = [*(sync for sync in self._syncs if sync.once.busy), current]
+            current = _SharedReads(self._cluster, self._metrics, now)
+            self._shared = [*(sync for sync in self._shared if sync.flight.busy), current]
         return current
 
 

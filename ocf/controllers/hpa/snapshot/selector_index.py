@@ -7,7 +7,7 @@ it takes the selector for one that matches nothing.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from ocf.controllers.hpa.snapshot.label_index import demanded
+from ocf.controllers.hpa.snapshot.label_index import required_labels
 from ocf.objects import LabelSelector
 
 __all__ = ["SelectorIndex"]
@@ -18,8 +18,8 @@ class SelectorIndex:
 
     Example:
         >>> known = SelectorIndex()
-        >>> known.note("shop", "web", LabelSelector.parse("app=web"))
-        >>> known.note("shop", "all", LabelSelector.parse("app"))
+        >>> known.put("shop", "web", LabelSelector.parse("app=web"))
+        >>> known.put("shop", "all", LabelSelector.parse("app"))
         >>> list(known.others("shop", "web", [{"app": "web"}]))
         ['all']
     """
@@ -31,7 +31,7 @@ class SelectorIndex:
     def __len__(self) -> int:
         return len(self._known)
 
-    def note(self, namespace: str, name: str, selector: LabelSelector) -> None:
+    def put(self, namespace: str, name: str, selector: LabelSelector) -> None:
         """Remember a selector in the place of the one before.
 
         Args:
@@ -43,7 +43,7 @@ class SelectorIndex:
             return
         self.forget(namespace, name)
         self._known[namespace, name] = selector
-        for label in demanded(selector) or (None,):
+        for label in required_labels(selector) or (None,):
             self._by_label[namespace, label][name] = None
 
     def forget(self, namespace: str, name: str) -> None:
@@ -54,7 +54,7 @@ class SelectorIndex:
             name: Its name.
         """
         known = self._known.pop((namespace, name), None)
-        for label in () if known is None else demanded(known) or (None,):
+        for label in () if known is None else required_labels(known) or (None,):
             names = self._by_label[namespace, label]
             names.pop(name, None)
             if not names:

@@ -71,13 +71,13 @@ class SharedMetrics:
         once: What has been asked.
     """
 
-    def __init__(self, api: MetricsClient, once: SingleFlight) -> None:
+    def __init__(self, api: MetricsClient, flight: SingleFlight) -> None:
         self._api = api
-        self._once = once
+        self._flight = flight
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
         """Return the usage of resources by pod; as `MetricsClient`."""
-        found = await self._once.do(("usage", namespace), lambda: self._usage(namespace))
+        found = await self._flight.do(("usage", namespace), lambda: self._usage(namespace))
         if found is None:
             return await self._ask(("usage", namespace, selector), lambda: self._api.pod_metrics(namespace, selector))
         return found.matching(LabelSelector.parse(selector))
@@ -112,7 +112,7 @@ class SharedMetrics:
         async def work() -> Sequence[Any]:
             return await ask()
 
-        return await self._once.do(key, work)
+        return await self._flight.do(key, work)
 
     async def _usage(self, namespace: str) -> LabelIndex[Any] | None:
         """Return all entries of a namespace by their labels; None if one of them does not tell any."""

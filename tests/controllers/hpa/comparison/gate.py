@@ -102,7 +102,7 @@ class Gate:
         async with queue.news:
             await queue.news.wait_for(lambda: queue.arrived > number)
 
-    async def let_through(self, namespace: str, number: int) -> datetime:
+    async def release(self, namespace: str, number: int) -> datetime:
         """Let a round through, off every edge, and return when that was."""
         queue = self._queues[namespace]
         while _is_on_an_edge(queue.times):  # noqa: ASYNC110 (it is time itself that is waited for)

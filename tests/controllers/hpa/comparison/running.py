@@ -22,8 +22,8 @@ from ocf.testing.envtest.startup import free_port
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.comparison.gate import CONTROLLER, Gate
 from tests.controllers.hpa.comparison.scenarios import SCENARIOS
-from tests.controllers.hpa.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, Tick, Told, message_of
-from tests.controllers.hpa.comparison.world import World
+from tests.controllers.hpa.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, ReportedEvent, Tick, message_of
+from tests.controllers.hpa.comparison.world import Env
 
 _SETTLED: Final = 0.4  # seconds until what was changed has reached the controller's own memory
 _DONE: Final = 0.5  # seconds until a round has written everything, long before the next one comes
@@ -33,7 +33,7 @@ _ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class Sync:
     """A tick, and what was observed of the same by us.
 
     Args:
@@ -50,97 +50,97 @@ class OutOfStepError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ComparisonEnv:
     """A control plane with the real controller, on which scenarios are played."""
 
     plane: ControlPlane
     cluster: ApiServerCluster
     stub: MetricsStub
     gate: Gate
-    events: dict[str, set[Told]] = field(default_factory=dict)
+    events: dict[str, set[ReportedEvent]] = field(default_factory=dict)
 
-    async def play(self, names: Iterable[str]) -> dict[str, list[Round]]:
+    async def play(self, names: Iterable[str]) -> dict[str, list[Sync]]:
         """Play scenarios side by side, and return their rounds by name."""
         async with asyncio.TaskGroup() as group:
             playing = {name: group.create_task(self._play(name)) for name in names}
         return {name: task.result() for name, task in playing.items()}
 
-    async def _play(self, name: str) -> list[Round]:
+    async def _play(self, name: str) -> list[Sync]:
         for _ in range(_ATTEMPTS):
             with self.plane.namespace(f"{name.replace('_', '-')[:40].strip('-')}-") as namespace:
                 try:
-                    return await self._rounds(name, World(self.cluster, self.stub, namespace))
+                    return await self._rounds(name, Env(self.cluster, self.stub, namespace))
                 except OutOfStepError:
                     continue
                 finally:
                     await self._end(namespace)
         raise OutOfStepError(f"{name}: the machine is too busy to keep in step with the controller")
 
-    async def _rounds(self, name: str, world: World) -> list[Round]:
-        rounds: list[Round] = []
-        steps = SCENARIOS[name](world)
+    async def _rounds(self, name: str, env: Env) -> list[Sync]:
+        rounds: list[Sync] = []
+        steps = SCENARIOS[name](env)
         await anext(steps)
-        hpa = await self._next(world, 0)
+        hpa = await self._next(env, 0)
         more = True
         while more:
             await asyncio.sleep(_SETTLED)
-            rounds.append(await self._observed(world, hpa))
-            at = await self.gate.let_through(world.namespace, len(rounds) - 1)
-            await self._change_hpa(world, len(rounds))
-            hpa = await self._next(world, len(rounds))
+            rounds.append(await self._observed(env, hpa))
+            at = await self.gate.release(env.namespace, len(rounds) - 1)
+            await self._change_hpa(env, len(rounds))
+            hpa = await self._next(env, len(rounds))
             after, seen = rounds[-1].tick, rounds[-1].seen
-            told = replace(after, at=at.isoformat(), status=hpa.get("status") or {}, replicas=await _replicas(world))
-            rounds[-1] = Round(told, seen)
+            told = replace(after, at=at.isoformat(), status=hpa.get("status") or {}, replicas=await _replicas(env))
+            rounds[-1] = Sync(told, seen)
             more = await anext(steps, "the end") != "the end"
         await asyncio.sleep(_DONE)  # events are sent when there is time for it
-        self.events[name] = await self._told(world)
+        self.events[name] = await self._told(env)
         return rounds
 
-    async def _told(self, world: World) -> set[Told]:
+    async def _told(self, env: Env) -> set[ReportedEvent]:
         """Return what the controller has told about the autoscaler."""
-        found = (await self.cluster.list("v1", "Event", ListOptions(namespace=world.namespace))).items
-        about = (each for each in found if each["involvedObject"]["name"] == world.hpa_key.name)
+        found = (await self.cluster.list("v1", "Event", ListOptions(namespace=env.namespace))).items
+        about = (each for each in found if each["involvedObject"]["name"] == env.hpa_key.name)
         return {(each["type"], each["reason"], message_of(each["message"])) for each in about}
 
-    async def _next(self, world: World, number: int) -> Manifest:
+    async def _next(self, env: Env, number: int) -> Manifest:
         """Wait until a round has begun, and return the autoscaler that it is about."""
         async with asyncio.timeout(_LONGEST):
-            await self.gate.arrival(world.namespace, number)
-        if self.gate.hurried(world.namespace):
-            raise OutOfStepError(world.namespace)
-        return await self.cluster.get(world.hpa_key)
+            await self.gate.arrival(env.namespace, number)
+        if self.gate.hurried(env.namespace):
+            raise OutOfStepError(env.namespace)
+        return await self.cluster.get(env.hpa_key)
 
-    async def _change_hpa(self, world: World, number: int) -> None:
+    async def _change_hpa(self, env: Env, number: int) -> None:
         """Change the autoscaler between two rounds, as a round that has begun does not see it."""
-        if world.pending:
+        if env.pending:
             await asyncio.sleep(_DONE)
-            await world.change_hpa_now()
-            if self.gate.arrivals(world.namespace) > number:
-                raise OutOfStepError(world.namespace)
+            await env.change_hpa_now()
+            if self.gate.arrivals(env.namespace) > number:
+                raise OutOfStepError(env.namespace)
 
-    async def _observed(self, world: World, hpa: Manifest) -> Round:
+    async def _observed(self, env: Env, hpa: Manifest) -> Sync:
         """Observe what the round is going to see."""
         served = RESTMetricsClient(self.cluster)
         recorder = Recorder(served, SubresourceScaleGetter(self.cluster, self.cluster, kinds=RESTMapper(self.cluster)))
-        known = Tick("", hpa, (), {}, {}, None, world.rivals).selectors
+        known = Tick("", hpa, (), {}, {}, None, env.rivals).selectors
         observer = SnapshotReader(
             self.cluster, recorder, scales=recorder, selectors=known, settings=SETTINGS, max_age=timedelta()
         )
         seen = await observer.observe(hpa)
-        pods = (await self.cluster.list("v1", "Pod", ListOptions(namespace=world.namespace))).items
+        pods = (await self.cluster.list("v1", "Pod", ListOptions(namespace=env.namespace))).items
         kept = [_reduced(pod) for pod in pods]
-        return Round(Tick("", _reduced(hpa), kept, recorder.answers, {}, None, dict(world.rivals)), seen)
+        return Sync(Tick("", _reduced(hpa), kept, recorder.answers, {}, None, dict(env.rivals)), seen)
 
     async def _end(self, namespace: str) -> None:
         """Remove the autoscaler, so that the controller has no more work with it."""
         with suppress(ApiError):
-            await self.cluster.delete(World(self.cluster, self.stub, namespace).hpa_key)
+            await self.cluster.delete(Env(self.cluster, self.stub, namespace).hpa_key)
         await self.gate.close(namespace)
 
 
-async def _replicas(world: World) -> int | None:
+async def _replicas(env: Env) -> int | None:
     try:
-        return await world.replicas()
+        return await env.replicas()
     except NotFoundError:
         return None
 
@@ -161,7 +161,7 @@ def _container(container: Manifest) -> Manifest:
 
 
 @asynccontextmanager
-async def staged(programs: Programs | None = None) -> AsyncGenerator[Stage, None]:
+async def comparison_env(programs: Programs | None = None) -> AsyncGenerator[ComparisonEnv, None]:
     """Give a stage for as long as a block runs."""
     with tempfile.TemporaryDirectory() as folder:
         gate = Gate(Path(folder), free_port())
@@ -177,7 +177,7 @@ async def staged(programs: Programs | None = None) -> AsyncGenerator[Stage, None
             running = plane.controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=_PERIOD, arguments=flags)
             await asyncio.to_thread(running.__enter__)
             try:
-                yield Stage(plane, cluster, stub, gate)
+                yield ComparisonEnv(plane, cluster, stub, gate)
             finally:
                 await asyncio.to_thread(running.__exit__, None, None, None)
 

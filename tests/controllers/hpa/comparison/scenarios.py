@@ -13,11 +13,11 @@ from typing import Final, TypeAlias
 
 from ocf.controllers.metrics_client import EXTERNAL_METRICS, RESOURCE_METRICS
 from ocf.objects import Manifest
-from tests.controllers.hpa.comparison.world import World, described, external, pods, resource
+from tests.controllers.hpa.comparison.world import Env, described, external, pods, resource
 
 __all__ = ["DIFFERENCES", "SCENARIOS", "Scenario"]
 
-Scenario: TypeAlias = Callable[[World], AsyncIterator[None]]
+Scenario: TypeAlias = Callable[[Env], AsyncIterator[None]]
 SCENARIOS: Final[dict[str, Scenario]] = {}
 
 INGRESS: Final = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress", "name": "shop"}
@@ -35,459 +35,459 @@ def policy(kind: str, value: int, seconds: int) -> Manifest:
 
 
 @scenario
-async def utilization_of_a_resource(world: World) -> AsyncIterator[None]:
+async def utilization_of_a_resource(env: Env) -> AsyncIterator[None]:
     """Up, within tolerance, and down again after the controller's own window."""
-    await world.workload(3)
-    world.use(cpu="400m")
-    await world.hpa(HALF)
+    await env.workload(3)
+    env.use(cpu="400m")
+    await env.hpa(HALF)
     yield
-    await world.follow()
-    world.use(cpu="270m")
+    await env.follow()
+    env.use(cpu="270m")
     yield
-    world.use(cpu="276m")
+    env.use(cpu="276m")
     yield
-    world.use(cpu="100m")
+    env.use(cpu="100m")
     for _ in range(5):
         yield
-        await world.follow()
+        await env.follow()
 
 
 @scenario
-async def average_of_a_resource(world: World) -> AsyncIterator[None]:
-    await world.workload(2)
-    world.use(memory="700Mi")
-    await world.hpa(resource("memory", average="512Mi"))
+async def average_of_a_resource(env: Env) -> AsyncIterator[None]:
+    await env.workload(2)
+    env.use(memory="700Mi")
+    await env.hpa(resource("memory", average="512Mi"))
     yield
-    await world.follow()
-    world.use(memory="600Mi")
+    await env.follow()
+    env.use(memory="600Mi")
     yield
-    world.use(memory="1Gi")
+    env.use(memory="1Gi")
     yield
 
 
 @scenario
-async def utilization_of_a_container(world: World) -> AsyncIterator[None]:
+async def utilization_of_a_container(env: Env) -> AsyncIterator[None]:
     """Only the named container counts; a pod of which it is not measured is missing."""
-    await world.workload(3, sidecar="100m")
-    for name in world.running:
-        world.use_of(name, {"app": {"cpu": "400m"}, "proxy": {"cpu": "10m"}})
-    await world.hpa(resource(container="app", utilization=50), resource(container="proxy", utilization=50))
+    await env.workload(3, sidecar="100m")
+    for name in env.running:
+        env.use_of(name, {"app": {"cpu": "400m"}, "proxy": {"cpu": "10m"}})
+    await env.hpa(resource(container="app", utilization=50), resource(container="proxy", utilization=50))
     yield
-    world.use_of("web-0", {"proxy": {"cpu": "10m"}})
+    env.use_of("web-0", {"proxy": {"cpu": "10m"}})
     yield
-    for name in world.running:
-        world.use_of(name, {"app": {"cpu": "260m"}, "proxy": {"cpu": "95m"}})
+    for name in env.running:
+        env.use_of(name, {"app": {"cpu": "260m"}, "proxy": {"cpu": "95m"}})
     yield
-    for name in world.running:
-        world.use_of(name, {"proxy": {"cpu": "5m"}})
-    yield
-
-
-@scenario
-async def average_of_pods(world: World) -> AsyncIterator[None]:
-    await world.workload(3)
-    world.count("hits", "7500m")
-    await world.hpa(pods("hits", "5"))
-    yield
-    await world.follow()
-    world.count("hits", "5200m")
-    yield
-    world.count("hits", "12", "web-1")
-    yield
-    world.count("hits", "1")
+    for name in env.running:
+        env.use_of(name, {"proxy": {"cpu": "5m"}})
     yield
 
 
 @scenario
-async def value_of_an_object(world: World) -> AsyncIterator[None]:
-    await world.workload(2)
-    world.metrics.set_object_metric(world.namespace, INGRESS, "hits", "300")
-    await world.hpa(described(INGRESS, "hits", value="100"))
+async def average_of_pods(env: Env) -> AsyncIterator[None]:
+    await env.workload(3)
+    env.count("hits", "7500m")
+    await env.hpa(pods("hits", "5"))
     yield
-    await world.follow()
-    world.metrics.set_object_metric(world.namespace, INGRESS, "hits", "105")
+    await env.follow()
+    env.count("hits", "5200m")
     yield
-    world.metrics.set_object_metric(world.namespace, INGRESS, "hits", "50500m")
+    env.count("hits", "12", "web-1")
+    yield
+    env.count("hits", "1")
+    yield
+
+
+@scenario
+async def value_of_an_object(env: Env) -> AsyncIterator[None]:
+    await env.workload(2)
+    env.metrics.set_object_metric(env.namespace, INGRESS, "hits", "300")
+    await env.hpa(described(INGRESS, "hits", value="100"))
+    yield
+    await env.follow()
+    env.metrics.set_object_metric(env.namespace, INGRESS, "hits", "105")
+    yield
+    env.metrics.set_object_metric(env.namespace, INGRESS, "hits", "50500m")
     for _ in range(4):
         yield
 
 
 @scenario
-async def average_of_an_object(world: World) -> AsyncIterator[None]:
+async def average_of_an_object(env: Env) -> AsyncIterator[None]:
     """Of a Namespace, which is asked for differently, and with an old version of a kind."""
-    await world.workload(2)
+    await env.workload(2)
     whole = {"apiVersion": "v1", "kind": "Namespace", "name": "any"}
-    world.metrics.set_object_metric(world.namespace, whole, "load", "55")
-    world.metrics.set_object_metric(world.namespace, INGRESS, "hits", "12")
+    env.metrics.set_object_metric(env.namespace, whole, "load", "55")
+    env.metrics.set_object_metric(env.namespace, INGRESS, "hits", "12")
     old = {**INGRESS, "apiVersion": "networking.k8s.io/v1beta1"}
-    await world.hpa(described(whole, "load", average="10"), described(old, "hits", average="10"))
+    await env.hpa(described(whole, "load", average="10"), described(old, "hits", average="10"))
     yield
-    await world.follow()
-    world.metrics.set_object_metric(world.namespace, INGRESS, "hits", "69")
+    await env.follow()
+    env.metrics.set_object_metric(env.namespace, INGRESS, "hits", "69")
     yield
-    await world.follow()
+    await env.follow()
     yield
 
 
 @scenario
-async def value_of_something_external(world: World) -> AsyncIterator[None]:
+async def value_of_something_external(env: Env) -> AsyncIterator[None]:
     """The sum of all series counts."""
-    await world.workload(2)
-    world.see("queue", "12", "13")
-    await world.hpa(external("queue", value="10"))
+    await env.workload(2)
+    env.see("queue", "12", "13")
+    await env.hpa(external("queue", value="10"))
     yield
-    await world.follow()
-    world.see("queue", "5", "5500m")
+    await env.follow()
+    env.see("queue", "5", "5500m")
     yield
-    world.see("queue", "-3")
+    env.see("queue", "-3")
     yield
-    world.see("queue", "9P")
+    env.see("queue", "9P")
     yield
 
 
 @scenario
-async def average_of_something_external(world: World) -> AsyncIterator[None]:
-    await world.workload(2)
-    world.see("queue", "35", name="mail")
-    world.see("queue", "900", name="post")
-    await world.hpa(external("queue", selector={"matchLabels": {"name": "mail"}}, average="10"))
+async def average_of_something_external(env: Env) -> AsyncIterator[None]:
+    await env.workload(2)
+    env.see("queue", "35", name="mail")
+    env.see("queue", "900", name="post")
+    await env.hpa(external("queue", selector={"matchLabels": {"name": "mail"}}, average="10"))
     yield
-    await world.follow()
-    world.see("queue", "42", name="mail")
+    await env.follow()
+    env.see("queue", "42", name="mail")
     yield
-    world.see("queue", "61", name="mail")
+    env.see("queue", "61", name="mail")
     yield
-    world.see("queue", "0", name="mail")
+    env.see("queue", "0", name="mail")
     for _ in range(4):
         yield
 
 
 @scenario
-async def policies_of_growing(world: World) -> AsyncIterator[None]:
+async def policies_of_growing(env: Env) -> AsyncIterator[None]:
     """The larger of two rates, then the smaller, then none."""
-    await world.workload(2)
-    world.see("queue", "200")
+    await env.workload(2)
+    env.see("queue", "200")
     rates = [policy("Pods", 1, 3), policy("Percent", 100, 8)]
-    await world.hpa(QUEUE, maximum=20, behavior={"scaleUp": {"policies": rates, "selectPolicy": "Max"}})
+    await env.hpa(QUEUE, maximum=20, behavior={"scaleUp": {"policies": rates, "selectPolicy": "Max"}})
     yield
     yield
     yield
-    world.change_hpa(behavior={"scaleUp": {"policies": rates, "selectPolicy": "Min"}})
+    env.change_hpa(behavior={"scaleUp": {"policies": rates, "selectPolicy": "Min"}})
     yield
     for _ in range(3):
         yield
-    world.change_hpa(behavior={"scaleUp": {"selectPolicy": "Disabled"}})
+    env.change_hpa(behavior={"scaleUp": {"selectPolicy": "Disabled"}})
     yield
     yield
 
 
 @scenario
-async def policies_of_shrinking(world: World) -> AsyncIterator[None]:
-    await world.workload(9)
-    world.see("queue", "0")
+async def policies_of_shrinking(env: Env) -> AsyncIterator[None]:
+    await env.workload(9)
+    env.see("queue", "0")
     rates = [policy("Pods", 2, 3), policy("Percent", 50, 7)]
     rules = {"policies": rates, "stabilizationWindowSeconds": 0}
-    await world.hpa(QUEUE, behavior={"scaleDown": {**rules, "selectPolicy": "Min"}})
+    await env.hpa(QUEUE, behavior={"scaleDown": {**rules, "selectPolicy": "Min"}})
     yield
     yield
     yield
-    world.change_hpa(behavior={"scaleDown": {**rules, "selectPolicy": "Disabled"}})
+    env.change_hpa(behavior={"scaleDown": {**rules, "selectPolicy": "Disabled"}})
     yield
     yield
-    world.change_hpa(behavior={"scaleDown": {**rules, "selectPolicy": "Max"}})
+    env.change_hpa(behavior={"scaleDown": {**rules, "selectPolicy": "Max"}})
     yield
     yield
     yield
 
 
 @scenario
-async def stabilization_of_growing(world: World) -> AsyncIterator[None]:
+async def stabilization_of_growing(env: Env) -> AsyncIterator[None]:
     """A peak is passed over; what lasts longer than the window is not."""
-    await world.workload(2)
-    world.see("queue", "20")
-    await world.hpa(QUEUE, behavior={"scaleUp": {"stabilizationWindowSeconds": 5}})
+    await env.workload(2)
+    env.see("queue", "20")
+    await env.hpa(QUEUE, behavior={"scaleUp": {"stabilizationWindowSeconds": 5}})
     yield
-    world.see("queue", "80")
+    env.see("queue", "80")
     yield
-    world.see("queue", "20")
+    env.see("queue", "20")
     yield
-    world.see("queue", "60")
+    env.see("queue", "60")
     for _ in range(5):
         yield
 
 
 @scenario
-async def stabilization_of_shrinking(world: World) -> AsyncIterator[None]:
-    await world.workload(6)
-    world.see("queue", "60")
-    await world.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 4}})
+async def stabilization_of_shrinking(env: Env) -> AsyncIterator[None]:
+    await env.workload(6)
+    env.see("queue", "60")
+    await env.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 4}})
     yield
-    world.see("queue", "20")
+    env.see("queue", "20")
     yield
-    world.see("queue", "50")
+    env.see("queue", "50")
     yield
-    world.see("queue", "20")
+    env.see("queue", "20")
     for _ in range(4):
         yield
 
 
 @scenario
-async def pods_without_measurements(world: World) -> AsyncIterator[None]:
+async def pods_without_measurements(env: Env) -> AsyncIterator[None]:
     """Missing ones count as idle on the way up and as busy on the way down; none at all is a failure."""
-    await world.workload(4)
-    world.use("web-0", "web-1", cpu="450m")
-    await world.hpa(HALF)
+    await env.workload(4)
+    env.use("web-0", "web-1", cpu="450m")
+    await env.hpa(HALF)
     yield
-    world.use("web-0", "web-1", cpu="10m")
+    env.use("web-0", "web-1", cpu="10m")
     yield
-    for name in world.running:
-        world.metrics.forget_pod(world.namespace, name)
+    for name in env.running:
+        env.metrics.forget_pod(env.namespace, name)
     yield
-    world.use(cpu="450m")
+    env.use(cpu="450m")
     yield
 
 
 @scenario
-async def pods_that_do_not_count(world: World) -> AsyncIterator[None]:
+async def pods_that_do_not_count(env: Env) -> AsyncIterator[None]:
     """Pending, failed, young and leaving pods."""
-    await world.workload(2)
+    await env.workload(2)
     young = timedelta(seconds=60)
-    await world.pod("web-2", phase="Pending", ready=None)
-    await world.pod("web-3", phase="Failed", ready="False")
-    await world.pod("web-4", started=young, ready="False")
-    await world.pod("web-5", started=young, turned=timedelta(seconds=5))
-    await world.pod("web-6")
-    await world.begin_removal("web-6")
+    await env.pod("web-2", phase="Pending", ready=None)
+    await env.pod("web-3", phase="Failed", ready="False")
+    await env.pod("web-4", started=young, ready="False")
+    await env.pod("web-5", started=young, turned=timedelta(seconds=5))
+    await env.pod("web-6")
+    await env.begin_removal("web-6")
     for name in ("web-0", "web-1", "web-3", "web-4", "web-5", "web-6"):
-        world.use(name, cpu="450m")
-    await world.hpa(HALF)
+        env.use(name, cpu="450m")
+    await env.hpa(HALF)
     yield
-    world.use("web-0", "web-1", cpu="50m")
+    env.use("web-0", "web-1", cpu="50m")
     yield
-    world.use("web-5", cpu="450m", age=timedelta())
+    env.use("web-5", cpu="450m", age=timedelta())
     yield
 
 
 @scenario
-async def apis_that_are_down(world: World) -> AsyncIterator[None]:
+async def apis_that_are_down(env: Env) -> AsyncIterator[None]:
     """With a metric missing a workload may grow, and never shrinks."""
-    await world.workload(3)
-    world.see("queue", "50")
-    world.use(cpu="50m")
+    await env.workload(3)
+    env.see("queue", "50")
+    env.use(cpu="50m")
     nobody = described({"apiVersion": "example.com/v1", "kind": "Nobody", "name": "web"}, "hits", value="1")
-    await world.hpa(HALF, QUEUE, nobody, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    await env.hpa(HALF, QUEUE, nobody, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
     yield
-    world.see("queue", "1")
+    env.see("queue", "1")
     yield
-    world.see("queue")
+    env.see("queue")
     yield
-    external_path = _queue_path(world)
-    world.stub.override(external_path, b"overloaded", status=503)
-    world.change_hpa(metrics=[HALF, QUEUE])
+    external_path = _queue_path(env)
+    env.stub.override(external_path, b"overloaded", status=503)
+    env.change_hpa(metrics=[HALF, QUEUE])
     yield
     yield
     refusal = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": "NotFound", "code": 404}
-    world.stub.override(external_path, json.dumps({**refusal, "message": "no queue here"}).encode(), status=404)
-    usage_path = f"/apis/{RESOURCE_METRICS}/v1beta1/namespaces/{world.namespace}/pods"
-    world.stub.override(usage_path, b"404 page not found", status=404)
+    env.stub.override(external_path, json.dumps({**refusal, "message": "no queue here"}).encode(), status=404)
+    usage_path = f"/apis/{RESOURCE_METRICS}/v1beta1/namespaces/{env.namespace}/pods"
+    env.stub.override(usage_path, b"404 page not found", status=404)
     yield
-    world.stub.override(usage_path, None)
-    world.change_hpa(metrics=[HALF])
+    env.stub.override(usage_path, None)
+    env.change_hpa(metrics=[HALF])
     yield
     yield
 
 
 @scenario
-async def answers_that_are_nonsense(world: World) -> AsyncIterator[None]:
+async def answers_that_are_nonsense(env: Env) -> AsyncIterator[None]:
     """A value that is no quantity makes a metric unusable, whatever else there is."""
-    await world.workload(3)
-    world.see("queue", "30", "many")
-    world.use(cpu="50m")
-    await world.hpa(HALF, QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    await env.workload(3)
+    env.see("queue", "30", "many")
+    env.use(cpu="50m")
+    await env.hpa(HALF, QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
     yield
-    world.see("queue", "30")
-    world.use("web-1", cpu="NaN")
+    env.see("queue", "30")
+    env.use("web-1", cpu="NaN")
     yield
-    world.use("web-1", cpu="50m")
+    env.use("web-1", cpu="50m")
     for value in ("5mm", "1.2.3", "1e", "+", "0x10"):
-        world.see("queue", value)
+        env.see("queue", value)
         yield
-    world.see("queue", "30")
+    env.see("queue", "30")
     yield
 
 
 @scenario
-async def minimum_and_maximum(world: World) -> AsyncIterator[None]:
-    await world.workload(2)
-    world.see("queue", "500")
-    await world.hpa(QUEUE, maximum=4, minReplicas=2)
+async def minimum_and_maximum(env: Env) -> AsyncIterator[None]:
+    await env.workload(2)
+    env.see("queue", "500")
+    await env.hpa(QUEUE, maximum=4, minReplicas=2)
     yield
     yield
-    await world.scale(7)
+    await env.scale(7)
     yield
-    world.change_hpa(minReplicas=5, maxReplicas=8)
-    yield
-    yield
-    world.see("queue", "1")
-    world.change_hpa(minReplicas=3, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    env.change_hpa(minReplicas=5, maxReplicas=8)
     yield
     yield
+    env.see("queue", "1")
+    env.change_hpa(minReplicas=3, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
     yield
-    await world.scale(1)
     yield
-
-
-@scenario
-async def to_zero_and_back(world: World) -> AsyncIterator[None]:
-    await world.workload(2)
-    world.see("queue", "0")
-    await world.hpa(QUEUE, minReplicas=0, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
     yield
-    await world.follow()
-    yield
-    world.see("queue", "25")
-    yield
-    await world.follow()
+    await env.scale(1)
     yield
 
 
 @scenario
-async def paused_by_a_person(world: World) -> AsyncIterator[None]:
+async def to_zero_and_back(env: Env) -> AsyncIterator[None]:
+    await env.workload(2)
+    env.see("queue", "0")
+    await env.hpa(QUEUE, minReplicas=0, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    yield
+    await env.follow()
+    yield
+    env.see("queue", "25")
+    yield
+    await env.follow()
+    yield
+
+
+@scenario
+async def paused_by_a_person(env: Env) -> AsyncIterator[None]:
     """What a person took to zero stays there."""
-    await world.workload(2)
-    world.see("queue", "30")
-    await world.hpa(QUEUE, minReplicas=0)
+    await env.workload(2)
+    env.see("queue", "30")
+    await env.hpa(QUEUE, minReplicas=0)
     yield
-    await world.scale(0)
+    await env.scale(0)
     yield
     yield
-    await world.scale(1)
+    await env.scale(1)
     yield
 
 
 @scenario
-async def from_zero_to_a_minimum(world: World) -> AsyncIterator[None]:
+async def from_zero_to_a_minimum(env: Env) -> AsyncIterator[None]:
     """The minimum was raised while the workload was at zero."""
-    await world.workload(1)
-    world.see("queue", "0")
-    await world.hpa(QUEUE, minReplicas=0, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    await env.workload(1)
+    env.see("queue", "0")
+    await env.hpa(QUEUE, minReplicas=0, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
     yield
     yield
-    world.change_hpa(minReplicas=3)
+    env.change_hpa(minReplicas=3)
     yield
     yield
     yield
 
 
 @scenario
-async def tolerance_of_one_autoscaler(world: World) -> AsyncIterator[None]:
-    await world.workload(4)
-    world.use(cpu="280m")
+async def tolerance_of_one_autoscaler(env: Env) -> AsyncIterator[None]:
+    await env.workload(4)
+    env.use(cpu="280m")
     rules = {"scaleUp": {"tolerance": "0.2"}, "scaleDown": {"tolerance": "0.05", "stabilizationWindowSeconds": 0}}
-    await world.hpa(HALF, behavior=rules)
+    await env.hpa(HALF, behavior=rules)
     yield
-    world.use(cpu="310m")
+    env.use(cpu="310m")
     yield
-    await world.follow()
-    world.use(cpu="240m")
+    await env.follow()
+    env.use(cpu="240m")
     yield
-    world.use(cpu="200m")
-    yield
-
-
-@scenario
-async def a_target_that_comes_late(world: World) -> AsyncIterator[None]:
-    await world.hpa(HALF)
-    yield
-    await world.workload(2)
-    world.use(cpu="450m")
-    yield
+    env.use(cpu="200m")
     yield
 
 
 @scenario
-async def a_target_of_another_version(world: World) -> AsyncIterator[None]:
+async def a_target_that_comes_late(env: Env) -> AsyncIterator[None]:
+    await env.hpa(HALF)
+    yield
+    await env.workload(2)
+    env.use(cpu="450m")
+    yield
+    yield
+
+
+@scenario
+async def a_target_of_another_version(env: Env) -> AsyncIterator[None]:
     """The version of a target does not count; a request that is missing does."""
-    await world.workload(1, kind="StatefulSet", cpu=None)
-    world.use(cpu="450m")
-    await world.hpa(HALF, target={"apiVersion": "apps/v9"})
+    await env.workload(1, kind="StatefulSet", cpu=None)
+    env.use(cpu="450m")
+    await env.hpa(HALF, target={"apiVersion": "apps/v9"})
     yield
-    world.change_hpa(metrics=[resource(average="100m")])
+    env.change_hpa(metrics=[resource(average="100m")])
     yield
     yield
 
 
 @scenario
-async def a_target_of_a_kind_of_our_own(world: World) -> AsyncIterator[None]:
-    await world.custom("Rollout", 2)
-    world.use(cpu="450m")
-    await world.hpa(HALF)
+async def a_target_of_a_kind_of_our_own(env: Env) -> AsyncIterator[None]:
+    await env.custom("Rollout", 2)
+    env.use(cpu="450m")
+    await env.hpa(HALF)
     yield
     yield
-    await world.change_selector("")
+    await env.change_selector("")
     yield
     for selector in ("app in (", "app!=other", "size>3", "app==web"):
-        await world.change_selector(selector)
+        await env.change_selector(selector)
         yield
 
 
 @scenario
-async def a_target_without_a_scale(world: World) -> AsyncIterator[None]:
-    await world.custom("Plain", 2)
-    await world.hpa(HALF)
+async def a_target_without_a_scale(env: Env) -> AsyncIterator[None]:
+    await env.custom("Plain", 2)
+    await env.hpa(HALF)
     yield
 
 
 @scenario
-async def selectors_that_overlap(world: World) -> AsyncIterator[None]:
+async def selectors_that_overlap(env: Env) -> AsyncIterator[None]:
     """Two autoscalers count the same pods, so neither decides."""
-    await world.workload(2)
-    world.see("queue", "35")
-    await world.rival("rival", QUEUE)
-    await world.hpa(QUEUE)
+    await env.workload(2)
+    env.see("queue", "35")
+    await env.rival("rival", QUEUE)
+    await env.hpa(QUEUE)
     yield
     yield
 
 
 @scenario
-async def a_metric_of_pods_that_nobody_measures(world: World) -> AsyncIterator[None]:
+async def a_metric_of_pods_that_nobody_measures(env: Env) -> AsyncIterator[None]:
     """Then all pods are measured, and one of them less than nothing."""
-    await world.workload(3)
-    await world.hpa(pods("hits", "5"))
+    await env.workload(3)
+    await env.hpa(pods("hits", "5"))
     yield
-    world.count("hits", "7500m")
+    env.count("hits", "7500m")
     yield
-    world.count("hits", "-4", "web-1")
-    yield
-
-
-@scenario
-async def a_value_beyond_64_bits(world: World) -> AsyncIterator[None]:
-    await world.workload(2)
-    world.see("queue", "9E")
-    await world.hpa(external("queue", value="10"))
+    env.count("hits", "-4", "web-1")
     yield
 
 
 @scenario
-async def a_measurement_without_a_value(world: World) -> AsyncIterator[None]:
-    await world.workload(3)
-    world.stub.override(_queue_path(world), _series({"metricName": "queue", "timestamp": "2026-01-31T12:00:00Z"}))
-    await world.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+async def a_value_beyond_64_bits(env: Env) -> AsyncIterator[None]:
+    await env.workload(2)
+    env.see("queue", "9E")
+    await env.hpa(external("queue", value="10"))
     yield
 
 
 @scenario
-async def a_list_that_goes_on_elsewhere(world: World) -> AsyncIterator[None]:
-    await world.workload(3)
+async def a_measurement_without_a_value(env: Env) -> AsyncIterator[None]:
+    await env.workload(3)
+    env.stub.override(_queue_path(env), _series({"metricName": "queue", "timestamp": "2026-01-31T12:00:00Z"}))
+    await env.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    yield
+
+
+@scenario
+async def a_list_that_goes_on_elsewhere(env: Env) -> AsyncIterator[None]:
+    await env.workload(3)
     entry = {"metricName": "queue", "timestamp": "2026-01-31T12:00:00Z", "value": "1"}
-    world.stub.override(_queue_path(world), _series(entry, more="more"))
-    await world.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
+    env.stub.override(_queue_path(env), _series(entry, more="more"))
+    await env.hpa(QUEUE, behavior={"scaleDown": {"stabilizationWindowSeconds": 0}})
     yield
 
 
-def _queue_path(world: World) -> str:
-    return f"/apis/{EXTERNAL_METRICS}/v1beta1/namespaces/{world.namespace}/queue"
+def _queue_path(env: Env) -> str:
+    return f"/apis/{EXTERNAL_METRICS}/v1beta1/namespaces/{env.namespace}/queue"
 
 
 def _series(entry: Manifest, *, more: str = "") -> bytes:

@@ -7,20 +7,20 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from ocf.testing.envtest import Programs
-from tests.controllers.hpa.comparison.running import Round, staged
+from tests.controllers.hpa.comparison.running import Sync, comparison_env
 from tests.controllers.hpa.comparison.scenarios import DIFFERENCES, SCENARIOS
-from tests.controllers.hpa.comparison.ticks import Ours, Told, told_by
+from tests.controllers.hpa.comparison.ticks import OurController, ReportedEvent, verdict_of_controller
 
 Place = tuple[str, int]
 
 
-def differences_of(played: Mapping[str, Sequence[Round]], told: Mapping[str, set[Told]]) -> dict[Place, object]:
+def differences_of(played: Mapping[str, Sequence[Sync]], told: Mapping[str, set[ReportedEvent]]) -> dict[Place, object]:
     """Return what we made of rounds and what the controller made of them, where that is not the same."""
     found: dict[Place, object] = {}
     for name, rounds in played.items():
-        ours = Ours()
+        ours = OurController()
         for number, each in enumerate(rounds):
-            verdicts = ours.decide(each.seen, each.tick.at), told_by(each.tick)
+            verdicts = ours.decide(each.seen, each.tick.at), verdict_of_controller(each.tick)
             if verdicts[0] != verdicts[1]:
                 found[name, number] = verdicts
         if ours.events != told[name] and (name, 0) not in DIFFERENCES:
@@ -36,7 +36,7 @@ async def test_each_round_is_the_controllers(envtest_programs: Programs, envtest
     not differ again.
     """
     del envtest_controllers  # asked for so that the test is left out where there is no controller
-    async with staged(envtest_programs) as stage:
+    async with comparison_env(envtest_programs) as stage:
         found = differences_of(await stage.play(SCENARIOS), stage.events)
         suspects = {name for name, number in found if (name, number) not in DIFFERENCES}
         again = differences_of(await stage.play(suspects), stage.events)

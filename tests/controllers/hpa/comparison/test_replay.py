@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.controllers.hpa.comparison.scenarios import DIFFERENCES, SCENARIOS
-from tests.controllers.hpa.comparison.ticks import DATA, Ours, load, load_events, replay, told_by
+from tests.controllers.hpa.comparison.ticks import DATA, OurController, load, load_events, replay, verdict_of_controller
 
 FILES = sorted(DATA.glob("*.json"))
 
@@ -19,9 +19,9 @@ FILES = sorted(DATA.glob("*.json"))
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 async def test_each_round_is_the_controllers(file: Path) -> None:
     """Replicas, status, and each condition with status, reason and message; and in the end all events."""
-    ours = Ours()
+    ours = OurController()
     for number, tick in enumerate(load(file)):
-        made, told = await replay(tick, ours), told_by(tick)
+        made, told = await replay(tick, ours), verdict_of_controller(tick)
         if (file.stem, number) in DIFFERENCES:
             assert made != told
         else:

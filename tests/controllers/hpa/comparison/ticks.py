@@ -26,7 +26,7 @@ SETTINGS: Final = Settings(
 FLAGS: Final = {"horizontal-pod-autoscaler-downscale-stabilization": "5s"}
 GATES: Final = {"HPAScaleToZero": True}
 
-Told = tuple[str, str, str]
+ReportedEvent = tuple[str, str, str]
 """Type, reason and message of an event."""
 
 Answers = dict[str, Any]
@@ -60,7 +60,7 @@ class Tick:
         """What was known of other autoscalers."""
         known = SelectorIndex()
         for name, text in self.rivals.items():
-            known.note(self.hpa["metadata"]["namespace"], name, LabelSelector.parse(text))
+            known.put(self.hpa["metadata"]["namespace"], name, LabelSelector.parse(text))
         return known
 
 
@@ -141,7 +141,7 @@ class Replayed(Recorder):
 
 
 @dataclass(slots=True)
-class Ours:
+class OurController:
     """Our controller's memory, over the rounds of one HPA.
 
     Args:
@@ -150,7 +150,7 @@ class Ours:
     """
 
     history: History = field(default_factory=History)
-    events: set[Told] = field(default_factory=set)
+    events: set[ReportedEvent] = field(default_factory=set)
 
     def decide(self, seen: HpaSnapshot, at: str) -> Verdict:
         """Decide a round, and remember it."""
@@ -166,7 +166,7 @@ def verdict_of(decision: Decision) -> Verdict:
     return _verdict(decision.status.to_manifest(), replicas, before=decision.snapshot.status.last_scale_time)
 
 
-def told_by(tick: Tick) -> Verdict:
+def verdict_of_controller(tick: Tick) -> Verdict:
     """Return what the real controller made of a round."""
     before = (tick.hpa.get("status") or {}).get("lastScaleTime")
     replicas = None if "error" in tick.answers.get("scale", {}) else tick.replicas
@@ -195,7 +195,7 @@ def message_of(message: str) -> str:
     return message.partition("couldn't parse the selector string")[0]
 
 
-async def replay(tick: Tick, ours: Ours) -> Verdict:
+async def replay(tick: Tick, ours: OurController) -> Verdict:
     """Make of a recorded round what we make of it."""
     cluster = EmbeddedCluster(namespaces=(tick.hpa["metadata"]["namespace"],))
     for pod in tick.pods:
@@ -226,12 +226,12 @@ def load(file: Path) -> list[Tick]:
     return [Tick(**each) for each in json.loads(file.read_text())["ticks"]]
 
 
-def load_events(file: Path) -> set[Told]:
+def load_events(file: Path) -> set[ReportedEvent]:
     """Read what the real controller told in a scenario."""
     return {(kind, reason, message) for kind, reason, message in json.loads(file.read_text())["events"]}
 
 
-def save(file: Path, ticks: Sequence[Tick], events: set[Told]) -> None:
+def save(file: Path, ticks: Sequence[Tick], events: set[ReportedEvent]) -> None:
     """Write what happened in a scenario."""
     written = ",\n".join(json.dumps(asdict(tick), sort_keys=True) for tick in ticks)
     told = ",\n".join(json.dumps(event) for event in sorted(events))

@@ -57,7 +57,7 @@ def _target(*, value: str = "", average: str = "") -> Manifest:
 
 
 @dataclass
-class World:
+class Env:
     """What a scenario changes between two ticks.
 
     Args:

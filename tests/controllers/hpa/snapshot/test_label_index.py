@@ -41,8 +41,8 @@ def test_others_are_those_that_match_a_pod_by_their_last_selector(
             known.forget("shop", name)
             expected.pop(name, None)
         else:
-            known.note("shop", name, selector)
-            known.note("blog", name, LabelSelector.parse(""))
+            known.put("shop", name, selector)
+            known.put("blog", name, LabelSelector.parse(""))
             expected[name] = selector
     found = known.others("shop", "web", pods)
 
@@ -56,7 +56,7 @@ def test_others_are_those_that_match_a_pod_by_their_last_selector(
 def test_what_is_forgotten_takes_no_memory() -> None:
     known = SelectorIndex()
     for text in ("app=web", "app", "app in (web,db)"):
-        known.note("shop", "web", LabelSelector.parse(text))
+        known.put("shop", "web", LabelSelector.parse(text))
     known.forget("shop", "web")
     known.forget("shop", "never there")
 
