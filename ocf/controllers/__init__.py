@@ -1,3 +1,3 @@
-"""Controllers that run: what the pure rooms decide, carried out on a cluster."""
+"""Controllers: loops that carry out on a cluster what the pure packages decide."""
 
 __all__: list[str] = []

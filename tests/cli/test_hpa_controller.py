@@ -60,7 +60,7 @@ class TestOptions:
             pytest.param(["--tolerance=-0.1"], "--tolerance must be a number of at least 0", id="negative tolerance"),
             pytest.param(["--tolerance=nan"], "--tolerance must be a number of at least 0", id="no tolerance"),
             pytest.param(["--concurrent-syncs=0"], "--concurrent-syncs must be at least 1, got 0", id="no worker"),
-            pytest.param(["--take-over"], "only in mode replace is there something to take over", id="nothing to take"),
+            pytest.param(["--take-over"], "taking over is only possible in mode replace", id="nothing to take"),
             pytest.param(["--feature-gates=HPAMagic=true"], '"HPAMagic=true" is no feature gate', id="unknown gate"),
             pytest.param(["--kubernetes-version=2.0"], "must be 1.30 to 1.37", id="unknown version"),
             pytest.param(["manifests", "--scales=Rollout/x"], "--scales must be a resource like", id="no resource"),

@@ -1,9 +1,10 @@
 """The live HPA controller: the algorithm of `ocf.autoscaling.algorithm` in a loop over a cluster.
 
-It never shares a target with another controller. By default it runs a kind of its own, which the built-in controller
-does not see; where that one is switched off it runs autoscaling/v2; or it only watches, and writes nothing.
+It never shares a target with another controller. By default it runs its own kind, which the built-in controller does
+not see. Where the built-in controller is switched off, it can run autoscaling/v2. In a dry run it only reads.
 
-`planning` says what a round does, and is pure; `claims`, `managers` and `subjects` say whether an autoscaler is run.
+`plan` computes what one reconcile writes, and is pure. `parsed_autoscaler`, `target_index` and `status_writers` decide
+whether an autoscaler may be run.
 """
 
 from ocf.controllers.hpa.controller import ControllerOptions, HpaController

@@ -1,4 +1,4 @@
-"""`HpaController`: autoscalers from a watch, one round of each per sync period, several side by side."""
+"""`HpaController`: watch autoscalers, and reconcile each of them once per sync period, several in parallel."""
 
 import asyncio
 import logging
@@ -34,16 +34,17 @@ _STUCK: Final = timedelta(minutes=5)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerOptions:
-    """How the controller is set.
+    """The settings of the controller.
 
     Args:
-        mode: What it runs.
-        settings: What the flags of the built-in controller set.
-        take_over: With `Mode.REPLACE`: run also what somebody else ran, unless that one writes on.
-        report: With `Mode.DRY_RUN`: takes what would be done, next to what is.
+        mode: Which autoscalers it runs.
+        settings: The settings that the built-in controller has as flags.
+        take_over: With `Mode.REPLACE`: also run autoscalers that another controller ran before, unless that
+            controller still writes their status.
+        report: With `Mode.DRY_RUN`: receives what would be done, next to what was done.
 
     Raises:
-        ConfigError: If a period is not positive, or something is taken over that nobody else can have run.
+        ConfigError: If a period is not positive, or `take_over` is set in another mode.
     """
 
     mode: Mode = Mode.OWN_KIND
@@ -54,21 +55,21 @@ class ControllerOptions:
     def __post_init__(self) -> None:
         check_settings(self.settings)
         if self.take_over and self.mode is not Mode.REPLACE:
-            raise ConfigError(f"only in mode replace is there something to take over, not in mode {self.mode}")
+            raise ConfigError(f"taking over is only possible in mode {Mode.REPLACE}, not in mode {self.mode}")
 
 
 class HpaController:
-    """The controller, for as long as `run` runs; it begins without any memory, as the built-in one does.
+    """The controller: a `Runnable` that starts without any state, as the built-in controller does.
 
     Args:
-        cluster: The cluster; refuses writes where we may not write.
-        metrics: Who measures.
-        options: How it is set.
-        clock: Tells the instants of rounds.
-        events: Takes events; None for nobody.
-        monitor: Counts; None counts for nobody.
-        queue_metrics: Counts what the queue does; None counts nothing.
-        reader: The API server, where the cluster is one: kinds are then found in whatever version they are named.
+        cluster: The cluster; it rejects writes once the lease is lost.
+        metrics: The client of the metrics APIs.
+        options: The settings.
+        clock: Gives the time of each reconcile.
+        events: The event recorder; None records no events.
+        monitor: The metrics of the controller; None keeps them private.
+        queue_metrics: The metrics of the work queue; None counts nothing.
+        reader: The API server, if the cluster is one: a kind is then found whatever version a reference names.
 
     Example:
         >>> from ocf.embedded import EmbeddedCluster
@@ -177,7 +178,7 @@ class HpaController:
 
     async def _prepare(self, stack: AsyncExitStack) -> tuple[Reconciler, CachedCluster]:
         settings = self._options.settings
-        # Who wrote the status counts for autoscalers, and for nothing else.
+        # The field manager of the last status write is needed for autoscalers, and for no other kind.
         autoscalers = await stack.enter_async_context(CachedCluster(self._cluster))
         others = await stack.enter_async_context(CachedCluster(self._cluster, keeps_manager=lambda _: False))
         self._caches = (autoscalers, others)
@@ -209,14 +210,14 @@ class HpaController:
         await _wait_for_sync(others, _PODS)
         for kind in self._watched_kinds:
             await _wait_for_sync(autoscalers, kind)
-            # Who names which target is known before the first round, not bit by bit.
+            # The first reconcile needs the complete index of targets.
             for autoscaler in (await autoscalers.list(*kind)).items:
                 reconciler.target_index.put(autoscaler)
         return reconciler, autoscalers
 
     @property
     def _watched_kinds(self) -> tuple[tuple[str, str], ...]:
-        """The kinds of autoscalers that are watched: in the mode of our own kind those of others are rivals."""
+        """The kinds of autoscalers that are watched; in mode own-kind, the built-in kind may conflict."""
         return (OWN, BUILT_IN) if self._options.mode is Mode.OWN_KIND else (BUILT_IN,)
 
     async def _work(self, reconciler: Reconciler, cached: CachedCluster) -> None:
@@ -253,11 +254,11 @@ class HpaController:
         if self._is_due_now(key, event.object):
             self._queue.add(key)
         else:
-            # As in the controller, whatever is new waits for its period; what is queued already is not put off.
+            # As in the built-in controller: a new autoscaler waits for its period, and a queued one is not delayed.
             self._queue.add_after(key, period)
 
     def _is_due_now(self, key: ObjectKey, autoscaler: Manifest) -> bool:
-        """Tell whether an autoscaler is to be looked at now: from Kubernetes 1.37 on, if it is new or its spec is."""
+        """Return whether to reconcile an autoscaler now: since Kubernetes 1.37, if it or its spec is new."""
         if not self._options.settings.features.observed_generation:
             return False
         generation = int(autoscaler["metadata"].get("generation") or 0)
@@ -266,7 +267,7 @@ class HpaController:
 
 
 async def _wait_for_sync(cached: CachedCluster, kind: tuple[str, str]) -> None:
-    """Wait until a kind is held in memory, however long the cluster takes."""
+    """Wait until the cache of a kind is in sync, without a time limit."""
     while True:
         try:
             await cached.cache(*kind)

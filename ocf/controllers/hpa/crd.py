@@ -1,4 +1,4 @@
-"""The kind of our own: spec and status of autoscaling/v2, and settings that the built-in controller has per cluster."""
+"""Our own kind: spec and status of autoscaling/v2, with settings that the built-in controller only has per cluster."""
 
 from typing import Annotated, Final
 
@@ -18,42 +18,44 @@ Seconds = Annotated[int | None, Field(ge=1, le=_HOUR)]
 
 
 class HorizontalAutoscalerSettings(BaseModel):
-    """Settings of the controller for this autoscaler alone; what is not said is the controller's."""
+    """Settings of this autoscaler; fields that are not set have the value of the controller."""
 
     sync_period_seconds: Annotated[
-        Seconds, Field(alias="syncPeriodSeconds", description="How often the autoscaler is looked at.")
+        Seconds,
+        Field(alias="syncPeriodSeconds", description="The time between two reconciles of the autoscaler, in seconds."),
     ] = None
     tolerance: Annotated[
         QuantityText | None,
-        Field(description="By how much a ratio may differ from 1 without consequence, 0.1 for 10 percent."),
+        Field(description="How much a ratio may differ from 1 without scaling the target; 0.1 is 10 percent."),
     ] = None
     downscale_stabilization_seconds: Annotated[
         Seconds,
         Field(
             alias="downscaleStabilizationSeconds",
-            description="How long a recommendation keeps the target from shrinking below it,"
-            " where `behavior` says nothing about it.",
+            description="How long a recommendation is a lower limit for scaling down, in seconds,"
+            " if `behavior` does not set it.",
         ),
     ] = None
     cpu_initialization_period_seconds: Annotated[
         Seconds,
         Field(
             alias="cpuInitializationPeriodSeconds",
-            description="How long after its start a pod's cpu is looked at with suspicion.",
+            description="The period after pod start in which CPU samples may be skipped, in seconds.",
         ),
     ] = None
     initial_readiness_delay_seconds: Annotated[
         Seconds,
         Field(
             alias="initialReadinessDelaySeconds",
-            description="How long after its start a change to unready counts as never having been ready.",
+            description="The period after pod start in which a pod that turns unready counts as never ready,"
+            " in seconds.",
         ),
     ] = None
     scale_up_limit_factor: Annotated[
         QuantityText | None,
         Field(
             alias="scaleUpLimitFactor",
-            description="Without `behavior`, the target grows at most to this multiple at once.",
+            description="Without `behavior`, the largest multiple to which one reconcile scales up the target.",
         ),
     ] = None
     scale_up_limit_minimum: Annotated[
@@ -61,13 +63,14 @@ class HorizontalAutoscalerSettings(BaseModel):
         Field(
             alias="scaleUpLimitMinimum",
             ge=0,
-            description="Without `behavior`, the target may grow to this many pods at once, if that is more.",
+            description="Without `behavior`, one reconcile may scale up to this many pods,"
+            " even if that is a larger multiple.",
         ),
     ] = None
 
 
 class HorizontalAutoscalerSpec(V2HorizontalPodAutoscalerSpec):
-    """What is scaled, and on what: the spec of a HorizontalPodAutoscaler, and settings."""
+    """The spec of a HorizontalPodAutoscaler, with settings."""
 
     settings: HorizontalAutoscalerSettings | None = None
 
@@ -80,19 +83,21 @@ class HorizontalAutoscaler(BaseModel):
 
 
 _COLUMNS: Final = (
-    PrinterColumn("Reference", ".spec.scaleTargetRef.name", description="What is scaled."),
+    PrinterColumn("Reference", ".spec.scaleTargetRef.name", description="The scaled target."),
     PrinterColumn("MinPods", ".spec.minReplicas"),
     PrinterColumn("MaxPods", ".spec.maxReplicas"),
     PrinterColumn("Replicas", ".status.currentReplicas"),
     PrinterColumn(
-        "Active", '.status.conditions[?(@.type=="ScalingActive")].status', description="Whether it computes."
+        "Active",
+        '.status.conditions[?(@.type=="ScalingActive")].status',
+        description="Whether the desired replicas can be computed.",
     ),
     AGE,
 )
 
 
 def definition() -> Manifest:
-    """Write the CustomResourceDefinition of our own kind.
+    """Return the CustomResourceDefinition of our own kind.
 
     Example:
         >>> definition()["metadata"]["name"]

@@ -1,8 +1,8 @@
-"""A dry run: what the controller would do, next to what happened.
+"""Dry run: what the controller would do, next to what the running controller did.
 
-The controller that really runs the autoscaler changes the target between two of our rounds. For the limits of a
-`behavior` those changes count as if they were ours, or else the rehearsal would drift away from what it rehearses: so
-they are remembered, and what we only would have done is not.
+The controller that runs the autoscaler scales the target between two of our reconciles. The scaling policies of a
+`behavior` must count those changes, or the dry run would diverge from the running controller. So the history has the
+changes of the running controller, and not those that were only planned.
 """
 
 from datetime import datetime
@@ -18,11 +18,11 @@ __all__ = ["DryRunResult", "ScaleObservation", "dry_run", "with_foreign_change"]
 
 
 class ScaleObservation(NamedTuple):
-    """What was seen of an autoscaler in a round.
+    """The scale of an autoscaler's target as observed in one reconcile.
 
     Args:
-        replicas: What its target should have; None where that could not be read.
-        scaled: When it was scaled last, as its status says; None if never.
+        replicas: The replicas in the spec of the target; None if they could not be read.
+        scaled: The `lastScaleTime` of its status; None if it was never scaled.
     """
 
     replicas: int | None
@@ -30,25 +30,25 @@ class ScaleObservation(NamedTuple):
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> "ScaleObservation":
-        """Return the scene of a snapshot.
+        """Return the observation of a snapshot.
 
         Args:
-            snapshot: What is seen.
+            snapshot: The input of the algorithm.
         """
         scale = snapshot.scale
         return cls(scale.replicas if isinstance(scale, Scale) else None, snapshot.status.last_scale_time)
 
 
 class DryRunResult(NamedTuple):
-    """What would be done with an autoscaler, next to what is done.
+    """What would be done with an autoscaler, next to what its controller did.
 
     Args:
         key: The autoscaler.
-        at: When.
-        current: The replicas that its target should have; None where that could not be read.
-        wanted: What we would write; the same as `current` for nothing.
-        rule: Which rule had the last word.
-        reported: What the controller that runs it wanted last; None where none has looked at it yet.
+        at: The time of the reconcile.
+        current: The replicas in the spec of its target; None if they could not be read.
+        wanted: The replicas that would be written; equal to `current` if nothing would be written.
+        rule: The rule that decided.
+        reported: The desired replicas in its status; None if no controller has written it yet.
         problem: What failed; empty if nothing did.
     """
 
@@ -62,11 +62,11 @@ class DryRunResult(NamedTuple):
 
     @property
     def agrees(self) -> bool:
-        """Whether the controller that runs it wanted the same."""
+        """Whether the controller that runs it wants the same replicas."""
         return self.wanted == self.reported
 
     def as_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the result as a JSON object."""
         return {
             "time": format_time(self.at),
             "namespace": self.key.namespace,
@@ -80,25 +80,27 @@ class DryRunResult(NamedTuple):
         }
 
     def __str__(self) -> str:
-        """For people, in one line."""
-        what = f"would leave it at {self.wanted}"
+        """Return the result as one line of text."""
+        what = f"would keep {self.wanted}"
         if self.current is None:
-            what = "cannot tell"
+            what = "cannot read its scale"
         elif self.wanted != self.current:
             what = f"would scale from {self.current} to {self.wanted}"
-        told = f"its controller wanted {self.reported}, {'agrees' if self.agrees else 'differs'}"
+        comparison = f"its controller wanted {self.reported}, {'agrees' if self.agrees else 'differs'}"
         if self.reported is None:
-            told = "no controller has looked at it yet"
+            comparison = "no controller has reconciled it yet"
         problem = f"; {self.problem}" if self.problem else ""
-        return f"{format_time(self.at)} {self.key.namespace}/{self.key.name}: {what} ({self.rule}); {told}{problem}"
+        return (
+            f"{format_time(self.at)} {self.key.namespace}/{self.key.name}: {what} ({self.rule}); {comparison}{problem}"
+        )
 
 
 def dry_run(key: ObjectKey, plan: Plan) -> DryRunResult:
-    """Say what a plan would have done.
+    """Return what a plan would have done.
 
     Args:
         key: The autoscaler.
-        plan: The plan of a round; with a decision.
+        plan: The plan of a reconcile, with a decision.
     """
     decision, trace = plan.required_decision, plan.required_decision.trace
     rule, reported = str(trace.decided_by), plan.before.desired_replicas if plan.before.conditions else None
@@ -108,16 +110,16 @@ def dry_run(key: ObjectKey, plan: Plan) -> DryRunResult:
 def with_foreign_change(
     history: History, autoscaler: Autoscaler, before: ScaleObservation | None, seen: ScaleObservation
 ) -> History:
-    """Remember what another controller did since the last round as if it had been done here.
+    """Add to the history how another controller scaled the target since the last reconcile.
 
     Args:
-        history: What is remembered.
+        history: The history.
         autoscaler: The autoscaler.
-        before: What was seen the last time; None for the first time.
-        seen: What is seen now.
+        before: The observation of the last reconcile; None for the first one.
+        seen: The observation of this reconcile.
 
     Returns:
-        The history with the change, where there was one, the status tells of it, and limits count it.
+        The history with the change, if there is one, the status has its time, and the autoscaler has a `behavior`.
     """
     behavior = autoscaler.behavior
     if behavior is None or before is None or before.replicas is None or seen.replicas is None:

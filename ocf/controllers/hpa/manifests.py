@@ -1,4 +1,4 @@
-"""What the controller needs: a service account with the least rights, a Deployment, and the definition of its kind."""
+"""Installation manifests of the controller: CRD, service account, roles with least privilege, and Deployment."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ocf.runtime.rbac import EVENTS, PolicyRule, ServiceAccount, lease_rules, ro
 __all__ = ["NAME", "TARGETS", "Installation", "ScalableResource", "cluster_role", "installation_manifests"]
 
 NAME: Final = "ocf-hpa-controller"
-"""What everything that is installed is called, and the lease."""
+"""The name of the lease and of all installed objects."""
 
 _PORT: Final = 8080
 _USER: Final = 65532
@@ -30,7 +30,7 @@ class ScalableResource:
     Args:
         group: Its API group; empty for the core.
         resource: Its name, `deployments`.
-        derived: Whether its Scale is made from the object itself, which is read from a watch.
+        derived: Whether its Scale is derived from the object itself, which is watched.
     """
 
     group: str
@@ -39,13 +39,13 @@ class ScalableResource:
 
     @classmethod
     def parse(cls, text: str) -> "ScalableResource":
-        """Read a resource as kubectl writes it.
+        """Parse a resource as kubectl writes it.
 
         Args:
-            text: `rollouts.argoproj.io`; without a dot one of the core group, `replicationcontrollers`.
+            text: `rollouts.argoproj.io`; without a dot a resource of the core group, `replicationcontrollers`.
 
         Raises:
-            ConfigError: If it is none.
+            ConfigError: If the text is not a resource.
 
         Example:
             >>> ScalableResource.parse("rollouts.argoproj.io")
@@ -69,18 +69,18 @@ TARGETS: Final = (
     ScalableResource("apps", "replicasets", derived=True),
     ScalableResource("apps", "statefulsets", derived=True),
 )
-"""What Kubernetes itself can scale."""
+"""The built-in resources that can be scaled."""
 
 
 def cluster_role(
     mode: Mode, *, targets: Iterable[ScalableResource] = TARGETS, lease_namespace: str = ""
 ) -> frozenset[PolicyRule]:
-    """Return what the controller needs, and no more.
+    """Return the policy rules that the controller needs, and no others.
 
     Args:
-        mode: What it runs.
-        targets: What may be scaled.
-        lease_namespace: Where its lease is; empty without leader election.
+        mode: Which autoscalers it runs.
+        targets: The resources that may be scaled.
+        lease_namespace: The namespace of its lease; empty without leader election.
 
     Example:
         >>> sorted(one.resource for one in cluster_role(Mode.DRY_RUN) if one.verb == "update")
@@ -118,16 +118,16 @@ def _target_rules(targets: Iterable[ScalableResource], *, writes: bool) -> Itera
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """How the controller is installed.
+    """The settings of an installation.
 
     Args:
-        mode: What it runs.
-        namespace: Where.
-        image: The container image, in which `ocf` is on the path.
-        arguments: What follows `ocf hpa-controller` on the command line.
-        replicas: How many processes; one works, the others wait.
-        targets: What may be scaled.
-        elected: Whether it elects a leader.
+        mode: Which autoscalers the controller runs.
+        namespace: The namespace of the controller.
+        image: The container image; it has `ocf` on its path.
+        arguments: The arguments of `ocf hpa-controller`.
+        replicas: The number of processes; one leads, the others wait.
+        targets: The resources that may be scaled.
+        leader_election: Whether a leader is elected.
     """
 
     mode: Mode
@@ -140,13 +140,13 @@ class Installation:
 
 
 def installation_manifests(wanted: Installation) -> list[Manifest]:
-    """Write everything that the controller needs in a cluster, in the order in which it is to be applied.
+    """Return the manifests of an installation, in the order in which to apply them.
 
     Args:
-        wanted: How it is installed.
+        wanted: The settings of the installation.
 
     Returns:
-        The definition of our kind where that is run, a service account, roles with bindings, and a Deployment.
+        The CustomResourceDefinition in mode own-kind, a service account, roles with bindings, and a Deployment.
     """
     from ocf.controllers.hpa.crd import definition
 
@@ -171,7 +171,7 @@ def _deployment_spec(wanted: Installation) -> Manifest:
     return {
         "replicas": wanted.replicas if wanted.leader_election and wanted.mode.writes else 1,
         "selector": {"matchLabels": _LABELS},
-        # Without a lease, nothing but this keeps two of them from working at once.
+        # Without a lease, only this strategy keeps two processes from running at the same time.
         **({} if wanted.leader_election and wanted.mode.writes else {"strategy": one_at_a_time}),
         "template": {
             "metadata": {"labels": _LABELS},

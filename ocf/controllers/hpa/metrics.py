@@ -1,7 +1,7 @@
-"""What the controller counts, under the names and labels of the built-in one, for Prometheus to scrape.
+"""Prometheus metrics of the controller, with the names and labels of the built-in controller.
 
-Dashboards and alerts that were made for the built-in controller work with this one. Two things differ: what a deleted
-autoscaler had is dropped, and a gauge of our own tells how many autoscalers are run and how many are not, and why.
+Dashboards and alerts for the built-in controller work with this one. There are two differences: the series of a deleted
+autoscaler are dropped, and an additional gauge counts the autoscalers by state.
 
 Source: `pkg/controller/podautoscaler/monitor` of Kubernetes 1.36.
 """
@@ -20,7 +20,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Histo
 __all__ = ["BUCKETS", "Monitor"]
 
 BUCKETS: Final = tuple(0.001 * 2**power for power in range(15))
-"""The upper bounds of the durations, in seconds."""
+"""Upper bounds of the duration histograms, in seconds."""
 
 _PREFIX: Final = "horizontal_pod_autoscaler_controller"
 _STATES: Final = "ocf_hpa_controller_autoscalers"
@@ -33,7 +33,7 @@ _Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily | HistogramMetricFa
 
 @dataclass(slots=True)
 class _Durations:
-    """How often something lasted how long."""
+    """A histogram of durations."""
 
     counts: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
     total: float = 0.0
@@ -52,10 +52,10 @@ class Monitor:
     """The metrics of one controller.
 
     Args:
-        registry: Where they are registered; one of its own by default.
+        registry: The registry of the metrics; a new one by default.
 
     Attributes:
-        registry: Where they are registered.
+        registry: The registry of the metrics.
 
     Example:
         >>> monitor = Monitor()
@@ -75,12 +75,12 @@ class Monitor:
         self.registry.register(self)
 
     def observe_reconcile(self, action: str, error: str, seconds: float) -> None:
-        """Count a round.
+        """Count a reconcile.
 
         Args:
             action: `scale_up`, `scale_down` or `none`.
             error: `spec`, `internal` or `none`.
-            seconds: How long it took.
+            seconds: Its duration.
         """
         with self._lock:
             self._reconciles[action, error].add(seconds)
@@ -89,27 +89,27 @@ class Monitor:
         """Count the computation of one metric.
 
         Args:
-            action: What it wants, compared with the replicas of the status: `scale_up`, `scale_down` or `none`.
+            action: The proposal compared with the replicas of the status: `scale_up`, `scale_down` or `none`.
             error: `spec`, `internal` or `none`.
-            metric_type: Its type as the spec writes it.
-            seconds: How long it took.
+            metric_type: The type of the metric as in the spec.
+            seconds: The duration of the computation.
         """
         with self._lock:
             self._metrics[action, error, metric_type].add(seconds)
 
     def set_desired_replicas(self, namespace: str, name: str, replicas: int) -> None:
-        """Keep how many replicas an autoscaler wants.
+        """Set the desired replicas of an autoscaler.
 
         Args:
             namespace: Its namespace.
             name: Its name.
-            replicas: The number.
+            replicas: The desired replicas.
         """
         with self._lock:
             self._desired[namespace, name] = replicas
 
     def set_state(self, namespace: str, name: str, state: str) -> None:
-        """Keep what is done with an autoscaler.
+        """Set how the controller treats an autoscaler.
 
         Args:
             namespace: Its namespace.
@@ -120,7 +120,7 @@ class Monitor:
             self._states[namespace, name] = state
 
     def forget(self, namespace: str, name: str) -> None:
-        """Drop what is told of an autoscaler that is gone.
+        """Drop the gauges of a deleted autoscaler.
 
         Args:
             namespace: Its namespace.
@@ -131,19 +131,19 @@ class Monitor:
             self._states.pop((namespace, name), None)
 
     def forget_all(self) -> None:
-        """Drop what is told of every autoscaler; what was counted stays."""
+        """Drop the gauges of all autoscalers; counters and histograms stay."""
         with self._lock:
             self._desired.clear()
             self._states.clear()
 
     def describe(self) -> Iterator[_Family]:
-        """Yield the families without samples, so that a registry refuses a second set of them."""
+        """Yield the families without samples, so that a registry rejects a second set of them."""
         yield from _durations("reconciliations", "reconciliation", "reconciliation", _RECONCILE, {})
         yield from _durations("metric_computation", "metric_computation", "computation of one metric", _METRIC, {})
         yield from self._gauges()
 
     def collect(self) -> Iterator[_Family]:
-        """Yield the families as they are now."""
+        """Yield the families with their current samples."""
         with self._lock:
             families: list[_Family] = [
                 *_durations("reconciliations", "reconciliation", "reconciliation", _RECONCILE, self._reconciles),

@@ -1,7 +1,7 @@
-"""Modes: whose autoscalers the controller runs.
+"""Modes of the controller: which autoscalers it runs.
 
-The built-in controller acts on every HorizontalPodAutoscaler of autoscaling/v2 and cannot be told to leave one alone.
-So two controllers may only live side by side where they look at different kinds, or where one of them only watches.
+The built-in controller acts on every HorizontalPodAutoscaler of autoscaling/v2 and cannot be configured to skip one.
+So two controllers can only run side by side if they run different kinds, or if one of them only reads.
 """
 
 from enum import StrEnum
@@ -12,7 +12,7 @@ from ocf.objects import PREFIX
 __all__ = ["BUILT_IN", "GROUP", "OWN", "Mode"]
 
 GROUP: Final = f"autoscaling.{PREFIX}"
-"""The API group of the kind of our own."""
+"""The API group of our own kind."""
 
 OWN: Final = (f"{GROUP}/v1alpha1", "HorizontalAutoscaler")
 """apiVersion and kind of our own autoscalers."""
@@ -22,7 +22,7 @@ BUILT_IN: Final = ("autoscaling/v2", "HorizontalPodAutoscaler")
 
 
 class Mode(StrEnum):
-    """What the controller runs.
+    """Which autoscalers the controller runs.
 
     Example:
         >>> Mode.OWN_KIND.watched
@@ -30,18 +30,18 @@ class Mode(StrEnum):
     """
 
     OWN_KIND = "own-kind"
-    """A kind of our own, which the built-in controller does not see."""
+    """Our own kind, which the built-in controller does not see."""
     REPLACE = "replace"
     """autoscaling/v2, where the built-in controller is switched off."""
     DRY_RUN = "dry-run"
-    """autoscaling/v2 beside the built-in controller: reads, tells what it would do, and writes nothing."""
+    """autoscaling/v2 beside the built-in controller: read, report what would be done, and write nothing."""
 
     @property
     def watched(self) -> tuple[str, str]:
-        """Which autoscalers are run, as apiVersion and kind."""
+        """The apiVersion and kind of the autoscalers that are run."""
         return OWN if self is Mode.OWN_KIND else BUILT_IN
 
     @property
     def writes(self) -> bool:
-        """Whether anything is written at all."""
+        """Whether the controller writes at all."""
         return self is not Mode.DRY_RUN

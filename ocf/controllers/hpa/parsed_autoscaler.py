@@ -1,6 +1,6 @@
-"""Subjects: an autoscaler's manifest, read once for as long as its spec stays the same.
+"""Parsed autoscalers: the manifest of an autoscaler, parsed once per change of its spec.
 
-Reading and validating a spec costs more than deciding on it, and it changes rarely.
+Parsing and validating a spec takes longer than the decision, and specs change rarely.
 """
 
 from typing import Final, NamedTuple
@@ -21,11 +21,11 @@ class ParsedAutoscaler(NamedTuple):
     """An autoscaler as the controller runs it.
 
     Args:
-        key: What it is called.
+        key: Its key.
         uid: Its uid.
-        target: What it scales, as far as it says.
-        settings: The settings that hold for it.
-        autoscaler: What it asks for; None where that cannot be read.
+        target: Its target; fields that the spec does not have are empty.
+        settings: Its settings: those of the controller with its own overrides.
+        autoscaler: Its spec; None if the spec is invalid.
         problem: Why it cannot be run; empty if it can.
     """
 
@@ -38,13 +38,13 @@ class ParsedAutoscaler(NamedTuple):
 
 
 def to_autoscaling_v2(manifest: Manifest) -> Manifest:
-    """Return an autoscaler of our own kind as a HorizontalPodAutoscaler would say it.
+    """Convert an autoscaler of our own kind to a HorizontalPodAutoscaler.
 
     Args:
         manifest: An autoscaler of either kind.
 
     Returns:
-        A manifest of autoscaling/v2 that shares parts with the one given.
+        A manifest of autoscaling/v2 that shares parts with `manifest`.
     """
     spec = {field: value for field, value in (manifest.get("spec") or {}).items() if field != _SETTINGS}
     api_version, kind = BUILT_IN
@@ -52,17 +52,17 @@ def to_autoscaling_v2(manifest: Manifest) -> Manifest:
 
 
 def parse_autoscaler(manifest: Manifest, settings: Settings) -> ParsedAutoscaler:
-    """Read an autoscaler.
+    """Parse an autoscaler.
 
-    What is of our own kind passed no more than a schema on its way into the cluster, so it is validated here as the API
-    server validates its own.
+    The API server checks an object of our own kind only against its schema, so it is validated here as the API server
+    validates autoscaling/v2.
 
     Args:
-        manifest: An autoscaler of either kind, as a cluster returned it.
-        settings: The controller's settings.
+        manifest: An autoscaler of either kind, as read from the cluster.
+        settings: The settings of the controller.
 
     Returns:
-        The subject; with a problem where it cannot be run.
+        The parsed autoscaler; with a problem if it cannot be run.
 
     Example:
         >>> web = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
@@ -92,7 +92,7 @@ def _target(manifest: Manifest) -> ObjectKey:
 
 
 def _unmanaged(manifest: Manifest) -> Manifest:
-    """Return what a user said: what the server keeps of an object is none of the rules' business."""
+    """Strip the fields that the API server manages; validation must not see them."""
     metadata = {field: manifest["metadata"].get(field) for field in ("name", "namespace")}
     return {
         "apiVersion": manifest["apiVersion"],

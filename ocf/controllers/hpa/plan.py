@@ -1,7 +1,7 @@
-"""What a round does, as a value: which number and which status are written, which events are told, when to come back.
+"""`Plan`: the effect of one reconcile as a value: replicas, status, events, and the delay until the next reconcile.
 
-`decide` is the algorithm. Around it stands what only a controller has to know: whether it may run the autoscaler at
-all, and what to say where it may not.
+`decide` is the algorithm. This module adds what only a controller needs: the status and events of an autoscaler that
+it must not run.
 """
 
 from datetime import datetime, timedelta
@@ -17,30 +17,30 @@ __all__ = ["AutoscalerPhase", "Plan", "plan", "reject"]
 
 
 class AutoscalerPhase(StrEnum):
-    """What is done with an autoscaler."""
+    """How the controller treats an autoscaler; the values are those of the `state` label of the metric."""
 
     WAITING = "waiting"
-    """It was not looked at yet."""
+    """It has not been reconciled yet."""
     RUNNING = "running"
     """It is run."""
     INVALID = "invalid"
-    """It is not run: its spec cannot be."""
+    """It is not run, because its spec is invalid."""
     REFUSED = "refused"
-    """It is not run: another autoscaler has its target."""
+    """It is not run, because another autoscaler has the same target."""
     LEFT_ALONE = "left_alone"
-    """It is not run, and not even told: another controller runs it."""
+    """It is not run and not written, because another controller runs it."""
 
 
 class Plan(NamedTuple):
-    """What a round does.
+    """The effect of one reconcile.
 
     Args:
-        state: What is done with the autoscaler.
-        before: Its status as it was read.
-        status: Its status after the round.
+        phase: How the autoscaler is treated.
+        before: Its status as read.
+        status: Its status after the reconcile.
         events: Events about it, in order.
-        delay: When to look at it again.
-        decision: How many replicas, and why; None where it is not run.
+        delay: The delay until the next reconcile.
+        decision: The replicas and the reason; None if the autoscaler is not run.
     """
 
     phase: AutoscalerPhase
@@ -52,12 +52,12 @@ class Plan(NamedTuple):
 
     @property
     def replicas(self) -> int | None:
-        """The number that is written to the Scale; None where none is."""
+        """The replicas to write to the Scale; None if the Scale is not written."""
         return self.decision.desired if self.decision is not None and self.decision.rescale else None
 
     @property
     def status_changed(self) -> bool:
-        """Whether the status is written: if it says something else than what was read."""
+        """Whether the status differs from the one that was read, and so is written."""
         return not self.status.equals(self.before)
 
     @property
@@ -65,47 +65,47 @@ class Plan(NamedTuple):
         """The decision.
 
         Raises:
-            TypeError: If the autoscaler is not run, so that there is none.
+            TypeError: If the autoscaler is not run, and so there is no decision.
         """
         if self.decision is None:
-            raise TypeError(f"nothing was decided, as the autoscaler is {self.phase}")
+            raise TypeError(f"the plan has no decision: the autoscaler is {self.phase}")
         return self.decision
 
     @property
     def problem(self) -> str:
-        """What failed, or why the autoscaler is not run; empty if all is well."""
+        """The error of the decision, or the reason why the autoscaler is not run; empty if there is neither."""
         if self.decision is None:
             return self.events[-1].message
         return "" if self.decision.error is None else self.decision.error.message
 
     def after_status_write_failed(self, message: str) -> tuple["Plan", str]:
-        """Return what is true if the status could not be written, and what failed.
+        """Return the plan after the API server rejected the status, and what failed.
 
         Args:
-            message: Why, in the words of the API server.
+            message: The message of the API server.
         """
         if self.decision is None:
             return self, f"{self.problem}; its status could not be written: {message}"
-        refused = self.with_decision(self.decision.after_status_write_failed(message))
-        return refused, refused.problem
+        failed = self.with_decision(self.decision.after_status_write_failed(message))
+        return failed, failed.problem
 
     def with_decision(self, decision: Decision) -> "Plan":
-        """Return the plan after something of it was refused.
+        """Return the plan after a write of it failed.
 
         Args:
-            decision: What is true now.
+            decision: The decision with the failed write.
         """
         return self._replace(status=decision.status, events=decision.events, decision=decision)
 
 
 def plan(parsed: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now: datetime) -> Plan:
-    """Plan the round of an autoscaler that is run.
+    """Plan the reconcile of an autoscaler that is run.
 
     Args:
         parsed: The autoscaler.
-        snapshot: What is seen.
-        history: What is remembered of the rounds before.
-        now: The instant of the round.
+        snapshot: The input of the algorithm.
+        history: The history of the reconciles before.
+        now: The time of the reconcile.
 
     Example:
         >>> from datetime import UTC
@@ -113,9 +113,9 @@ def plan(parsed: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now:
         >>> from ocf.objects import ObjectKey
         >>> web = Autoscaler(namespace="shop", name="web", maximum=9)
         >>> key = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
-        >>> subject = ParsedAutoscaler(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings(), web)
+        >>> parsed = ParsedAutoscaler(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings(), web)
         >>> seen = Snapshot(autoscaler=web, scale=Scale(11, 11, "app=web"))
-        >>> found = plan(subject, seen, History(), now=datetime(2026, 1, 31, 12, tzinfo=UTC))
+        >>> found = plan(parsed, seen, History(), now=datetime(2026, 1, 31, 12, tzinfo=UTC))
         >>> found.replicas, found.delay.seconds
         (9, 15)
     """
@@ -125,22 +125,22 @@ def plan(parsed: ParsedAutoscaler, snapshot: Snapshot, history: History, *, now:
 
 
 def reject(parsed: ParsedAutoscaler, status: Status, conflicting: TargetUser | None, *, now: datetime) -> Plan:
-    """Plan the round of an autoscaler that is not run: say why, and touch nothing else.
+    """Plan the reconcile of an autoscaler that is not run: write the reason to its conditions, and scale nothing.
 
     Args:
         parsed: The autoscaler.
-        status: Its status as it was read.
-        conflicting: Who has its target; None where its spec cannot be run.
-        now: The instant of the round.
+        status: Its status as read.
+        conflicting: The autoscaler that has the same target; None if the spec is invalid.
+        now: The time of the reconcile.
 
     Example:
         >>> from datetime import UTC
         >>> from ocf.autoscaling.algorithm import Settings
         >>> from ocf.objects import ObjectKey
         >>> key = ObjectKey("autoscaling.ocf.dev/v1alpha1", "HorizontalAutoscaler", "web", "shop")
-        >>> subject = ParsedAutoscaler(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings())
-        >>> rival = TargetUser("2026-01-31T12:00:00Z", "old", "HorizontalPodAutoscaler")
-        >>> print(reject(subject, Status(), rival, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).events[0].message)
+        >>> parsed = ParsedAutoscaler(key, "1", ObjectKey("apps/v1", "Deployment", "web", "shop"), Settings())
+        >>> other = TargetUser("2026-01-31T12:00:00Z", "old", "HorizontalPodAutoscaler")
+        >>> print(reject(parsed, Status(), other, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).events[0].message)
         Deployment shop/web is scaled by HorizontalPodAutoscaler shop/old; delete that one, or name another target here
     """
     phase, reason, message = AutoscalerPhase.INVALID, "InvalidSpec", f"the spec cannot be run: {parsed.problem}"
@@ -151,12 +151,12 @@ def reject(parsed: ParsedAutoscaler, status: Status, conflicting: TargetUser | N
             f"{target.kind} {namespace}/{target.name} is scaled by {conflicting.kind} {namespace}/{conflicting.name};"
             " delete that one, or name another target here"
         )
-    board = StatusBuilder(status.conditions, now)
+    builder = StatusBuilder(status.conditions, now)
     for kind in _RUN_CONDITIONS:
-        board.set(kind, "False", reason, message)
-    board.warn(reason, message)
-    after = status._replace(conditions=board.conditions)
-    return Plan(phase, status, after, tuple(board.events), parsed.settings.sync_period)
+        builder.set(kind, "False", reason, message)
+    builder.warn(reason, message)
+    after = status._replace(conditions=builder.conditions)
+    return Plan(phase, status, after, tuple(builder.events), parsed.settings.sync_period)
 
 
 _RUN_CONDITIONS: Final = ("AbleToScale", "ScalingActive")

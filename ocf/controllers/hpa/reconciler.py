@@ -1,7 +1,7 @@
-"""One round of one autoscaler: look, decide, write, tell.
+"""The reconcile of one autoscaler: read, decide, write, report.
 
-What a round decides is in `planning`, and pure. Here is what surrounds it: reads, and the two writes, each of which may
-be refused.
+The decision is made in `plan`, which is pure. This module has the reads around it, and the two writes, each of which
+the API server may reject.
 """
 
 import logging
@@ -33,25 +33,25 @@ __all__ = ["Reconciler", "ReconcilerDeps", "Report"]
 _log: Final = logging.getLogger(__name__)
 
 Report: TypeAlias = Callable[[DryRunResult], None]
-"""Takes what a dry run says of an autoscaler, each time that this is something new."""
+"""Receives the result of a dry run for an autoscaler, each time that it differs from the last one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReconcilerDeps:
-    """What rounds take place in.
+    """The dependencies of a `Reconciler`.
 
     Args:
-        cluster: Where the autoscalers are; refuses writes where we may not write.
-        targets: Where the observer reads targets, so that a Scale that is written there is known at once.
-        observer: Sees targets, pods and metrics.
-        clock: Tells the instant of a round, and how long it took.
-        monitor: Counts.
-        mode: What is run.
-        settings: The controller's settings.
-        events: Takes events; None for nobody.
-        kinds: What the API server calls its kinds, whatever version an autoscaler names; None takes that version.
-        take_over: Whether an autoscaler that somebody else ran is run, unless that one is seen alive.
-        report: Takes what a dry run says.
+        cluster: The cluster of the autoscalers; it rejects writes once the lease is lost.
+        targets: The cluster from which `snapshots` reads targets, so that a Scale written to it is visible at once.
+        snapshots: Reads targets, pods and metrics.
+        clock: Gives the time of a reconcile, and measures its duration.
+        monitor: The metrics of the controller.
+        mode: Which autoscalers are run.
+        settings: The settings of the controller.
+        events: The event recorder; None records no events.
+        kinds: Finds the resource of a kind whatever version an autoscaler names; None uses the named version.
+        take_over: Whether to run an autoscaler that another controller ran before, unless that one still writes.
+        report: Receives the results of a dry run.
     """
 
     cluster: Cluster
@@ -68,15 +68,15 @@ class ReconcilerDeps:
 
 
 class Reconciler:
-    """Makes rounds, and remembers from one to the next.
+    """Reconciles autoscalers, and keeps the state of each from one reconcile to the next.
 
     Args:
-        around: What they take place in.
+        deps: The dependencies.
 
     Attributes:
-        claims: Who names which target; whoever watches autoscalers keeps it up to date.
-        memory: What is remembered.
-        selectors: Which pods the autoscalers count.
+        target_index: The target of every autoscaler; the controller keeps it up to date from its watches.
+        states: The state of every autoscaler.
+        selectors: The pod selector of every autoscaler.
     """
 
     def __init__(self, deps: ReconcilerDeps) -> None:
@@ -87,7 +87,7 @@ class Reconciler:
         self.selectors: Final = deps.snapshots.selectors
 
     def track(self, manifest: Manifest) -> timedelta:
-        """Take notice of an autoscaler that is there, or was changed.
+        """Record an autoscaler that was created or changed.
 
         Args:
             manifest: The autoscaler.
@@ -103,13 +103,13 @@ class Reconciler:
         return state.parsed.settings.sync_period
 
     async def reconcile(self, key: ObjectKey) -> timedelta | None:
-        """Make a round of an autoscaler.
+        """Reconcile an autoscaler.
 
         Args:
             key: The autoscaler.
 
         Returns:
-            When to make the next one; None if the autoscaler is gone.
+            The delay until the next reconcile; None if the autoscaler is deleted.
 
         Raises:
             ApiError: If the autoscaler itself cannot be read.
@@ -128,12 +128,12 @@ class Reconciler:
         if self.states.is_current(key, state):
             took = self._deps.clock.elapsed() - began
             self._reporter.report(state, planned, problem, seconds=took.total_seconds())
-        else:  # it was deleted meanwhile, and what was learnt of it since is to be forgotten, too
+        else:  # it was deleted meanwhile; drop what this reconcile has recorded since
             self.forget(key)
         return planned.delay
 
     def forget(self, key: ObjectKey) -> None:
-        """Forget an autoscaler that is gone.
+        """Drop the state of a deleted autoscaler.
 
         Args:
             key: The autoscaler.
@@ -149,7 +149,7 @@ class Reconciler:
         return state, is_new
 
     def _is_left_alone(self, manifest: Manifest, state: AutoscalerState) -> bool:
-        """Tell whether another controller runs the autoscaler, or may; say so when that is news."""
+        """Return whether another controller runs the autoscaler, or may run it; log it once."""
         if self._deps.mode is not Mode.REPLACE:
             return False
         found = last_foreign_write(manifest, FIELD_MANAGER)
@@ -164,13 +164,13 @@ class Reconciler:
         return True
 
     def _reset(self, state: AutoscalerState) -> None:
-        """Forget what running an autoscaler taught: one that is not run counts no pods, and begins anew one day."""
+        """Drop the history and selector of an autoscaler that is not run; it would start again without them."""
         key = state.parsed.key
         self.selectors.forget(key.namespace, key.name)
         state.history = History()
 
     async def _execute(self, manifest: Manifest, state: AutoscalerState) -> tuple[Plan, str]:
-        """Plan the round and carry it out; return what became of it, and what failed."""
+        """Plan a reconcile and carry it out; return the plan as it was carried out, and what failed."""
         parsed, mode = state.parsed, self._deps.mode
         conflicting = self.target_index.conflicting_autoscaler(manifest) if mode is Mode.OWN_KIND else None
         if parsed.problem or conflicting is not None:
@@ -197,33 +197,35 @@ class Reconciler:
         return planned.with_decision(decision), decision
 
     async def _resolve(self, target: ObjectKey) -> ObjectKey:
-        """Return a target in a version that the API server has."""
+        """Return a target in a version that the API server serves."""
         if self._deps.kinds is None:
             return target
         found = await self._deps.kinds.find(*target.group_kind)
         return ObjectKey(found.api_version, target.kind, target.name, target.namespace)
 
     async def _apply_status(self, manifest: Manifest, planned: Plan) -> tuple[Plan, str]:
-        refused = ""
+        error_message = ""
         if planned.status_changed:
             try:
                 await write_status(self._deps.cluster, manifest, planned.status)
             except ApiError as error:
-                refused = error.message
-        return planned.after_status_write_failed(refused) if refused else (planned, planned.problem)
+                error_message = error.message
+        if error_message:
+            return planned.after_status_write_failed(error_message)
+        return planned, planned.problem
 
     def _dry_run(self, state: AutoscalerState, seen: HpaSnapshot) -> tuple[Plan, str]:
-        """Plan a round, but remember what happens instead of what would; report what is new."""
+        """Plan a reconcile, keep what really happened instead of the plan, and report a changed result."""
         snapshot, seen_scale = seen.snapshot, ScaleObservation.of(seen.snapshot)
         history = with_foreign_change(state.history, snapshot.autoscaler, state.observed, seen_scale)
         planned = plan(state.parsed, snapshot, history, now=self._deps.clock.now())
         resize = planned.required_decision.pending_rescale
         state.history = planned.required_decision.history if resize is None else resize.history
         state.observed = seen_scale
-        said, told = dry_run(state.parsed.key, planned), state.reported
-        if self._deps.report is not None and (told is None or said != told._replace(at=said.at)):
-            self._deps.report(said)
-        state.reported = said
+        result, before = dry_run(state.parsed.key, planned), state.reported
+        if self._deps.report is not None and (before is None or result != before._replace(at=result.at)):
+            self._deps.report(result)
+        state.reported = result
         return planned, planned.problem
 
 
@@ -233,5 +235,5 @@ def _version(seen: HpaSnapshot) -> str:
 
 def _left_alone_message(manager: str, *, take_over: bool) -> str:
     if take_over:
-        return f"{manager} has written its status after it was taken over; only one controller may run it"
-    return f"{manager} wrote its status last; where that controller is switched off, --take-over lets it be run"
+        return f"{manager} wrote its status after it was taken over; only one controller may run it"
+    return f"{manager} wrote its status last; if that controller is switched off, run it with --take-over"

@@ -1,4 +1,4 @@
-"""What is told of a round: counts, events, and a line of the log where something is new."""
+"""Report of a reconcile: metrics, events, and a log line for each change."""
 
 import logging
 from typing import Final
@@ -12,19 +12,19 @@ from ocf.controllers.hpa.state import AutoscalerState
 __all__ = ["COMPONENT", "Reporter"]
 
 COMPONENT: Final = "horizontal-pod-autoscaler"
-"""Who reports events, as of the built-in controller: what looks for its events finds these."""
+"""The reporting component of events, the same as of the built-in controller, so that existing queries find them."""
 
 _log: Final = logging.getLogger(__name__)
 _ACTION: Final = "Scale"
 
 
 class Reporter:
-    """Tells what came of rounds.
+    """Reports the outcome of reconciles.
 
     Args:
-        monitor: Counts.
-        events: Takes events; None where none are posted.
-        rehearsing: Whether what rounds decide is not done.
+        monitor: The metrics of the controller.
+        events: The event recorder; None records no events.
+        dry_run: Whether decisions are not carried out.
     """
 
     def __init__(self, monitor: Monitor, events: Recorder | None, *, dry_run: bool = False) -> None:
@@ -33,13 +33,13 @@ class Reporter:
         self._dry_run = dry_run
 
     def report(self, state: AutoscalerState, planned: Plan, problem: str, *, seconds: float) -> None:
-        """Tell of a round that is over.
+        """Report a finished reconcile.
 
         Args:
-            state: What is remembered of the autoscaler.
-            planned: What became of its plan.
+            state: The state of the autoscaler.
+            planned: The plan as it was carried out.
             problem: What failed; empty if nothing did.
-            seconds: How long the round took.
+            seconds: The duration of the reconcile.
         """
         parsed = state.parsed
         self._count(parsed, planned, seconds)
@@ -58,7 +58,7 @@ class Reporter:
         )
         combination = decision.trace.combination
         for outcome in combination.outcomes if combination is not None else ():
-            # All of them are read side by side, so each took as long as all did.
+            # All metrics are read in parallel, so each is given the duration of the whole reconcile.
             action = outcome.action(planned.before.current_replicas)
             self._monitor.observe_metric(action, outcome.error_kind, outcome.metric.type, seconds)
         if not decision.trace.problem:

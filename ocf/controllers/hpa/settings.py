@@ -1,7 +1,7 @@
-"""Settings: what an operator of the controller may set, and what one autoscaler says instead.
+"""Settings of the controller, and the overrides of a single autoscaler.
 
-The pure settings (`ocf.autoscaling.algorithm.Settings`) only refuse what no computation can use. A controller that runs
-is held to more: a window or a period of nothing is refused, as it would never hold or always suspect.
+`ocf.autoscaling.algorithm.Settings` only rejects what no computation can use. A running controller needs more: periods
+and windows of zero are rejected, too.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ _NANO: Final = 10**9
 
 
 def check_settings(settings: Settings) -> Settings:
-    """Demand what a controller that runs needs: every period is more than nothing.
+    """Check that every period is positive.
 
     Args:
         settings: The settings.
@@ -29,7 +29,7 @@ def check_settings(settings: Settings) -> Settings:
         The same settings.
 
     Raises:
-        ConfigError: If a period is not positive; names all of them.
+        ConfigError: If a period is not positive; the message has all of them.
 
     Example:
         >>> check_settings(Settings(downscale_stabilization=timedelta(0)))
@@ -38,33 +38,35 @@ def check_settings(settings: Settings) -> Settings:
     """
     wrong = [name for name in _POSITIVE if getattr(settings, name) <= timedelta(0)]
     if wrong:
-        told = (f"{name} must be more than 0 s, got {getattr(settings, name).total_seconds():g} s" for name in wrong)
-        raise ConfigError("; ".join(told))
+        problems = [
+            f"{name} must be more than 0 s, got {getattr(settings, name).total_seconds():g} s" for name in wrong
+        ]
+        raise ConfigError("; ".join(problems))
     return settings
 
 
-def override_settings(settings: Settings, said: Mapping[str, Any] | None) -> Settings:
-    """Return the settings for one autoscaler.
+def override_settings(settings: Settings, overrides: Mapping[str, Any] | None) -> Settings:
+    """Return the settings of one autoscaler.
 
     Args:
-        settings: The controller's.
-        said: `spec.settings` of an autoscaler of our own kind; None where it has none.
+        settings: The settings of the controller.
+        overrides: `spec.settings` of an autoscaler of our own kind; None if it has none.
 
     Returns:
-        The controller's settings with what the autoscaler says instead.
+        The settings of the controller with the overrides.
 
     Raises:
-        ConfigError: If a value is out of its range, or no number.
+        ConfigError: If a value is out of range, or not a number.
 
     Example:
         >>> override_settings(Settings(), {"syncPeriodSeconds": 5, "tolerance": "50m"}).tolerance
         0.05
     """
-    if not said:
+    if not overrides:
         return settings
     changes = {}
     for field, (name, read) in _FIELDS.items():
-        value = said.get(field)
+        value = overrides.get(field)
         if value is not None:
             try:
                 changes[name] = read(value)

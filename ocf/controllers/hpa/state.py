@@ -1,4 +1,4 @@
-"""What the controller remembers of each autoscaler; gone with the autoscaler, the process, and the right to lead."""
+"""State of each autoscaler in memory; dropped with the autoscaler, with the process, and when the lease is lost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,16 +14,16 @@ __all__ = ["AutoscalerState", "StateStore"]
 
 @dataclass(slots=True)
 class AutoscalerState:
-    """What is remembered of one autoscaler.
+    """The state of one autoscaler.
 
     Args:
-        spec: Its spec as it was read last.
-        subject: What that says.
-        history: Recommendations and changes.
-        written: Who else had written its status when it was first looked at; None for nobody.
-        scene: What a dry run saw last.
-        told: What a dry run said last.
-        problem: What failed the last time.
+        spec: Its spec as last read.
+        parsed: The parsed spec.
+        history: Recommendations and scale events.
+        foreign_write: The last status write of another controller when it was first seen; None if there was none.
+        observed: The scale that the last dry run observed.
+        reported: The last result of a dry run.
+        problem: The last failure; empty if the last reconcile succeeded.
     """
 
     spec: Manifest
@@ -36,10 +36,10 @@ class AutoscalerState:
 
 
 class StateStore:
-    """What is remembered of all autoscalers.
+    """The states of all autoscalers.
 
     Args:
-        settings: The controller's settings.
+        settings: The settings of the controller.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -53,25 +53,25 @@ class StateStore:
         return iter(self._states.values())
 
     def is_current(self, key: ObjectKey, state: AutoscalerState) -> bool:
-        """Tell whether this is what is remembered of an autoscaler: it may have been deleted meanwhile.
+        """Return whether this is the current state of an autoscaler, which may have been deleted meanwhile.
 
         Args:
             key: The autoscaler.
-            state: What was remembered of it.
+            state: The state that was read before.
         """
         return self._states.get(key) is state
 
     def get_or_create(self, key: ObjectKey, manifest: Manifest) -> tuple[AutoscalerState, bool]:
-        """Return what is remembered of an autoscaler, with its spec as it is now.
+        """Return the state of an autoscaler, with its present spec.
 
-        One that was deleted and made anew is another one.
+        An autoscaler that was deleted and created again gets a new state.
 
         Args:
             key: The autoscaler.
             manifest: Its manifest.
 
         Returns:
-            What is remembered, and whether it is new.
+            The state, and whether it is new.
         """
         known = self._states.get(key)
         spec = manifest.get("spec") or {}
@@ -79,11 +79,11 @@ class StateStore:
             if known.spec != spec:
                 known.spec, known.parsed = spec, parse_autoscaler(manifest, self._settings)
             return known, False
-        made = self._states[key] = AutoscalerState(spec, parse_autoscaler(manifest, self._settings))
-        return made, True
+        created = self._states[key] = AutoscalerState(spec, parse_autoscaler(manifest, self._settings))
+        return created, True
 
     def forget(self, key: ObjectKey) -> None:
-        """Forget an autoscaler.
+        """Drop the state of an autoscaler.
 
         Args:
             key: The autoscaler.

@@ -1,4 +1,4 @@
-"""Writing: the Scale, with a few tries where somebody else was faster, and the status."""
+"""Writes of the controller: the Scale, retried on conflicts, and the status."""
 
 import asyncio
 import random
@@ -16,9 +16,9 @@ from ocf.objects import Manifest, ObjectKey
 __all__ = ["FIELD_MANAGER", "write_scale", "write_status"]
 
 FIELD_MANAGER: Final = "ocf-hpa-controller"
-"""Whose name stands in `managedFields`."""
+"""The field manager of the controller."""
 
-# The numbers of `retry.DefaultRetry` of client-go, with which the built-in controller writes.
+# The values of client-go's `retry.DefaultRetry`, which the built-in controller uses.
 _TRIES: Final = 5
 _PAUSE: Final = timedelta(milliseconds=10)
 _JITTER: Final = 0.1
@@ -30,22 +30,21 @@ async def write_scale(
     replicas: int,
     *,
     version: str = "",
-    chance: Callable[[], float] = random.random,
+    random: Callable[[], float] = random.random,
 ) -> None:
-    """Write how many replicas a target should have.
+    """Write the replicas of a target.
 
-    Where the target was changed since it was read, it is read and written again, five times in all; nothing else is
-    tried again.
+    On a conflict the Scale is read and written again, five times in all. Other errors are not retried.
 
     Args:
-        cluster: Where it is.
-        target: What is scaled.
-        replicas: The number.
-        version: The resourceVersion of the target as it was read; empty reads its Scale first.
-        chance: Draws a number from 0 up to 1.
+        cluster: The cluster of the target.
+        target: The target.
+        replicas: The replicas.
+        version: The resourceVersion of the target as read; empty reads its Scale first.
+        random: Draws a number from 0 up to 1.
 
     Raises:
-        ApiError: As the cluster refused the last try.
+        ApiError: The error of the last attempt.
     """
     for tries_left in reversed(range(_TRIES)):
         if not version:
@@ -59,21 +58,21 @@ async def write_scale(
                 raise
         else:
             return
-        with suppress(ApiError):  # as the controller does, which then tries once more with what it has
+        with suppress(ApiError):  # as the built-in controller, which then retries with the old version
             version = _version(await cluster.get(target, subresource=Subresource.SCALE))
-        await asyncio.sleep(with_jitter(_PAUSE, _JITTER, chance).total_seconds())
+        await asyncio.sleep(with_jitter(_PAUSE, _JITTER, random).total_seconds())
 
 
 async def write_status(cluster: Cluster, manifest: Manifest, status: Status) -> None:
     """Write the status of an autoscaler.
 
     Args:
-        cluster: Where it is.
-        manifest: The autoscaler as it was read: one that was changed since is not written.
+        cluster: The cluster of the autoscaler.
+        manifest: The autoscaler as read; if it has changed since, the write fails with a conflict.
         status: The status.
 
     Raises:
-        ApiError: As the cluster refused it.
+        ApiError: If the API server rejects the write.
     """
     written = {**manifest, "status": status.to_manifest()}
     await cluster.update(written, field_manager=FIELD_MANAGER, subresource=Subresource.STATUS)

@@ -1,8 +1,8 @@
-"""Who writes the status of an autoscaler, as far as `managedFields` tell.
+"""Status writes of other controllers, from `managedFields`.
 
-Nothing else shows that another controller runs an autoscaler of autoscaling/v2: whoever wrote its status last has it.
-A controller that was switched off leaves its name there for ever. Only a person knows which of both it is, so such an
-autoscaler is left alone until somebody says that it may be taken over; and one who writes after that is alive.
+Nothing else shows that another controller runs an autoscaler of autoscaling/v2. The entry of a controller that was
+switched off stays there, so the entry alone does not show whether that controller is still running. Such an autoscaler
+is not run until the user allows it to be taken over; a status write after that shows that the other controller runs.
 """
 
 from collections.abc import Iterator
@@ -15,10 +15,10 @@ __all__ = ["StatusWrite", "last_foreign_write"]
 
 
 class StatusWrite(NamedTuple):
-    """The last write of somebody to a status.
+    """The last write of a field manager to a status.
 
     Args:
-        at: When, as the API writes it; whole seconds.
+        at: The time, as the API writes it; whole seconds.
         manager: The field manager.
     """
 
@@ -27,14 +27,14 @@ class StatusWrite(NamedTuple):
 
 
 def last_foreign_write(autoscaler: Manifest, ours: str) -> StatusWrite | None:
-    """Return who else wrote the status, if that was after us.
+    """Return the last status write of another field manager, if it is later than our own.
 
     Args:
         autoscaler: The manifest of an autoscaler, with its `managedFields`.
         ours: Our field manager.
 
     Returns:
-        The last write of somebody else; None if there was none, or ours came later or in the same second.
+        The last write of another field manager; None if there is none, or our own is later or in the same second.
 
     Example:
         >>> def entry(manager: str, time: str) -> Manifest:

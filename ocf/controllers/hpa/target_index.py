@@ -1,8 +1,8 @@
-"""Claims: which autoscalers name which target.
+"""Index of scale targets: which autoscalers name which target.
 
-Two controllers on one target undo each other's writes without end, and neither sees why. So an autoscaler of our own
-kind does not run while a HorizontalPodAutoscaler names its target, which the built-in controller runs whatever we do;
-and of two of our own kind the older one runs.
+Two controllers on one target revert each other's writes forever. The built-in controller runs every
+HorizontalPodAutoscaler, so an autoscaler of our own kind does not run while a HorizontalPodAutoscaler names the same
+target. Of two autoscalers of our own kind the older one runs.
 """
 
 from collections import defaultdict
@@ -18,10 +18,10 @@ _UnversionedKey: TypeAlias = tuple[str, str, str, str]
 
 
 class TargetUser(NamedTuple):
-    """An autoscaler that names a target; the smaller one is the older one.
+    """An autoscaler that names a target; older ones compare as smaller.
 
     Args:
-        created: When it was created, as the API writes it.
+        created: Its creation timestamp, as the API writes it.
         name: Its name.
         kind: Its kind.
     """
@@ -32,7 +32,7 @@ class TargetUser(NamedTuple):
 
 
 class TargetIndex:
-    """Who names which target, kept up to date by watches.
+    """The autoscalers of each target, kept up to date from watches.
 
     Example:
         >>> def autoscaler(kind: str, name: str, created: str) -> Manifest:
@@ -41,13 +41,13 @@ class TargetIndex:
         ...     return {"kind": kind, "metadata": metadata, "spec": {"scaleTargetRef": reference}}
         >>> first = autoscaler("HorizontalAutoscaler", "first", "2026-01-31T12:00:00Z")
         >>> second = autoscaler("HorizontalAutoscaler", "second", "2026-01-31T13:00:00Z")
-        >>> claims = TargetIndex()
-        >>> claims.put(first), claims.put(second)
+        >>> index = TargetIndex()
+        >>> index.put(first), index.put(second)
         (None, None)
-        >>> claims.conflicting_autoscaler(first), claims.conflicting_autoscaler(second).name
+        >>> index.conflicting_autoscaler(first), index.conflicting_autoscaler(second).name
         (None, 'first')
-        >>> claims.put(autoscaler("HorizontalPodAutoscaler", "built-in", "2026-01-31T14:00:00Z"))
-        >>> claims.conflicting_autoscaler(first).name
+        >>> index.put(autoscaler("HorizontalPodAutoscaler", "built-in", "2026-01-31T14:00:00Z"))
+        >>> index.conflicting_autoscaler(first).name
         'built-in'
     """
 
@@ -56,37 +56,38 @@ class TargetIndex:
         self._by_autoscaler: dict[tuple[str, str, str], tuple[_UnversionedKey, TargetUser]] = {}
 
     def put(self, autoscaler: Manifest) -> None:
-        """Note what an autoscaler names, in place of what it named before.
+        """Record the target of an autoscaler, in place of its former one.
 
         Args:
             autoscaler: Its manifest.
         """
         self.drop(autoscaler)
-        target, claim = scale_target_key(autoscaler).unversioned, _user(autoscaler)
-        self._by_target[target].add(claim)
-        self._by_autoscaler[_identity(autoscaler)] = (target, claim)
+        target, user = scale_target_key(autoscaler).unversioned, _user(autoscaler)
+        self._by_target[target].add(user)
+        self._by_autoscaler[_identity(autoscaler)] = (target, user)
 
     def drop(self, autoscaler: Manifest) -> None:
-        """Forget an autoscaler.
+        """Remove an autoscaler.
 
         Args:
             autoscaler: Its manifest.
         """
         known = self._by_autoscaler.pop(_identity(autoscaler), None)
         if known is not None:
-            target, claim = known
-            self._by_target[target].discard(claim)
+            target, user = known
+            self._by_target[target].discard(user)
             if not self._by_target[target]:
                 del self._by_target[target]
 
     def conflicting_autoscaler(self, autoscaler: Manifest) -> TargetUser | None:
-        """Return who has the target in place of an autoscaler.
+        """Return the autoscaler that keeps another one from running.
 
         Args:
-            autoscaler: The manifest of one of our own kind.
+            autoscaler: The manifest of an autoscaler of our own kind.
 
         Returns:
-            One of another kind, or else an older one of the same kind; None if the target is its own.
+            An autoscaler of another kind with the same target, or else an older one of the same kind; None if there is
+            neither.
         """
         own = _user(autoscaler)
         others = self._by_target.get(scale_target_key(autoscaler).unversioned, set()) - {own}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 from typer.testing import CliRunner
@@ -33,7 +33,8 @@ def options() -> dict[str, str]:
     """Return the flags of the command, each with its default."""
     from typer.main import get_command
 
-    command = get_command(app).commands["hpa-controller"]  # type: ignore[attr-defined]  # it is a group
+    group: Any = get_command(app)
+    command = group.get_command(None, "hpa-controller")
     return {flag: str(parameter.default) for parameter in command.params for flag in parameter.opts}
 
 

@@ -223,7 +223,7 @@ class TestReplace:
         assert len(said) == 1
         assert said[0] == (
             "shop/web is left alone (status of 2026-01-01T12:00:00Z): kube-controller-manager wrote its status last;"
-            " where that controller is switched off, --take-over lets it be run"
+            " if that controller is switched off, run it with --take-over"
         )
 
 
@@ -273,7 +273,7 @@ class TestDryRun:
                 " its controller wanted 3, differs"
             )
             assert second == (
-                "2026-01-01T12:01:00Z shop/web: would leave it at 5 (within tolerance); its controller wanted 5, agrees"
+                "2026-01-01T12:01:00Z shop/web: would keep 5 (within tolerance); its controller wanted 5, agrees"
             )
             assert process.reports[0].as_json()["agrees"] is False
 
@@ -291,7 +291,7 @@ class TestDryRun:
             [said] = process.reports
             assert str(said) == (
                 "2026-01-01T12:00:15Z shop/web: would scale from 3 to 5 (total divided by target);"
-                " no controller has looked at it yet"
+                " no controller has reconciled it yet"
             )
 
         caplog.set_level(logging.INFO)

@@ -1,6 +1,6 @@
-"""What a round of the HPA controller sees: gathered from a cluster and its metrics APIs, with few requests.
+"""Snapshots: the input of one reconcile of an HPA, read from a cluster and its metrics APIs with few requests.
 
-`SnapshotReader.observe` makes a `Snapshot` of an HPA; `ocf.autoscaling.algorithm.decide` does the rest.
+`SnapshotReader.observe` returns the `Snapshot` of an HPA, and `ocf.autoscaling.algorithm.decide` decides on it.
 """
 
 from ocf.controllers.hpa.snapshot.label_index import LabelIndex

@@ -1,7 +1,7 @@
-"""Many things with labels, and fast answers to which of them a selector means.
+"""Index of labelled objects: which of them does a selector match?
 
-A namespace may hold thousands of pods and hundreds of autoscalers. Asking every pod for every autoscaler would cost
-more than everything else, so what has a label is found by it.
+A namespace may have thousands of pods and hundreds of autoscalers. Matching every pod for every autoscaler would take
+longer than everything else, so the index finds candidates by one label.
 """
 
 from collections import defaultdict
@@ -17,17 +17,19 @@ _ONE_OF: Final = frozenset({"in", "=", "=="})
 
 
 def required_labels(selector: LabelSelector) -> tuple[tuple[str, str], ...] | None:
-    """Return labels of which an object must have one, to be selected.
+    """Return labels of which every selected object has at least one.
 
     Args:
         selector: The selector.
 
     Returns:
-        Pairs of key and value, as few as the selector offers; None if it demands no value of any label.
+        Pairs of key and value, from the requirement with the fewest; None if the selector requires no value.
 
     Example:
-        >>> required_labels(LabelSelector.parse("tier in (back,front),app=web")), required_labels(LabelSelector.parse("!canary"))
-        ((('app', 'web'),), None)
+        >>> required_labels(LabelSelector.parse("tier in (back,front),app=web"))
+        (('app', 'web'),)
+        >>> required_labels(LabelSelector.parse("!canary")) is None
+        True
     """
     choices = [each for each in selector.requirements if each.operator in _ONE_OF]
     if not choices:
@@ -37,10 +39,10 @@ def required_labels(selector: LabelSelector) -> tuple[tuple[str, str], ...] | No
 
 
 class LabelIndex(Generic[T]):
-    """Things with labels, in an order.
+    """An ordered collection of labelled objects.
 
     Args:
-        things: Each with its labels.
+        things: The objects, each with its labels.
 
     Example:
         >>> pods = LabelIndex([({"app": "web"}, "web-0"), ({"app": "db"}, "db-0"), ({"app": "web"}, "web-1")])
@@ -59,7 +61,7 @@ class LabelIndex(Generic[T]):
         return len(self._things)
 
     def matching(self, selector: LabelSelector) -> list[T]:
-        """Return what a selector means, in order.
+        """Return the objects that a selector matches, in order.
 
         Args:
             selector: The selector.
@@ -67,6 +69,6 @@ class LabelIndex(Generic[T]):
         labels = required_labels(selector)
         if labels is None:
             places: Iterable[int] = range(len(self._things))
-        else:  # a thing has one value for a key, so nothing is found twice
+        else:  # an object has one value per key, so none is found twice
             places = sorted(place for label in labels for place in self._by_label.get(label, ()))
         return [self._things[place][1] for place in places if selector.matches(self._things[place][0])]

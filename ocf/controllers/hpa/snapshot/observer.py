@@ -1,4 +1,4 @@
-"""`SnapshotReader`: from an HPA to everything that a round of the controller sees of it."""
+"""`SnapshotReader`: read the target, pods and metrics of an HPA."""
 
 import asyncio
 from collections.abc import Awaitable, Sequence
@@ -39,12 +39,12 @@ _NOT_ASKED: Final = Unavailable("it was not asked for")
 
 @dataclass(frozen=True, slots=True)
 class HpaSnapshot:
-    """What was seen of one HPA.
+    """The snapshot of one HPA, and what a write of its Scale needs.
 
     Args:
-        snapshot: What the step takes.
-        target: What the HPA scales, as its `scaleTargetRef` names it.
-        scale: The Scale as it was read, with the `resourceVersion` that a write of it needs; None if there is none.
+        snapshot: The input of the algorithm.
+        target: The target as `scaleTargetRef` names it.
+        scale: The Scale as read, with the `resourceVersion` for the write; None if it could not be read.
     """
 
     snapshot: Snapshot
@@ -53,7 +53,7 @@ class HpaSnapshot:
 
 
 class _SharedReads:
-    """What was read since an instant."""
+    """Reads that HPAs share, all later than `started`."""
 
     def __init__(self, cluster: Cluster, metrics: MetricsClient, started: timedelta) -> None:
         self.started = started
@@ -70,28 +70,26 @@ class _SharedReads:
 
 
 class SnapshotReader:
-    """Gathers what a round of the HPA controller sees, for many HPAs with few requests.
+    """Reads the snapshots of many HPAs with few requests.
 
-    The pods of a namespace and the usage of their resources are read once for all HPAs of the namespace, and the same
-    custom or external metric is read once for all that want it. Whoever asks while something is being read waits for
-    that. What was read is used for `max_age`, counted from the first read that shares it; afterwards everything is
-    read anew. So nothing in an observation is older than `max_age` when the observation begins; a Scale is always
-    read for the one who asks.
+    The pods of a namespace and their resource usage are read once for all HPAs of the namespace, and the same custom or
+    external metric is read once for all HPAs that use it. A caller that asks during a read waits for its result. A read
+    is shared for `max_age`, counted from the first of the reads that are shared together; then everything is read
+    again. So no part of a snapshot is older than `max_age` when the call starts. A Scale is read in each call.
 
     With pods and targets from a `CachedCluster` and `DerivedScaleGetter`, the number of requests to the API server
     grows with the namespaces and with the different custom and external metrics, but not with the HPAs.
 
     Args:
-        cluster: Where pods and targets are.
-        metrics: Who measures.
-        scales: Where Scales come from; None reads the subresource through `cluster`.
-        selectors: What is known of the other HPAs; None starts with nothing, as a controller does.
-        settings: The controller's settings; its features tell which HPAs need no metrics.
-        clock: Tells how old a read is.
-        max_age: For how long a read is shared, and never longer than the sync period of the HPA that asks. Zero shares
-            nothing.
-        patience: How long to wait for each answer; later ones count as none, so that one slow API keeps nobody from
-            looking at the HPAs that do not need it.
+        cluster: The cluster of pods and targets.
+        metrics: The client of the metrics APIs.
+        scales: Reads Scales; None reads the subresource from `cluster`.
+        selectors: The known selectors of other HPAs; None starts without any, as the controller does.
+        settings: The settings of the controller; its features decide which HPAs need no metrics.
+        clock: Measures the age of a read.
+        max_age: How long a read is shared, at most the sync period of the HPA that asks. Zero shares nothing.
+        request_timeout: How long to wait for each response. A later response counts as missing, so that a slow API
+            does not delay HPAs that do not use it.
 
     Example:
         >>> from datetime import UTC, datetime
@@ -144,7 +142,7 @@ class SnapshotReader:
         self._metrics = metrics
         self._scales = scales or SubresourceScaleGetter(cluster)
         self.selectors = selectors if selectors is not None else SelectorIndex()
-        """What is known of the HPAs; whoever learns that one is gone lets it be forgotten here."""
+        """The known selectors of HPAs; the caller removes those of deleted HPAs."""
         self._settings = settings
         self._clock = clock or SystemClock()
         self._max_age = max_age
@@ -158,26 +156,26 @@ class SnapshotReader:
         await self.close()
 
     async def close(self) -> None:
-        """Give up what is being read; whoever waits for it learns that it could not be read."""
+        """Cancel running reads; callers that wait for them get an error."""
         await asyncio.gather(*(sync.flight.close() for sync in self._shared))
 
     async def observe(self, hpa: Manifest, *, settings: Settings | None = None) -> HpaSnapshot:
-        """Gather what a round sees of an HPA.
+        """Read the snapshot of an HPA.
 
-        Whatever cannot be read is a value: `Unavailable` in the place of the scale or of a reading, with the message
-        that the controller would tell. Metrics are asked for only where the round will look at them. The pods' selector
-        is remembered for the other HPAs.
+        A failed read is a value: `Unavailable` in place of the scale or of a metric, with the message of the built-in
+        controller. Metrics are read only if the algorithm needs them. The selector of the pods is recorded for the
+        other HPAs.
 
         Args:
             hpa: The HPA, autoscaling/v2, with its status.
-            settings: The settings for this HPA; None takes those of the observer.
+            settings: The settings of this HPA; None uses those of the reader.
 
         Returns:
-            What was seen.
+            The snapshot.
 
         Raises:
-            ManifestError: If the HPA itself cannot be read; no API server stores such a one.
-            ValueError: If a time in its status is none.
+            ManifestError: If the HPA itself cannot be parsed; an API server does not store such an HPA.
+            ValueError: If a time in its status is invalid.
         """
         autoscaler, status = Autoscaler.of(hpa), Status.of(hpa.get("status"))
         target = ObjectKey(autoscaler.api_version, autoscaler.kind, autoscaler.target, autoscaler.namespace)
@@ -192,7 +190,7 @@ class SnapshotReader:
 
     async def _scale(self, target: ObjectKey) -> Manifest | Unavailable:
         if target.api_version.count("/") > 1:
-            return _NOT_ASKED  # the step says what is wrong with it
+            return _NOT_ASKED  # the algorithm reports the error
         try:
             return await self._with_timeout(self._scales.scale(target))
         except ApiError as error:
@@ -201,7 +199,7 @@ class SnapshotReader:
             return Unavailable(str(error))
 
     async def _with_metrics(self, seen: Snapshot, selector: str, max_age: timedelta) -> Snapshot:
-        """Return a snapshot with pods and readings, as far as the round gets to look at them."""
+        """Return a snapshot with pods and metric values, as far as the algorithm needs them."""
         parsed = _parsed(selector)
         if parsed is None:
             return seen
@@ -220,7 +218,7 @@ class SnapshotReader:
         return _with(seen, pods, await asyncio.gather(*asked))
 
     async def _pods(self, sync: _SharedReads, namespace: str, selector: LabelSelector) -> list[Pod] | Unavailable:
-        """Return the pods that a selector means; what keeps us from knowing them makes every metric unusable."""
+        """Return the pods that a selector matches; an error makes every metric unavailable."""
         try:
             return [Pod.of(pod) for pod in (await self._with_timeout(sync.pods(namespace))).matching(selector)]
         except ApiError as error:
@@ -235,7 +233,7 @@ class SnapshotReader:
             return Unavailable(error.message)
 
     async def _with_timeout(self, work: Awaitable[T]) -> T:
-        """Return what comes of something, unless it takes too long."""
+        """Return a result, or raise if it takes longer than the timeout."""
         try:
             async with asyncio.timeout(self._request_timeout.total_seconds()):
                 return await work
@@ -262,7 +260,7 @@ def _with(seen: Snapshot, pods: Sequence[Pod], readings: Sequence[MetricValues])
 
 
 def _parsed(selector: str) -> LabelSelector | None:
-    """Read the selector of a scale; None for one that the step refuses."""
+    """Parse the selector of a scale; return None for a selector that the algorithm rejects."""
     try:
         return LabelSelector.parse(selector) if selector else None
     except ManifestError:

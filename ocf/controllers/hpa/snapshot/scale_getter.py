@@ -1,8 +1,8 @@
-"""Where the Scale of a target comes from.
+"""Scales of targets: read through the subresource, or derived from the object.
 
-The controller reads it through the subresource `scale` of the target, once per autoscaler and round. Of the kinds that
-Kubernetes brings, the Scale follows from the object alone, so where a cache holds the objects, nothing is asked at
-all: that costs one list and one watch per kind, however many autoscalers there are.
+The built-in controller reads the subresource `scale` of the target, once per autoscaler and reconcile. For built-in
+kinds the Scale follows from the object alone. So with a cache of the objects no request is needed: the cost is one list
+and one watch per kind, however many autoscalers there are.
 """
 
 from dataclasses import replace
@@ -45,7 +45,7 @@ _SCALE: Final = struct(
 
 
 class ScaleGetter(Protocol):
-    """Somebody who knows the Scales of workloads."""
+    """A source of the Scales of workloads."""
 
     async def scale(self, target: ObjectKey) -> Manifest:
         """Return the Scale of a workload.
@@ -54,11 +54,11 @@ class ScaleGetter(Protocol):
             target: The workload, in the version that its autoscaler names; the version does not count.
 
         Returns:
-            A Scale of autoscaling/v1; of its metadata at least `resourceVersion`, for whoever is going to write.
+            A Scale of autoscaling/v1; its metadata has at least `resourceVersion`, for a later write.
 
         Raises:
-            ApiError: If there is none; with the message that the controller would tell.
-            ManifestError: If what was answered is no Scale.
+            ApiError: If it cannot be read; with the message of the built-in controller.
+            ManifestError: If the response is not a Scale.
         """
         ...
 
@@ -67,11 +67,11 @@ class SubresourceScaleGetter:
     """Reads Scales through the subresource `scale` of their workloads.
 
     Args:
-        cluster: Where the workloads are.
-        reader: The API server, where the cluster is one (or a cache or wrapper in front of one): targets are then
-            found by group and kind as the controller finds them, whatever version an autoscaler names, and errors
-            have its words. None takes the version that an autoscaler names.
-        kinds: What `reader` calls its kinds; None looks by itself.
+        cluster: The cluster of the workloads.
+        reader: The API server, if the cluster is one (or in front of one): targets are then found by group and kind as
+            the built-in controller finds them, whatever version an autoscaler names, and errors have its messages. None
+            uses the version that an autoscaler names.
+        kinds: Finds the resource of a kind; None makes one from `reader`.
     """
 
     def __init__(self, cluster: Cluster, reader: PathReader | None = None, *, kinds: RESTMapper | None = None) -> None:
@@ -101,15 +101,15 @@ class SubresourceScaleGetter:
 
 
 class DerivedScaleGetter:
-    """Derives Scales from the workloads themselves, of the kinds that Kubernetes brings.
+    """Derives the Scales of built-in kinds from the workloads themselves.
 
-    Meant for a cluster that reads from memory, a `CachedCluster`. What it has of our own writes is never older than
-    they are. Somebody else's write may be a moment late; a write of ours that is based on the older number is refused
-    as a conflict if it carries the `resourceVersion`.
+    Meant for a `CachedCluster`, which reads from memory. The cache is never older than our own writes. A write of
+    another client may arrive late; a write of ours that is based on the old object is rejected with a conflict, if it
+    has the `resourceVersion`.
 
     Args:
-        cluster: Where the workloads are.
-        others: Reads the Scales of all other kinds.
+        cluster: The cluster of the workloads.
+        others: Reads the Scales of other kinds.
 
     Example:
         >>> import asyncio
@@ -128,9 +128,9 @@ class DerivedScaleGetter:
         >>> async def main() -> None:
         ...     cluster = EmbeddedCluster(namespaces=("shop",))
         ...     await cluster.create(web, field_manager="demo")
-        ...     told = SubresourceScaleGetter(cluster)
+        ...     subresource = SubresourceScaleGetter(cluster)
         ...     key = ObjectKey.of(web)
-        ...     print(await DerivedScaleGetter(cluster, told).scale(key) == await told.scale(key))
+        ...     print(await DerivedScaleGetter(cluster, subresource).scale(key) == await subresource.scale(key))
         >>> asyncio.run(main())
         True
     """
@@ -154,9 +154,9 @@ class DerivedScaleGetter:
 
 
 def _converted(scale: Manifest) -> Manifest:
-    """Return a Scale as the controller's client hands it on: with a selector that an object could have, or not at all.
+    """Convert the selector of a Scale as the built-in controller's client does, or raise its error.
 
-    The text form knows more operators than the object form, and the client converts from one to the other.
+    The text form of a selector has more operators than the object form, and the client converts text to objects.
     """
     status = scale.get("status") or {}
     written = status.get("selector")
@@ -187,7 +187,7 @@ def _derived(workload: Manifest) -> Manifest:
         "apiVersion": _VERSION,
         "kind": "Scale",
         "metadata": {name: metadata[name] for name in _SHOWN if name in metadata},
-        # As the API server writes it, a number that is 0 is left out here and not below.
+        # As in the API server's response: zero is omitted in the spec and not in the status.
         "spec": {"replicas": replicas} if replicas else {},
         "status": {"replicas": status.get("replicas") or 0, **_selector(workload["kind"], spec.get("selector"))},
     }

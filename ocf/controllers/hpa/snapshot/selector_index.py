@@ -1,7 +1,7 @@
-"""The selectors of all autoscalers, as far as they have been seen: who else counts these pods?
+"""Index of the pod selectors of autoscalers: which other autoscalers count these pods?
 
-The controller knows an autoscaler's selector from its last round that got as far as looking at metrics. Before that
-it takes the selector for one that matches nothing.
+The controller records the selector of an autoscaler when a reconcile gets as far as reading metrics. Until then the
+selector counts as matching no pod, as in the built-in controller.
 """
 
 from collections import defaultdict
@@ -32,12 +32,12 @@ class SelectorIndex:
         return len(self._known)
 
     def put(self, namespace: str, name: str, selector: LabelSelector) -> None:
-        """Remember a selector in the place of the one before.
+        """Record the selector of an autoscaler, in place of its former one.
 
         Args:
-            namespace: Of the autoscaler.
+            namespace: The namespace of the autoscaler.
             name: Its name.
-            selector: Which pods are its own.
+            selector: The selector of its pods.
         """
         if self._known.get((namespace, name)) == selector:
             return
@@ -47,10 +47,10 @@ class SelectorIndex:
             self._by_label[namespace, label][name] = None
 
     def forget(self, namespace: str, name: str) -> None:
-        """Forget an autoscaler that is gone.
+        """Remove a deleted autoscaler.
 
         Args:
-            namespace: Of the autoscaler.
+            namespace: The namespace of the autoscaler.
             name: Its name.
         """
         known = self._known.pop((namespace, name), None)
@@ -64,12 +64,12 @@ class SelectorIndex:
         """Return the other autoscalers that select one of these pods.
 
         Args:
-            namespace: Of the autoscaler.
+            namespace: The namespace of the autoscaler.
             name: Its name.
             pods: The labels of its pods.
 
         Returns:
-            Their selectors by name, as `Snapshot.others` has them; those that select none of the pods are left out.
+            Their selectors by name, as in `Snapshot.others`; without those that select none of the pods.
         """
         found: dict[str, LabelSelector] = {}
         for labels in pods:

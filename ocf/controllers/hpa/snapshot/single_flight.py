@@ -1,4 +1,4 @@
-"""Reads that many share: what one autoscaler asked for, the next one need not ask again."""
+"""Shared reads: several autoscalers use the result of one request."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
@@ -15,60 +15,60 @@ T = TypeVar("T")
 
 
 class SingleFlight:
-    """Does each thing once; whoever asks later gets what came of it, an error too, and whoever asks meanwhile waits.
+    """Runs each piece of work once, and shares its result or error with all callers.
 
-    What is under way is a task of its own, so nobody who gives up takes it from the others.
+    The work runs in its own task, so it goes on if one of the callers is cancelled.
     """
 
     def __init__(self) -> None:
         self._tasks: dict[Hashable, asyncio.Task[Any]] = {}
 
     async def do(self, key: Hashable, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return what came of a thing, after doing it if nobody has yet.
+        """Return the result of some work; start it if no caller has yet.
 
         Args:
-            key: What is done.
-            work: Does it.
+            key: Identifies the work.
+            work: Starts the work.
 
         Returns:
-            What `work` returned.
+            The result of `work`.
 
         Raises:
-            Exception: What `work` raised.
-            ServerError: If it was ended by `close`.
+            Exception: The error of `work`.
+            ServerError: If `close` cancelled it.
         """
         task = self._tasks.get(key)
         if task is None:
             task = self._tasks[key] = asyncio.create_task(work())
             task.add_done_callback(_seen)
-        await asyncio.wait([task])  # unlike `await task`, passes no cancellation on in either direction
+        await asyncio.wait([task])  # unlike `await task`, does not propagate cancellation in either direction
         if task.cancelled():
-            raise ServerError("what was being read was given up: the observer was closed")
+            raise ServerError("the read was cancelled: the snapshot reader was closed")
         result: T = task.result()
         return result
 
     @property
     def busy(self) -> bool:
-        """Whether something is under way."""
+        """Whether work is running."""
         return not all(task.done() for task in self._tasks.values())
 
     async def close(self) -> None:
-        """End what is under way, and wait for that."""
+        """Cancel running work, and wait until it has ended."""
         for task in self._tasks.values():
             task.cancel()
         await asyncio.gather(*self._tasks.values(), return_exceptions=True)
 
 
 class SharedMetrics:
-    """Metrics APIs that are asked once for what many want to know.
+    """A client of the metrics APIs that sends each request once.
 
-    The usage of resources is read once for a whole namespace, and a selector is applied here to the labels that each
-    entry carries: an API that is asked with a selector applies it to the same labels. Where an entry has none, which
-    not every such API tells, it is asked with the selector. All other questions are asked as they are, each once.
+    Resource usage is read once for a whole namespace, and selectors are applied here to the labels of each entry; an
+    API that gets a selector applies it to the same labels. If an entry has no labels, as with some implementations of
+    the API, the request is sent with the selector. All other requests are sent unchanged, each once.
 
     Args:
-        api: Who is asked.
-        once: What has been asked.
+        api: The client that sends the requests.
+        flight: The requests sent so far.
     """
 
     def __init__(self, api: MetricsClient, flight: SingleFlight) -> None:
@@ -115,21 +115,21 @@ class SharedMetrics:
         return await self._flight.do(key, work)
 
     async def _usage(self, namespace: str) -> LabelIndex[Any] | None:
-        """Return all entries of a namespace by their labels; None if one of them does not tell any."""
+        """Return all entries of a namespace by their labels; None if an entry has no labels."""
         entries = await self._api.pod_metrics(namespace)
         labels = [_labels(entry) for entry in entries]
-        told = [(each, entry) for each, entry in zip(labels, entries, strict=True) if each]
-        return LabelIndex(told) if len(told) == len(entries) else None
+        labelled = [(each, entry) for each, entry in zip(labels, entries, strict=True) if each]
+        return LabelIndex(labelled) if len(labelled) == len(entries) else None
 
 
 def _seen(task: asyncio.Task[Any]) -> None:
-    """Keep asyncio from reporting an error as lost where everybody who waited has been cancelled."""
+    """Mark the error of a task as retrieved, in case every caller was cancelled."""
     if not task.cancelled():
         task.exception()
 
 
 def _labels(entry: Any) -> Mapping[str, str] | None:
-    """Return the labels of an entry; None where it has none, or what cannot be labels."""
+    """Return the labels of an entry; None if it has none, or if they are malformed."""
     metadata = entry.get("metadata") if isinstance(entry, Mapping) else None
     labels = metadata.get("labels") if isinstance(metadata, Mapping) else None
     if isinstance(labels, Mapping) and all(isinstance(part, str) for pair in labels.items() for part in pair):
