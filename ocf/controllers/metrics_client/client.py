@@ -1,8 +1,8 @@
-"""What the metrics APIs can be asked, whoever answers.
+"""`MetricsClient`: interface to the metrics APIs.
 
 There are three of them (https://kubernetes.io/docs/tasks/run-application/horizontal-pod-autoscale/#support-for-metrics-apis):
-usage of resources by pod, measurements of objects of the cluster, and measurements of anything else. None of them
-belongs to Kubernetes itself; what answers is a product of somebody else's, so nothing in it is taken for granted.
+resource usage of pods, metrics of objects in the cluster, and metrics of anything else. Kubernetes itself implements
+none of them. They are served by third-party software, so every response is checked.
 """
 
 from collections.abc import Sequence
@@ -18,55 +18,55 @@ EXTERNAL_METRICS: Final = "external.metrics.k8s.io"
 
 
 class MetricsClient(Protocol):
-    """Somebody who measures.
+    """Client of the three metrics APIs.
 
-    Each method returns the `items` of the answer as they came, unchecked; `read_metric` judges them. Selectors are
-    texts, empty ones select everything. Each raises `ocf.errors.ApiError` where there is no answer; its message is
-    the one that the controller would tell.
+    Each method returns the `items` of the response unchecked; `read_metric` checks them. Selectors are texts, and an
+    empty one selects everything. Each method raises `ocf.errors.ApiError` if the request fails, with the message of the
+    built-in controller.
     """
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
-        """Return the usage of resources, one PodMetrics of metrics.k8s.io/v1beta1 per pod.
+        """Return the resource usage, one PodMetrics of metrics.k8s.io/v1beta1 per pod.
 
         Args:
-            namespace: Of the pods in this namespace,
-            selector: whose labels match.
+            namespace: The namespace of the pods.
+            selector: The label selector of the pods.
         """
         ...
 
     async def pods_metric(
         self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of pods, one MetricValue of custom.metrics.k8s.io per pod.
+        """Return a metric of pods, one MetricValue of custom.metrics.k8s.io per pod.
 
         Args:
-            namespace: Of the pods in this namespace,
-            metric: what is measured,
-            selector: of those whose labels match,
-            metric_selector: and of the metric, what its own labels select.
+            namespace: The namespace of the pods.
+            metric: The name of the metric.
+            selector: The label selector of the pods.
+            metric_selector: The selector of the labels of the metric.
         """
         ...
 
     async def object_metric(
         self, namespace: str, described: Manifest, metric: str, *, metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of one object, as MetricValues of custom.metrics.k8s.io; one, if all is well.
+        """Return a metric of one object, as MetricValues of custom.metrics.k8s.io; normally exactly one.
 
         Args:
-            namespace: Where the object is. Of a Namespace, this one is meant, whatever its name: nobody is to look
-                into another one.
-            described: `kind`, `name` and perhaps `apiVersion` of the object; the version does not count.
-            metric: What is measured.
-            metric_selector: What the metric's own labels select.
+            namespace: The namespace of the object. For an object of kind Namespace, this namespace is used whatever
+                its name, so that no autoscaler reads metrics of another namespace.
+            described: `kind`, `name` and optionally `apiVersion` of the object; the version does not count.
+            metric: The name of the metric.
+            metric_selector: The selector of the labels of the metric.
         """
         ...
 
     async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Sequence[Any]:
-        """Return a measurement, one ExternalMetricValue of external.metrics.k8s.io/v1beta1 per series.
+        """Return a metric from outside of the cluster, one ExternalMetricValue per series.
 
         Args:
-            namespace: Who asks.
-            metric: What is measured.
-            selector: What the metric's labels select.
+            namespace: The namespace of the autoscaler.
+            metric: The name of the metric.
+            selector: The selector of the labels of the metric.
         """
         ...

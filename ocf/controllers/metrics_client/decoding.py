@@ -1,7 +1,7 @@
-"""The entries of the metrics APIs' answers, read as the controller's client would decode them.
+"""Decoding of entries of the metrics APIs, as the built-in controller's client decodes them.
 
-It decodes an answer as a whole: one value that is no quantity, and there is no answer. Here the entries of one
-autoscaler are decoded, so what is wrong with one does not touch the others.
+That client decodes a response as a whole: one invalid quantity makes the whole response an error. Here only the entries
+of one autoscaler are decoded, so an invalid entry does not affect other autoscalers.
 """
 
 import re
@@ -27,8 +27,8 @@ def decode_pod_metrics(entries: Sequence[Any]) -> list[Manifest]:
         PodMetrics without unknown fields.
 
     Raises:
-        ManifestError: If a field has a value of a wrong type; names all of an entry.
-        QuantityError: If an amount is no quantity.
+        ManifestError: If a field has a value of a wrong type; has all such fields of an entry.
+        QuantityError: If an amount is not a quantity.
     """
     return [read_object(entry, _CLIENTS[_POD], f"{RESOURCE_METRICS}/v1beta1", _POD, strict=False) for entry in entries]
 
@@ -43,8 +43,8 @@ def decode_values(entries: Sequence[Any]) -> list[Manifest]:
         MetricValues without unknown fields.
 
     Raises:
-        ManifestError: If a field has a value of a wrong type, or there is no value.
-        QuantityError: If the value is no quantity.
+        ManifestError: If a field has a value of a wrong type, or the value is missing.
+        QuantityError: If the value is not a quantity.
     """
     return [
         _with_value(read_object(_unversioned(entry), _CLIENTS[_VALUE], _ANY, _VALUE, strict=False)) for entry in entries
@@ -61,22 +61,22 @@ def decode_external_values(entries: Sequence[Any]) -> list[Manifest]:
         ExternalMetricValues without unknown fields.
 
     Raises:
-        ManifestError: If a field has a value of a wrong type, or there is no value.
-        QuantityError: If the value is no quantity.
+        ManifestError: If a field has a value of a wrong type, or the value is missing.
+        QuantityError: If the value is not a quantity.
     """
     version = f"{EXTERNAL_METRICS}/v1beta1"
     return [_with_value(read_object(entry, _CLIENTS[_SERIES], version, _SERIES, strict=False)) for entry in entries]
 
 
 def check_measurement(entry: Any, kind: str) -> None:
-    """Refuse an entry that somebody wrote, and tell all that is wrong with it, as no client does.
+    """Check an entry that a user wrote, and report all of its errors.
 
     Args:
         entry: The entry.
-        kind: What it is to be: PodMetrics, MetricValue or ExternalMetricValue; the version does not count.
+        kind: Its expected kind: PodMetrics, MetricValue or ExternalMetricValue; the version does not count.
 
     Raises:
-        ManifestError: With every field that holds a value of a wrong type, or no quantity.
+        ManifestError: With every field that has a value of a wrong type, or an invalid quantity.
 
     Example:
         >>> check_measurement({"metricName": 5, "metricLabels": "all"}, "ExternalMetricValue")
@@ -88,9 +88,9 @@ def check_measurement(entry: Any, kind: str) -> None:
 
 
 def _with_value(entry: Manifest) -> Manifest:
-    """Refuse an entry without a value: to the controller it is 0, and makes it scale down; to us it is not known."""
+    """Reject an entry without a value; the built-in controller takes it for 0, and scales down."""
     if "value" not in entry:
-        raise ManifestError("a measurement", [FieldProblem("value", "must be there")])
+        raise ManifestError("a metric value", [FieldProblem("value", "is required")])
     return entry
 
 
@@ -99,7 +99,7 @@ def _unversioned(entry: Any) -> Any:
 
 
 def quantity(value: Any, path: str, _problems: list[FieldProblem]) -> Any:
-    """Read a quantity; one that is none ends everything, with the sentence of the controller's client."""
+    """Decode a quantity; raise the error of the built-in controller's client if it is invalid."""
     ours: list[FieldProblem] = []
     found = decoders.quantity(value, path, ours)
     if ours:
@@ -115,7 +115,7 @@ def _sentence(value: Any) -> str:
 
 
 _FORM: Final = "([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)"
-# What is looked for in fact: the expression in the sentence would let two points pass.
+# The form that is really parsed: the expression in the message would allow two points.
 _NUMBER_AND_SUFFIX: Final = re.compile(r"[+-]?[0-9]*(?:\.[0-9]*)?[eEinumkKMGTP]*[-+]?[0-9]*")
 _POD: Final = "PodMetrics"
 _VALUE: Final = "MetricValue"
@@ -125,18 +125,18 @@ _INT64: Final = integer("int64")
 
 
 def _readers(amount: Reader) -> dict[str, Reader]:
-    """Return how the entries of the three APIs are read, by kind; amounts as is said."""
+    """Return the decoders of the entries of the three APIs by kind, with the given decoder of amounts."""
 
     def amounts(value: Any, path: str, problems: list[FieldProblem]) -> Any:
         names: dict[str, Reader] = dict.fromkeys(value, amount) if isinstance(value, Mapping) else {}
         return struct(**names)(value, path, problems)
 
-    told = {"apiVersion": text, "kind": text, "timestamp": instant}
-    custom = {**told, "metricName": text, "windowSeconds": _INT64, "window": _INT64, "value": amount}
+    common = {"apiVersion": text, "kind": text, "timestamp": instant}
+    custom = {**common, "metricName": text, "windowSeconds": _INT64, "window": _INT64, "value": amount}
     container = struct(name=text, usage=amounts)
     described = struct(kind=text, namespace=text, name=text, apiVersion=text)
     return {
-        _POD: struct(**told, metadata=METADATA, window=text, containers=items(container, dict)),
+        _POD: struct(**common, metadata=METADATA, window=text, containers=items(container, dict)),
         _VALUE: struct(**custom, metric=struct(name=text), describedObject=described),
         _SERIES: struct(**custom, metricLabels=texts),
     }

@@ -1,8 +1,8 @@
-"""Errors of an API in the words of the controller's own client.
+"""API errors with the messages of the built-in controller's client.
 
-A message of the server is repeated as it is. Where there is none (the answer came from something in between, or from an
-API server that has no such path), the client has one sentence for each HTTP status. They end up in conditions and
-events, where people look for them, so they are the same here.
+A message of the server is used unchanged. If the response has none (it came from a proxy, or from an API server that
+does not have the path), the client has one message for each HTTP status. Users find these messages in conditions and
+events, so they are the same here.
 """
 
 from typing import Final
@@ -31,15 +31,15 @@ _REFUSED: Final = range(300, 600)
 
 
 def with_client_message(error: ApiError, path: str, *subject: str) -> ApiError:
-    """Return an error with the message that the controller would tell.
+    """Return an error with the message of the built-in controller's client.
 
     Args:
         error: The error of a read.
         path: The path that was read.
-        *subject: What was asked for, `pods.metrics.k8s.io`, and the name of one, if one was.
+        *subject: The resource, `pods.metrics.k8s.io`, and the name of the object, if one was read.
 
     Returns:
-        An error of the same class. Without an answer, and for an answer that is nonsense, the message stays.
+        An error of the same class. The message stays if there was no response, or a malformed one.
 
     Example:
         >>> untold = api_error("GET /x: HTTP 503 without a Status that gives the reason", code=503)

@@ -1,6 +1,6 @@
-"""From a metric of an autoscaler to a reading: who is asked, and what is said if there is no answer.
+"""`read_metric`: read the values of a metric of an autoscaler, or the error of the request.
 
-The texts are those of the controller, to the letter where its client makes them.
+The messages are those of the built-in controller and of its client.
 """
 
 from collections.abc import Awaitable, Callable, Mapping
@@ -23,22 +23,22 @@ from ocf.schema.metric_sources import METRIC_SOURCES
 
 __all__ = ["read_metric"]
 
-# What decoded values can still be: a window that is no duration, a time or an amount that no number here can hold.
+# Errors of decoded values: a window that is not a duration, a time or an amount that is out of range.
 _UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
 async def read_metric(api: MetricsClient, metric: Metric, *, namespace: str, selector: str) -> MetricValues:
-    """Read what was measured of a metric.
+    """Read the values of a metric.
 
     Args:
-        api: Who is asked.
+        api: The client of the metrics APIs.
         metric: The metric.
         namespace: The namespace of the autoscaler.
-        selector: `status.selector` of its scale: which pods are its own.
+        selector: `status.selector` of its scale, which selects its pods.
 
     Returns:
-        The reading. What could not be read, for whatever reason, is `Unavailable`; nothing is raised, and nothing is
-        asked for a metric that the step refuses anyway.
+        The values. If they cannot be read, for whatever reason, `Unavailable`; nothing is raised. No request is sent
+        for a metric that the algorithm rejects.
 
     Example:
         >>> import asyncio
@@ -78,8 +78,8 @@ async def _object(api: MetricsClient, metric: Metric, namespace: str, _selector:
     described = metric.described_object or {}
     entries = await api.object_metric(namespace, described, metric.name, metric_selector=_text(metric))
     if len(entries) != 1:
-        told = f"the custom metrics API server returned {len(entries)} results when we asked for exactly one"
-        return Unavailable(f"unable to fetch metrics from custom metrics API: {told}")
+        problem = f"the custom metrics API server returned {len(entries)} results when we asked for exactly one"
+        return Unavailable(f"unable to fetch metrics from custom metrics API: {problem}")
     return read_object(decode_values(entries))
 
 
@@ -89,7 +89,7 @@ async def _external(api: MetricsClient, metric: Metric, namespace: str, _selecto
 
 
 def _text(metric: Metric) -> str:
-    """Return the selector of a metric as a query has it; none selects everything here."""
+    """Return the selector of a metric as a query parameter; empty, which selects everything, if it has none."""
     return "" if metric.selector is None else str(LabelSelector.of(metric.selector))
 
 

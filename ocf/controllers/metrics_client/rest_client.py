@@ -1,4 +1,4 @@
-"""The metrics APIs as a cluster serves them: behind its API server, by whoever is registered there."""
+"""`RESTMetricsClient`: client of the metrics APIs behind an API server."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,15 +19,15 @@ _NOT_FOUND: Final = 404
 
 
 class RESTMetricsClient:
-    """Asks the metrics APIs of a cluster.
+    """Client of the metrics APIs of a cluster.
 
-    Of custom metrics the version is asked that the server prefers, v1beta2 or v1beta1; any other one is passed over. It
-    is looked up once, and again after an answer that there is no such thing.
+    For custom metrics it uses the version that the server prefers, v1beta2 or v1beta1; other versions are ignored. The
+    version is looked up once, and again after a response with 404.
 
     Args:
         reader: The API server, an `ApiServerCluster`.
-        kinds: What it calls its kinds; None looks by itself.
-        most_bytes: How long an answer may be; a longer one is an error, because reading it could take all memory.
+        kinds: Finds the resource of a kind; None makes one from `reader`.
+        most_bytes: The largest response in bytes; a larger one is an error, because it could exhaust the memory.
 
     Example:
         >>> from ocf.cluster.client import ApiServerCluster
@@ -43,17 +43,17 @@ class RESTMetricsClient:
         self._custom_version = ""
 
     async def pod_metrics(self, namespace: str, selector: str = "") -> Sequence[Any]:
-        """Return the usage of resources by pod.
+        """Return the resource usage of pods.
 
         Args:
-            namespace: Of the pods in this namespace,
-            selector: whose labels match.
+            namespace: The namespace of the pods.
+            selector: The label selector of the pods.
 
         Returns:
             PodMetrics of metrics.k8s.io/v1beta1.
 
         Raises:
-            ApiError: If there is no answer.
+            ApiError: If the request fails.
         """
         path = f"/apis/{RESOURCE_METRICS}/v1beta1/namespaces/{segment(namespace, 'namespace')}/pods"
         return await self._items("PodMetricsList", path, f"pods.{RESOURCE_METRICS}", labelSelector=selector)
@@ -61,19 +61,19 @@ class RESTMetricsClient:
     async def pods_metric(
         self, namespace: str, metric: str, *, selector: str = "", metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of pods.
+        """Return a metric of pods.
 
         Args:
-            namespace: Of the pods in this namespace,
-            metric: what is measured,
-            selector: of those whose labels match,
-            metric_selector: and of the metric, what its own labels select.
+            namespace: The namespace of the pods.
+            metric: The name of the metric.
+            selector: The label selector of the pods.
+            metric_selector: The selector of the labels of the metric.
 
         Returns:
             MetricValues of custom.metrics.k8s.io.
 
         Raises:
-            ApiError: If there is no answer.
+            ApiError: If the request fails.
         """
         place = f"namespaces/{segment(namespace, 'namespace')}/pods/*/{segment(metric, 'metric')}"
         return await self._custom(place, "pods", "*", labelSelector=selector, metricLabelSelector=metric_selector)
@@ -81,19 +81,19 @@ class RESTMetricsClient:
     async def object_metric(
         self, namespace: str, described: Manifest, metric: str, *, metric_selector: str = ""
     ) -> Sequence[Any]:
-        """Return a measurement of one object.
+        """Return a metric of one object.
 
         Args:
-            namespace: Where the object is; of a Namespace, this one is meant.
-            described: `kind`, `name` and perhaps `apiVersion` of the object.
-            metric: What is measured.
-            metric_selector: What the metric's own labels select.
+            namespace: The namespace of the object; for an object of kind Namespace, this namespace is used.
+            described: `kind`, `name` and optionally `apiVersion` of the object.
+            metric: The name of the metric.
+            metric_selector: The selector of the labels of the metric.
 
         Returns:
             MetricValues of custom.metrics.k8s.io.
 
         Raises:
-            ApiError: If there is no answer.
+            ApiError: If the request fails.
         """
         group, _ = split_api_version(str(described.get("apiVersion") or ""))
         kind, home = str(described.get("kind") or ""), f"namespaces/{segment(namespace, 'namespace')}"
@@ -107,18 +107,18 @@ class RESTMetricsClient:
         return await self._custom(place, plural, name, metricLabelSelector=metric_selector)
 
     async def external_metric(self, namespace: str, metric: str, *, selector: str = "") -> Sequence[Any]:
-        """Return a measurement of anything outside of the cluster.
+        """Return a metric from outside of the cluster.
 
         Args:
-            namespace: Who asks.
-            metric: What is measured.
-            selector: What the metric's labels select.
+            namespace: The namespace of the autoscaler.
+            metric: The name of the metric.
+            selector: The selector of the labels of the metric.
 
         Returns:
             ExternalMetricValues of external.metrics.k8s.io/v1beta1.
 
         Raises:
-            ApiError: If there is no answer.
+            ApiError: If the request fails.
         """
         place = f"namespaces/{segment(namespace, 'namespace')}/{segment(metric, 'metric')}"
         path = f"/apis/{EXTERNAL_METRICS}/v1beta1/{place}"
@@ -126,7 +126,7 @@ class RESTMetricsClient:
         return await self._items("ExternalMetricValueList", path, resource, labelSelector=selector)
 
     async def _qualified(self, group: str, kind: str) -> str:
-        """Return the resource of a kind as this API writes it, `ingresses.networking.k8s.io`."""
+        """Return the resource of a kind with its group, `ingresses.networking.k8s.io`."""
         try:
             found = await self._kinds.find(group, kind)
         except NotFoundError as error:
@@ -143,7 +143,7 @@ class RESTMetricsClient:
         try:
             return await self._items("MetricValueList", path, f"{resource}.{CUSTOM_METRICS}", *name, **query)
         except NotFoundError:
-            self._custom_version = ""  # the version may be gone; the server is asked again the next time
+            self._custom_version = ""  # the version may have been removed; it is looked up again with the next request
             raise
 
     async def _preferred(self) -> str:
@@ -165,8 +165,8 @@ class RESTMetricsClient:
             raise with_client_message(error, path, *subject) from error
         items, metadata = answer.get("items"), answer.get("metadata") or {}
         if answer.get("kind", kind) != kind or not isinstance(items, list | None) or not isinstance(metadata, dict):
-            raise ServerError(f"GET {path}: the answer is no {kind}", code=_OK)
+            raise ServerError(f"GET {path}: the response is not a {kind}", code=_OK)
         if metadata.get("continue"):
-            # Nobody asked for a page. What is missing could be the largest value of all.
-            raise ServerError(f"GET {path}: the answer is only a part of the {kind}", code=_OK)
+            # No limit was sent. The part that is missing could have the largest value.
+            raise ServerError(f"GET {path}: the response is only a part of the {kind}", code=_OK)
         return items or ()

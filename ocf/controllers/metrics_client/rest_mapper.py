@@ -1,7 +1,7 @@
-"""What the server calls the objects of a kind, whatever version somebody wrote.
+"""`RESTMapper`: find the resource of a kind, whatever version a reference names.
 
-A reference names a kind with a version that may be long gone. The controller looks at group and kind only, and takes
-the version that the server prefers; so do we.
+A reference may name a version that the server does not serve. The built-in controller uses only group and kind, and
+takes the version that the server prefers; so does this mapper.
 """
 
 from typing import Final
@@ -20,7 +20,7 @@ _BAD_REQUEST: Final = 400
 
 
 class RESTMapper:
-    """Finds the resource of a kind by its group, and remembers what it found.
+    """Finds resources by group and kind, and caches them.
 
     Args:
         reader: The API server.
@@ -41,8 +41,8 @@ class RESTMapper:
             The resource.
 
         Raises:
-            NotFoundError: If there is none; in the controller's words.
-            ApiError: If the server could not be asked.
+            NotFoundError: If the server has no such kind; with the message of the built-in controller.
+            ApiError: If discovery fails.
         """
         known = self._found.get((group, kind))
         if known is not None:
@@ -56,7 +56,7 @@ class RESTMapper:
         raise NotFoundError(message, code=_NOT_FOUND, reason="NotFound")
 
     def forget(self, group: str, kind: str) -> None:
-        """Look anew the next time, because what was found turned out not to be there.
+        """Drop a resource from the cache, because a request for it failed with 404.
 
         Args:
             group: Its group.
@@ -81,18 +81,18 @@ class RESTMapper:
 
 
 def versions_of(group: Manifest) -> list[str]:
-    """Read an `APIGroup`.
+    """Return the versions of an `APIGroup`.
 
     Args:
-        group: The answer of `/apis/GROUP`.
+        group: The response of `/apis/GROUP`.
 
     Returns:
         Its group versions, the preferred one first.
     """
     preferred = group.get("preferredVersion")
     entries = [preferred, *(group.get("versions") or ())]
-    told = [entry.get("groupVersion") for entry in entries if isinstance(entry, dict)]
-    return list(dict.fromkeys(version for version in told if isinstance(version, str) and version))
+    found = [entry.get("groupVersion") for entry in entries if isinstance(entry, dict)]
+    return list(dict.fromkeys(version for version in found if isinstance(version, str) and version))
 
 
 def segment(text: str, what: str) -> str:
@@ -100,10 +100,10 @@ def segment(text: str, what: str) -> str:
 
     Args:
         text: The text.
-        what: What it is, for the message.
+        what: The name of the value, for the message.
 
     Raises:
-        BadRequestError: If it would be something else than one segment.
+        BadRequestError: If the text cannot be one segment.
     """
     problem = ""
     if not text:

@@ -1,6 +1,6 @@
-"""Reading any path of an API server, and again where it asks for a little time.
+"""Reads of API server paths, retried if the server asks for it.
 
-The controller's client does so with every read, so a moment in which a server has too much to do fails no metric.
+The built-in controller's client retries every read, so a short overload of a server does not make a metric fail.
 Source: client-go, `rest/with_retry.go`.
 """
 
@@ -26,17 +26,17 @@ class PathReader(Protocol):
     async def read_path(
         self, path: str, query: Sequence[tuple[str, str]] = (), *, most_bytes: int | None = None
     ) -> Manifest:
-        """Return the JSON object at a path; raises `ApiError`, with an empty `reason` where the answer is no Status."""
+        """Return the JSON object at a path; raise `ApiError`, without a `reason` if the response is not a Status."""
         ...
 
 
 class RetryingReader:
-    """Reads again where the answer is 429, or 500 and above, and says when to come back; ten times at the most.
+    """Retries a read up to ten times if the response is 429 or at least 500, and has a `Retry-After`.
 
     Args:
         reader: The API server.
-        longest: For how long to wait in all. The controller's client waits for as long as it is told to, and keeps one
-            of its workers waiting with it.
+        longest: The total time to wait. The built-in controller's client has no such limit; it waits as long as the
+            server asks, and blocks one of its workers.
 
     Example:
         >>> from ocf.cluster.client import ApiServerCluster
@@ -66,6 +66,6 @@ class RetryingReader:
 
 
 def _pause(error: ApiError) -> float | None:
-    """Return for how many seconds to wait; None where nobody asks for that."""
+    """Return how many seconds to wait; None if the error must not be retried."""
     asked = error.code == _TOO_MANY or error.code >= _FIRST_SERVER_CODE
     return error.retry_after if asked else None

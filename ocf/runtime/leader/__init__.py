@@ -1,4 +1,4 @@
-"""Leader election: of several processes of an operator one works, and the others wait."""
+"""Leader election: one of several processes of an operator runs, and the others wait."""
 
 from ocf.runtime.leader.election import Leadership, lead
 from ocf.runtime.leader.timing import Timing

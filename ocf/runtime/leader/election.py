@@ -1,8 +1,7 @@
-"""`lead`: work as long as a lease is held.
+"""`lead`: run a block for as long as a lease is held.
 
-The work is the body of a block, and the lease is its deadline: every renewal moves the deadline on. So nothing has to
-happen for the work to end in time. Whatever keeps the lease from being renewed, an error, a silent server, a task that
-died, the deadline comes.
+The lease is the deadline of the block, and every renewal extends the deadline. So the block ends in time whatever
+prevents a renewal: an error, a server that does not respond, or a task that has ended.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ _DEFAULT: Final = Timing()
 
 @dataclass(frozen=True, slots=True)
 class Leadership:
-    """What a leader has.
+    """The cluster and identity of a leader.
 
     Args:
-        cluster: The cluster, which refuses to be written to from the moment at which the lease is lost.
-        identity: Who leads.
+        cluster: The cluster; it rejects writes once the lease is lost.
+        identity: The identity of the leader.
     """
 
     cluster: Cluster
@@ -59,26 +58,27 @@ async def lead(
 ) -> AsyncIterator[Leadership]:
     """Wait for a lease, and hold it for as long as the block runs.
 
-    The block is cancelled when the lease cannot be renewed in time, or is somebody else's. What it started must end
-    with it: tasks in a `asyncio.TaskGroup` do. On leaving the block otherwise, the lease is given back.
+    The block is cancelled if the lease cannot be renewed in time, or if another process takes it. Everything that the
+    block starts must end with it, as tasks in an `asyncio.TaskGroup` do. When the block ends otherwise, the lease is
+    released.
 
-    Semantics: client-go's `tools/leaderelection` with `ReleaseOnCancel`, but a lease counts from before it was asked
-    for, and the work ends at the renew deadline and not a retry period later.
+    Semantics: client-go's `tools/leaderelection` with `ReleaseOnCancel`, except that a lease is valid from before the
+    request was sent, and the block ends at the renew deadline and not a retry period later.
 
     Args:
-        cluster: Where the lease is.
-        name: Name of the lease, one for each operator.
-        namespace: Where it is.
-        identity: Who we are, which no other process may be; by default the machine's name and something random.
-        clock: Measures how long others have not renewed; the machine's by default.
-        timing: How long things last.
+        cluster: The cluster of the lease.
+        name: The name of the lease, one for each operator.
+        namespace: The namespace of the lease.
+        identity: The identity of this process, which must be unique; by default the host name and a random part.
+        clock: Measures how long other holders have not renewed the lease; the system clock by default.
+        timing: The durations of the election.
         random: Draws a number from 0 up to 1.
 
     Yields:
-        What a leader has; write through its `cluster`.
+        The cluster and identity of the leader; write only through this `cluster`.
 
     Raises:
-        LeaseLostError: If the lease was lost. It is over with the block; come back to wait for the next one.
+        LeaseLostError: If the lease is lost. Call `lead` again to wait for the next term.
 
     Example:
         >>> from ocf.embedded import EmbeddedCluster
@@ -112,7 +112,7 @@ async def lead(
 
 
 def _seconds_left(elector: Elector) -> float:
-    """Return for how many seconds the lease is ours."""
+    """Return for how many seconds this process holds the lease."""
     return max(0.0, (elector.valid_until - elector.clock.elapsed()).total_seconds())
 
 
@@ -123,7 +123,7 @@ async def _acquire(elector: Elector, random: Callable[[], float]) -> None:
 
 
 async def _renew(elector: Elector, term: asyncio.Timeout) -> None:
-    """Renew until cancelled, and move the end of the term on; end it at once if somebody else leads."""
+    """Renew the lease until cancelled, and extend the term; end the term at once if another process leads."""
     loop = asyncio.get_running_loop()
     while True:
         await asyncio.sleep(elector.timing.retry_period.total_seconds())
@@ -136,12 +136,12 @@ async def _renew(elector: Elector, term: asyncio.Timeout) -> None:
 
 
 async def _attempt(elector: Elector) -> bool:
-    """Try to take or renew the lease; what the cluster has against it is told, and counts as no."""
+    """Try to take or renew the lease; an error is logged, and counts as a failed attempt."""
     try:
         async with asyncio.timeout(elector.timing.attempt.total_seconds()):
             return await elector.attempt()
     except (ApiError, TimeoutError) as error:
-        _log.warning("the lease %s cannot be had: %s", elector.key, str(error) or "no answer arrived in time")
+        _log.warning("the lease %s cannot be acquired: %s", elector.key, str(error) or "no response arrived in time")
         return False
 
 
@@ -150,4 +150,4 @@ async def _release(elector: Elector) -> None:
         async with asyncio.timeout(min(_seconds_left(elector), elector.timing.attempt.total_seconds())):
             await elector.release()
     except (ApiError, TimeoutError) as error:
-        _log.warning("the lease %s is not given back, others wait for its end: %s", elector.key, error)
+        _log.warning("the lease %s is not released, other processes wait until it expires: %s", elector.key, error)

@@ -1,11 +1,11 @@
-"""One attempt at a lease: take it if it is free, renew it if it is ours.
+"""`Elector`: a single attempt to take or renew a lease.
 
-The rules are those of client-go's `tools/leaderelection`. Clocks of different machines are never compared: how long
-somebody else's lease still lasts is counted on our own clock, from the moment at which we saw it change. The times in
-the lease are for people.
+The rules are those of client-go's `tools/leaderelection`. Clocks of different hosts are never compared: the time that
+is left of another process's lease is measured on the local clock, from when the lease was last seen to change. The
+times in the lease are only informative.
 
-A renewal counts from before it was sent. So whatever became of the answer, nobody who saw the renewal waits for a
-shorter time than we believe.
+A renewal is valid from before it was sent. So even if the response is lost, no process that saw the renewal waits for a
+shorter time than this process holds the lease.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ocf.runtime.leader.timing import Timing
 __all__ = ["Elector"]
 
 _MANAGER: Final = "leader-election"
-_NEVER: Final = timedelta(0)  # no clock that measures what has elapsed is ever before that
+_NEVER: Final = timedelta(0)  # an elapsed time is never before it
 
 
 @dataclass(slots=True)
 class Elector:
-    """Who tries to hold a lease.
+    """A candidate for a lease.
 
     Args:
-        cluster: Where the lease is.
-        key: Which lease.
-        identity: Who we are; nobody else is called so.
-        clock: Measures how long others have not renewed.
-        timing: How long things last.
+        cluster: The cluster of the lease.
+        key: The key of the lease.
+        identity: The identity of this process, which must be unique.
+        clock: Measures how long other holders have not renewed the lease.
+        timing: The durations of the election.
 
     Attributes:
-        valid_until: On the clock's `elapsed`, until when we hold the lease; in the past if we do not.
+        valid_until: When this process stops holding the lease, as `elapsed` of the clock; in the past if it does not.
     """
 
     cluster: Cluster
@@ -53,22 +53,22 @@ class Elector:
 
     @property
     def holds(self) -> bool:
-        """Whether we hold the lease now."""
+        """Whether this process holds the lease now."""
         return self.clock.elapsed() < self.valid_until
 
     @property
     def holder(self) -> str:
-        """Who held the lease when it was last looked at; empty for nobody."""
+        """The holder of the lease when it was last read; empty if it was free."""
         return _holder(self._seen) if self._seen else ""
 
     async def attempt(self) -> bool:
         """Take the lease, or renew it.
 
         Returns:
-            Whether it is ours; False where it is somebody else's, or somebody was faster.
+            Whether this process holds the lease; False if another process holds it, or took it first.
 
         Raises:
-            ApiError: If the cluster cannot be asked.
+            ApiError: If a request fails.
         """
         started = self.clock.elapsed()
         if self._seen is not None and self.holds and await self._update(self._seen):
@@ -89,10 +89,10 @@ class Elector:
         return taken
 
     async def release(self) -> None:
-        """Give the lease back, if we hold it: others need not wait.
+        """Release the lease, if this process holds it, so that others need not wait until it expires.
 
         Raises:
-            ApiError: If the cluster cannot be asked, or refuses.
+            ApiError: If a request fails.
         """
         if not self.holds:
             return
@@ -126,7 +126,7 @@ class Elector:
         return True
 
     async def _update(self, seen: Manifest) -> bool:
-        """Write us into the lease as it was seen; tell whether nobody was faster."""
+        """Write this process into the lease as last read; return whether no other process wrote it first."""
         wanted = {**copy_json(seen), "spec": self._spec(seen.get("spec") or {})}
         try:
             live = await self.cluster.update(wanted, field_manager=_MANAGER)

@@ -1,4 +1,4 @@
-"""How long a lease lasts, and how often it is renewed."""
+"""Durations of leader election."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ _JITTER: Final = 1.2  # client-go's JitterFactor: a candidate waits up to this m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """How long a lease lasts, and how often it is renewed; defaults are those of client-go.
+    """The duration of a lease and of its renewals; defaults are those of client-go.
 
-    What separates the end of one leader's work from the beginning of the next one's is `lease` less
-    `renew_deadline`. That is how long a write that was begun in time may take to arrive.
+    Between the end of one leader's term and the start of the next there are at least `lease - renew_deadline`. A write
+    that the old leader sent in time may take this long to arrive.
 
     Args:
-        lease: How long others wait after the last renewal that they saw; whole seconds.
+        lease: How long candidates wait after the last renewal that they saw; whole seconds.
         renew_deadline: How long after its last renewal a leader stops.
-        retry_period: How often a leader renews, and a candidate looks.
-        jitter: How much longer a candidate may wait, as a part of the retry period, so that not all come at once.
+        retry_period: How often a leader renews, and a candidate tries.
+        jitter: How much longer a candidate may wait, as a fraction of the retry period, so that candidates do not all
+            try at once.
 
     Raises:
-        ConfigError: If one does not leave room for the next.
+        ConfigError: If the durations do not decrease as required.
 
     Example:
         >>> Timing(lease=timedelta(seconds=8), renew_deadline=timedelta(seconds=9))
@@ -51,9 +52,9 @@ class Timing:
                 f"got {lease:g} s, {deadline:g} s, {period:g} s * {1 + self.jitter:g}"
             )
         if self.lease % timedelta(seconds=1):
-            raise ConfigError(f"the API counts a lease in whole seconds, got {self.lease.total_seconds():g} s")
+            raise ConfigError(f"lease must be whole seconds, as in the API, got {self.lease.total_seconds():g} s")
 
     @property
     def attempt(self) -> timedelta:
-        """How long one attempt may take, so that a silent connection leaves time for another one."""
+        """The time limit of one attempt, so that a connection without a response leaves time for another attempt."""
         return self.renew_deadline / 2

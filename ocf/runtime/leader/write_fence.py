@@ -1,7 +1,7 @@
-"""A cluster that only a leader can write to.
+"""`FencedCluster`: a cluster that only the leader can write to.
 
-Cancelling the leader's work is not enough: work may go on for a while before it notices, or hold a loop for so long
-that a write is the first thing it does after its lease has run out. So every write asks first.
+Cancelling the work of a leader is not enough: the work may handle the cancellation late, or block the event loop for so
+long that it writes after the lease has expired. So the lease is checked before every write.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ _FORBIDDEN: Final = 403
 
 
 class FencedCluster(InterceptingCluster):
-    """A cluster that refuses writes while a question is answered with no; reads pass.
+    """A cluster that rejects writes while they are not allowed; reads are always allowed.
 
     Args:
         cluster: The cluster.
-        allowed: The question.
-        lease: What is said to be lost.
+        allowed: Returns whether writes are allowed.
+        lease: The key of the lease, for the message.
     """
 
     def __init__(self, cluster: Cluster, allowed: Callable[[], bool], lease: ObjectKey) -> None:
@@ -33,10 +33,10 @@ class FencedCluster(InterceptingCluster):
         self._lease = lease
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Send a read, and a write while it is allowed."""
+        """Send the request if it is a read, or if writes are allowed."""
         if not (request.verb.is_read or self._allowed()):
             raise ForbiddenError(
-                f"the lease {self._lease.namespace}/{self._lease.name} is lost, and with it the right to write",
+                f"the lease {self._lease.namespace}/{self._lease.name} is lost, so this process must not write",
                 code=_FORBIDDEN,
                 reason="LeaseLost",
             )

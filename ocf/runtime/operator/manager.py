@@ -137,7 +137,7 @@ class Manager:
         if admission is None:
             for operator in self._operators:
                 if operator.webhooks:
-                    _log.info("the webhooks of %s are not served here: there is no `admission`", operator.name)
+                    _log.info("the webhooks of %s are not served here: `admission` is not set", operator.name)
         elif self._admitted is not None:
             self.webhooks = await stack.enter_async_context(admission.serving(self._cluster, self._admitted))
             self.health.webhooks = self.webhooks.problem

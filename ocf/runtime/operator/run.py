@@ -1,4 +1,4 @@
-"""Running operators: in a block, until told to stop, or as the main program of a container."""
+"""`running`, `run` and `main`: run operators in a block, until stopped, or as the main program of a container."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 async def running(
     cluster: Cluster, *operators: Operator[Any], options: ManagerOptions | None = None
 ) -> AsyncIterator[Manager]:
-    """Run operators for as long as the block runs; leaving it stops them gently, an error at once.
+    """Run operators for as long as the block runs; its end stops them gracefully, and an error at once.
 
     Args:
-        cluster: Where the objects live; it is wrapped in a cache.
-        operators: The operators, each with a name of its own.
-        options: How they are run.
+        cluster: The cluster of the objects; it is wrapped in a cache.
+        operators: The operators; their names must differ.
+        options: The settings of the process.
 
     Yields:
-        The process, once its operators are at work or wait for a lease.
+        The manager; its operators start, or wait for a lease.
 
     Raises:
         BuildError: If there is no operator, or two have the same name.
-        Exception: What ended although it must not, several as a group; the block is cancelled then.
+        Exception: The error that ended an operator, several as a group; the block is cancelled then.
 
     Example:
         >>> from ocf.embedded import CustomKind, EmbeddedCluster
@@ -67,13 +67,13 @@ async def running(
         >>> run_in_virtual_time(operate())
         6
     """
-    process = Manager(cluster, operators, options or ManagerOptions())
+    manager = Manager(cluster, operators, options or ManagerOptions())
     ended = asyncio.Event()
-    with _one_alone():
+    with _ungrouped():
         async with supervised_tasks() as start:
-            start(_until_left(process, ended), "operators")
-            yield process
-            process.stop()
+            start(_run_until_stopped(manager, ended), "operators")
+            yield manager
+            manager.stop()
             await ended.wait()
 
 
@@ -83,28 +83,28 @@ async def run(
     options: ManagerOptions | None = None,
     stop: asyncio.Event | None = None,
 ) -> None:
-    """Run operators until told to stop.
+    """Run operators until they are stopped.
 
     Args:
-        cluster: Where the objects live; it is wrapped in a cache.
-        operators: The operators, each with a name of its own.
-        options: How they are run.
-        stop: Set to stop them gently; None stops at `SIGTERM` and `SIGINT`.
+        cluster: The cluster of the objects; it is wrapped in a cache.
+        operators: The operators; their names must differ.
+        options: The settings of the process.
+        stop: Set by the caller to stop them gracefully; None stops them at `SIGTERM` and `SIGINT`.
 
     Raises:
         BuildError: If there is no operator, or two have the same name.
-        Exception: What ended although it must not, several as a group.
+        Exception: The error that ended an operator, several as a group.
     """
-    process = Manager(cluster, operators, options or ManagerOptions())
+    manager = Manager(cluster, operators, options or ManagerOptions())
     loop = asyncio.get_running_loop()
     if stop is None:
         for number in _SIGNALS:
-            loop.add_signal_handler(number, process.stop)
+            loop.add_signal_handler(number, manager.stop)
     try:
-        with _one_alone():
+        with _ungrouped():
             async with asyncio.TaskGroup() as tasks:
-                stopping = tasks.create_task(_stop_at(stop, process)) if stop is not None else None
-                await process.run()
+                stopping = tasks.create_task(_stop_at(stop, manager)) if stop is not None else None
+                await manager.run()
                 if stopping is not None:
                     stopping.cancel()
     finally:
@@ -114,34 +114,34 @@ async def run(
 
 
 def main(*operators: Operator[Any], options: ManagerOptions | None = None, level: int = logging.INFO) -> None:
-    """Run operators as the main program of a process: on the cluster of the kubeconfig or of the pod, until stopped.
+    """Run operators as the main program of a process, on the cluster of the kubeconfig or of the pod, until stopped.
 
-    Log lines are written to the standard error as JSON, unless the program has set up logging itself.
+    Log lines are written to the standard error as JSON, unless the program has configured logging itself.
 
     Args:
-        operators: The operators, each with a name of its own.
-        options: How they are run.
-        level: From which level on log lines are written.
+        operators: The operators; their names must differ.
+        options: The settings of the process.
+        level: The lowest level of log lines that are written.
 
     Raises:
-        ConfigError: If it is called where a loop runs already.
-        SystemExit: With 1, if a cluster, an address or a certificate cannot be had; the log says why.
-        Exception: What ended although it must not; the process ends with it, to be started anew.
+        ConfigError: If it is called in a running event loop.
+        SystemExit: With 1, if the cluster, an address or a certificate is not available; the reason is logged.
+        Exception: The error that ended an operator; the process ends with it, to be restarted.
     """
-    _demand_a_process_of_its_own()
+    _require_no_running_loop()
     if not logging.getLogger().handlers:
         handler = logging.StreamHandler()
         handler.setFormatter(JsonFormatter())
         logging.basicConfig(level=level, handlers=[handler])
     try:
         asyncio.run(_main(operators, options))
-    except (ApiError, ConfigError) as error:  # nothing that a traceback would explain
+    except (ApiError, ConfigError) as error:  # a traceback would add nothing
         _log.critical("%s", error)
         raise SystemExit(1) from error
 
 
-def _demand_a_process_of_its_own() -> None:
-    """Refuse a loop that runs: of a tool, for instance, that imports the module to find the operator."""
+def _require_no_running_loop() -> None:
+    """Reject a running event loop, for instance of a tool that imports the module to find the operator."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -159,8 +159,8 @@ async def _main(operators: tuple[Operator[Any], ...], options: ManagerOptions | 
 
 
 @contextmanager
-def _one_alone() -> Iterator[None]:
-    """Raise an error that came alone as what it is, and not as a group of one."""
+def _ungrouped() -> Iterator[None]:
+    """Raise a single error itself, and not as a group of one."""
     try:
         yield
     except BaseExceptionGroup as group:
@@ -172,13 +172,13 @@ def _one_alone() -> Iterator[None]:
         raise error from error.__cause__
 
 
-async def _until_left(process: Manager, ended: asyncio.Event) -> None:
-    """Run a process; the block in which it runs goes on when it was told to stop."""
-    await process.run()
+async def _run_until_stopped(manager: Manager, ended: asyncio.Event) -> None:
+    """Run a manager; after `stop` the block goes on."""
+    await manager.run()
     ended.set()
     await asyncio.get_running_loop().create_future()
 
 
-async def _stop_at(event: asyncio.Event, process: Manager) -> None:
+async def _stop_at(event: asyncio.Event, manager: Manager) -> None:
     await event.wait()
-    process.stop()
+    manager.stop()

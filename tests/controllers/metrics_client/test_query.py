@@ -122,10 +122,10 @@ async def test_of_one_object_there_is_one_measurement() -> None:
         pytest.param(PODS, HITS, value(describedObject="web-0"), "describedObject: must be a map", id="no object"),
         pytest.param(PODS, HITS, value(windowSeconds=10**18), "", id="a window beyond all"),
         pytest.param(PODS, HITS, value(windowSeconds="5"), "windowSeconds: must be an integer", id="a text window"),
-        pytest.param(PODS, HITS, value(None), "value: must be there", id="no value"),
+        pytest.param(PODS, HITS, value(None), "value: is required", id="no value"),
         pytest.param(OBJECT, LOAD, value("much"), QUANTITIES, id="object"),
         pytest.param(EXTERNAL, QUEUE, value("much"), QUANTITIES, id="external"),
-        pytest.param(EXTERNAL, QUEUE, {"metricName": "queue"}, "value: must be there", id="external without a value"),
+        pytest.param(EXTERNAL, QUEUE, {"metricName": "queue"}, "value: is required", id="external without a value"),
     ],
 )
 async def test_nonsense_is_a_failure_that_says_why(metric: Metric, path: str, entry: Any, problem: str) -> None:

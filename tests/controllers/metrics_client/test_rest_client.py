@@ -185,11 +185,15 @@ async def test_a_refusal_has_the_words_of_the_controllers_client(
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        pytest.param({"items": {}}, "the answer is no PodMetricsList", id="no list"),
-        pytest.param({"kind": "ConfigMapList", "items": []}, "the answer is no PodMetricsList", id="of another kind"),
-        pytest.param({"metadata": "?", "items": []}, "the answer is no PodMetricsList", id="no metadata"),
+        pytest.param({"items": {}}, "the response is not a PodMetricsList", id="no list"),
         pytest.param(
-            {"metadata": {"continue": "more"}, "items": []}, "the answer is only a part of the PodMetricsList", id="cut"
+            {"kind": "ConfigMapList", "items": []}, "the response is not a PodMetricsList", id="of another kind"
+        ),
+        pytest.param({"metadata": "?", "items": []}, "the response is not a PodMetricsList", id="no metadata"),
+        pytest.param(
+            {"metadata": {"continue": "more"}, "items": []},
+            "the response is only a part of the PodMetricsList",
+            id="cut",
         ),
     ],
 )
