@@ -188,7 +188,7 @@ async def test_that_nobody_serves_them_is_said(caplog: pytest.LogCaptureFixture)
     caplog.set_level(logging.INFO)
     async with operating(admission=None):
         pass
-    assert "the webhooks of shops are not served here: there is no `admission`" in caplog.messages
+    assert "the webhooks of shops are not served here: `admission` is not set" in caplog.messages
 
 
 async def test_a_port_that_is_taken_ends_the_process() -> None:
