@@ -23,10 +23,10 @@ async def record(names: Sequence[str]) -> None:
     Args:
         names: The scenarios.
     """
-    async with comparison_env() as stage:
-        played = await stage.play(names)
+    async with comparison_env() as env:
+        played = await env.run(names)
     for name, rounds in played.items():
-        save(DATA / f"{name}.json", [each.tick for each in rounds], stage.events[name])
+        save(DATA / f"{name}.json", [each.tick for each in rounds], env.events[name])
         print(f"{name}: {len(rounds)} ticks")
 
 

@@ -1,4 +1,4 @@
-"""A small world in virtual time: an embedded cluster, workloads, measurements, and processes of the controller."""
+"""An environment in virtual time: an embedded cluster, workloads, metrics, and processes of the controller."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ class Process:
     """A process of the controller.
 
     Attributes:
-        monitor: What it counts.
-        reports: What a dry run said.
+        monitor: Its metrics.
+        reports: The results of a dry run.
     """
 
     controller: HpaController | None = None
@@ -62,7 +62,7 @@ class Process:
 
 
 class Env:
-    """What outlives a process."""
+    """The cluster and metrics, which outlive a process."""
 
     def __init__(self) -> None:
         self.clock = LoopClock()
@@ -82,10 +82,10 @@ class Env:
         await self.cluster.create(
             {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec}, field_manager="user"
         )
-        await self.settle(name, namespace=namespace)
+        await self.sync_pods(name, namespace=namespace)
 
-    async def settle(self, name: str = "web", *, namespace: str = NAMESPACE) -> None:
-        """Do what the controllers of a Deployment would: make as many pods as it wants, and report them."""
+    async def sync_pods(self, name: str = "web", *, namespace: str = NAMESPACE) -> None:
+        """Act as the controllers of a Deployment: create or delete pods to match the replicas, and write the status."""
         key = ObjectKey("apps/v1", "Deployment", name, namespace)
         replicas = (await self.cluster.get(key))["spec"]["replicas"]
         await self._report(key, {"replicas": replicas})
@@ -113,8 +113,8 @@ class Env:
             PatchOptions(patch_type=PatchType.MERGE, field_manager="user", subresource=Subresource.STATUS),
         )
 
-    def burn(self, name: str, cpu: str, pods: int, *, namespace: str = NAMESPACE) -> None:
-        """Say how much cpu each pod uses."""
+    def use_cpu(self, name: str, cpu: str, pods: int, *, namespace: str = NAMESPACE) -> None:
+        """Set the cpu usage of each pod."""
         for number in range(pods):
             pod = f"{name}-{number}"
             self.metrics.set_usage(namespace, pod, {"app": {"cpu": cpu}}, labels={"app": name})
@@ -131,7 +131,7 @@ class Env:
         namespace: str = NAMESPACE,
         **spec: Any,
     ) -> ObjectKey:
-        """Create an autoscaler that wants a pod for every ten in the queue, unless something else is said."""
+        """Create an autoscaler with one pod per ten items of the queue, or another spec."""
         reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name} | (target or {})
         wanted = {"type": "AverageValue", "averageValue": "10"}
         queue = {"type": "External", "external": {"metric": {"name": "queue"}, "target": wanted}}
@@ -188,7 +188,7 @@ class Env:
         take_over: bool = False,
         lease: Lease | None = None,
     ) -> AsyncIterator[Process]:
-        """Run a process for the length of the block; it is stopped gracefully unless it was killed."""
+        """Run a process while the block runs; it is stopped gracefully unless the test cancels it."""
         process = Process()
         given = settings or Settings()
 
@@ -223,13 +223,13 @@ class Env:
 
 
 async def periods(number: float = 1, *, period: float = PERIOD) -> None:
-    """Let sync periods pass, and a moment in which what was due is done."""
+    """Wait for sync periods, and half a second for the reconciles that are due."""
     await asyncio.sleep(number * period + 0.5)
 
 
 @pytest.fixture
 def run_scenario() -> RunScenario:
-    """Run a scene in a world of its own, in virtual time."""
+    """Run a scenario in a new environment, in virtual time."""
 
     def run(scenario: Scenario) -> None:
         async def whole() -> None:
@@ -243,7 +243,7 @@ def run_scenario() -> RunScenario:
 
 
 async def until(cluster: Cluster, key: ObjectKey, reached: Callable[[Manifest], Any]) -> Manifest:
-    """Follow an object of a real API server until somebody has brought it somewhere."""
+    """Poll an object of a real API server until a condition holds."""
     seen: Manifest = {}
     try:
         async with asyncio.timeout(120):

@@ -1,4 +1,4 @@
-"""The kind of our own holds what autoscaling/v2 holds, and its settings."""
+"""Our own kind has the fields of autoscaling/v2, and its settings."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ async def defined(cluster: EmbeddedCluster) -> EmbeddedCluster:
     return cluster
 
 
-async def test_everything_that_an_autoscaler_may_say_is_kept(defined: EmbeddedCluster) -> None:
+async def test_every_field_of_an_autoscaler_is_kept(defined: EmbeddedCluster) -> None:
     stored = await defined.create(WHOLE, field_manager="user")
 
     assert stored["spec"] == WHOLE["spec"]
@@ -87,7 +87,7 @@ async def test_everything_that_an_autoscaler_may_say_is_kept(defined: EmbeddedCl
         pytest.param({"cpuInitializationPeriodSeconds": "1m"}, "cpuInitializationPeriodSeconds", id="no number"),
     ],
 )
-async def test_the_server_refuses_settings_out_of_range(
+async def test_the_server_rejects_settings_out_of_range(
     defined: EmbeddedCluster, settings: dict[str, object], field: str
 ) -> None:
     with pytest.raises(InvalidError, match=f"spec.settings.{field}"):

@@ -1,4 +1,4 @@
-"""Bad input and broken surroundings: said in the controller's words, nothing shrinks, nobody else is affected."""
+"""Invalid input and failures: reported with the controller's messages, without scaling down or affecting others."""
 
 from __future__ import annotations
 
@@ -25,14 +25,16 @@ CPU = [{"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Util
 
 
 async def beside(env: Env) -> None:
-    """Set up an autoscaler that nothing is wrong with."""
+    """Create a valid autoscaler."""
     await env.deploy("fine", replicas=3)
     await env.autoscale("fine")
     env.queue(50)
 
 
 class TestMetrics:
-    def test_an_api_that_is_down_shrinks_nothing_and_stops_nobody_else(self, run_scenario: RunScenario) -> None:
+    def test_an_api_that_is_down_scales_nothing_down_and_affects_no_other_autoscaler(
+        self, run_scenario: RunScenario
+    ) -> None:
         async def scenario(env: Env) -> None:
             await beside(env)
             await env.deploy(replicas=6)
@@ -47,18 +49,18 @@ class TestMetrics:
                     " unable to get metrics for resource cpu: unable to fetch metrics from resource metrics API:"
                     " it is down"
                 )
-                told = {reason for name, reason, _ in await env.events() if name == "web"}
-                assert told == {"FailedGetResourceMetric", "FailedComputeMetricsReplicas"}
+                reasons = {reason for name, reason, _ in await env.events() if name == "web"}
+                assert reasons == {"FailedGetResourceMetric", "FailedComputeMetricsReplicas"}
                 failed = {"action": "none", "error": "internal", "metric_type": "Resource"}
                 assert process.value("metric_computation_total", **failed) == 30
                 env.metrics.fail(RESOURCE_METRICS, None)
-                env.burn("web", "100m", 6)
+                env.use_cpu("web", "100m", 6)
                 await periods(1)
                 assert await env.replicas() == 12
 
         run_scenario(scenario)
 
-    def test_one_of_two_metrics_that_is_missing_lets_grow_and_never_shrink(self, run_scenario: RunScenario) -> None:
+    def test_with_one_of_two_metrics_missing_it_only_scales_up(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             queue = {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "10"}}
             metrics = [*CPU, {"type": "External", "external": queue}]
@@ -69,7 +71,7 @@ class TestMetrics:
             async with env.running() as process:
                 await periods(1)
                 assert await env.replicas() == 7
-                await env.settle()
+                await env.sync_pods()
                 env.queue(10)
                 await periods(40)
                 assert await env.replicas() == 7
@@ -88,7 +90,7 @@ class TestMetrics:
             pytest.param("1 Gi", id="malformed"),
         ],
     )
-    def test_nonsense_as_a_value_moves_nothing_below_and_nobody_else(
+    def test_an_invalid_value_keeps_the_limits_and_affects_no_other_autoscaler(
         self, run_scenario: RunScenario, value: str
     ) -> None:
         async def scenario(env: Env) -> None:
@@ -115,7 +117,7 @@ class TestMetrics:
             pytest.param("items", id="a text"),
         ],
     )
-    def test_an_answer_that_is_none_is_a_failure_of_the_metric(self, run_scenario: RunScenario, answer: Any) -> None:
+    def test_a_malformed_response_is_a_failure_of_the_metric(self, run_scenario: RunScenario, answer: Any) -> None:
         async def scenario(env: Env) -> None:
             await beside(env)
             await env.deploy(replicas=4)
@@ -132,16 +134,18 @@ class TestMetrics:
                 await periods(4)
                 assert await env.replicas("fine") == 5
                 assert await env.replicas() in (4, 1, 5)
-                rounds = sum(
+                reconciles = sum(
                     process.value("reconciliations_total", action=action, error=error)
                     for action in ("none", "scale_up", "scale_down")
                     for error in ("none", "internal", "spec")
                 )
-                assert rounds == 8  # every round of both came to its end
+                assert reconciles == 8  # every reconcile of both has ended
 
         run_scenario(scenario)
 
-    def test_an_api_that_never_answers_is_a_failure_and_holds_nobody_up(self, run_scenario: RunScenario) -> None:
+    def test_an_api_that_never_responds_is_a_failure_and_delays_no_other_autoscaler(
+        self, run_scenario: RunScenario
+    ) -> None:
         async def scenario(env: Env) -> None:
             await beside(env)
             await env.deploy(replicas=4)
@@ -165,7 +169,7 @@ class TestMetrics:
         run_scenario(scenario)
 
 
-def test_a_round_that_never_ends_is_told_to_whoever_asks_whether_the_process_lives(run_scenario: RunScenario) -> None:
+def test_a_reconcile_that_never_ends_fails_the_liveness_check(run_scenario: RunScenario) -> None:
     async def scenario(env: Env) -> None:
         await beside(env)
 
@@ -188,7 +192,7 @@ def test_a_round_that_never_ends_is_told_to_whoever_asks_whether_the_process_liv
 
 class TestScales:
     @pytest.mark.parametrize(("conflicts", "replicas"), [(1, 5), (4, 5), (5, 3)])
-    def test_a_scale_that_others_change_meanwhile_is_tried_five_times(
+    def test_a_conflicting_scale_is_written_five_times(
         self, run_scenario: RunScenario, conflicts: int, replicas: int
     ) -> None:
         async def scenario(env: Env) -> None:
@@ -217,7 +221,7 @@ class TestScales:
 
         run_scenario(scenario)
 
-    def test_the_tries_are_ten_milliseconds_apart(self, run_scenario: RunScenario) -> None:
+    def test_the_attempts_are_ten_milliseconds_apart(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             await env.autoscale()
@@ -238,8 +242,8 @@ class TestScales:
 
         run_scenario(scenario)
 
-    def test_a_refused_scale_is_not_remembered_as_a_change(self, run_scenario: RunScenario) -> None:
-        """One pod per ten minutes: the pod that could not be added may be added in the next round."""
+    def test_a_rejected_scale_does_not_count_as_a_scale_event(self, run_scenario: RunScenario) -> None:
+        """One pod per ten minutes: the pod that could not be added may be added in the next reconcile."""
 
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
@@ -272,8 +276,8 @@ class TestScales:
             async with env.running():
                 await periods(3)
                 assert (await env.conditions(key))["AbleToScale"] == ("False", "FailedGetScale")
-                told = await env.message(key, "AbleToScale")
-                assert told.startswith(f"the HPA controller was unable to get the target's current scale: {message}")
+                text = await env.message(key, "AbleToScale")
+                assert text.startswith(f"the HPA controller was unable to get the target's current scale: {message}")
                 assert await env.events("FailedGetScale")
                 assert await env.replicas("fine") == 5
                 await env.deploy("gone", replicas=3)
@@ -299,7 +303,7 @@ class Shop(BaseModel):
 
 
 async def shop(env: Env, selector: str) -> Manifest:
-    """Create an object of a kind of somebody's own with two replicas, and return a reference to it."""
+    """Create an object of a custom kind with two replicas, and return a reference to it."""
     parts = crds.ScaleSubresource(selector=".status.selector")
     await env.cluster.create(crds.crd("example.com", crds.CRDVersion("v1", Shop, scale=parts)), field_manager="admin")
     target = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "corner"}
@@ -312,15 +316,15 @@ async def shop(env: Env, selector: str) -> Manifest:
 
 class TestSelectors:
     @pytest.mark.parametrize(
-        ("selector", "event", "told"),
+        ("selector", "event", "condition"),
         [
             pytest.param("", "SelectorRequired", ("ScalingActive", "InvalidSelector"), id="none"),
             pytest.param("app=((", "FailedGetScale", ("AbleToScale", "FailedGetScale"), id="malformed"),
             pytest.param("app=shop", "SuccessfulRescale", None, id="good"),
         ],
     )
-    def test_a_target_of_another_kind_needs_one(
-        self, run_scenario: RunScenario, selector: str, event: str, told: tuple[str, str] | None
+    def test_a_target_of_another_kind_needs_a_selector(
+        self, run_scenario: RunScenario, selector: str, event: str, condition: tuple[str, str] | None
     ) -> None:
         async def scenario(env: Env) -> None:
             await beside(env)
@@ -330,9 +334,9 @@ class TestSelectors:
                 await periods(2)
                 live = await env.cluster.get(ObjectKey("example.com/v1", "Shop", "corner", NAMESPACE))
                 assert await env.events(event)
-                assert live["spec"]["replicas"] == (2 if told else 5)
-                if told is not None:
-                    assert (await env.conditions(key))[told[0]] == ("False", told[1])
+                assert live["spec"]["replicas"] == (2 if condition else 5)
+                if condition is not None:
+                    assert (await env.conditions(key))[condition[0]] == ("False", condition[1])
                 assert await env.replicas("fine") == 5
 
         run_scenario(scenario)
@@ -349,7 +353,7 @@ class TestSelectors:
                 count = await env.replicas()
                 env.queue(90)
                 await periods(3)
-                assert await env.replicas() == count  # the first one had its round before the second was known
+                assert await env.replicas() == count  # the first one was reconciled before the second was known
                 for key in keys:
                     assert (await env.conditions(key))["ScalingActive"] == ("False", "AmbiguousSelector")
                 assert await env.replicas("other") == 9
@@ -358,9 +362,7 @@ class TestSelectors:
 
 
 class TestStatus:
-    def test_a_status_that_cannot_be_written_is_told_and_the_scale_stays_written(
-        self, run_scenario: RunScenario
-    ) -> None:
+    def test_a_failed_status_write_is_reported_and_the_scale_stays_written(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await beside(env)
             await env.deploy(replicas=3)
@@ -376,7 +378,7 @@ class TestStatus:
 
         run_scenario(scenario)
 
-    def test_an_autoscaler_that_changes_during_a_round_is_not_written_over(self, run_scenario: RunScenario) -> None:
+    def test_an_autoscaler_that_changes_during_a_reconcile_is_not_overwritten(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             key = await env.autoscale()
@@ -396,10 +398,10 @@ class TestStatus:
         run_scenario(scenario)
 
     @pytest.mark.parametrize("verb", [Verb.GET, Verb.UPDATE])
-    def test_one_that_is_deleted_during_its_round_leaves_nothing_behind(
+    def test_an_autoscaler_that_is_deleted_during_its_reconcile_leaves_no_state(
         self, run_scenario: RunScenario, verb: Verb
     ) -> None:
-        """Also where it is deleted before its selector is read, and so before that is remembered."""
+        """Also if it is deleted before its selector is read, and so before the selector is recorded."""
 
         async def scenario(env: Env) -> None:
             target = await shop(env, "app=shop")
@@ -422,7 +424,7 @@ class TestStatus:
 
 
 class TestLeaders:
-    def test_who_waits_to_lead_stops_at_once(self, run_scenario: RunScenario) -> None:
+    def test_a_candidate_stops_at_once(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             first, second = (Lease("hpa", "default", name) for name in ("one", "two"))
             async with env.running(lease=first):
@@ -456,8 +458,8 @@ class TestLeaders:
 
         run_scenario(scenario)
 
-    def test_the_next_leader_goes_on_where_the_first_one_was_cut_off(self, run_scenario: RunScenario) -> None:
-        """The first leader loses the cluster in the middle of a write; it writes no more, and the second one does."""
+    def test_the_next_leader_continues_after_the_first_one_lost_the_cluster(self, run_scenario: RunScenario) -> None:
+        """The first leader loses the cluster during a write; it stops writing, and the second one takes over."""
 
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
@@ -495,7 +497,7 @@ class TestLeaders:
 
         run_scenario(scenario)
 
-    def test_a_leader_that_stops_gives_its_lease_back(self, run_scenario: RunScenario) -> None:
+    def test_a_leader_that_stops_releases_its_lease(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             await env.autoscale()
@@ -510,7 +512,7 @@ class TestLeaders:
         run_scenario(scenario)
 
 
-def test_an_external_api_that_is_down_is_told_in_the_words_of_the_controller(run_scenario: RunScenario) -> None:
+def test_an_external_api_that_is_down_has_the_message_of_the_controller(run_scenario: RunScenario) -> None:
     async def scenario(env: Env) -> None:
         await env.deploy(replicas=3)
         key = await env.autoscale()

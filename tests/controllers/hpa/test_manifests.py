@@ -1,4 +1,4 @@
-"""On a real API server: with exactly its rights nothing is forbidden, and without any one of them something is."""
+"""On a real API server: with exactly its rules no request is forbidden, and without any one of them some are."""
 
 from __future__ import annotations
 
@@ -52,16 +52,16 @@ KINDS: Final = {
     "StatefulSet": "apps/v1",
     "ReplicationController": "v1",
 }
-_REFUSED: Final = re.compile(r'cannot (\w+) resource "([^"]+)" in API group "([^"]*)"')
+_DENIED: Final = re.compile(r'cannot (\w+) resource "([^"]+)" in API group "([^"]*)"')
 
 
 class RecordingForbidden(InterceptingCluster):
-    """A cluster that notes what it forbids."""
+    """A cluster that records forbidden requests."""
 
     def __init__(self, cluster: ApiServerCluster) -> None:
         super().__init__(cluster)
         self._server = cluster
-        self.refused: set[tuple[str, str, str]] = set()
+        self.denied: set[tuple[str, str, str]] = set()
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
         del request
@@ -88,14 +88,14 @@ class RecordingForbidden(InterceptingCluster):
         try:
             yield
         except ForbiddenError as error:
-            self.refused.update(_REFUSED.findall(error.message))
+            self.denied.update(_DENIED.findall(error.message))
             raise
 
-    def refuses(self, privilege: PolicyRule) -> bool:
-        """Tell whether something was forbidden for lack of this privilege."""
+    def denies(self, privilege: PolicyRule) -> bool:
+        """Return whether a request was forbidden for lack of this rule."""
         return any(
             (verb, group) == (privilege.verb, privilege.group) and privilege.resource in ("*", resource)
-            for verb, resource, group in self.refused
+            for verb, resource, group in self.denied
         )
 
 
@@ -125,8 +125,8 @@ def measured() -> list[Manifest]:
     ]
 
 
-class Stage:
-    """A namespace with something of everything that the controller may do."""
+class Env:
+    """A namespace in which the controller needs each of its rules."""
 
     def __init__(self, envtest: Envtest, admin: ApiServerCluster, kind: tuple[str, str]) -> None:
         self.envtest, self.admin, self.kind = envtest, admin, kind
@@ -159,14 +159,14 @@ class Stage:
             await self.admin.delete(ObjectKey("coordination.k8s.io/v1", "Lease", NAME, self.namespace))
 
     async def done(self) -> bool:
-        """Tell whether everything was done: all workloads are scaled, and an event happened twice."""
+        """Return whether all workloads are scaled, and an event has a series."""
         counts = [(await self.admin.get(ObjectKey.of(each)))["spec"]["replicas"] for each in self.workloads]
         events = (await self.admin.list("events.k8s.io/v1", "Event", ListOptions(namespace=self.namespace))).items
         absent = [one for one in events if one["regarding"]["name"] == "absent"]
         return counts == [2] * len(counts) and any(one.get("series") for one in absent)
 
     async def grant(self, name: str, granted: Collection[PolicyRule]) -> ApiServerCluster:
-        """Give a new user privileges, and open a cluster as that user, once the server knows of them."""
+        """Create a user with these rules, and open a cluster as that user, once the server has read them."""
         account = ServiceAccount(f"{name}-{self.namespace[-5:]}", "ops")
         user = f"system:serviceaccount:{account.namespace}:{account.name}"
         for one in roles(granted, name=account.name, account=account):
@@ -195,11 +195,11 @@ class Stage:
         }
         async with asyncio.timeout(60):
             while not (await self.admin.create(review, field_manager="admin"))["status"]["allowed"]:  # noqa: ASYNC110 (another process)
-                await asyncio.sleep(0.01)  # the server tells nobody when it has read a binding
+                await asyncio.sleep(0.01)  # the server does not report when it has read a binding
 
 
-async def live(stage: Stage, cluster: RecordingForbidden, mode: Mode, ended: Callable[[], Awaitable[bool]]) -> None:
-    """Run the controller until something is reached; a conflict per kind makes it read Scales again."""
+async def live(env: Env, cluster: RecordingForbidden, mode: Mode, ended: Callable[[], Awaitable[bool]]) -> None:
+    """Run the controller until a condition holds; a conflict per kind makes it read Scales again."""
     conflicts = [faults.conflict(kind=kind, subresource="scale") for kind in KINDS] if mode.writes else []
     where = FaultyCluster(cluster, conflicts)
     settings = Settings(sync_period=timedelta(milliseconds=100))
@@ -209,7 +209,7 @@ async def live(stage: Stage, cluster: RecordingForbidden, mode: Mode, ended: Cal
         return HpaController(fenced, RESTMetricsClient(cluster), options=options, events=events, reader=cluster)
 
     stopped = asyncio.Event()
-    lease = Lease(NAME, stage.namespace) if mode.writes else None
+    lease = Lease(NAME, env.namespace) if mode.writes else None
     runner = leader_runner(where, make, lease=lease, events=mode.writes, stopped=stopped)
     task = asyncio.create_task(runner.run())
     try:
@@ -230,7 +230,7 @@ async def stub(envtest: Envtest) -> AsyncIterator[MetricsStub]:
 
 
 def in_groups(privileges: Collection[PolicyRule]) -> dict[str, set[PolicyRule]]:
-    """Put together what can be missed in one life: whoever cannot list, never gets to watch."""
+    """Group the rules that can be missing in the same run; without list, watch is never requested."""
     found: dict[str, set[PolicyRule]] = {}
     for one in privileges:
         lists = one.verb == "list" and one.resource in ("pods", "horizontalautoscalers", "horizontalpodautoscalers")
@@ -249,31 +249,31 @@ def in_groups(privileges: Collection[PolicyRule]) -> dict[str, set[PolicyRule]]:
         pytest.param(Mode.DRY_RUN, BUILT_IN, id="dry run"),
     ],
 )
-async def test_it_needs_what_its_role_grants_and_nothing_else(
+async def test_it_needs_exactly_the_rules_of_its_role(
     envtest: Envtest, envtest_cluster: ApiServerCluster, stub: MetricsStub, mode: Mode, kind: tuple[str, str]
 ) -> None:
-    stage = Stage(envtest, envtest_cluster, kind)
-    await stage.set_up()
-    needed = cluster_role(mode, lease_namespace=stage.namespace if mode.writes else "")
+    env = Env(envtest, envtest_cluster, kind)
+    await env.set_up()
+    needed = cluster_role(mode, lease_namespace=env.namespace if mode.writes else "")
 
-    async with await stage.grant("whole", needed) as opened:
+    async with await env.grant("whole", needed) as opened:
         whole = RecordingForbidden(opened)
 
         async def complete() -> bool:
-            groups = {one.path.split("/")[2] for one in stub.asked if stage.namespace in one.path}
-            return len(groups) == 3 and (not mode.writes or await stage.done())
+            groups = {one.path.split("/")[2] for one in stub.asked if env.namespace in one.path}
+            return len(groups) == 3 and (not mode.writes or await env.done())
 
-        await live(stage, whole, mode, complete)
-        assert whole.refused == set()
+        await live(env, whole, mode, complete)
+        assert whole.denied == set()
         assert await complete()
     for number, (family, missing) in enumerate(sorted(in_groups(needed).items())):
-        await stage.reset()
-        async with await stage.grant(f"less-{number}", needed - missing) as opened:
+        await env.reset()
+        async with await env.grant(f"less-{number}", needed - missing) as opened:
             less = RecordingForbidden(opened)
 
             async def noticed(less: RecordingForbidden = less, missing: set[PolicyRule] = missing) -> bool:
-                return all(map(less.refuses, missing))
+                return all(map(less.denies, missing))
 
-            await live(stage, less, mode, noticed)
-            unneeded = [str(one) for one in missing if not less.refuses(one)]
+            await live(env, less, mode, noticed)
+            unneeded = [str(one) for one in missing if not less.denies(one)]
             assert unneeded == [], family

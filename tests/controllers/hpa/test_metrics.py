@@ -1,4 +1,4 @@
-"""What is counted has the names, labels and buckets of the built-in controller."""
+"""The metrics have the names, labels and buckets of the built-in controller."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_duration_is_in_every_bucket_that_is_not_shorter(seconds: float, below
     assert (len(buckets), sum(buckets[:-1]), buckets[-1]) == (16, below, 1)
 
 
-def test_what_is_gone_is_told_no_more() -> None:
+def test_gauges_of_a_deleted_autoscaler_are_dropped() -> None:
     monitor = Monitor()
     monitor.set_desired_replicas("shop", "web", 3)
     monitor.set_state("shop", "web", "running")

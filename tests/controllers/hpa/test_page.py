@@ -1,4 +1,4 @@
-"""The page about the HPA controller says what the code says, and its commands run."""
+"""The page about the HPA controller matches the code, and its commands run."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def test_the_flags_are_those_of_the_command() -> None:
 
 def test_the_settings_of_one_autoscaler_are_those_of_its_kind() -> None:
     fields = {info.alias or name for name, info in HorizontalAutoscalerSettings.model_fields.items()}
-    told = {word for row in rows("flag") for word in words(row[3])}
+    documented = {word for row in rows("flag") for word in words(row[3])}
 
-    assert told | {"scaleUpLimitFactor", "scaleUpLimitMinimum"} == fields
+    assert documented | {"scaleUpLimitFactor", "scaleUpLimitMinimum"} == fields
     assert all(f"`{field}`" in PAGE for field in fields)
 
 
@@ -62,10 +62,10 @@ def test_the_metrics_are_those_that_are_counted() -> None:
     families = {
         f"{family.name}_total" if family.type == "counter" else family.name: family for family in Monitor().describe()
     }
-    told = {words(name)[0]: words(labels) for name, labels in rows("metric")}
+    documented = {words(name)[0]: words(labels) for name, labels in rows("metric")}
 
-    assert told.keys() == families.keys()
-    assert {name: list(families[name]._labelnames) for name in told} == told
+    assert documented.keys() == families.keys()
+    assert {name: list(families[name]._labelnames) for name in documented} == documented
     assert all(f"`{state}`" in PAGE for state in AutoscalerPhase)
 
 
@@ -77,7 +77,7 @@ def test_the_manifests_are_printed(line: str) -> None:
     assert next(iter(load_documents(done.stdout)))["kind"] == "CustomResourceDefinition"
 
 
-def test_every_command_is_looked_at() -> None:
+def test_every_command_of_the_page_is_tested() -> None:
     """The one that runs is run by `tests/cli/test_hpa_controller.py`, with the same options."""
     assert len(COMMANDS) == PAGE.count("```sh")
     assert [line for line in COMMANDS if " manifests" not in line] == [

@@ -1,4 +1,4 @@
-"""Claims, managers, settings, subjects, refusals: what is decided before anything is read or written."""
+"""Target index, status writers, settings, parsing, rejections: everything before the first request."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def autoscaler(
     }
 
 
-class TestClaims:
+class TestTargetIndex:
     @pytest.mark.parametrize(
-        ("others", "rival"),
+        ("others", "conflicting"),
         [
             pytest.param([], None, id="alone"),
             pytest.param([autoscaler("other", of=BUILT_IN)], "other", id="a built-in autoscaler"),
@@ -72,49 +72,51 @@ class TestClaims:
             ),
         ],
     )
-    def test_who_has_a_target(self, others: list[Manifest], rival: str | None) -> None:
-        claims, ours = TargetIndex(), autoscaler("web")
+    def test_which_autoscaler_has_a_target(self, others: list[Manifest], conflicting: str | None) -> None:
+        index, ours = TargetIndex(), autoscaler("web")
         for one in (ours, *others):
-            claims.put(one)
+            index.put(one)
 
-        found = claims.conflicting_autoscaler(ours)
+        found = index.conflicting_autoscaler(ours)
 
-        assert (found.name if found else None) == rival
+        assert (found.name if found else None) == conflicting
 
-    def test_a_claim_ends_with_its_autoscaler_or_when_that_names_another_target(self) -> None:
-        claims, ours, other = TargetIndex(), autoscaler("web"), autoscaler("other", of=BUILT_IN)
+    def test_a_target_is_free_once_its_autoscaler_is_deleted_or_names_another(self) -> None:
+        index, ours, other = TargetIndex(), autoscaler("web"), autoscaler("other", of=BUILT_IN)
         for one in (ours, other):
-            claims.put(one)
-        claims.put(autoscaler("other", of=BUILT_IN, reference=WEB | {"name": "x"}))
-        assert claims.conflicting_autoscaler(ours) is None
-        claims.put(other)
-        assert claims.conflicting_autoscaler(ours) is not None
-        claims.drop(other)
-        claims.drop(other)
-        assert claims.conflicting_autoscaler(ours) is None
+            index.put(one)
+        index.put(autoscaler("other", of=BUILT_IN, reference=WEB | {"name": "x"}))
+        assert index.conflicting_autoscaler(ours) is None
+        index.put(other)
+        assert index.conflicting_autoscaler(ours) is not None
+        index.drop(other)
+        index.drop(other)
+        assert index.conflicting_autoscaler(ours) is None
 
-    def test_of_any_number_on_one_target_exactly_one_of_ours_has_it(self) -> None:
-        claims, all_of_them = TargetIndex(), [autoscaler(f"web-{number}") for number in range(5)]
+    def test_exactly_one_of_several_autoscalers_of_our_kind_has_a_target(self) -> None:
+        index, all_of_them = TargetIndex(), [autoscaler(f"web-{number}") for number in range(5)]
         for one in reversed(all_of_them):
-            claims.put(one)
+            index.put(one)
 
-        assert [claims.conflicting_autoscaler(one) is None for one in all_of_them] == [True, False, False, False, False]
+        assert [index.conflicting_autoscaler(one) is None for one in all_of_them] == [True, False, False, False, False]
 
 
-class TestManagers:
+class TestStatusWriters:
     @pytest.mark.parametrize(
         ("entries", "who"),
         [
-            pytest.param([], None, id="nobody wrote"),
-            pytest.param([("kcm", "status", "12:00")], "kcm", id="another one wrote"),
-            pytest.param([("kcm", "", "12:00")], None, id="another one wrote the spec"),
-            pytest.param([("us", "status", "12:00")], None, id="we wrote"),
-            pytest.param([("us", "status", "12:01"), ("kcm", "status", "12:00")], None, id="we wrote last"),
-            pytest.param([("us", "status", "12:00"), ("kcm", "status", "12:01")], "kcm", id="another one wrote last"),
+            pytest.param([], None, id="no write"),
+            pytest.param([("kcm", "status", "12:00")], "kcm", id="a foreign write"),
+            pytest.param([("kcm", "", "12:00")], None, id="a foreign write of the spec"),
+            pytest.param([("us", "status", "12:00")], None, id="our write"),
+            pytest.param([("us", "status", "12:01"), ("kcm", "status", "12:00")], None, id="our write is last"),
+            pytest.param(
+                [("us", "status", "12:00"), ("kcm", "status", "12:01")], "kcm", id="the foreign write is last"
+            ),
             pytest.param([("us", "status", "12:00"), ("kcm", "status", "12:00")], None, id="in one second"),
         ],
     )
-    def test_who_wrote_the_status_last(self, entries: list[tuple[str, str, str]], who: str | None) -> None:
+    def test_the_last_foreign_status_write(self, entries: list[tuple[str, str, str]], who: str | None) -> None:
         fields = [
             {"manager": manager, "subresource": part, "time": f"2026-01-31T{time}:00Z"}
             for manager, part, time in entries
@@ -127,7 +129,7 @@ class TestManagers:
 
 class TestSettings:
     @pytest.mark.parametrize(
-        ("said", "name", "value"),
+        ("overrides", "name", "value"),
         [
             pytest.param({"syncPeriodSeconds": 5}, "sync_period", timedelta(seconds=5), id="sync period"),
             pytest.param({"tolerance": "50m"}, "tolerance", 0.05, id="tolerance"),
@@ -145,14 +147,14 @@ class TestSettings:
             pytest.param({"scaleUpLimitMinimum": 8}, "scale_up_limit_minimum", 8.0, id="minimum"),
         ],
     )
-    def test_an_autoscaler_may_say_something_else(self, said: dict[str, Any], name: str, value: object) -> None:
-        found = override_settings(Settings(), said)
+    def test_an_autoscaler_may_override_settings(self, overrides: dict[str, Any], name: str, value: object) -> None:
+        found = override_settings(Settings(), overrides)
 
         assert getattr(found, name) == value
         assert override_settings(Settings(), None) == override_settings(Settings(), {}) == Settings()
 
     @pytest.mark.parametrize(
-        "said",
+        "overrides",
         [
             pytest.param({"tolerance": "-1m"}, id="negative tolerance"),
             pytest.param({"tolerance": "much"}, id="no quantity"),
@@ -161,14 +163,14 @@ class TestSettings:
             pytest.param({"scaleUpLimitFactor": "-1"}, id="negative factor"),
         ],
     )
-    def test_what_is_out_of_range_is_refused(self, said: dict[str, Any]) -> None:
+    def test_values_out_of_range_are_rejected(self, overrides: dict[str, Any]) -> None:
         with pytest.raises(ConfigError):
-            override_settings(Settings(), said)
+            override_settings(Settings(), overrides)
 
     @pytest.mark.parametrize(
         "name", ["downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"]
     )
-    def test_a_controller_takes_no_period_of_nothing(self, name: str) -> None:
+    def test_a_controller_rejects_periods_of_zero(self, name: str) -> None:
         nothing: dict[str, Any] = {name: timedelta(0)}
         settings = Settings(**nothing)
 
@@ -176,11 +178,11 @@ class TestSettings:
             check_settings(settings)
 
 
-class TestSubjects:
-    def test_our_own_kind_is_read_as_the_built_in_one_would_be(self) -> None:
-        said: dict[str, Any] = {"minReplicas": 2, "behavior": {"scaleUp": {"stabilizationWindowSeconds": 7}}}
-        ours = parse_autoscaler(autoscaler(settings={"syncPeriodSeconds": 5}, **said), Settings())
-        theirs = parse_autoscaler(autoscaler(of=BUILT_IN, **said), Settings())
+class TestParsing:
+    def test_our_own_kind_is_parsed_like_the_built_in_one(self) -> None:
+        overrides: dict[str, Any] = {"minReplicas": 2, "behavior": {"scaleUp": {"stabilizationWindowSeconds": 7}}}
+        ours = parse_autoscaler(autoscaler(settings={"syncPeriodSeconds": 5}, **overrides), Settings())
+        theirs = parse_autoscaler(autoscaler(of=BUILT_IN, **overrides), Settings())
 
         assert ours.autoscaler == theirs.autoscaler is not None
         assert (ours.settings.sync_period.seconds, theirs.settings) == (5, Settings())
@@ -201,7 +203,7 @@ class TestSubjects:
             pytest.param({"maxReplicas": "many"}, "maxReplicas", id="type"),
         ],
     )
-    def test_what_the_server_would_refuse_of_its_own_kind_is_not_run(self, spec: dict[str, Any], problem: str) -> None:
+    def test_a_spec_that_the_api_server_would_reject_is_not_run(self, spec: dict[str, Any], problem: str) -> None:
         subject = parse_autoscaler(autoscaler(**spec), Settings())
 
         assert subject.autoscaler is None
@@ -211,26 +213,26 @@ class TestSubjects:
         assert [(mode.watched, mode.writes) for mode in Mode] == [(OWN, True), (BUILT_IN, True), (BUILT_IN, False)]
 
 
-class TestRefusals:
+class TestRejections:
     SUBJECT: Final = parse_autoscaler(autoscaler(), Settings())
 
-    def test_a_refusal_says_so_in_both_conditions_and_keeps_the_rest(self) -> None:
-        claims, before = (
+    def test_a_rejection_sets_both_conditions_and_keeps_the_rest_of_the_status(self) -> None:
+        index, before = (
             TargetIndex(),
             Status(3, 4, NOW, (), (HpaCondition("ScalingActive", "True", "ValidMetricFound", "x"),)),
         )
-        claims.put(autoscaler("other", of=BUILT_IN))
-        rival = claims.conflicting_autoscaler(autoscaler())
+        index.put(autoscaler("other", of=BUILT_IN))
+        conflicting = index.conflicting_autoscaler(autoscaler())
 
-        planned = reject(self.SUBJECT, before, rival, now=NOW)
+        planned = reject(self.SUBJECT, before, conflicting, now=NOW)
 
         assert (planned.phase, planned.replicas, planned.status_changed) == (AutoscalerPhase.REFUSED, None, True)
         assert planned.status[:4] == before[:4]
-        told = {(each.type, each.status, each.reason) for each in planned.status.conditions}
-        assert told == {(kind, "False", "TargetClaimed") for kind in ("AbleToScale", "ScalingActive")}
+        conditions = {(each.type, each.status, each.reason) for each in planned.status.conditions}
+        assert conditions == {(kind, "False", "TargetClaimed") for kind in ("AbleToScale", "ScalingActive")}
         assert [(event.type, event.reason) for event in planned.events] == [("Warning", "TargetClaimed")]
 
-    def test_the_second_refusal_changes_nothing(self) -> None:
+    def test_a_second_rejection_changes_nothing(self) -> None:
         first = reject(self.SUBJECT, Status(), None, now=NOW)
         second = reject(self.SUBJECT, first.status, None, now=NOW + timedelta(seconds=15))
 

@@ -58,12 +58,12 @@ def counts(number: int) -> Callable[[Manifest], bool]:
     return lambda live: live["spec"].get("replicas") == number
 
 
-def says(condition: str, reason: str) -> Callable[[Manifest], bool]:
-    def said(live: Manifest) -> bool:
+def has_condition(condition: str, reason: str) -> Callable[[Manifest], bool]:
+    def matches(live: Manifest) -> bool:
         conditions = (live.get("status") or {}).get("conditions") or ()
         return any((each["type"], each["reason"]) == (condition, reason) for each in conditions)
 
-    return said
+    return matches
 
 
 @asynccontextmanager
@@ -83,7 +83,7 @@ async def running(cluster: ApiServerCluster, mode: Mode, *, take_over: bool = Fa
         await task
 
 
-async def test_one_of_our_kind_scales_a_real_deployment(
+async def test_an_autoscaler_of_our_kind_scales_a_real_deployment(
     envtest: Envtest, defined: ApiServerCluster, envtest_controllers: RunControllers
 ) -> None:
     home = envtest.namespace
@@ -94,7 +94,7 @@ async def test_one_of_our_kind_scales_a_real_deployment(
             stub.metrics.set_external(home, "queue", "40")
             await until(defined, ObjectKey.of(web), counts(4))
             await until(defined, ObjectKey.of(web), lambda live: live["status"].get("replicas") == 4)
-            live = await until(defined, ObjectKey.of(ours), says("AbleToScale", "ReadyForNewScale"))
+            live = await until(defined, ObjectKey.of(ours), has_condition("AbleToScale", "ReadyForNewScale"))
             assert live["status"]["currentMetrics"][0]["external"]["current"]["averageValue"] in ("10", "20")
             assert (
                 len((await defined.list("v1", "Pod", ListOptions(namespace=home, label_selector="app=web"))).items) == 4
@@ -104,8 +104,8 @@ async def test_one_of_our_kind_scales_a_real_deployment(
             stub.metrics.set_external(home, "queue", "10")
             await until(defined, ObjectKey.of(web), counts(1))
         events = await defined.list("events.k8s.io/v1", "Event", ListOptions(namespace=home))
-        told = {one["reason"] for one in events.items if one["regarding"]["kind"] == OWN[1]}
-        assert "SuccessfulRescale" in told
+        reasons = {one["reason"] for one in events.items if one["regarding"]["kind"] == OWN[1]}
+        assert "SuccessfulRescale" in reasons
 
 
 async def test_in_place_of_the_built_in_controller_it_scales_by_cpu(
@@ -130,13 +130,15 @@ async def test_in_place_of_the_built_in_controller_it_scales_by_cpu(
                 stub.metrics.set_usage(home, pod["metadata"]["name"], {"app": {"cpu": "75m"}}, labels=LABELS)
             async with running(envtest_cluster, Mode.REPLACE):
                 await until(envtest_cluster, ObjectKey.of(web), counts(3))
-                live = await until(envtest_cluster, ObjectKey.of(hpa), says("ScalingActive", "ValidMetricFound"))
+                live = await until(
+                    envtest_cluster, ObjectKey.of(hpa), has_condition("ScalingActive", "ValidMetricFound")
+                )
                 current = live["status"]["currentMetrics"][0]["resource"]["current"]
                 assert current == {"averageUtilization": 75, "averageValue": "75m"}
 
 
 @pytest.mark.promise("one-controller")
-async def test_beside_the_built_in_controller_a_target_that_it_has_is_refused(
+async def test_beside_the_built_in_controller_its_targets_are_rejected(
     envtest: Envtest, defined: ApiServerCluster, envtest_controllers: RunControllers
 ) -> None:
     home = envtest.namespace
@@ -147,9 +149,9 @@ async def test_beside_the_built_in_controller_a_target_that_it_has_is_refused(
         Controller.DEPLOYMENT, Controller.REPLICA_SET, Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD
     ):
         async with running(defined, Mode.OWN_KIND):
-            await until(defined, ObjectKey.of(ours), says("AbleToScale", "TargetClaimed"))
+            await until(defined, ObjectKey.of(ours), has_condition("AbleToScale", "TargetClaimed"))
             await until(defined, ObjectKey.of(web), counts(3))  # the built-in controller raises it to its minimum
-            await until(defined, ObjectKey.of(theirs), says("AbleToScale", "SucceededGetScale"))
+            await until(defined, ObjectKey.of(theirs), has_condition("AbleToScale", "SucceededGetScale"))
             assert counts(3)(await defined.get(ObjectKey.of(web)))
             await defined.delete(ObjectKey.of(theirs))
             await until(defined, ObjectKey.of(web), counts(6))
@@ -163,7 +165,7 @@ async def test_what_the_built_in_controller_runs_is_left_alone_until_it_is_switc
     web = await envtest_cluster.create(deployment(home), field_manager="user")
     hpa = await envtest_cluster.create(autoscaler(BUILT_IN, home, minReplicas=3), field_manager="user")
     with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
-        await until(envtest_cluster, ObjectKey.of(hpa), says("AbleToScale", "SucceededRescale"))
+        await until(envtest_cluster, ObjectKey.of(hpa), has_condition("AbleToScale", "SucceededRescale"))
     async with running(envtest_cluster, Mode.REPLACE):
         before = await envtest_cluster.apply(
             {**autoscaler(BUILT_IN, home, minReplicas=5), "metadata": {"name": "web", "namespace": home}},

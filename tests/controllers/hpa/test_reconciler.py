@@ -1,4 +1,4 @@
-"""The controller in virtual time: when it looks, what it writes, and that it writes nothing else."""
+"""The controller in virtual time: when it reconciles, and exactly what it writes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize(("mode", "kind"), KINDS)
-def test_a_round_writes_the_scale_and_then_the_status_and_tells_an_event(
+def test_a_reconcile_writes_the_scale_then_the_status_and_an_event(
     run_scenario: RunScenario, mode: Mode, kind: tuple[str, str]
 ) -> None:
     async def scenario(env: Env) -> None:
@@ -33,7 +33,7 @@ def test_a_round_writes_the_scale_and_then_the_status_and_tells_an_event(
         env.cluster.requests.clear()
         async with env.running(mode) as process:
             await periods()
-            assert Verb.GET not in {one.verb for one in env.cluster.requests}  # what is watched is not asked for
+            assert Verb.GET not in {one.verb for one in env.cluster.requests}  # watched kinds are not requested
             assert await env.replicas() == 5
             assert await env.events() == [
                 ("web", "SuccessfulRescale", "New size: 5; reason: external metric queue(nil) above target")
@@ -81,7 +81,7 @@ def test_a_round_writes_the_scale_and_then_the_status_and_tells_an_event(
     run_scenario(scenario)
 
 
-@pytest.mark.promise("hpa-controller", runs="60 rounds of 10 autoscalers, of each kind")
+@pytest.mark.promise("hpa-controller", runs="60 reconciles of 10 autoscalers, of each kind")
 @pytest.mark.parametrize(("mode", "kind"), KINDS)
 def test_where_nothing_changes_nothing_is_written_and_only_watches_are_renewed(
     run_scenario: RunScenario, mode: Mode, kind: tuple[str, str]
@@ -104,13 +104,13 @@ def test_where_nothing_changes_nothing_is_written_and_only_watches_are_renewed(
 
 
 class TestWhen:
-    """Section 1 of the controller's rules: one fixed delay, and no hurry before 1.37."""
+    """One fixed delay, and no immediate reconcile before 1.37."""
 
     @pytest.mark.parametrize(
         ("features", "at"),
         [
-            pytest.param(FeatureGates.for_release("1.36"), PERIOD, id="up to 1.36 it waits for a period"),
-            pytest.param(FeatureGates.for_release("1.37"), 0.0, id="from 1.37 on it is looked at at once"),
+            pytest.param(FeatureGates.for_release("1.36"), PERIOD, id="up to 1.36 after a period"),
+            pytest.param(FeatureGates.for_release("1.37"), 0.0, id="since 1.37 at once"),
         ],
     )
     def test_a_new_autoscaler(self, run_scenario: RunScenario, features: FeatureGates, at: float) -> None:
@@ -143,7 +143,9 @@ class TestWhen:
 
         run_scenario(scenario)
 
-    def test_each_is_looked_at_once_per_period_however_often_it_changes(self, run_scenario: RunScenario) -> None:
+    def test_an_autoscaler_is_reconciled_once_per_period_however_often_it_changes(
+        self, run_scenario: RunScenario
+    ) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             key = await env.autoscale()
@@ -157,17 +159,17 @@ class TestWhen:
 
         run_scenario(scenario)
 
-    def test_an_error_delays_nothing_beyond_the_period(self, run_scenario: RunScenario) -> None:
+    def test_an_error_does_not_delay_the_next_reconcile(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
-            await env.autoscale()  # nobody measures the queue
+            await env.autoscale()  # the metric does not exist
             async with env.running() as process:
                 await periods(10)
                 assert process.value("reconciliations_total", action="none", error="internal") == 10
 
         run_scenario(scenario)
 
-    def test_one_of_our_kind_may_have_a_period_of_its_own(self, run_scenario: RunScenario) -> None:
+    def test_an_autoscaler_of_our_kind_may_have_its_own_period(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             await env.deploy("slow", replicas=3)
@@ -183,14 +185,14 @@ class TestWhen:
         run_scenario(scenario)
 
 
-class TestSettingsOfOne:
-    def test_a_tolerance_of_its_own(self, run_scenario: RunScenario) -> None:
+class TestOverrides:
+    def test_its_own_tolerance(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             value = {"type": "Value", "value": "100"}
             queue = {"type": "External", "external": {"metric": {"name": "queue"}, "target": value}}
-            for name, said in (("web", {"tolerance": "0.01"}), ("usual", {})):
+            for name, overrides in (("web", {"tolerance": "0.01"}), ("usual", {})):
                 await env.deploy(name, replicas=10)
-                await env.autoscale(name, metrics=[queue], settings=said)
+                await env.autoscale(name, metrics=[queue], settings=overrides)
             env.queue(105)
             async with env.running():
                 await periods()
@@ -198,11 +200,11 @@ class TestSettingsOfOne:
 
         run_scenario(scenario)
 
-    def test_a_window_of_its_own(self, run_scenario: RunScenario) -> None:
+    def test_its_own_window(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
-            for name, said in (("web", {"downscaleStabilizationSeconds": 30}), ("usual", {})):
+            for name, overrides in (("web", {"downscaleStabilizationSeconds": 30}), ("usual", {})):
                 await env.deploy(name, replicas=5)
-                await env.autoscale(name, settings=said)
+                await env.autoscale(name, settings=overrides)
             env.queue(10)
             async with env.running():
                 await periods(4)
@@ -212,20 +214,20 @@ class TestSettingsOfOne:
 
         run_scenario(scenario)
 
-    def test_an_initialisation_period_of_its_own(self, run_scenario: RunScenario) -> None:
-        """Pods that started 90 seconds ago count at once for the one, and as unready for the other."""
+    def test_its_own_initialization_period(self, run_scenario: RunScenario) -> None:
+        """Pods that started 90 seconds ago count at once for one, and as unready for the other."""
 
         async def scenario(env: Env) -> None:
-            for name, said in (("web", {"cpuInitializationPeriodSeconds": 60}), ("usual", {})):
+            for name, overrides in (("web", {"cpuInitializationPeriodSeconds": 60}), ("usual", {})):
                 await env.deploy(name, replicas=2)
                 resource = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}
-                await env.autoscale(name, metrics=[{"type": "Resource", "resource": resource}], settings=said)
+                await env.autoscale(name, metrics=[{"type": "Resource", "resource": resource}], settings=overrides)
                 ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T12:00:00Z"}
                 status = {"startTime": "2026-01-01T11:58:30Z", "conditions": [ready]}
                 for number in range(2):
                     key = ObjectKey("v1", "Pod", f"{name}-{number}", NAMESPACE)
                     await env.change(key, {"status": status}, status=True)
-                env.burn(name, "100m", 2)
+                env.use_cpu(name, "100m", 2)
             async with env.running():
                 await periods()
             assert (await env.replicas(), await env.replicas("usual")) == (4, 2)
@@ -234,7 +236,7 @@ class TestSettingsOfOne:
 
 
 class TestInvalidSpecs:
-    def test_what_cannot_be_run_says_so_and_is_run_once_it_is_mended(self, run_scenario: RunScenario) -> None:
+    def test_an_invalid_autoscaler_has_conditions_and_is_run_once_it_is_fixed(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
@@ -255,8 +257,8 @@ class TestInvalidSpecs:
         run_scenario(scenario)
 
 
-class TestForgetting:
-    def test_of_a_deleted_autoscaler_nothing_is_kept(self, run_scenario: RunScenario) -> None:
+class TestDeletedAutoscalers:
+    def test_no_state_of_a_deleted_autoscaler_is_kept(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             key = await env.autoscale()
@@ -278,8 +280,8 @@ class TestForgetting:
 
         run_scenario(scenario)
 
-    def test_one_that_was_made_anew_begins_anew(self, run_scenario: RunScenario) -> None:
-        """What was recommended for the old one does not hold the new one back."""
+    def test_a_recreated_autoscaler_starts_without_history(self, run_scenario: RunScenario) -> None:
+        """Recommendations for the old one do not limit the new one."""
 
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=8)
@@ -289,15 +291,15 @@ class TestForgetting:
                 await periods(2)
                 await env.cluster.delete(key)
                 await env.change(ObjectKey("apps/v1", "Deployment", "web", NAMESPACE), {"spec": {"replicas": 2}})
-                await env.settle()
+                await env.sync_pods()
                 env.queue(10)
                 await env.autoscale()
                 await periods(2)
-                assert await env.replicas() == 2  # the old one would have held 8
+                assert await env.replicas() == 2  # the old one would have kept 8
 
         run_scenario(scenario)
 
-    def test_one_of_the_same_name_with_another_uid_is_another_one(self) -> None:
+    def test_a_new_uid_is_a_new_autoscaler(self) -> None:
         memory, metadata = StateStore(Settings()), {"name": "web", "namespace": NAMESPACE}
         reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         spec = {"scaleTargetRef": reference, "maxReplicas": 3}
@@ -310,14 +312,14 @@ class TestForgetting:
         other, is_new = memory.get_or_create(key, second)
         assert (is_new, other is known, len(memory)) == (True, False, 1)
 
-    def test_what_is_remembered_does_not_grow(self, run_scenario: RunScenario) -> None:
+    def test_the_state_does_not_grow(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             await env.autoscale(behavior={"scaleDown": {"stabilizationWindowSeconds": 60}})
             async with env.running() as process:
                 for number in range(400):
                     env.queue(30 + number % 7 * 10)
-                    await env.settle()
+                    await env.sync_pods()
                     await asyncio.sleep(PERIOD)
                 assert process.controller is not None
                 reconciler = process.controller.reconciler
@@ -330,7 +332,7 @@ class TestForgetting:
 
 
 class TestRestarts:
-    def test_a_restart_shrinks_nothing_for_the_length_of_the_window(self, run_scenario: RunScenario) -> None:
+    def test_a_restart_scales_nothing_down_for_the_length_of_the_window(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=8)
             await env.autoscale()
@@ -345,7 +347,7 @@ class TestRestarts:
 
         run_scenario(scenario)
 
-    def test_a_stop_lets_a_round_end(self, run_scenario: RunScenario) -> None:
+    def test_a_stop_lets_a_running_reconcile_end(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             key = await env.autoscale()
@@ -380,7 +382,7 @@ def test_the_writes_are_our_own(run_scenario: RunScenario) -> None:
     run_scenario(scenario)
 
 
-def test_a_slow_answer_for_some_holds_up_no_others(run_scenario: RunScenario) -> None:
+def test_slow_responses_for_some_do_not_delay_others(run_scenario: RunScenario) -> None:
     """Four of five workers wait for an answer that takes a minute; the fifth does all the rest."""
 
     async def scenario(env: Env) -> None:

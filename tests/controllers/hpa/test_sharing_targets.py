@@ -1,4 +1,4 @@
-"""No target ever has two controllers: our own kind beside the built-in one, in its place, and only watching it."""
+"""No target has two controllers: our own kind beside the built-in one, in its place, and in a dry run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ DEPLOYMENT = ObjectKey("apps/v1", "Deployment", "web", NAMESPACE)
 
 class TestOwnKind:
     @pytest.mark.promise("one-controller")
-    def test_a_target_of_a_built_in_autoscaler_is_refused_until_that_one_goes(self, run_scenario: RunScenario) -> None:
+    def test_a_target_of_a_built_in_autoscaler_is_rejected_until_that_one_is_deleted(
+        self, run_scenario: RunScenario
+    ) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
@@ -43,7 +45,7 @@ class TestOwnKind:
 
         run_scenario(scenario)
 
-    def test_one_that_runs_stops_when_a_built_in_one_comes(self, run_scenario: RunScenario) -> None:
+    def test_an_autoscaler_stops_when_a_built_in_one_is_created(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
@@ -60,8 +62,8 @@ class TestOwnKind:
 
         run_scenario(scenario)
 
-    def test_who_is_in_no_hurry_to_look_at_others_is_not_faster_than_they_are(self, run_scenario: RunScenario) -> None:
-        """With the gates of 1.37 the first round is made at once; the targets of others are known by then."""
+    def test_an_immediate_first_reconcile_knows_the_targets_of_others(self, run_scenario: RunScenario) -> None:
+        """With the gates of 1.37 the first reconcile runs at once; the targets of others are known by then."""
 
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
@@ -74,7 +76,7 @@ class TestOwnKind:
 
         run_scenario(scenario)
 
-    def test_a_refusal_is_written_once(self, run_scenario: RunScenario) -> None:
+    def test_a_rejection_is_written_once(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             await env.autoscale("ours", target={"name": "web"})
@@ -87,9 +89,7 @@ class TestOwnKind:
 
         run_scenario(scenario)
 
-    def test_of_two_of_ours_the_older_one_runs_and_the_other_takes_over_when_it_goes(
-        self, run_scenario: RunScenario
-    ) -> None:
+    def test_the_older_of_two_runs_and_the_other_one_after_its_deletion(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
@@ -145,7 +145,7 @@ class TestOwnKind:
 
 
 async def writes_status(env: Env, key: ObjectKey, desired: int = 3) -> None:
-    """Do what the built-in controller does at the end of a round."""
+    """Write the status as the built-in controller does at the end of a reconcile."""
     able = {"type": "AbleToScale", "status": "True", "reason": "ReadyForNewScale", "message": "recommended size"}
     conditions = [{**able, "lastTransitionTime": "2026-01-01T12:00:00Z"}]
     status = {"status": {"currentReplicas": 3, "desiredReplicas": desired, "conditions": conditions}}
@@ -171,7 +171,7 @@ class TestReplace:
 
         run_scenario(scenario)
 
-    def test_a_flag_lets_it_be_taken_over(self, run_scenario: RunScenario) -> None:
+    def test_an_autoscaler_is_taken_over_with_the_flag(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
@@ -180,14 +180,16 @@ class TestReplace:
             async with env.running(Mode.REPLACE, take_over=True):
                 await periods(2)
             assert await env.replicas() == 5
-            async with env.running(Mode.REPLACE):  # it is ours now, and the flag is needed no more
+            async with env.running(Mode.REPLACE):  # its status is ours now, so the flag is not needed
                 env.queue(70)
                 await periods(2)
             assert await env.replicas() == 7
 
         run_scenario(scenario)
 
-    def test_who_writes_after_it_was_taken_over_is_alive_and_has_it(self, run_scenario: RunScenario) -> None:
+    def test_an_autoscaler_is_left_to_a_controller_that_still_writes_its_status(
+        self, run_scenario: RunScenario
+    ) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             env.queue(50)
@@ -205,9 +207,7 @@ class TestReplace:
 
         run_scenario(scenario)
 
-    def test_that_is_said_once_however_often_the_other_one_writes(
-        self, run_scenario: RunScenario, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_the_reason_is_logged_once(self, run_scenario: RunScenario, caplog: pytest.LogCaptureFixture) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             key = await env.autoscale(of=BUILT_IN)
@@ -219,16 +219,16 @@ class TestReplace:
                 await periods(1)
 
         run_scenario(scenario)
-        said = [each.getMessage() for each in caplog.records if "is left alone" in each.getMessage()]
-        assert len(said) == 1
-        assert said[0] == (
+        messages = [each.getMessage() for each in caplog.records if "is left alone" in each.getMessage()]
+        assert len(messages) == 1
+        assert messages[0] == (
             "shop/web is left alone (status of 2026-01-01T12:00:00Z): kube-controller-manager wrote its status last;"
             " if that controller is switched off, run it with --take-over"
         )
 
 
 def assert_state_dropped(process: Process) -> None:
-    """Demand that nothing is remembered of an autoscaler that is not run: it begins anew, and counts no pods."""
+    """Assert that no history and no selector is kept of an autoscaler that is not run."""
     assert process.controller is not None
     reconciler = process.controller.reconciler
     assert reconciler is not None
@@ -236,7 +236,7 @@ def assert_state_dropped(process: Process) -> None:
 
 
 class TestDryRun:
-    @pytest.mark.promise("dry-run", runs="120 rounds of 6 autoscalers")
+    @pytest.mark.promise("dry-run", runs="120 reconciles of 6 autoscalers")
     def test_it_writes_nothing_at_all(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             for number in range(5):
@@ -254,7 +254,7 @@ class TestDryRun:
 
         run_scenario(scenario)
 
-    def test_it_tells_what_it_would_do_next_to_what_happened_and_nothing_twice(self, run_scenario: RunScenario) -> None:
+    def test_it_reports_each_change_next_to_what_happened_once(self, run_scenario: RunScenario) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             key = await env.autoscale(of=BUILT_IN)
@@ -265,7 +265,7 @@ class TestDryRun:
                 await env.change(DEPLOYMENT, {"spec": {"replicas": 5}})
                 status = {"desiredReplicas": 5, "lastScaleTime": "2026-01-01T12:00:46Z"}
                 await env.change(key, {"status": status}, by="kube-controller-manager", status=True)
-                await env.settle()
+                await env.sync_pods()
                 await periods(3)
             first, second = map(str, process.reports)
             assert first == (
@@ -279,17 +279,15 @@ class TestDryRun:
 
         run_scenario(scenario)
 
-    def test_its_log_does_not_say_that_anything_was_done(
-        self, run_scenario: RunScenario, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_its_log_does_not_claim_a_write(self, run_scenario: RunScenario, caplog: pytest.LogCaptureFixture) -> None:
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)
             await env.autoscale(of=BUILT_IN)
             env.queue(50)
             async with env.running(Mode.DRY_RUN) as process:
                 await periods(2)
-            [said] = process.reports
-            assert str(said) == (
+            [result] = process.reports
+            assert str(result) == (
                 "2026-01-01T12:00:15Z shop/web: would scale from 3 to 5 (total divided by target);"
                 " no controller has reconciled it yet"
             )
@@ -298,10 +296,10 @@ class TestDryRun:
         run_scenario(scenario)
         assert not [each for each in caplog.records if "scaled" in each.getMessage()]
 
-    def test_changes_of_the_other_controller_count_for_the_limits_of_a_behavior(
+    def test_changes_of_the_other_controller_count_for_the_policies_of_a_behavior(
         self, run_scenario: RunScenario
     ) -> None:
-        """Only two pods per ten minutes: after the other controller added them, there is nothing left."""
+        """Two pods per ten minutes are allowed, and the other controller has added them."""
 
         async def scenario(env: Env) -> None:
             await env.deploy(replicas=3)

@@ -1,4 +1,4 @@
-"""An API server that answers any path as a test says, and notes what it was asked."""
+"""An API server with fixed responses by path, which records its requests."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ CUSTOM: dict[str, Any] = {
 
 @dataclass
 class Paths:
-    """What is at which path; nothing at all at others."""
+    """Responses by path; other paths do not exist."""
 
     content: dict[str, Manifest | ApiError] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, str]]] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Paths:
         return found
 
     def holds(self, path: str, *items: Any) -> None:
-        """Put a list at a path."""
+        """Set the items of a list at a path."""
         self.content[path] = {"items": list(items)}
 
 

@@ -1,4 +1,4 @@
-"""What comes of an answer: a reading, or the controller's sentence about what is wrong with it."""
+"""`read_metric`: metric values, or the error message of the controller."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ async def reading(metric: Metric, path: str, *entries: Any) -> Any:
         pytest.param(EXTERNAL, QUEUE, value("9E"), (2**63 - 1,), id="more than 64 bits"),
     ],
 )
-async def test_an_answer_becomes_a_reading(metric: Metric, path: str, entry: Any, expected: Any) -> None:
+async def test_a_response_becomes_metric_values(metric: Metric, path: str, entry: Any, expected: Any) -> None:
     assert await reading(metric, path, entry) == expected
 
 
-async def test_a_measurement_without_a_time_is_older_than_all_others() -> None:
+async def test_a_value_without_a_timestamp_is_the_oldest() -> None:
     found = await reading(CPU, USAGE, usage(timestamp=None))
     assert found["web-0"].at < AT - timedelta(days=365 * 1000)
 
@@ -87,11 +87,11 @@ async def test_a_measurement_without_a_time_is_older_than_all_others() -> None:
         pytest.param(EXTERNAL, QUEUE, "no metrics returned from external metrics API", id="external"),
     ],
 )
-async def test_nothing_is_a_failure_and_not_a_zero(metric: Metric, path: str, problem: str) -> None:
+async def test_an_empty_response_is_a_failure_and_not_zero(metric: Metric, path: str, problem: str) -> None:
     assert await reading(metric, path) == Unavailable(problem)
 
 
-async def test_of_one_object_there_is_one_measurement() -> None:
+async def test_an_object_metric_needs_exactly_one_value() -> None:
     assert await reading(OBJECT, LOAD, value(), value()) == Unavailable(
         "unable to fetch metrics from custom metrics API: "
         "the custom metrics API server returned 2 results when we asked for exactly one"
@@ -128,7 +128,7 @@ async def test_of_one_object_there_is_one_measurement() -> None:
         pytest.param(EXTERNAL, QUEUE, {"metricName": "queue"}, "value: is required", id="external without a value"),
     ],
 )
-async def test_nonsense_is_a_failure_that_says_why(metric: Metric, path: str, entry: Any, problem: str) -> None:
+async def test_an_invalid_entry_is_a_failure_with_a_reason(metric: Metric, path: str, entry: Any, problem: str) -> None:
     found = await reading(metric, path, entry)
     assert isinstance(found, Unavailable)
     assert found.message.startswith("unable to fetch metrics from ")
@@ -144,7 +144,7 @@ FIELDS = ["metadata", "timestamp", "window", "windowSeconds", "containers", "val
 
 
 @given(st.lists(JSON | st.dictionaries(st.sampled_from(FIELDS), JSON), max_size=3), st.sampled_from(range(4)))
-async def test_no_answer_crashes(entries: list[Any], which: int) -> None:
+async def test_no_response_raises_an_unexpected_error(entries: list[Any], which: int) -> None:
     metric, path = [(CPU, USAGE), (PODS, HITS), (OBJECT, LOAD), (EXTERNAL, QUEUE)][which]
     assert isinstance(await reading(metric, path, *entries), Unavailable | dict | tuple)
 
@@ -158,7 +158,7 @@ async def test_no_answer_crashes(entries: list[Any], which: int) -> None:
         ),
     ],
 )
-async def test_what_the_step_refuses_is_not_asked_for(metric: Metric) -> None:
+async def test_no_request_is_sent_for_a_metric_that_the_algorithm_rejects(metric: Metric) -> None:
     paths = Paths()
     found = await read_metric(RESTMetricsClient(paths), metric, namespace="shop", selector="app=web")
 

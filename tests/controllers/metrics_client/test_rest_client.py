@@ -1,4 +1,4 @@
-"""Which path is asked for what, and in which words it is refused."""
+"""`RESTMetricsClient`: the path of each request, and its error messages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NETWORKING = {
 INGRESS = {"apiVersion": "networking.k8s.io/v1beta1", "kind": "Ingress", "name": "front"}
 
 
-async def test_usage_is_asked_for_by_namespace_and_selector(paths: Paths, served: RESTMetricsClient) -> None:
+async def test_usage_is_requested_by_namespace_and_selector(paths: Paths, served: RESTMetricsClient) -> None:
     paths.holds(USAGE, "entry")
     assert await served.pod_metrics("shop", "app=web") == ["entry"]
     assert paths.asked == [(USAGE, {"labelSelector": "app=web"})]
@@ -33,7 +33,7 @@ async def test_a_selector_that_selects_all_is_not_sent(paths: Paths, served: RES
     assert paths.asked == [(QUEUE, {})]
 
 
-async def test_pods_are_asked_for_as_all_of_a_selector(paths: Paths, served: RESTMetricsClient) -> None:
+async def test_pod_metrics_are_requested_for_all_pods_of_a_selector(paths: Paths, served: RESTMetricsClient) -> None:
     path = f"{CUSTOM_HOME}/pods/*/hits"
     paths.holds(path, "entry")
     assert await served.pods_metric("shop", "hits", selector="app=web", metric_selector="verb=get") == ["entry"]
@@ -52,7 +52,7 @@ async def test_pods_are_asked_for_as_all_of_a_selector(paths: Paths, served: RES
 async def test_an_object_is_found_by_its_kind(
     paths: Paths, served: RESTMetricsClient, described: dict[str, str], place: str
 ) -> None:
-    """Its version does not count, and nobody looks into another namespace."""
+    """Its version does not count, and no other namespace is read."""
     paths.content["/apis/networking.k8s.io"] = NETWORKING
     paths.content["/apis/networking.k8s.io/v1"] = INGRESSES
     core = [{"name": "services", "kind": "Service", "namespaced": True}, {"name": "nodes", "kind": "Node"}]
@@ -62,7 +62,7 @@ async def test_an_object_is_found_by_its_kind(
     assert await served.object_metric("shop", described, "hits") == ["entry"]
 
 
-async def test_what_was_found_is_not_looked_for_again(paths: Paths, served: RESTMetricsClient) -> None:
+async def test_discovery_results_are_cached(paths: Paths, served: RESTMetricsClient) -> None:
     paths.content["/apis/networking.k8s.io"] = NETWORKING
     paths.content["/apis/networking.k8s.io/v1"] = INGRESSES
     paths.holds(f"{CUSTOM_HOME}/ingresses.networking.k8s.io/front/hits", "entry")
@@ -73,7 +73,7 @@ async def test_what_was_found_is_not_looked_for_again(paths: Paths, served: REST
     assert len(paths.asked) == before + 1
 
 
-async def test_a_kind_that_nobody_serves_is_told_as_the_controller_tells_it(
+async def test_an_unknown_kind_has_the_message_of_the_built_in_controller(
     paths: Paths, served: RESTMetricsClient
 ) -> None:
     paths.content["/apis/networking.k8s.io"] = NETWORKING
@@ -106,7 +106,7 @@ async def test_a_kind_that_nobody_serves_is_told_as_the_controller_tells_it(
         pytest.param({"preferredVersion": "?", "versions": [7, CUSTOM["versions"][0]]}, "v1beta2", id="among nonsense"),
     ],
 )
-async def test_the_version_of_custom_metrics_is_the_servers_choice(
+async def test_the_server_chooses_the_version_of_custom_metrics(
     paths: Paths, served: RESTMetricsClient, group: dict[str, Any], version: str
 ) -> None:
     paths.content["/apis/custom.metrics.k8s.io"] = group
@@ -123,7 +123,7 @@ async def test_the_version_of_custom_metrics_is_the_servers_choice(
         pytest.param({"versions": []}, "no known available metric versions found", id="no version"),
     ],
 )
-async def test_without_custom_metrics_there_is_nothing_to_ask(
+async def test_an_api_server_without_custom_metrics_is_an_error(
     paths: Paths, served: RESTMetricsClient, group: dict[str, Any] | None, message: str
 ) -> None:
     paths.content.pop("/apis/custom.metrics.k8s.io")
@@ -135,7 +135,7 @@ async def test_without_custom_metrics_there_is_nothing_to_ask(
     assert caught.value.message == message
 
 
-async def test_a_version_that_is_gone_is_looked_up_again(paths: Paths, served: RESTMetricsClient) -> None:
+async def test_a_removed_version_is_looked_up_again(paths: Paths, served: RESTMetricsClient) -> None:
     paths.holds(f"{CUSTOM_HOME}/pods/*/hits", "old")
     await served.pods_metric("shop", "hits")
     del paths.content[f"{CUSTOM_HOME}/pods/*/hits"]
@@ -171,7 +171,7 @@ async def test_a_version_that_is_gone_is_looked_up_again(paths: Paths, served: R
         ),
     ],
 )
-async def test_a_refusal_has_the_words_of_the_controllers_client(
+async def test_an_error_has_the_message_of_the_controllers_client(
     paths: Paths, served: RESTMetricsClient, error: ApiError | None, message: str
 ) -> None:
     if error is not None:
@@ -197,7 +197,7 @@ async def test_a_refusal_has_the_words_of_the_controllers_client(
         ),
     ],
 )
-async def test_an_answer_that_is_no_whole_list_is_none(
+async def test_a_response_that_is_not_a_complete_list_is_an_error(
     paths: Paths, served: RESTMetricsClient, answer: dict[str, Any], message: str
 ) -> None:
     paths.content[USAGE] = answer
@@ -212,7 +212,7 @@ async def test_a_list_may_be_empty(paths: Paths, served: RESTMetricsClient, item
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "a/b", "a%2fb"])
-async def test_no_name_leads_to_another_path(paths: Paths, served: RESTMetricsClient, name: str) -> None:
+async def test_a_name_cannot_change_the_path(paths: Paths, served: RESTMetricsClient, name: str) -> None:
     with pytest.raises(BadRequestError, match="invalid metric"):
         await served.external_metric("shop", name)
     assert paths.asked == []

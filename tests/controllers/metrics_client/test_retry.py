@@ -1,4 +1,4 @@
-"""A server that asks for a little time gets it, and no metric fails for that."""
+"""`RetryingReader`: reads are retried if the server asks for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ocf.testing import run_in_virtual_time
 
 
 class Busy:
-    """Answers with errors first, and notes when it was asked."""
+    """Responds with errors first, and records the times of the requests."""
 
     def __init__(self, *errors: ApiError) -> None:
         self.errors = list(errors)
@@ -40,21 +40,21 @@ def refused(code: int, retry_after: float | None) -> ApiError:
 
 
 @pytest.mark.parametrize("code", [429, 500, 503, 504])
-def test_whoever_says_when_is_asked_again_then(code: int) -> None:
+def test_a_read_is_retried_after_the_time_that_the_server_asks_for(code: int) -> None:
     busy = Busy(refused(code, 1), refused(code, 3))
     assert run_in_virtual_time(RetryingReader(busy).read_path("/version")) == {"items": ["entry"]}
     assert busy.pauses == [1, 3]
 
 
 @pytest.mark.parametrize(("code", "retry_after"), [(503, None), (429, None), (404, 1), (409, 1), (0, None)])
-def test_nobody_else_is(code: int, retry_after: float | None) -> None:
+def test_other_errors_are_not_retried(code: int, retry_after: float | None) -> None:
     busy = Busy(refused(code, retry_after))
     with pytest.raises(ApiError, match="not now"):
         run_in_virtual_time(RetryingReader(busy).read_path("/version"))
     assert len(busy.asked) == 1
 
 
-def test_ten_times_are_enough() -> None:
+def test_a_read_is_retried_ten_times() -> None:
     busy = Busy(*[refused(429, 0)] * 20)
     with pytest.raises(ApiError, match="not now"):
         run_in_virtual_time(RetryingReader(busy).read_path("/version"))
@@ -62,14 +62,14 @@ def test_ten_times_are_enough() -> None:
 
 
 @pytest.mark.parametrize(("retry_after", "asked"), [(3600, 1), (4, 3)])
-def test_patience_ends(retry_after: float, asked: int) -> None:
+def test_the_total_waiting_time_is_limited(retry_after: float, asked: int) -> None:
     busy = Busy(*[refused(503, retry_after)] * 20)
     with pytest.raises(ApiError, match="not now"):
         run_in_virtual_time(RetryingReader(busy, longest=timedelta(seconds=10)).read_path("/version"))
     assert len(busy.asked) == asked
 
 
-def test_the_metrics_apis_are_read_with_patience() -> None:
+def test_reads_of_the_metrics_apis_are_retried() -> None:
     busy = Busy(refused(503, 2))
     assert run_in_virtual_time(RESTMetricsClient(busy).external_metric("shop", "queue")) == ["entry"]
     assert busy.pauses == [2]

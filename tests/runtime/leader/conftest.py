@@ -1,4 +1,4 @@
-"""Leader election happens in virtual time."""
+"""Fixtures for leader election in virtual time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
 
 @pytest.fixture
 def new_clock() -> Callable[..., LoopClock]:
-    """Make a clock that is wrong by so much."""
+    """Return a clock with an offset."""
 
     def make(skew: timedelta = timedelta(0)) -> LoopClock:
         return LoopClock(skew=skew)

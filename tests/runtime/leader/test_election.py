@@ -1,4 +1,4 @@
-"""Leader election in virtual time: who leads, when it ends, and that two never do."""
+"""Leader election in virtual time: when a term starts and ends, and that terms never overlap."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def now() -> float:
 
 
 class Link(InterceptingCluster):
-    """The way of one process to the cluster: it can be cut, and it may be slow and lose answers."""
+    """The connection of one process to the cluster: it can be cut, be slow, and lose responses."""
 
     def __init__(self, cluster: Cluster, chance: random.Random | None = None) -> None:
         super().__init__(cluster)
@@ -62,7 +62,7 @@ def leading(cluster: Cluster, identity: str, clock: Clock, **more: Any) -> Any:
     return lead(cluster, "shops", namespace="default", identity=identity, clock=clock, random=lambda: 0.5, **more)
 
 
-def test_the_first_one_leads_at_once_and_gives_back(run: Run, new_clock: NewClock) -> None:
+def test_the_first_candidate_leads_at_once_and_releases_the_lease(run: Run, new_clock: NewClock) -> None:
     async def work() -> None:
         cluster = EmbeddedCluster()
         async with leading(cluster, "one", new_clock()) as leadership:
@@ -79,7 +79,7 @@ def test_the_first_one_leads_at_once_and_gives_back(run: Run, new_clock: NewCloc
     run(work())
 
 
-def test_a_leader_renews_for_as_long_as_it_works(run: Run, new_clock: NewClock) -> None:
+def test_a_leader_renews_the_lease(run: Run, new_clock: NewClock) -> None:
     async def work() -> None:
         cluster = EmbeddedCluster()
         async with leading(cluster, "one", new_clock()):
@@ -92,8 +92,8 @@ def test_a_leader_renews_for_as_long_as_it_works(run: Run, new_clock: NewClock) 
     run(work())
 
 
-def test_one_that_dies_is_followed_after_the_lease(run: Run, new_clock: NewClock) -> None:
-    """The follower counts on its own clock, from when it first saw the lease."""
+def test_a_new_leader_follows_when_the_lease_of_a_dead_one_expires(run: Run, new_clock: NewClock) -> None:
+    """The candidate measures on its own clock, from when it first saw the lease."""
 
     async def follow() -> tuple[float, float]:
         cluster = EmbeddedCluster()
@@ -123,7 +123,7 @@ def test_one_that_dies_is_followed_after_the_lease(run: Run, new_clock: NewClock
 
 @pytest.mark.parametrize("way", ["cut", "silent"])
 def test_the_work_ends_at_the_renew_deadline(run: Run, new_clock: NewClock, way: str) -> None:
-    """Whether the cluster refuses or says nothing; and nothing is written to it from then on."""
+    """Whether the cluster returns errors or does not respond; nothing is written to it from then on."""
 
     async def work() -> tuple[float, float]:
         link = Link(EmbeddedCluster())
@@ -144,8 +144,8 @@ def test_the_work_ends_at_the_renew_deadline(run: Run, new_clock: NewClock, way:
     assert refused == ended == pytest.approx(10)
 
 
-def test_a_loop_that_was_held_writes_nothing_after_the_deadline(run: Run, new_clock: NewClock) -> None:
-    """The cancellation has not arrived yet, but the clock says that the lease is over."""
+def test_a_blocked_loop_writes_nothing_after_the_deadline(run: Run, new_clock: NewClock) -> None:
+    """The cancellation has not been delivered yet, but the lease has expired."""
 
     class Held:
         late = timedelta(0)
@@ -178,16 +178,16 @@ def test_a_loop_that_was_held_writes_nothing_after_the_deadline(run: Run, new_cl
     run(work())
 
 
-def test_a_lease_that_is_taken_away_ends_the_work_at_once(run: Run, new_clock: NewClock) -> None:
+def test_a_lease_taken_by_another_process_ends_the_work_at_once(run: Run, new_clock: NewClock) -> None:
     async def work() -> float:
         cluster = EmbeddedCluster()
-        with pytest.raises(LeaseLostError, match="somebody holds it"):  # noqa: PT012 (the block is cancelled)
+        with pytest.raises(LeaseLostError, match="another holds it"):  # noqa: PT012 (the block is cancelled)
             async with leading(cluster, "one", new_clock()):
                 lease = await cluster.get(LEASE)
-                lease["spec"]["holderIdentity"] = "somebody"
+                lease["spec"]["holderIdentity"] = "another"
                 await cluster.update(lease, field_manager="kubectl")
                 await asyncio.sleep(3600)
-        assert (await spec(cluster))["holderIdentity"] == "somebody"
+        assert (await spec(cluster))["holderIdentity"] == "another"
         return now()
 
     assert run(work()) == pytest.approx(2)
@@ -204,7 +204,7 @@ def test_a_lease_that_is_taken_away_ends_the_work_at_once(run: Run, new_clock: N
         pytest.param(faults.too_many_requests(first=1, times=2), id="too many requests"),
     ],
 )
-def test_what_goes_wrong_now_and_then_ends_no_work(run: Run, new_clock: NewClock, fault: faults.Fault) -> None:
+def test_single_failures_do_not_end_the_work(run: Run, new_clock: NewClock, fault: faults.Fault) -> None:
     async def work() -> None:
         cluster = FaultyCluster(EmbeddedCluster(), [fault])
         async with leading(cluster, "one", new_clock()):
@@ -216,8 +216,8 @@ def test_what_goes_wrong_now_and_then_ends_no_work(run: Run, new_clock: NewClock
     run(work())
 
 
-def test_an_error_of_the_work_gives_the_lease_back(run: Run, new_clock: NewClock) -> None:
-    """Also a `TimeoutError`, which is not taken for the end of the lease."""
+def test_an_error_of_the_work_releases_the_lease(run: Run, new_clock: NewClock) -> None:
+    """Also a `TimeoutError`, which must not be taken for the end of the lease."""
 
     async def work() -> None:
         cluster = EmbeddedCluster()
@@ -229,7 +229,7 @@ def test_an_error_of_the_work_gives_the_lease_back(run: Run, new_clock: NewClock
     run(work())
 
 
-def test_being_cancelled_gives_the_lease_back(run: Run, new_clock: NewClock) -> None:
+def test_cancellation_releases_the_lease(run: Run, new_clock: NewClock) -> None:
     async def work() -> None:
         cluster = EmbeddedCluster()
 
@@ -249,7 +249,7 @@ def test_being_cancelled_gives_the_lease_back(run: Run, new_clock: NewClock) -> 
 
 @dataclass
 class Oracle:
-    """Sees who works, and what is written by whom."""
+    """Records the running leaders, and the writes of each."""
 
     working: set[str] = field(default_factory=set)
     terms: int = 0
@@ -270,7 +270,7 @@ class Oracle:
 
 
 async def operate(link: Link, identity: str, clock: Clock, oracle: Oracle, chance: random.Random) -> None:
-    """Lead again and again, and end each time in another way: give back, fail, or be cut off."""
+    """Lead repeatedly, and end each term in another way: release, error, or lost connection."""
     while oracle.terms < HANDOVERS:
         with suppress(LeaseLostError, ZeroDivisionError):
             async with lead(link, "shops", namespace="default", identity=identity, clock=clock, random=chance.random):
@@ -305,7 +305,7 @@ async def term(link: Link, identity: str, oracle: Oracle, chance: random.Random)
     "one-leader", runs="200 terms of three processes: wrong clocks, slow requests, lost answers, partitions"
 )
 def test_two_never_lead_at_once(run: Run, new_clock: NewClock) -> None:
-    """Clocks that are wrong by 5 seconds, slow requests, lost answers, partitions: 200 terms, and none overlap."""
+    """Clocks with 5 seconds of offset, slow requests, lost responses, partitions: 200 terms, and none overlap."""
 
     async def work() -> Oracle:
         cluster, oracle = EmbeddedCluster(), Oracle()
@@ -335,6 +335,6 @@ class TestTiming:
             pytest.param({"lease": timedelta(seconds=15.5)}, id="half seconds"),
         ],
     )
-    def test_what_leaves_no_room_is_refused(self, wrong: dict[str, Any]) -> None:
+    def test_durations_that_do_not_decrease_are_rejected(self, wrong: dict[str, Any]) -> None:
         with pytest.raises(ConfigError):
             Timing(**wrong)

@@ -1,4 +1,4 @@
-"""`main`, as the program of a container: what it says when it cannot begin."""
+"""`main` as the program of a container: the messages if it cannot start."""
 
 from __future__ import annotations
 
@@ -20,25 +20,23 @@ from .conftest import SHOPS
 OPERATOR = Operator(name="shops", owner=SHOPS, components=lambda _: ())
 
 
-def said(caplog: pytest.LogCaptureFixture, **options: Any) -> str:
-    """Run it, and return what it ends with."""
+def critical_message(caplog: pytest.LogCaptureFixture, **options: Any) -> str:
+    """Run it, and return the critical log message."""
     with pytest.raises(SystemExit) as ended:
         main(OPERATOR, options=ManagerOptions(**options))
     assert ended.value.code == 1
     return next(record.getMessage() for record in caplog.records if record.levelno == logging.CRITICAL)
 
 
-def test_a_cluster_that_nobody_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "missing"))
-    assert said(caplog).startswith(
+    assert critical_message(caplog).startswith(
         f"no kubeconfig at {tmp_path / 'missing'}; name one, set KUBECONFIG, or run in a pod"
     )
 
 
 @pytest.mark.parametrize(("port", "problem"), [(None, "address already in use"), (70_000, "port must be 0-65535")])
-def test_an_address_that_cannot_be_had(
+def test_an_address_that_is_not_available(
     port: int | None,
     problem: str,
     tmp_path: Path,
@@ -55,11 +53,11 @@ def test_an_address_that_cannot_be_had(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         tried = port or taken.getsockname()[1]
-        told = said(caplog, listen=Listen(port=tried, host="127.0.0.1"))
-    assert told.startswith(f"endpoints: 127.0.0.1:{tried} cannot be listened on: ")
-    assert problem in told
+        message = critical_message(caplog, listen=Listen(port=tried, host="127.0.0.1"))
+    assert message.startswith(f"endpoints: 127.0.0.1:{tried} cannot be listened on: ")
+    assert problem in message
 
 
-async def test_a_loop_that_runs_already() -> None:
+async def test_a_running_loop() -> None:
     with pytest.raises(ConfigError, match='call it under `if __name__ == "__main__":`'):
         main(OPERATOR)

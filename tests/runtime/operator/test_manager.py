@@ -1,4 +1,4 @@
-"""A process: how it begins, who leads, what it serves, and how it ends."""
+"""`Manager`: start, leader election, endpoints, and stop."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def slowly(seconds: float) -> Any:
 
 
 @pytest.mark.promise("gentle-end")
-def test_what_is_under_way_is_finished_and_nothing_else_begins(play: Play) -> None:
+def test_a_stop_lets_running_reconciles_end_and_starts_no_others(play: Play) -> None:
     async def test(stage: Stage) -> None:
         stage.before = slowly(10)
         async with stage.operating(workers=1):
@@ -67,7 +67,7 @@ def test_what_is_under_way_is_finished_and_nothing_else_begins(play: Play) -> No
     play(test)
 
 
-def test_what_takes_too_long_is_cancelled_at_the_end(play: Play) -> None:
+def test_a_reconcile_that_exceeds_the_shutdown_timeout_is_cancelled(play: Play) -> None:
     async def test(stage: Stage) -> None:
         stage.before = slowly(1000)
         async with stage.operating(options={"shutdown_timeout": 7 * SECOND}):
@@ -80,7 +80,7 @@ def test_what_takes_too_long_is_cancelled_at_the_end(play: Play) -> None:
     play(test)
 
 
-def test_an_error_of_the_block_is_raised_as_it_is_and_ends_passes_at_once(play: Play) -> None:
+def test_an_error_of_the_block_is_raised_unchanged_and_cancels_reconciles(play: Play) -> None:
     async def test(stage: Stage) -> None:
         stage.before = slowly(1000)
         with pytest.raises(ZeroDivisionError):  # noqa: PT012 (the block is cancelled)
@@ -94,7 +94,7 @@ def test_an_error_of_the_block_is_raised_as_it_is_and_ends_passes_at_once(play: 
     play(test)
 
 
-def test_what_is_told_at_the_end_is_still_posted(play: Play) -> None:
+def test_events_of_the_last_reconciles_are_posted(play: Play) -> None:
     async def test(stage: Stage) -> None:
         async with stage.operating():
             await stage.create(shop())
@@ -118,7 +118,7 @@ def test_events_and_metrics_can_be_switched_off(play: Play) -> None:
 
 
 class TestLeading:
-    def test_one_works_and_another_follows_at_once_when_it_stops(self, play: Play) -> None:
+    def test_one_process_leads_and_another_follows_at_once_when_it_stops(self, play: Play) -> None:
         async def test(stage: Stage) -> None:
             second = Stage(stage.cluster, Gateway(stage.cluster), stage.clock)
 
@@ -140,8 +140,8 @@ class TestLeading:
 
         play(test)
 
-    def test_who_loses_the_lease_stops_writing_and_waits_for_the_next(self, play: Play) -> None:
-        """A pass that is under way is cancelled; afterwards everything is read anew."""
+    def test_a_process_that_loses_the_lease_stops_writing_and_waits_for_the_next_term(self, play: Play) -> None:
+        """A running reconcile is cancelled; the next term reads everything again."""
 
         async def test(stage: Stage) -> None:
             async def cut(_: Any) -> None:
@@ -169,7 +169,7 @@ class TestLeading:
 
         play(test)
 
-    def test_stopping_gives_the_lease_back(self, play: Play) -> None:
+    def test_stopping_releases_the_lease(self, play: Play) -> None:
         async def test(stage: Stage) -> None:
             async with stage.operating(options={"lease": LEASE}):
                 pass
@@ -178,7 +178,7 @@ class TestLeading:
 
         play(test)
 
-    def test_the_loss_of_a_lease_inside_a_pass_is_an_error_like_any_other(self, play: Play) -> None:
+    def test_a_lease_lost_inside_a_reconcile_is_an_error_like_any_other(self, play: Play) -> None:
         async def test(stage: Stage) -> None:
             async def fail(_: Shop, __: ReconcileContext) -> None:
                 if len(stage.passes) == 1:
@@ -195,7 +195,7 @@ class TestLeading:
 
 async def _until(true: Callable[[], bool]) -> None:
     async with asyncio.timeout(30):
-        while not true():  # noqa: ASYNC110 (what is waited for tells nobody)
+        while not true():  # noqa: ASYNC110 (the condition has no event)
             await asyncio.sleep(0)
 
 
@@ -228,7 +228,7 @@ class TestServing:
         process.stop()
         await task
 
-    async def test_a_signal_ends_it_gently(self) -> None:
+    async def test_a_signal_stops_it_gracefully(self) -> None:
         cluster = EmbeddedCluster(namespaces=[NAMESPACE])
         await cluster.apply(DEFINITION, field_manager="setup")
         operator = Operator(name="shops", owner=SHOPS, components=components_of)
@@ -239,7 +239,7 @@ class TestServing:
         await task
         assert (await cluster.get(lease))["spec"]["holderIdentity"] == ""
 
-    def test_an_event_ends_it_gently(self, play: Play) -> None:
+    def test_an_event_stops_it_gracefully(self, play: Play) -> None:
         async def test(stage: Stage) -> None:
             stop = asyncio.Event()
             task = asyncio.create_task(run(stage.gateway, stage.operator(), options=stage.options(), stop=stop))
@@ -253,7 +253,7 @@ class TestServing:
 
 
 def test_several_operators_share_a_process(play: Play) -> None:
-    """One cache and one set of metrics; what one makes may wake the other."""
+    """One cache and one set of metrics; an object of one operator may trigger the other."""
 
     async def test(stage: Stage) -> None:
         seen: list[str] = []
@@ -289,7 +289,7 @@ def test_the_end_of_one_of_several_operators_ends_the_process(play: Play) -> Non
     play(test)
 
 
-def test_an_operator_of_single_namespaces_asks_for_no_other(play: Play) -> None:
+def test_an_operator_of_some_namespaces_reads_no_others(play: Play) -> None:
     async def test(stage: Stage) -> None:
         for name in ("village", "city"):
             await stage.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
@@ -309,7 +309,7 @@ def test_an_operator_of_single_namespaces_asks_for_no_other(play: Play) -> None:
 
 
 @pytest.mark.parametrize("names", [[], ["shops", "shops"]])
-def test_operators_need_names_of_their_own(names: list[str]) -> None:
+def test_operators_need_different_names(names: list[str]) -> None:
     async def main() -> None:
         operators = [Operator(name=name, owner=SHOPS, components=components_of) for name in names]
         with pytest.raises(BuildError, match="names of their own"):
@@ -319,7 +319,7 @@ def test_operators_need_names_of_their_own(names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "problem"),
     [
         pytest.param({"name": ""}, "needs a name", id="no name"),
         pytest.param({"workers": 0}, "workers must be at least 1, got 0", id="no workers"),
@@ -332,14 +332,14 @@ def test_operators_need_names_of_their_own(names: list[str]) -> None:
         ),
     ],
 )
-def test_a_declaration_that_makes_no_sense_is_refused(wrong: dict[str, Any], told: str) -> None:
+def test_an_invalid_declaration_is_rejected(wrong: dict[str, Any], problem: str) -> None:
     given: dict[str, Any] = {"name": "shops", "owner": SHOPS, "components": components_of}
-    with pytest.raises(BuildError, match=told):
+    with pytest.raises(BuildError, match=problem):
         Operator(**{**given, **wrong})
 
 
-def test_pace_is_the_caches_own(play: Play) -> None:
-    """A cache that lists everything anew each minute does so in an operator, too."""
+def test_the_timing_of_the_cache_is_used(play: Play) -> None:
+    """A cache that lists everything again each minute does so in an operator, too."""
 
     async def test(stage: Stage) -> None:
         timing = CacheTiming(relist_every=60, idle_timeout=10, monotonic=now, random=lambda: 0.0)

@@ -1,13 +1,12 @@
-"""A gate that the real controller comes to in every round, and that a scenario opens.
+"""`Gate`: an authorizer that holds each reconcile of the real controller until the scenario releases it.
 
-The first thing that a round asks of the API server is the Scale of its target. The API server asks the gate, as one of
-its authorizers, whether that is allowed, and the gate takes its time: until the scenario has changed what it wants to
-change. So each round sees exactly one state of the world, however busy the machine is; and when the controller is there
-again, its last round has ended.
+A reconcile starts with a request for the Scale of its target. The API server asks the gate, as one of its authorizers,
+and the gate does not respond before the scenario has made its changes. So each reconcile sees exactly one state of the
+cluster, however slow the host is; and when the next request arrives, the last reconcile has ended.
 
-A round is let through when it is not a whole number of seconds after one before it, so no window or period ends right
-at a round. It is not held for longer than a period: the controller would begin the next one at once, without having
-seen what came of this one.
+A reconcile is released when it is not a whole number of seconds after an earlier one, so that no window or period ends
+exactly at a reconcile. It is not held for longer than a period: the controller would then start the next reconcile at
+once, without having read its own writes.
 """
 
 from __future__ import annotations
@@ -26,14 +25,14 @@ from aiohttp import web
 __all__ = ["CONTROLLER", "Gate"]
 
 CONTROLLER: Final = "comparison-controller"
-"""The user as which the controller comes."""
+"""The user name of the controller."""
 
 TARGET: Final = "web"
-"""The name of the target in every namespace; others may be there, and are let through."""
+"""The name of the target in every namespace; requests for other targets are not held."""
 
-_MARGIN: Final = 0.06  # seconds by which a round is off the edge of a window
+_MARGIN: Final = 0.06  # seconds between a reconcile and the end of a window
 _LONGEST_WINDOW: Final = 10  # seconds
-_REST: Final = 0.4  # seconds that a controller needs to see what it has written
+_REST: Final = 0.4  # seconds until a controller has read its own writes
 _ATTRIBUTES: Final = "request.resourceAttributes"
 _CONDITIONS: Final = (
     f"request.user == '{CONTROLLER}'",
@@ -43,23 +42,23 @@ _CONDITIONS: Final = (
 
 
 class _Queue:
-    """The rounds of one namespace."""
+    """The reconciles of one namespace."""
 
     def __init__(self) -> None:
         self.arrived = 0
-        self.let = 0
+        self.released = 0
         self.times: list[datetime] = []
         self.hurried = False
-        self.news = asyncio.Condition()
+        self.changed = asyncio.Condition()
         self.closed = False
 
 
 class Gate:
-    """Holds the rounds of each namespace.
+    """Holds the reconciles of each namespace.
 
     Args:
-        folder: Where what the API server needs is written.
-        port: Where to listen.
+        folder: The folder of the configuration files for the API server.
+        port: The port to listen on.
     """
 
     def __init__(self, folder: Path, port: int) -> None:
@@ -93,40 +92,40 @@ class Gate:
         return {"authorization-mode": None, "authorization-config": str(configuration)}
 
     def arrivals(self, namespace: str) -> int:
-        """Return how many rounds have come so far."""
+        """Return how many reconciles have arrived so far."""
         return self._queues[namespace].arrived
 
     async def arrival(self, namespace: str, number: int) -> None:
-        """Wait until a round has come; then the one before has ended."""
+        """Wait until a reconcile has arrived; then the one before has ended."""
         queue = self._queues[namespace]
-        async with queue.news:
-            await queue.news.wait_for(lambda: queue.arrived > number)
+        async with queue.changed:
+            await queue.changed.wait_for(lambda: queue.arrived > number)
 
     async def release(self, namespace: str, number: int) -> datetime:
-        """Let a round through, off every edge, and return when that was."""
+        """Release a reconcile, away from the end of every window, and return the time."""
         queue = self._queues[namespace]
-        while _is_on_an_edge(queue.times):  # noqa: ASYNC110 (it is time itself that is waited for)
+        while _is_at_window_end(queue.times):  # noqa: ASYNC110 (the condition is the time itself)
             await asyncio.sleep(_MARGIN / 4)
-        async with queue.news:
-            queue.let = number + 1
+        async with queue.changed:
+            queue.released = number + 1
             queue.times.append(datetime.now(UTC))
-            queue.news.notify_all()
+            queue.changed.notify_all()
         return queue.times[-1]
 
     def hurried(self, namespace: str) -> bool:
-        """Tell whether a round began right after the one before."""
+        """Return whether a reconcile started right after the one before."""
         return self._queues[namespace].hurried
 
     async def close(self, namespace: str) -> None:
-        """Hold nobody in a namespace any longer."""
+        """Stop holding the reconciles of a namespace."""
         queue = self._queues[namespace]
-        async with queue.news:
+        async with queue.changed:
             queue.closed = True
-            queue.news.notify_all()
+            queue.changed.notify_all()
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Self, None]:
-        """Serve while a block runs; nobody is held after it."""
+        """Serve while the block runs; afterwards no reconcile is held."""
         app = web.Application()
         app.router.add_post("/", self._review)
         runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
@@ -142,17 +141,17 @@ class Gate:
     async def _review(self, request: web.Request) -> web.Response:
         review: dict[str, Any] = await request.json()
         queue = self._queues[review["spec"]["resourceAttributes"]["namespace"]]
-        async with queue.news:
+        async with queue.changed:
             number = queue.arrived
             queue.arrived += 1
             queue.hurried |= bool(queue.times) and (datetime.now(UTC) - queue.times[-1]).total_seconds() < _REST
-            queue.news.notify_all()
-            await queue.news.wait_for(lambda: queue.closed or queue.let > number)
+            queue.changed.notify_all()
+            await queue.changed.wait_for(lambda: queue.closed or queue.released > number)
         return web.json_response({**review, "status": {"allowed": False}})
 
 
-def _is_on_an_edge(times: list[datetime]) -> bool:
-    """Tell whether now is about a whole number of seconds after one of some instants."""
+def _is_at_window_end(times: list[datetime]) -> bool:
+    """Return whether now is about a whole number of seconds after one of these times."""
     now = datetime.now(UTC)
     ages = [(now - each).total_seconds() for each in times]
     return any(age < _LONGEST_WINDOW and abs(age - round(age)) < _MARGIN for age in ages)

@@ -1,4 +1,4 @@
-"""Running scenarios beside the real controller, and noting each of its ticks."""
+"""Run scenarios with the real controller, and record each of its ticks."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ from tests.controllers.hpa.comparison.scenarios import SCENARIOS
 from tests.controllers.hpa.comparison.ticks import FLAGS, GATES, SETTINGS, Recorder, ReportedEvent, Tick, message_of
 from tests.controllers.hpa.comparison.world import Env
 
-_SETTLED: Final = 0.4  # seconds until what was changed has reached the controller's own memory
-_DONE: Final = 0.5  # seconds until a round has written everything, long before the next one comes
+_SETTLED: Final = 0.4  # seconds until a change has reached the controller's cache
+_DONE: Final = 0.5  # seconds until a reconcile has written everything, long before the next one starts
 _PERIOD: Final = timedelta(seconds=2)
-_LONGEST: Final = 30  # seconds until a round comes
+_LONGEST: Final = 30  # seconds until a reconcile starts
 _ATTEMPTS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Sync:
-    """A tick, and what was observed of the same by us.
+    """A tick, and our snapshot of the same state.
 
     Args:
         tick: The tick.
-        seen: What we saw before it.
+        seen: Our snapshot before it.
     """
 
     tick: Tick
@@ -46,12 +46,12 @@ class Sync:
 
 
 class OutOfStepError(Exception):
-    """A round came too early, so nobody can say what it saw of the autoscaler: the machine is busy."""
+    """A reconcile started too early, so its input is not known: the host is too slow."""
 
 
 @dataclass(frozen=True, slots=True)
 class ComparisonEnv:
-    """A control plane with the real controller, on which scenarios are played."""
+    """A control plane with the real controller, for scenarios."""
 
     plane: ControlPlane
     cluster: ApiServerCluster
@@ -59,51 +59,51 @@ class ComparisonEnv:
     gate: Gate
     events: dict[str, set[ReportedEvent]] = field(default_factory=dict)
 
-    async def play(self, names: Iterable[str]) -> dict[str, list[Sync]]:
-        """Play scenarios side by side, and return their rounds by name."""
+    async def run(self, names: Iterable[str]) -> dict[str, list[Sync]]:
+        """Run scenarios in parallel, and return their reconciles by name."""
         async with asyncio.TaskGroup() as group:
-            playing = {name: group.create_task(self._play(name)) for name in names}
+            playing = {name: group.create_task(self._run(name)) for name in names}
         return {name: task.result() for name, task in playing.items()}
 
-    async def _play(self, name: str) -> list[Sync]:
+    async def _run(self, name: str) -> list[Sync]:
         for _ in range(_ATTEMPTS):
             with self.plane.namespace(f"{name.replace('_', '-')[:40].strip('-')}-") as namespace:
                 try:
-                    return await self._rounds(name, Env(self.cluster, self.stub, namespace))
+                    return await self._run_steps(name, Env(self.cluster, self.stub, namespace))
                 except OutOfStepError:
                     continue
                 finally:
                     await self._end(namespace)
-        raise OutOfStepError(f"{name}: the machine is too busy to keep in step with the controller")
+        raise OutOfStepError(f"{name}: the host is too slow to keep in step with the controller")
 
-    async def _rounds(self, name: str, env: Env) -> list[Sync]:
-        rounds: list[Sync] = []
+    async def _run_steps(self, name: str, env: Env) -> list[Sync]:
+        syncs: list[Sync] = []
         steps = SCENARIOS[name](env)
         await anext(steps)
         hpa = await self._next(env, 0)
         more = True
         while more:
             await asyncio.sleep(_SETTLED)
-            rounds.append(await self._observed(env, hpa))
-            at = await self.gate.release(env.namespace, len(rounds) - 1)
-            await self._change_hpa(env, len(rounds))
-            hpa = await self._next(env, len(rounds))
-            after, seen = rounds[-1].tick, rounds[-1].seen
-            told = replace(after, at=at.isoformat(), status=hpa.get("status") or {}, replicas=await _replicas(env))
-            rounds[-1] = Sync(told, seen)
+            syncs.append(await self._observed(env, hpa))
+            at = await self.gate.release(env.namespace, len(syncs) - 1)
+            await self._change_hpa(env, len(syncs))
+            hpa = await self._next(env, len(syncs))
+            after, seen = syncs[-1].tick, syncs[-1].seen
+            completed = replace(after, at=at.isoformat(), status=hpa.get("status") or {}, replicas=await _replicas(env))
+            syncs[-1] = Sync(completed, seen)
             more = await anext(steps, "the end") != "the end"
-        await asyncio.sleep(_DONE)  # events are sent when there is time for it
-        self.events[name] = await self._told(env)
-        return rounds
+        await asyncio.sleep(_DONE)  # events are sent asynchronously
+        self.events[name] = await self._reported_events(env)
+        return syncs
 
-    async def _told(self, env: Env) -> set[ReportedEvent]:
-        """Return what the controller has told about the autoscaler."""
+    async def _reported_events(self, env: Env) -> set[ReportedEvent]:
+        """Return the events that the controller has posted for the autoscaler."""
         found = (await self.cluster.list("v1", "Event", ListOptions(namespace=env.namespace))).items
         about = (each for each in found if each["involvedObject"]["name"] == env.hpa_key.name)
         return {(each["type"], each["reason"], message_of(each["message"])) for each in about}
 
     async def _next(self, env: Env, number: int) -> Manifest:
-        """Wait until a round has begun, and return the autoscaler that it is about."""
+        """Wait until a reconcile has started, and return its autoscaler."""
         async with asyncio.timeout(_LONGEST):
             await self.gate.arrival(env.namespace, number)
         if self.gate.hurried(env.namespace):
@@ -111,7 +111,7 @@ class ComparisonEnv:
         return await self.cluster.get(env.hpa_key)
 
     async def _change_hpa(self, env: Env, number: int) -> None:
-        """Change the autoscaler between two rounds, as a round that has begun does not see it."""
+        """Change the autoscaler between two reconciles; a reconcile that has started does not see the change."""
         if env.pending:
             await asyncio.sleep(_DONE)
             await env.change_hpa_now()
@@ -119,7 +119,7 @@ class ComparisonEnv:
                 raise OutOfStepError(env.namespace)
 
     async def _observed(self, env: Env, hpa: Manifest) -> Sync:
-        """Observe what the round is going to see."""
+        """Return a snapshot of the state that the reconcile is going to read."""
         served = RESTMetricsClient(self.cluster)
         recorder = Recorder(served, SubresourceScaleGetter(self.cluster, self.cluster, kinds=RESTMapper(self.cluster)))
         known = Tick("", hpa, (), {}, {}, None, env.rivals).selectors
@@ -132,7 +132,7 @@ class ComparisonEnv:
         return Sync(Tick("", _reduced(hpa), kept, recorder.answers, {}, None, dict(env.rivals)), seen)
 
     async def _end(self, namespace: str) -> None:
-        """Remove the autoscaler, so that the controller has no more work with it."""
+        """Delete the autoscaler, so that the controller stops reconciling it."""
         with suppress(ApiError):
             await self.cluster.delete(Env(self.cluster, self.stub, namespace).hpa_key)
         await self.gate.close(namespace)
@@ -146,7 +146,7 @@ async def _replicas(env: Env) -> int | None:
 
 
 def _reduced(manifest: Manifest) -> Manifest:
-    """Return an object without what no controller looks at."""
+    """Return an object without the fields that the controller does not read."""
     kept = {"name", "namespace", "labels", "deletionTimestamp", "generation"}
     reduced: dict[str, Any] = {**manifest, "metadata": {k: v for k, v in manifest["metadata"].items() if k in kept}}
     if manifest["kind"] == "Pod":
@@ -162,7 +162,7 @@ def _container(container: Manifest) -> Manifest:
 
 @asynccontextmanager
 async def comparison_env(programs: Programs | None = None) -> AsyncGenerator[ComparisonEnv, None]:
-    """Give a stage for as long as a block runs."""
+    """Run a control plane with the real controller while the block runs."""
     with tempfile.TemporaryDirectory() as folder:
         gate = Gate(Path(folder), free_port())
         plane = ControlPlane(programs, feature_gates=GATES, server_arguments=gate.flags)
@@ -192,7 +192,7 @@ _RIGHTS: Final = {
 
 
 def _definition(kind: str) -> Manifest:
-    """Return a kind of our own; a Plain has no Scale."""
+    """Return the CRD of a test kind; a Plain has no Scale."""
     plural = f"{kind.lower()}s"
     scale = {
         "specReplicasPath": ".spec.replicas",

@@ -1,7 +1,7 @@
-"""The scenarios: what changes between the ticks of a controller.
+"""Scenarios: the changes of the cluster between the ticks of a controller.
 
-Each is a generator: what stands before a `yield` has happened before a tick. The autoscaler is changed after the next
-one. Ticks are two seconds apart, and a little.
+Each scenario is a generator: the code before a `yield` runs before a tick. Changes of the autoscaler are made after the
+next tick. Ticks are slightly more than two seconds apart.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ async def average_of_a_resource(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def utilization_of_a_container(env: Env) -> AsyncIterator[None]:
-    """Only the named container counts; a pod of which it is not measured is missing."""
+    """Only the named container counts; a pod without its usage is missing."""
     await env.workload(3, sidecar="100m")
     for name in env.running:
         env.use_of(name, {"app": {"cpu": "400m"}, "proxy": {"cpu": "10m"}})
@@ -114,7 +114,7 @@ async def value_of_an_object(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def average_of_an_object(env: Env) -> AsyncIterator[None]:
-    """Of a Namespace, which is asked for differently, and with an old version of a kind."""
+    """A metric of a Namespace, which has another path, and an old version of a kind."""
     await env.workload(2)
     whole = {"apiVersion": "v1", "kind": "Namespace", "name": "any"}
     env.metrics.set_object_metric(env.namespace, whole, "load", "55")
@@ -202,7 +202,7 @@ async def policies_of_shrinking(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def stabilization_of_growing(env: Env) -> AsyncIterator[None]:
-    """A peak is passed over; what lasts longer than the window is not."""
+    """A peak is ignored unless it lasts longer than the window."""
     await env.workload(2)
     env.see("queue", "20")
     await env.hpa(QUEUE, behavior={"scaleUp": {"stabilizationWindowSeconds": 5}})
@@ -233,7 +233,7 @@ async def stabilization_of_shrinking(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def pods_without_measurements(env: Env) -> AsyncIterator[None]:
-    """Missing ones count as idle on the way up and as busy on the way down; none at all is a failure."""
+    """Missing pods count as idle when scaling up and as busy when scaling down; no values at all are a failure."""
     await env.workload(4)
     env.use("web-0", "web-1", cpu="450m")
     await env.hpa(HALF)
@@ -249,7 +249,7 @@ async def pods_without_measurements(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def pods_that_do_not_count(env: Env) -> AsyncIterator[None]:
-    """Pending, failed, young and leaving pods."""
+    """Pending, failed, new and terminating pods."""
     await env.workload(2)
     young = timedelta(seconds=60)
     await env.pod("web-2", phase="Pending", ready=None)
@@ -270,7 +270,7 @@ async def pods_that_do_not_count(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def apis_that_are_down(env: Env) -> AsyncIterator[None]:
-    """With a metric missing a workload may grow, and never shrinks."""
+    """With a metric missing a workload is only scaled up."""
     await env.workload(3)
     env.see("queue", "50")
     env.use(cpu="50m")
@@ -299,7 +299,7 @@ async def apis_that_are_down(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def answers_that_are_nonsense(env: Env) -> AsyncIterator[None]:
-    """A value that is no quantity makes a metric unusable, whatever else there is."""
+    """A value that is not a quantity makes the whole metric unavailable."""
     await env.workload(3)
     env.see("queue", "30", "many")
     env.use(cpu="50m")
@@ -353,7 +353,7 @@ async def to_zero_and_back(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def paused_by_a_person(env: Env) -> AsyncIterator[None]:
-    """What a person took to zero stays there."""
+    """A workload that a user scaled to zero stays there."""
     await env.workload(2)
     env.see("queue", "30")
     await env.hpa(QUEUE, minReplicas=0)
@@ -407,7 +407,7 @@ async def a_target_that_comes_late(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def a_target_of_another_version(env: Env) -> AsyncIterator[None]:
-    """The version of a target does not count; a request that is missing does."""
+    """The version of a target does not count; a missing resource request does."""
     await env.workload(1, kind="StatefulSet", cpu=None)
     env.use(cpu="450m")
     await env.hpa(HALF, target={"apiVersion": "apps/v9"})
@@ -451,7 +451,7 @@ async def selectors_that_overlap(env: Env) -> AsyncIterator[None]:
 
 @scenario
 async def a_metric_of_pods_that_nobody_measures(env: Env) -> AsyncIterator[None]:
-    """Then all pods are measured, and one of them less than nothing."""
+    """Then all pods have a value, and one of them is negative."""
     await env.workload(3)
     await env.hpa(pods("hits", "5"))
     yield
@@ -502,4 +502,4 @@ DIFFERENCES: Final = {
     ("a_measurement_without_a_value", 0),
     ("a_list_that_goes_on_elsewhere", 0),
 }
-"""The rounds in which we differ from the controller, and mean to."""
+"""The ticks in which we differ from the controller intentionally."""

@@ -1,4 +1,4 @@
-"""Our rounds beside the real controller's, tick by tick, on a real control plane."""
+"""Our decisions and the real controller's, tick by tick, on a real control plane."""
 
 from __future__ import annotations
 
@@ -11,35 +11,37 @@ from tests.controllers.hpa.comparison.running import Sync, comparison_env
 from tests.controllers.hpa.comparison.scenarios import DIFFERENCES, SCENARIOS
 from tests.controllers.hpa.comparison.ticks import OurController, ReportedEvent, verdict_of_controller
 
-Place = tuple[str, int]
+TickKey = tuple[str, int]
 
 
-def differences_of(played: Mapping[str, Sequence[Sync]], told: Mapping[str, set[ReportedEvent]]) -> dict[Place, object]:
-    """Return what we made of rounds and what the controller made of them, where that is not the same."""
-    found: dict[Place, object] = {}
-    for name, rounds in played.items():
+def differences_of(
+    syncs: Mapping[str, Sequence[Sync]], events: Mapping[str, set[ReportedEvent]]
+) -> dict[TickKey, object]:
+    """Return our output and that of the controller where they differ."""
+    found: dict[TickKey, object] = {}
+    for name, ticks in syncs.items():
         ours = OurController()
-        for number, each in enumerate(rounds):
+        for number, each in enumerate(ticks):
             verdicts = ours.decide(each.seen, each.tick.at), verdict_of_controller(each.tick)
             if verdicts[0] != verdicts[1]:
                 found[name, number] = verdicts
-        if ours.events != told[name] and (name, 0) not in DIFFERENCES:
-            found[name, len(rounds)] = ours.events ^ told[name]
+        if ours.events != events[name] and (name, 0) not in DIFFERENCES:
+            found[name, len(ticks)] = ours.events ^ events[name]
     return found
 
 
 @pytest.mark.promise("hpa-rounds")
-async def test_each_round_is_the_controllers(envtest_programs: Programs, envtest_controllers: object) -> None:
-    """All scenarios side by side: what we see through the real APIs, and what we make of it.
+async def test_each_reconcile_equals_the_controllers(envtest_programs: Programs, envtest_controllers: object) -> None:
+    """All scenarios in parallel, with our snapshots from the real APIs.
 
-    The controller knows pods from a watch, which may lag on a busy machine: what differs is played once more, and must
-    not differ again.
+    The controller reads pods from a watch, which may lag on a slow host: scenarios that differ are run once more, and
+    must not differ again.
     """
-    del envtest_controllers  # asked for so that the test is left out where there is no controller
-    async with comparison_env(envtest_programs) as stage:
-        found = differences_of(await stage.play(SCENARIOS), stage.events)
+    del envtest_controllers  # requested so that the test is skipped without a controller
+    async with comparison_env(envtest_programs) as env:
+        found = differences_of(await env.run(SCENARIOS), env.events)
         suspects = {name for name, number in found if (name, number) not in DIFFERENCES}
-        again = differences_of(await stage.play(suspects), stage.events)
+        again = differences_of(await env.run(suspects), env.events)
 
     assert again == {}
     assert {place for place in found if place[0] not in suspects} == DIFFERENCES

@@ -1,6 +1,6 @@
-"""Our rounds beside the real controller's, on what it saw when the ticks were recorded.
+"""Our decisions and the real controller's, on recorded ticks.
 
-`scripts/record_hpa_ticks.py` records them anew.
+`scripts/record_hpa_ticks.py` records them again.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from tests.controllers.hpa.comparison.ticks import DATA, OurController, load, lo
 FILES = sorted(DATA.glob("*.json"))
 
 
-@pytest.mark.promise("hpa-rounds", runs="142 rounds in 30 scenarios")
+@pytest.mark.promise("hpa-rounds", runs="142 reconciles in 30 scenarios")
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-async def test_each_round_is_the_controllers(file: Path) -> None:
-    """Replicas, status, and each condition with status, reason and message; and in the end all events."""
+async def test_each_reconcile_equals_the_controllers(file: Path) -> None:
+    """Replicas, status, each condition with status, reason and message, and finally all events."""
     ours = OurController()
     for number, tick in enumerate(load(file)):
-        made, told = await replay(tick, ours), verdict_of_controller(tick)
+        made, expected = await replay(tick, ours), verdict_of_controller(tick)
         if (file.stem, number) in DIFFERENCES:
-            assert made != told
+            assert made != expected
         else:
-            assert made == told, f"round {number}"
+            assert made == expected, f"reconcile {number}"
     if file.stem not in {name for name, _ in DIFFERENCES}:
         assert ours.events == load_events(file)
 
@@ -34,7 +34,7 @@ def test_every_scenario_is_recorded() -> None:
     assert {file.stem for file in FILES} == set(SCENARIOS)
 
 
-def test_the_recorded_rounds_move_workloads_both_ways_to_zero_and_back() -> None:
+def test_the_recorded_ticks_scale_both_ways_to_zero_and_back() -> None:
     moves = set()
     for file in FILES:
         for tick in load(file):
@@ -56,11 +56,11 @@ REASONS = {
 }
 
 
-def test_the_recorded_rounds_end_for_every_reason() -> None:
-    told: dict[str, set[str]] = {kind: set() for kind in REASONS}
+def test_the_recorded_ticks_have_every_reason() -> None:
+    recorded: dict[str, set[str]] = {kind: set() for kind in REASONS}
     for file in FILES:
         for tick in load(file):
             for condition in tick.status.get("conditions") or ():
-                told[condition["type"]].add(condition["reason"])
+                recorded[condition["type"]].add(condition["reason"])
 
-    assert {kind: REASONS[kind] - told[kind] for kind in REASONS} == {kind: set() for kind in REASONS}
+    assert {kind: REASONS[kind] - recorded[kind] for kind in REASONS} == {kind: set() for kind in REASONS}

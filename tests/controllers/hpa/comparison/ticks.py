@@ -1,4 +1,4 @@
-"""A tick of the real controller: what it saw, when, and what it made of it; and what we make of the same."""
+"""Ticks: the input and output of a reconcile of the real controller, and our output for the same input."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ ReportedEvent = tuple[str, str, str]
 """Type, reason and message of an event."""
 
 Answers = dict[str, Any]
-"""What was answered, by what was asked: `items`, or the `error` of a refusal."""
+"""Responses by request: the `answer`, or the `error`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One round of the controller.
+    """One reconcile of the controller.
 
     Args:
-        at: When it was let through to the Scale of the target.
+        at: When its request for the Scale of the target was released.
         hpa: The HPA before.
         pods: All pods of the namespace.
-        answers: What the APIs answered.
-        status: The status of the HPA after.
-        replicas: `spec.replicas` of the target's Scale after; None if there is no target.
+        answers: The responses of the APIs.
+        status: The status of the HPA afterwards.
+        replicas: `spec.replicas` of the target's Scale afterwards; None if there is no target.
         rivals: The selectors of other autoscalers that the controller knew.
     """
 
@@ -57,7 +57,7 @@ class Tick:
 
     @property
     def selectors(self) -> SelectorIndex:
-        """What was known of other autoscalers."""
+        """The known selectors of other autoscalers."""
         known = SelectorIndex()
         for name, text in self.rivals.items():
             known.put(self.hpa["metadata"]["namespace"], name, LabelSelector.parse(text))
@@ -65,7 +65,7 @@ class Tick:
 
 
 class Verdict(NamedTuple):
-    """What is compared of a round."""
+    """The compared output of a reconcile."""
 
     replicas: int | None
     current: int
@@ -76,7 +76,7 @@ class Verdict(NamedTuple):
 
 
 class Recorder:
-    """Metrics APIs and Scales that are asked for real, and whose answers are kept."""
+    """A metrics client and scale getter that send requests, and record the responses."""
 
     def __init__(self, metrics: Any, scales: Any) -> None:
         self._metrics = metrics
@@ -129,7 +129,7 @@ async def _kept(answers: Answers, question: str) -> Any:
 
 
 class Replayed(Recorder):
-    """Metrics APIs and Scales that answer what they answered then."""
+    """A metrics client and scale getter that replay recorded responses."""
 
     def __init__(self, answers: Answers) -> None:
         super().__init__(self, self)
@@ -142,18 +142,18 @@ class Replayed(Recorder):
 
 @dataclass(slots=True)
 class OurController:
-    """Our controller's memory, over the rounds of one HPA.
+    """The state of our controller over the reconciles of one HPA.
 
     Args:
-        history: What it remembers.
-        events: What it has told: type, reason and message.
+        history: Its history.
+        events: Its events so far: type, reason and message.
     """
 
     history: History = field(default_factory=History)
     events: set[ReportedEvent] = field(default_factory=set)
 
     def decide(self, seen: HpaSnapshot, at: str) -> Verdict:
-        """Decide a round, and remember it."""
+        """Decide, and keep the history and events."""
         decision = decide(seen.snapshot, self.history, settings=SETTINGS, now=parse_time(at))
         self.history = decision.history
         self.events |= {(event.type, event.reason, message_of(event.message)) for event in decision.events}
@@ -167,7 +167,7 @@ def verdict_of(decision: Decision) -> Verdict:
 
 
 def verdict_of_controller(tick: Tick) -> Verdict:
-    """Return what the real controller made of a round."""
+    """Return the output of the real controller."""
     before = (tick.hpa.get("status") or {}).get("lastScaleTime")
     replicas = None if "error" in tick.answers.get("scale", {}) else tick.replicas
     return _verdict(tick.status, replicas, before=None if before is None else parse_time(before))
@@ -189,14 +189,14 @@ def _verdict(status: Mapping[str, Any], replicas: int | None, *, before: datetim
 
 
 def message_of(message: str) -> str:
-    """Return what a condition or an event says, as far as it is the same each time and in our words, too."""
+    """Return the part of a message that is the same in each run and in both controllers."""
     if "controlled by multiple HPAs" in message:
-        return message.partition("[")[0]  # the controller names them in an order of its own
+        return message.partition("[")[0]  # the order is not defined
     return message.partition("couldn't parse the selector string")[0]
 
 
 async def replay(tick: Tick, ours: OurController) -> Verdict:
-    """Make of a recorded round what we make of it."""
+    """Return our output for a recorded tick."""
     cluster = EmbeddedCluster(namespaces=(tick.hpa["metadata"]["namespace"],))
     for pod in tick.pods:
         await _stored(cluster, pod)
@@ -208,7 +208,7 @@ async def replay(tick: Tick, ours: OurController) -> Verdict:
 
 
 async def _stored(cluster: EmbeddedCluster, pod: Manifest) -> None:
-    """Put a pod into a cluster as it was."""
+    """Create a pod in the recorded state."""
     deleted = "deletionTimestamp" in pod["metadata"]
     metadata = {key: value for key, value in pod["metadata"].items() if key in {"name", "namespace", "labels"}}
     if deleted:
@@ -227,12 +227,12 @@ def load(file: Path) -> list[Tick]:
 
 
 def load_events(file: Path) -> set[ReportedEvent]:
-    """Read what the real controller told in a scenario."""
+    """Read the events of the real controller in a scenario."""
     return {(kind, reason, message) for kind, reason, message in json.loads(file.read_text())["events"]}
 
 
 def save(file: Path, ticks: Sequence[Tick], events: set[ReportedEvent]) -> None:
-    """Write what happened in a scenario."""
+    """Write the ticks and events of a scenario."""
     written = ",\n".join(json.dumps(asdict(tick), sort_keys=True) for tick in ticks)
-    told = ",\n".join(json.dumps(event) for event in sorted(events))
-    file.write_text(f'{{"events": [\n{told}\n], "ticks": [\n{written}\n]}}\n')
+    event_lines = ",\n".join(json.dumps(event) for event in sorted(events))
+    file.write_text(f'{{"events": [\n{event_lines}\n], "ticks": [\n{written}\n]}}\n')

@@ -1,4 +1,4 @@
-"""The world of one scenario: a namespace with a target, pods, measurements, and an autoscaler."""
+"""Environment of one scenario: a namespace with a target, pods, metrics, and an autoscaler."""
 
 from __future__ import annotations
 
@@ -58,12 +58,12 @@ def _target(*, value: str = "", average: str = "") -> Manifest:
 
 @dataclass
 class Env:
-    """What a scenario changes between two ticks.
+    """The environment that a scenario changes between two ticks.
 
     Args:
         cluster: The API server.
-        stub: Who measures.
-        namespace: The scenario's own namespace.
+        stub: The metrics APIs.
+        namespace: The namespace of the scenario.
     """
 
     cluster: ApiServerCluster
@@ -84,7 +84,7 @@ class Env:
         return self.stub.metrics
 
     async def workload(self, replicas: int, *, kind: str = "Deployment", pods: int | None = None, **pod: Any) -> None:
-        """Make the target, and its pods: as many as replicas unless told otherwise."""
+        """Create the target and its pods; as many as replicas by default."""
         template = {
             "metadata": {"labels": LABELS},
             "spec": {"containers": [{"name": "app", "image": "app"}]},
@@ -97,7 +97,7 @@ class Env:
         await self.follow(pods=replicas if pods is None else pods, **pod)
 
     async def custom(self, kind: str, replicas: int, selector: str = "app=web", **pod: Any) -> None:
-        """Make a target of a kind of our own, and its pods."""
+        """Create a target of a test kind, and its pods."""
         self.target = ObjectKey("example.com/v1", kind, "web", self.namespace)
         spec = {"replicas": replicas, "selector": selector}
         await self.create({"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": "web"}, "spec": spec})
@@ -106,14 +106,14 @@ class Env:
             await self.pod(name, **pod)
 
     async def change_selector(self, selector: str) -> None:
-        """Let a target of a kind of our own say another selector."""
+        """Change the selector of a target of a test kind."""
         change = {"spec": {"selector": selector}}
         await self.cluster.patch(self.target, change, PatchOptions(patch_type=PatchType.MERGE, field_manager=_US))
 
     async def hpa(
         self, *metrics: Manifest, maximum: int = 10, target: Manifest | None = None, name: str = "web", **spec: Any
     ) -> None:
-        """Make the autoscaler."""
+        """Create the autoscaler."""
         reference = {"apiVersion": self.target.api_version, "kind": self.target.kind, "name": "web", **(target or {})}
         whole = {"scaleTargetRef": reference, "maxReplicas": maximum, "metrics": list(metrics), **spec}
         await self.create(
@@ -126,7 +126,7 @@ class Env:
         )
 
     async def rival(self, name: str, *metrics: Manifest) -> None:
-        """Make another workload that selects the same pods, and its autoscaler; wait until the controller knows it."""
+        """Create another workload with the same selector, and its autoscaler; wait until the controller knows it."""
         mine, self.target = self.target, ObjectKey("apps/v1", "Deployment", name, self.namespace)
         template = {"metadata": {"labels": LABELS}, "spec": {"containers": [{"name": "app", "image": "app"}]}}
         spec = {"replicas": 1, "selector": {"matchLabels": LABELS}, "template": template}
@@ -140,16 +140,16 @@ class Env:
         self.rivals[name] = ",".join(f"{key}={value}" for key, value in LABELS.items())
 
     def change_hpa(self, **spec: Any) -> None:
-        """Let the autoscaler be changed after the coming round: that one has read it already."""
+        """Request a change of the autoscaler after the next reconcile, which has already read it."""
         self.pending.update(spec)
 
     async def change_hpa_now(self) -> None:
-        """Change the autoscaler as was told."""
+        """Make the requested changes of the autoscaler."""
         change, self.pending = {"spec": self.pending}, {}
         await self.cluster.patch(self.hpa_key, change, PatchOptions(patch_type=PatchType.MERGE, field_manager=_US))
 
     async def scale(self, replicas: int) -> None:
-        """Scale the target as a person does."""
+        """Scale the target as a user does."""
         await self.cluster.patch(
             self.target,
             {"spec": {"replicas": replicas}},
@@ -157,13 +157,13 @@ class Env:
         )
 
     async def replicas(self) -> int:
-        """Return how many replicas the target is to have."""
+        """Return the replicas in the spec of the target."""
         found = await self.cluster.get(self.target)
         number: int = found["spec"]["replicas"]
         return number
 
     async def follow(self, *, pods: int | None = None, **pod: Any) -> None:
-        """Let there be as many pods as replicas, and let the target say so."""
+        """Create or delete pods to match the replicas, and write the status of the target."""
         wanted = await self.replicas() if pods is None else pods
         while len(self.running) > wanted:
             await self.remove(self.running.pop())
@@ -188,7 +188,7 @@ class Env:
         started: timedelta = _LONG_AGO,
         turned: timedelta | None = None,
     ) -> None:
-        """Make a pod that runs; `started` and `turned` (its readiness) are how long ago."""
+        """Create a running pod; `started` and `turned` are how long ago it started and its readiness changed."""
         asked = {"cpu": cpu, "memory": memory}
         requests = {key: value for key, value in asked.items() if value is not None}
         containers = [{"name": "app", "image": "app", "resources": {"requests": requests}}]
@@ -209,19 +209,19 @@ class Env:
         await self.cluster.update({**made, "status": status}, field_manager=_US, subresource=Subresource.STATUS)
 
     async def create(self, manifest: Manifest) -> Manifest:
-        """Make an object in the namespace."""
+        """Create an object in the namespace."""
         metadata = {**manifest["metadata"], "namespace": self.namespace}
         return await self.cluster.create({**manifest, "metadata": metadata}, field_manager=_US)
 
     async def begin_removal(self, name: str) -> None:
-        """Let a pod be on its way out, for as long as somebody holds it."""
+        """Start the deletion of a pod, which a finalizer holds."""
         key = ObjectKey("v1", "Pod", name, self.namespace)
         held = {"metadata": {"finalizers": ["example.com/held"]}}
         await self.cluster.patch(key, held, PatchOptions(patch_type=PatchType.MERGE, field_manager=_US))
         await self.cluster.delete(key)
 
     async def remove(self, name: str) -> None:
-        """Let a pod go, and its measurements with it."""
+        """Delete a pod and its metrics."""
         self.metrics.forget_pod(self.namespace, name)
         key = ObjectKey("v1", "Pod", name, self.namespace)
         metadata = {"metadata": {"finalizers": None}}
@@ -229,20 +229,20 @@ class Env:
         await self.cluster.delete(key)
 
     def use(self, *names: str, age: timedelta = timedelta(seconds=10), **used: str) -> None:
-        """Say what the containers `app` of pods use, of all unless named: `cpu="250m"`."""
+        """Set the usage of the container `app` of these pods, or of all: `cpu="250m"`."""
         for name in names or self.running:
             self.use_of(name, {"app": used}, age=age)
 
     def use_of(self, name: str, containers: dict[str, dict[str, str]], age: timedelta = timedelta(seconds=10)) -> None:
-        """Say what the containers of one pod use."""
+        """Set the usage of the containers of one pod."""
         at = datetime.now(UTC) - age
         self.metrics.set_usage(self.namespace, name, containers, labels=LABELS, at=at)
 
     def count(self, metric: str, value: str, *names: str) -> None:
-        """Say what was counted of pods, of all unless named."""
+        """Set a metric of these pods, or of all."""
         values = dict.fromkeys(names or self.running, value)
         self.metrics.set_pods_metric(self.namespace, metric, values, labels=LABELS)
 
     def see(self, metric: str, *values: str, **labels: str) -> None:
-        """Say what was measured outside."""
+        """Set an external metric."""
         self.metrics.set_external(self.namespace, metric, *values, labels=labels)

@@ -1,4 +1,4 @@
-"""A shop in an embedded cluster: workloads, their pods, and what is measured of them."""
+"""A namespace in an embedded cluster: workloads, their pods, and their metrics."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def hpa(name: str, *metrics: Manifest, namespace: str = "shop", **spec: Any) -> 
 
 @dataclass
 class Shop:
-    """Workloads and measurements."""
+    """Workloads and metrics."""
 
     cluster: EmbeddedCluster
     clock: VirtualClock
@@ -60,7 +60,7 @@ class Shop:
     async def workload(
         self, name: str, *, replicas: int = 2, cpu: str = "450m", namespace: str = "shop", kind: str = "Deployment"
     ) -> None:
-        """Make a workload with pods, each of which uses some cpu of 500m."""
+        """Create a workload with pods that request 500m of cpu, and set their usage."""
         labels = {"app": name}
         containers = [{"name": "app", "image": "app", "resources": {"requests": {"cpu": "500m"}}}]
         template = {"metadata": {"labels": labels}, "spec": {"containers": containers}}
@@ -74,7 +74,7 @@ class Shop:
             await self.pod(f"{name}-{number}", labels, cpu=cpu, namespace=namespace)
 
     async def pod(self, name: str, labels: dict[str, str], *, cpu: str = "450m", namespace: str = "shop") -> None:
-        """Make a pod that is running."""
+        """Create a running pod."""
         containers = [{"name": "app", "image": "app", "resources": {"requests": {"cpu": "500m"}}}]
         metadata = {"name": name, "namespace": namespace, "labels": labels}
         made = await self.cluster.create(

@@ -1,4 +1,4 @@
-"""What is found by labels is what a look at each thing finds."""
+"""`LabelIndex`: the same objects as by matching each of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SELECTORS = st.lists(TERMS, max_size=3).map(",".join).map(LabelSelector.parse)
 
 
 @given(st.lists(LABELS), SELECTORS)
-def test_what_matches_is_found_in_order(things: list[dict[str, str]], selector: LabelSelector) -> None:
+def test_matches_are_found_in_order(things: list[dict[str, str]], selector: LabelSelector) -> None:
     found = LabelIndex((labels, number) for number, labels in enumerate(things)).matching(selector)
     assert found == [number for number, labels in enumerate(things) if selector.matches(labels)]
 
@@ -32,7 +32,7 @@ CHANGES = st.lists(st.tuples(st.sampled_from(["web", "db", "all"]), SELECTORS | 
 
 
 @given(CHANGES, st.lists(LABELS, max_size=3))
-def test_others_are_those_that_match_a_pod_by_their_last_selector(
+def test_other_autoscalers_match_a_pod_by_their_last_selector(
     changes: list[tuple[str, LabelSelector | None]], pods: list[dict[str, str]]
 ) -> None:
     known, expected = SelectorIndex(), dict[str, LabelSelector]()
@@ -53,7 +53,7 @@ def test_others_are_those_that_match_a_pod_by_their_last_selector(
     }
 
 
-def test_what_is_forgotten_takes_no_memory() -> None:
+def test_removed_selectors_take_no_memory() -> None:
     known = SelectorIndex()
     for text in ("app=web", "app", "app in (web,db)"):
         known.put("shop", "web", LabelSelector.parse(text))

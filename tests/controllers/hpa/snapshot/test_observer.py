@@ -1,4 +1,4 @@
-"""What is gathered of an HPA, and what is said where something cannot be had."""
+"""`SnapshotReader`: snapshots, and the messages of failed reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ async def observed(shop: Shop, manifest: Manifest, observer: SnapshotReader | No
     return (await observer.observe(manifest)).snapshot
 
 
-async def test_everything_that_a_round_looks_at_is_gathered(shop: Shop) -> None:
+async def test_a_snapshot_has_everything_that_a_reconcile_needs(shop: Shop) -> None:
     await shop.workload("web")
     await shop.workload("db")
     shop.metrics.set_external("shop", "queue", "12", labels={"name": "mail"})
@@ -38,7 +38,7 @@ async def test_everything_that_a_round_looks_at_is_gathered(shop: Shop) -> None:
     assert decide(seen, now=NOW).trace.combination is not None
 
 
-async def test_the_scale_comes_with_what_a_write_of_it_needs(shop: Shop) -> None:
+async def test_the_scale_has_the_version_for_a_write(shop: Shop) -> None:
     await shop.workload("web")
     seen = await SnapshotReader(shop.cluster, shop.metrics).observe(hpa("web"))
     live = await shop.cluster.get(ObjectKey("apps/v1", "Deployment", "web", "shop"))
@@ -58,7 +58,7 @@ async def test_the_scale_comes_with_what_a_write_of_it_needs(shop: Shop) -> None
         ),
     ],
 )
-async def test_a_target_that_cannot_be_read_is_a_scale_that_is_not_there(
+async def test_a_target_that_cannot_be_read_is_an_unavailable_scale(
     shop: Shop, reference: dict[str, str], message: str
 ) -> None:
     await shop.workload("web")
@@ -70,7 +70,7 @@ async def test_a_target_that_cannot_be_read_is_a_scale_that_is_not_there(
     assert [event.reason for event in decide(seen, now=NOW).events] == ["FailedGetScale"]
 
 
-async def test_a_version_that_is_none_is_not_asked_for(shop: Shop) -> None:
+async def test_no_request_is_sent_for_an_invalid_version(shop: Shop) -> None:
     manifest = hpa("web")
     manifest["spec"]["scaleTargetRef"]["apiVersion"] = "apps/v1/beta"
     seen = await observed(shop, manifest)
@@ -87,7 +87,7 @@ async def test_a_version_that_is_none_is_not_asked_for(shop: Shop) -> None:
         pytest.param(1, {"minReplicas": 2}, id="too few"),
     ],
 )
-async def test_metrics_are_not_asked_for_where_nobody_looks_at_them(
+async def test_metrics_that_the_algorithm_does_not_need_are_not_requested(
     shop: Shop, replicas: int, spec: dict[str, Any]
 ) -> None:
     await shop.workload("web", replicas=replicas)
@@ -100,7 +100,7 @@ async def test_metrics_are_not_asked_for_where_nobody_looks_at_them(
     assert len(observer.selectors) == 0
 
 
-async def test_another_autoscaler_of_the_same_pods_is_noticed_once_it_was_seen(shop: Shop) -> None:
+async def test_another_autoscaler_of_the_same_pods_counts_once_it_was_observed(shop: Shop) -> None:
     await shop.workload("web")
     observer = SnapshotReader(shop.cluster, shop.metrics, clock=shop.clock)
     first = await observed(shop, hpa("web"), observer)
@@ -122,7 +122,7 @@ class _Broken(InterceptingCluster):
         return await send()
 
 
-async def test_without_pods_no_metric_counts(shop: Shop) -> None:
+async def test_an_error_of_the_pods_makes_every_metric_unavailable(shop: Shop) -> None:
     await shop.workload("web")
     shop.metrics.set_external("shop", "queue", "1")
     observer = SnapshotReader(_Broken(shop.cluster), shop.metrics)

@@ -1,4 +1,4 @@
-"""Many autoscalers, few requests; and one that is in trouble troubles nobody else."""
+"""Many autoscalers need few requests, and a failure of one does not affect the others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.controllers.hpa.snapshot.conftest import CPU, NOW, Shop, external, hp
 
 
 class Asked(FakeMetricsClient):
-    """Counts what is asked for."""
+    """Counts requests."""
 
     def __init__(self, clock: VirtualClock) -> None:
         super().__init__(clock)
@@ -46,7 +46,7 @@ class Asked(FakeMetricsClient):
 
 
 async def requests_of_a_sync(shop: Shop, names: list[str], namespaces: list[str]) -> Counter[str]:
-    """Observe every autoscaler once, at the same time, and count what the API server is asked."""
+    """Observe every autoscaler once, in parallel, and count the requests to the API server."""
     shop.metrics = asked = Asked(shop.clock)
     for namespace in namespaces:
         for name in names:
@@ -72,7 +72,7 @@ async def test_requests_grow_with_namespaces_and_not_with_autoscalers(
     assert found == {"usage": len(namespaces), "external": len(namespaces)}
 
 
-async def test_what_was_read_is_read_anew_when_it_is_too_old(shop: Shop) -> None:
+async def test_a_read_is_repeated_when_it_is_too_old(shop: Shop) -> None:
     shop.metrics = asked = Asked(shop.clock)
     await shop.workload("web")
     observer = SnapshotReader(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
@@ -85,7 +85,7 @@ async def test_what_was_read_is_read_anew_when_it_is_too_old(shop: Shop) -> None
     assert counts == [1, 1, 2, 2, 3]
 
 
-async def test_who_is_looked_at_more_often_gets_what_is_younger(shop: Shop) -> None:
+async def test_an_autoscaler_with_a_short_period_gets_newer_reads(shop: Shop) -> None:
     shop.metrics = asked = Asked(shop.clock)
     await shop.workload("web")
     observer = SnapshotReader(shop.cluster, asked, clock=shop.clock, max_age=timedelta(seconds=5))
@@ -98,7 +98,7 @@ async def test_who_is_looked_at_more_often_gets_what_is_younger(shop: Shop) -> N
     assert counts == [1, 1, 2, 2]
 
 
-async def test_with_no_age_everything_is_read_for_each(shop: Shop) -> None:
+async def test_a_maximum_age_of_zero_shares_nothing(shop: Shop) -> None:
     shop.metrics = asked = Asked(shop.clock)
     await shop.workload("web")
     observer = SnapshotReader(shop.cluster, asked, clock=shop.clock, max_age=timedelta())
@@ -112,7 +112,7 @@ async def test_with_no_age_everything_is_read_for_each(shop: Shop) -> None:
     pods=st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from("xy"), st.booleans()), max_size=6),
     selector=st.sampled_from(["app=a", "app in (a,b)", "tier!=x,app", "!tier"]),
 )
-async def test_what_is_shared_is_what_a_selector_query_answers(
+async def test_a_shared_read_equals_a_request_with_the_selector(
     pods: list[tuple[str, str, bool]], selector: str
 ) -> None:
     clock = VirtualClock(NOW)
@@ -141,7 +141,7 @@ TROUBLE = [
 
 
 @pytest.mark.parametrize(("cpu", "expected"), TROUBLE)
-async def test_a_bad_measurement_touches_the_autoscalers_of_its_pod_only(shop: Shop, cpu: Any, expected: int) -> None:
+async def test_an_invalid_value_affects_only_the_autoscalers_of_its_pod(shop: Shop, cpu: Any, expected: int) -> None:
     await shop.workload("web")
     await shop.workload("db")
     shop.metrics.set_usage("shop", "db-1", {"app": {"cpu": cpu}}, labels={"app": "db"})
@@ -158,8 +158,8 @@ def _desired(seen: HpaSnapshot) -> int:
 
 @pytest.mark.parametrize("broken", ["missing", "down", "nonsense"])
 @pytest.mark.parametrize("metric", [CPU, external("other")], ids=["usage", "external"])
-async def test_nothing_shrinks_on_incomplete_knowledge(shop: Shop, broken: str, metric: Manifest) -> None:
-    """The queue alone would let three replicas become one."""
+async def test_nothing_is_scaled_down_if_a_metric_is_missing(shop: Shop, broken: str, metric: Manifest) -> None:
+    """The queue alone would scale three replicas down to one."""
     await shop.workload("web", replicas=3)
     shop.metrics.set_external("shop", "queue", "1")
     shop.metrics.set_external("shop", "other", *([] if broken == "missing" else ["much"]))
@@ -184,7 +184,7 @@ class _Slow(FakeMetricsClient):
         return await super().external_metric(*asked, **selector)
 
 
-def test_an_api_that_never_answers_keeps_nobody_waiting_for_ever(shop: Shop) -> None:
+def test_an_api_that_never_responds_does_not_block_other_autoscalers(shop: Shop) -> None:
     async def observed() -> list[HpaSnapshot]:
         await shop.workload("web")
         shop.metrics = _Slow(shop.clock)

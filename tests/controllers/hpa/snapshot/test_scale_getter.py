@@ -1,4 +1,4 @@
-"""A Scale is the same, whether it is read or derived; and one that the controller's client refuses is none."""
+"""A derived Scale equals the subresource; a Scale that the controller's client rejects is an error."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def workload(kind: str, selector: Any, replicas: int | None) -> Manifest:
 @pytest.mark.parametrize("replicas", [None, 0, 3])
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
-async def test_a_derived_scale_is_the_one_that_is_read(kind: str, selector: Any, replicas: int | None) -> None:
+async def test_a_derived_scale_equals_the_subresource(kind: str, selector: Any, replicas: int | None) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",))
     made = await cluster.create(workload(kind, selector, replicas), field_manager="test")
     key = ObjectKey.of(made)
@@ -46,23 +46,25 @@ async def test_a_derived_scale_is_the_one_that_is_read(kind: str, selector: Any,
     await cluster.patch(
         key, status, PatchOptions(patch_type=PatchType.MERGE, field_manager="test", subresource=Subresource.STATUS)
     )
-    told = SubresourceScaleGetter(cluster)
+    subresource = SubresourceScaleGetter(cluster)
 
-    assert await DerivedScaleGetter(cluster, told).scale(key) == await told.scale(key)
+    assert await DerivedScaleGetter(cluster, subresource).scale(key) == await subresource.scale(key)
 
 
-async def test_a_derived_scale_of_a_replication_controller_is_the_one_that_is_read() -> None:
+async def test_a_derived_scale_of_a_replication_controller_equals_the_subresource() -> None:
     cluster = EmbeddedCluster(namespaces=("shop",))
     made = await cluster.create(workload("ReplicationController", {"app": "web"}, 2), field_manager="test")
-    told = SubresourceScaleGetter(cluster)
+    subresource = SubresourceScaleGetter(cluster)
 
-    assert await DerivedScaleGetter(cluster, told).scale(ObjectKey.of(made)) == await told.scale(ObjectKey.of(made))
+    assert await DerivedScaleGetter(cluster, subresource).scale(ObjectKey.of(made)) == await subresource.scale(
+        ObjectKey.of(made)
+    )
 
 
-async def test_a_derived_scale_is_the_one_that_a_real_server_answers(
+async def test_a_derived_scale_equals_the_subresource_of_a_real_server(
     envtest: Envtest, envtest_cluster: ApiServerCluster
 ) -> None:
-    cluster, told = envtest_cluster, SubresourceScaleGetter(envtest_cluster, envtest_cluster)
+    cluster, subresource = envtest_cluster, SubresourceScaleGetter(envtest_cluster, envtest_cluster)
     for kind in ("Deployment", "ReplicaSet", "StatefulSet", "ReplicationController"):
         expression = {"key": "app", "operator": "In", "values": ["web", "a"]}
         in_object_form = {"matchLabels": {"a": "b"}, "matchExpressions": [expression]}
@@ -71,7 +73,7 @@ async def test_a_derived_scale_is_the_one_that_a_real_server_answers(
         manifest["metadata"]["namespace"] = envtest.namespace
         key = ObjectKey.of(await cluster.create(manifest, field_manager="test"))
 
-        assert await DerivedScaleGetter(cluster, told).scale(key) == await told.scale(key)
+        assert await DerivedScaleGetter(cluster, subresource).scale(key) == await subresource.scale(key)
 
 
 async def test_a_derived_scale_does_not_depend_on_the_version() -> None:
@@ -89,7 +91,7 @@ async def test_a_derived_scale_does_not_depend_on_the_version() -> None:
         ("v1", "ReplicationController", 'replicationcontrollers "web" not found'),
     ],
 )
-async def test_a_workload_that_is_not_there_has_none(version: str, kind: str, message: str) -> None:
+async def test_a_missing_workload_has_no_scale(version: str, kind: str, message: str) -> None:
     cluster = EmbeddedCluster(namespaces=("shop",))
     with pytest.raises(NotFoundError) as caught:
         await DerivedScaleGetter(cluster, SubresourceScaleGetter(cluster)).scale(
@@ -123,7 +125,7 @@ def served(paths: Paths) -> SubresourceScaleGetter:
     [("app=web", "app=web"), ("app==web", "app=web"), ("tier in (b, a),!canary,app", "app,!canary,tier in (a,b)")],
 )
 async def test_a_target_is_found_by_group_and_kind(paths: Paths, written: str, read: str) -> None:
-    """And its selector is written as the controller's client writes it."""
+    """Its selector has the form that the controller's client writes."""
     paths.content[PATH] = scale(replicas=2, selector=written)
     assert (await served(paths).scale(ROLLOUT))["status"] == {"replicas": 2, "selector": read}
 
@@ -137,7 +139,7 @@ async def test_a_target_is_found_by_group_and_kind(paths: Paths, written: str, r
         ("app in (", 'couldn\'t parse the selector string "app in (": '),
     ],
 )
-async def test_a_selector_that_no_object_could_have_is_refused(paths: Paths, selector: str, problem: str) -> None:
+async def test_a_selector_without_an_object_form_is_rejected(paths: Paths, selector: str, problem: str) -> None:
     paths.content[PATH] = scale(selector=selector)
     with pytest.raises(ServerError) as caught:
         await served(paths).scale(ROLLOUT)
@@ -148,12 +150,12 @@ async def test_a_selector_that_no_object_could_have_is_refused(paths: Paths, sel
     )
 
 
-async def test_a_kind_that_nobody_serves_has_none(paths: Paths) -> None:
+async def test_an_unknown_kind_has_no_scale(paths: Paths) -> None:
     with pytest.raises(NotFoundError, match=r'no matches for kind "Plain" in group "example\.com"'):
         await served(paths).scale(ObjectKey("example.com/v1", "Plain", "web", "shop"))
 
 
-async def test_a_target_is_looked_for_again_after_it_was_not_there(paths: Paths) -> None:
+async def test_a_target_is_looked_up_again_after_404(paths: Paths) -> None:
     scales = served(paths)
     with pytest.raises(NotFoundError, match=r"could not find the requested resource \(get rollouts web\)"):
         await scales.scale(ROLLOUT)

@@ -1,4 +1,4 @@
-"""What many want to know is asked once, and nobody who gives up takes it from the others."""
+"""Shared reads: each request is sent once, and a cancelled caller does not cancel it for the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ocf.testing.fake_metrics import FakeMetricsClient
 
 
 class Counting(FakeMetricsClient):
-    """Metrics that note what they are asked, and may hold it back."""
+    """A metrics client that records requests, and can delay responses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -32,7 +32,7 @@ class Counting(FakeMetricsClient):
         return await super().external_metric(namespace, metric, selector=selector)
 
 
-async def test_usage_is_asked_for_once_and_selected_here() -> None:
+async def test_usage_is_requested_once_and_selectors_are_applied_here() -> None:
     measured = Counting()
     for name in ("web", "db"):
         measured.set_usage("shop", f"{name}-0", {"app": {"cpu": "1"}}, labels={"app": name})
@@ -48,7 +48,7 @@ async def test_usage_is_asked_for_once_and_selected_here() -> None:
     assert measured.asked == ["shop "]
 
 
-async def test_an_api_that_tells_no_labels_is_asked_with_the_selector() -> None:
+async def test_entries_without_labels_are_requested_with_the_selector() -> None:
     measured = Counting()
     measured.set_usage("shop", "web-0", {"app": {"cpu": "1"}}, labels={"app": "web"})
     measured.set_usage("shop", "bare", {"app": {"cpu": "1"}})
@@ -60,7 +60,7 @@ async def test_an_api_that_tells_no_labels_is_asked_with_the_selector() -> None:
     assert measured.asked == ["shop ", "shop app=web"]
 
 
-async def test_one_question_is_asked_once_and_another_one_too() -> None:
+async def test_each_request_is_sent_once() -> None:
     measured = Counting()
     shared = SharedMetrics(measured, SingleFlight())
     for selector in ("a", "b", "a"):
@@ -69,7 +69,7 @@ async def test_one_question_is_asked_once_and_another_one_too() -> None:
     assert measured.asked == ["shop queue a", "shop queue b"]
 
 
-async def test_whoever_asks_meanwhile_waits_for_the_same_answer() -> None:
+async def test_concurrent_callers_share_one_response() -> None:
     measured = Counting()
     measured.open.clear()
     shared = SharedMetrics(measured, SingleFlight())
@@ -84,7 +84,7 @@ async def test_whoever_asks_meanwhile_waits_for_the_same_answer() -> None:
     assert measured.asked == ["shop "]
 
 
-async def test_a_failure_is_shared_too() -> None:
+async def test_an_error_is_shared() -> None:
     once, asked = SingleFlight(), []
 
     async def fail() -> None:
@@ -98,7 +98,7 @@ async def test_a_failure_is_shared_too() -> None:
     assert asked == [1]
 
 
-async def test_what_is_given_up_is_told_to_those_who_wait() -> None:
+async def test_callers_get_an_error_when_their_read_is_cancelled() -> None:
     once = SingleFlight()
     waiting = asyncio.create_task(once.do("usage", asyncio.Event().wait))
     await asyncio.sleep(0)
@@ -110,7 +110,7 @@ async def test_what_is_given_up_is_told_to_those_who_wait() -> None:
     assert not once.busy
 
 
-async def test_an_error_that_nobody_waits_for_any_longer_is_no_noise(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_error_without_a_caller_is_not_logged(caplog: pytest.LogCaptureFixture) -> None:
     once, go = SingleFlight(), asyncio.Event()
 
     async def fail() -> None:
