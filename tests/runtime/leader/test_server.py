@@ -43,7 +43,7 @@ asyncio.run(main(*sys.argv[1:]))
 
 
 @pytest.mark.promise("one-leader", runs="two processes on a real API server, one of which is killed")
-async def test_another_process_leads_after_the_leader_is_killed(
+async def test_a_leader_is_killed(
     envtest: Envtest, envtest_plane: ControlPlane, envtest_cluster: ApiServerCluster
 ) -> None:
     """The other process leads then; the rules of a lease are the only ones that it needs."""
