@@ -277,5 +277,5 @@ def test_what_is_no_operator_is_refused(target: str, problem: str) -> None:
 async def test_a_module_that_runs_its_operator_when_it_is_imported_is_refused(folder: Path) -> None:
     """Where it is imported, a loop runs; otherwise the operator would go to work on whatever cluster is configured."""
     (folder / "dev_running.py").write_text(f"{SHOP}\nfrom ocf.runtime.operator import main\nmain(shops)")
-    with pytest.raises(ConfigError, match=r"main\(\.\.\.\) is a program of its own: .* \(dev_running.py:"):
+    with pytest.raises(ConfigError, match=r"main\(\.\.\.\) cannot run in a running event loop: .* \(dev_running.py:"):
         load_operator("dev_running")

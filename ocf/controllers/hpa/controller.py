@@ -13,7 +13,7 @@ from ocf.cluster.cache import CachedCluster
 from ocf.concepts import Clock, Recorder, SystemClock
 from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import BUILT_IN, OWN, Mode
-from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, Report
+from ocf.controllers.hpa.reconciler import Reconciler, ReconcilerDeps, ReportDryRun
 from ocf.controllers.hpa.settings import check_settings
 from ocf.controllers.hpa.snapshot import DerivedScaleGetter, SnapshotReader, SubresourceScaleGetter
 from ocf.controllers.metrics_client import MetricsClient, PathReader, RESTMapper
@@ -50,7 +50,7 @@ class ControllerOptions:
     mode: Mode = Mode.OWN_KIND
     settings: Settings = field(default_factory=Settings)
     take_over: bool = False
-    report: Report | None = None
+    report: ReportDryRun | None = None
 
     def __post_init__(self) -> None:
         check_settings(self.settings)

@@ -18,7 +18,7 @@ from ocf.controllers.hpa.metrics import Monitor
 from ocf.controllers.hpa.modes import Mode
 from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 from ocf.controllers.hpa.plan import AutoscalerPhase, Plan, plan, reject
-from ocf.controllers.hpa.reporter import Reporter
+from ocf.controllers.hpa.reporter import HpaReporter
 from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader
 from ocf.controllers.hpa.state import AutoscalerState, StateStore
 from ocf.controllers.hpa.status_writer import FIELD_MANAGER, write_scale, write_status
@@ -28,11 +28,11 @@ from ocf.controllers.metrics_client import RESTMapper
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 
-__all__ = ["Reconciler", "ReconcilerDeps", "Report"]
+__all__ = ["Reconciler", "ReconcilerDeps", "ReportDryRun"]
 
 _log: Final = logging.getLogger(__name__)
 
-Report: TypeAlias = Callable[[DryRunResult], None]
+ReportDryRun: TypeAlias = Callable[[DryRunResult], None]
 """Receives the result of a dry run for an autoscaler, each time that it differs from the last one."""
 
 
@@ -64,7 +64,7 @@ class ReconcilerDeps:
     events: Recorder | None = None
     kinds: RESTMapper | None = None
     take_over: bool = False
-    report: Report | None = None
+    report: ReportDryRun | None = None
 
 
 class Reconciler:
@@ -81,7 +81,7 @@ class Reconciler:
 
     def __init__(self, deps: ReconcilerDeps) -> None:
         self._deps = deps
-        self._reporter = Reporter(deps.monitor, deps.events, dry_run=not deps.mode.writes)
+        self._reporter = HpaReporter(deps.monitor, deps.events, dry_run=not deps.mode.writes)
         self.target_index: Final = TargetIndex()
         self.states: Final = StateStore(deps.settings)
         self.selectors: Final = deps.snapshots.selectors

@@ -9,7 +9,7 @@ from ocf.controllers.hpa.parsed_autoscaler import ParsedAutoscaler
 from ocf.controllers.hpa.plan import Plan
 from ocf.controllers.hpa.state import AutoscalerState
 
-__all__ = ["COMPONENT", "Reporter"]
+__all__ = ["COMPONENT", "HpaReporter"]
 
 COMPONENT: Final = "horizontal-pod-autoscaler"
 """The reporting component of events, the same as of the built-in controller, so that existing queries find them."""
@@ -18,7 +18,7 @@ _log: Final = logging.getLogger(__name__)
 _ACTION: Final = "Scale"
 
 
-class Reporter:
+class HpaReporter:
     """Reports the outcome of reconciles.
 
     Args:

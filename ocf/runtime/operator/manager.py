@@ -64,12 +64,14 @@ class Manager:
     def __init__(self, cluster: Cluster, operators: Sequence[Operator[Any]], options: ManagerOptions) -> None:
         names = [operator.name for operator in operators]
         if not names or len(set(names)) < len(names):
-            raise BuildError([f"operators of a process need names of their own, got {', '.join(names) or 'none'}"])
+            raise BuildError(
+                [f"the operators of a process need different names, got {', '.join(names) or 'no operator'}"]
+            )
         self._cluster = cluster
         self._operators = tuple(operators)
         self._options = options
-        self._admitted = options.admission.webhooks(operators) if options.admission is not None else None
-        self._counts = _Counts(options) if options.metrics else None
+        self._webhooks = options.admission.webhooks(operators) if options.admission is not None else None
+        self._metrics = _ProcessMetrics(options) if options.metrics else None
         self._controllers: tuple[Controller, ...] = ()
         self._started = asyncio.Event()
         self._runner = LeaderRunner(
@@ -87,7 +89,7 @@ class Manager:
     @property
     def registry(self) -> CollectorRegistry | None:
         """The registry of the metrics; None if metrics are off."""
-        return self._counts.registry if self._counts is not None else None
+        return self._metrics.registry if self._metrics is not None else None
 
     @property
     def stopping(self) -> bool:
@@ -121,7 +123,7 @@ class Manager:
             asyncio.CancelledError: If cancelled; running reconciles are cancelled, too.
         """
         async with AsyncExitStack() as stack:
-            await self._admit(stack)
+            await self._serve_webhooks(stack)
             listen = self._options.listen
             if listen is not None:
                 health, registry = self.health, self.registry
@@ -131,15 +133,15 @@ class Manager:
                 self.endpoints = await stack.enter_async_context(served)
             await self._runner.run()
 
-    async def _admit(self, stack: AsyncExitStack) -> None:
+    async def _serve_webhooks(self, stack: AsyncExitStack) -> None:
         """Serve the webhooks, whether the process leads or not."""
         admission = self._options.admission
         if admission is None:
             for operator in self._operators:
                 if operator.webhooks:
                     _log.info("the webhooks of %s are not served here: `admission` is not set", operator.name)
-        elif self._admitted is not None:
-            self.webhooks = await stack.enter_async_context(admission.serving(self._cluster, self._admitted))
+        elif self._webhooks is not None:
+            self.webhooks = await stack.enter_async_context(admission.serving(self._cluster, self._webhooks))
             self.health.webhooks = self.webhooks.problem
 
     @asynccontextmanager
@@ -148,18 +150,18 @@ class Manager:
             cache = await stack.enter_async_context(self._cache(cluster))
             self._controllers = tuple([await self._controller(each, cache, cluster, stack) for each in self._operators])
             stack.callback(self._end_term)
-            self._look_at(cache)
+            self._set_cache(cache)
             yield _Term(cache, self._controllers, self.health, self._started)
 
     def _end_term(self) -> None:
         self._controllers = ()
         self._started.clear()
-        self._look_at(None)
+        self._set_cache(None)
 
-    def _look_at(self, cache: CachedCluster | None) -> None:
+    def _set_cache(self, cache: CachedCluster | None) -> None:
         self.health.look_at(cache, self._controllers)
-        if self._counts is not None:
-            self._counts.state.look_at(cache)
+        if self._metrics is not None:
+            self._metrics.state.look_at(cache)
 
     def _cache(self, cluster: Cluster) -> CachedCluster:
         return CachedCluster(
@@ -174,27 +176,27 @@ class Manager:
         self, operator: Operator[Any], cache: CachedCluster, cluster: Cluster, stack: AsyncExitStack
     ) -> Controller:
         recorders = [*operator.recorders]
-        forgetting = [operator.on_deleted] if operator.on_deleted is not None else []
-        if self._counts is not None:
-            counting = self._counts.recorder(operator.name)
+        on_deleted = [operator.on_deleted] if operator.on_deleted is not None else []
+        if self._metrics is not None:
+            counting = self._metrics.recorder(operator.name)
             recorders.append(counting)
-            forgetting.append(counting.remove_conditions_for)
+            on_deleted.append(counting.remove_conditions_for)
         if self._options.events:
             poster = broadcasting_events(cluster, controller=operator.controller, clock=self._options.clock)
             posted = await stack.enter_async_context(poster)
             recorders.append(
                 rewrite_events(posted, operator.event_formatter) if operator.event_formatter is not None else posted
             )
-        means = ControllerDeps(
+        deps = ControllerDeps(
             clock=self._options.clock,
             recorder=multi_recorder(*recorders),
-            forget=partial(_forget, forgetting),
+            forget=partial(_forget_owner, on_deleted),
             namespaces=tuple(self._options.namespaces),
-            metrics=self._counts.queues if self._counts is not None else None,
+            metrics=self._metrics.queues if self._metrics is not None else None,
             shutdown_timeout=self._options.shutdown_timeout,
             random=self._options.random,
         )
-        return Controller(operator, cache, means)
+        return Controller(operator, cache, deps)
 
 
 class _Term:
@@ -257,7 +259,7 @@ class _Term:
                         continue  # the cache retries, and its state has the problem
 
 
-class _Counts:
+class _ProcessMetrics:
     """The metrics of a process: one set for all of its operators.
 
     Args:
@@ -275,7 +277,7 @@ class _Counts:
         return self._first.for_controller(name)
 
 
-def _forget(forgetting: Sequence[Callable[[ObjectKey], object]], owner: ObjectKey) -> None:
+def _forget_owner(on_deleted: Sequence[Callable[[ObjectKey], object]], owner: ObjectKey) -> None:
     """Drop everything that is kept of a deleted owner."""
-    for forget in forgetting:
+    for forget in on_deleted:
         forget(owner)

@@ -147,7 +147,7 @@ def _require_no_running_loop() -> None:
     except RuntimeError:
         return
     raise ConfigError(
-        'main(...) is a program of its own: call it under `if __name__ == "__main__":`, or await run(...) in a loop'
+        'main(...) cannot run in a running event loop: call it under `if __name__ == "__main__":`, or await run(...)'
     )
 
 

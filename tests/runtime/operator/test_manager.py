@@ -312,7 +312,7 @@ def test_an_operator_of_some_namespaces_reads_no_others(play: Play) -> None:
 def test_operators_need_different_names(names: list[str]) -> None:
     async def main() -> None:
         operators = [Operator(name=name, owner=SHOPS, components=components_of) for name in names]
-        with pytest.raises(BuildError, match="names of their own"):
+        with pytest.raises(BuildError, match="need different names"):
             Manager(EmbeddedCluster(), operators, ManagerOptions())
 
     run_in_virtual_time(main())
