@@ -1,6 +1,6 @@
-"""Many resources, one condition: build, reconcile, suspend.
+"""Components: resources that are reconciled together and reported as one condition of their owner.
 
-A component is built from resources, reconciled inside `reconciling`, and reported as one condition of its owner.
+Build a component with `Builder`, and reconcile it inside `reconciling`.
 """
 
 from ocf.component.apply.field_handover import BEFORE_SUSPENSION

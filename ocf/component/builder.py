@@ -1,4 +1,4 @@
-"""The component's builder: collects, and reports every problem at once."""
+"""Builder of a component, which reports all problems of a declaration together."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Builder:
     """Builds a component.
 
     Args:
-        name: What the component is called, `web-interface`.
+        name: Name of the component, `web-interface`.
         condition_type: Type of its condition on the owner, `WebInterfaceReady`.
 
     Example:
@@ -50,14 +50,14 @@ class Builder:
         self._handler_limit: timedelta | None = None
 
     def with_resource(self, resource: Resource, **options: Unpack[ResourceOptions]) -> Self:
-        """Register a resource: unless an option says otherwise it is applied, owned, and counts for the condition.
+        """Register a resource. By default it is applied, owned, and part of the condition.
 
         Args:
-            resource: Built by a primitive's builder; the order of registration matters.
-            options: How it is treated, see `ResourceOptions`.
+            resource: The resource, from a primitive's builder. Resources are applied in order of registration.
+            options: See `ResourceOptions`.
         """
         if not is_resource(resource):
-            self._problems.append(_no_resource(self._name, resource))
+            self._problems.append(_resource_problem(self._name, resource))
             return self
         try:
             self._entries.append(Registration.of(resource, EffectiveOptions.of(options)))
@@ -71,12 +71,12 @@ class Builder:
         make: Callable[[], Resource],
         **options: Unpack[ResourceOptions],
     ) -> Self:
-        """Register a resource only if a condition holds; otherwise nothing is made, read, created or deleted.
+        """Register a resource only if a condition holds; otherwise it is neither built nor applied, read or deleted.
 
         Args:
-            condition: Usually something found out about the cluster.
-            make: Makes the resource; called only if the condition holds.
-            options: How it is treated, see `ResourceOptions`.
+            condition: Usually a property of the cluster.
+            make: Builds the resource; called only if the condition holds.
+            options: See `ResourceOptions`.
         """
         if not condition:
             return self
@@ -86,10 +86,10 @@ class Builder:
         return self.with_resource(make(), **options)
 
     def with_feature_gate(self, gate: Gate | None) -> Self:
-        """Switch the whole component by a gate: while it is off, what the component made is deleted.
+        """Put the whole component behind a gate: while the gate is off, the component's objects are deleted.
 
         Args:
-            gate: The gate, asked in every pass; None says nothing.
+            gate: The gate, evaluated in every reconcile; None changes nothing.
         """
         if gate is None:
             return self
@@ -99,36 +99,36 @@ class Builder:
         return self
 
     def with_prerequisite(self, *prerequisites: Prerequisite | None) -> Self:
-        """Add something to wait for before the component does anything at all, suspending included.
+        """Add prerequisites, which must be met before the component does anything, suspending included.
 
         Args:
-            prerequisites: Asked in order until the component got past them; None says nothing.
+            prerequisites: Checked in order until the component has passed all of them; None is ignored.
         """
         self._prerequisites.extend(one for one in prerequisites if one is not None)
         return self
 
     def unpublished(self) -> Self:
-        """Keep the component's condition out of the owner's status; it is only returned, and can be aggregated.
+        """Keep the component's condition out of the owner's status; it is returned and can be aggregated.
 
-        Without it nothing tells a later pass how long the component has been unready, so there is no grace period; and
-        prerequisites are asked in every pass.
+        An unpublished condition is not stored, so there is no grace period, and prerequisites are checked in every
+        reconcile.
         """
         self._published = False
         return self
 
     def with_prune(self) -> Self:
-        """Delete objects that the component made in earlier passes and does not register any more.
+        """Delete objects that the component applied in earlier reconciles and does not register now.
 
-        Found are objects in the owner's namespace (in all, where the owner lives in none) that name the owner and were
-        applied by this component, of every kind of which it still registers a resource; that costs one list per kind
-        and pass. Nothing is pruned while a resource is blocked or the component is suspended. A resource that
-        `include_when` leaves out is not registered.
+        Pruning considers every kind of which the component registers a resource. It deletes the objects in the owner's
+        namespace (in all namespaces, for a cluster-scoped owner) that name the owner and were applied by this
+        component; that costs one list request per kind and reconcile. Nothing is pruned while a resource is blocked or
+        the component is suspended. A resource that `include_when` leaves out is not registered.
         """
         self._prunes = True
         return self
 
     def suspend(self, suspended: bool = True) -> Self:  # noqa: FBT001, FBT002 (reads as a sentence)
-        """Say whether the component is to be asleep; the last call wins.
+        """Set whether the component is suspended; the last call wins.
 
         Args:
             suspended: Usually a field of the owner's spec.
@@ -137,33 +137,33 @@ class Builder:
         return self
 
     def with_grace_period(self, period: timedelta) -> Self:
-        """Set how long the component may take to become ready before it is called degraded or down.
+        """Set the time after which a component that is not ready becomes degraded or down.
 
         Args:
-            period: Zero, the default, means for ever.
+            period: Zero, the default, for no limit.
         """
         self._grace_period = period
         return self
 
     def with_poll_interval(self, interval: timedelta) -> Self:
-        """Set when to look again while the component is blocked or on its way to being suspended.
+        """Set the time until the next reconcile while the component is blocked, waiting or being suspended.
 
         Args:
-            interval: Longer than nothing; 10 seconds by default.
+            interval: Greater than zero; 10 seconds by default.
         """
         self._poll_interval = interval
         return self
 
     def with_handler_timeout(self, limit: timedelta | None) -> Self:
-        """Set how long one call of a handler may take: a mutation, a guard, a status, a prerequisite.
+        """Set the timeout of one handler call: of a mutation, a guard, a status handler or a prerequisite.
 
-        Without a limit handlers are called in the thread of the loop, which costs least, and one that hangs holds up
-        everything. With one, each call gets a thread: worth it for handlers that do more than compare values. A thread
-        cannot be stopped, so what hangs goes on hanging until the process ends; the pass fails with an error that
-        names the resource.
+        Without a timeout, handlers are called in the thread of the event loop, which is fastest, but a handler that
+        hangs blocks everything. With a timeout, each call gets its own thread; use it for handlers that do more than
+        compare values. After the timeout the reconcile fails with an error that names the resource. The thread cannot
+        be stopped: it ends with its handler or with the process.
 
         Args:
-            limit: Longer than nothing; None, the default, for ever.
+            limit: Greater than zero; None, the default, for no limit.
         """
         self._handler_limit = limit
         return self
@@ -174,7 +174,7 @@ class Builder:
         Raises:
             BuildError: With every problem found.
         """
-        problems = [*self._problems, *self._found()]
+        problems = [*self._problems, *self._build_problems()]
         if problems:
             raise BuildError(problems)
         definition = Definition(
@@ -192,7 +192,7 @@ class Builder:
         )
         return Component(definition)
 
-    def _found(self) -> Iterator[str]:
+    def _build_problems(self) -> Iterator[str]:
         if not self._name:
             yield "component name cannot be empty"
         if not self._condition_type:
@@ -200,7 +200,7 @@ class Builder:
         if self._grace_period < timedelta(0):
             yield f"grace period must be positive, got {self._grace_period}"
         if self._grace_period and not self._published:
-            yield "an unpublished component has no grace period: nothing tells since when it is not ready"
+            yield "an unpublished component has no grace period: its condition is not stored"
         if self._poll_interval <= timedelta(0):
             yield f"poll interval must be positive, got {self._poll_interval}"
         if self._handler_limit is not None and self._handler_limit <= timedelta(0):
@@ -217,17 +217,19 @@ class Builder:
         for entry in self._entries:
             first = seen.setdefault(entry.identity, entry)
             if first is not entry:
-                how = _treated(entry) if _treated(entry) != _treated(first) else ""
-                yield f'duplicate resource "{entry.identity}" in component "{self._name}"{how}'
+                options = _option_text(entry) if _option_text(entry) != _option_text(first) else ""
+                yield f'duplicate resource "{entry.identity}" in component "{self._name}"{options}'
 
 
-def _treated(entry: Registration) -> str:
-    deleted, read = (str(entry.lifecycle is fate).lower() for fate in (Lifecycle.DELETED, Lifecycle.READ_ONLY))
+def _option_text(entry: Registration) -> str:
+    deleted, read = (
+        str(entry.lifecycle is lifecycle).lower() for lifecycle in (Lifecycle.DELETED, Lifecycle.READ_ONLY)
+    )
     return f" (delete={deleted}, readOnly={read}, mode={entry.options.participation})"
 
 
-def _no_resource(component: str, given: object) -> str:
+def _resource_problem(component: str, given: object) -> str:
     if given is None:
         return f'nil resource registered in component "{component}"'
     hint = "; was .build() forgotten?" if callable(getattr(given, "build", None)) else ""
-    return f'no resource but {type(given).__name__} registered in component "{component}"{hint}'
+    return f'not a resource but {type(given).__name__} registered in component "{component}"{hint}'

@@ -42,9 +42,9 @@ from ocf.objects import Manifest, ObjectKey
 
 __all__ = ["Component"]
 
-# What a component waits for in these states may end without an event of any object that it watches.
+# In these states the component polls: what it waits for may come without an event of a watched object.
 _WAITING: Final = frozenset({Reason.BLOCKED, Reason.PREREQUISITE_NOT_MET, Reason.SUSPENDING, Reason.PENDING_SUSPENSION})
-# While one of these is stored, the component has not got past its prerequisites for certain.
+# While one of these is stored, the component may not have passed its prerequisites.
 _BEFORE_PREREQUISITES: Final = frozenset(
     {Reason.UNKNOWN, Reason.PREREQUISITE_NOT_MET, Reason.DISABLED, Reason.FEATURE_GATE_ERROR, Reason.ERROR}
 )
@@ -113,20 +113,20 @@ class Component:
         return f"<{type(self).__name__} {self.name}>"
 
     async def reconcile(self, context: ReconcileContext) -> Result:
-        """Bring the component to its desired state, and stage its condition in the context.
+        """Reconcile the component, and stage its condition in the context.
 
-        Where the owner is being deleted nothing is done: what refers to it goes with it, and what was made anew now
-        would only be in the way. See `finalize` for what does not refer to it.
+        Nothing is done while the owner is being deleted, because the garbage collector deletes the objects that refer
+        to it. `finalize` deletes the others.
 
         Args:
-            context: The pass, from `reconciling`.
+            context: The reconcile of the owner, from `reconciling`.
 
         Returns:
-            The condition, what was done to each resource, and when to look again.
+            The condition, the outcome of each resource, and the time until the next reconcile.
 
         Raises:
-            ReconcileError: Naming the resource and the step that failed; the condition is then `Error`, or the more
-                precise word where there is one, and says the same.
+            ReconcileError: Names the resource and the step that failed. The condition has the same message, and the
+                reason `Error` or a more precise one.
         """
         before = context.condition_context(self.condition_type)
         if context.is_ending:
@@ -142,10 +142,10 @@ class Component:
         return Result(condition=condition, outcomes=tuple(outcomes), requeue_after=requeue)
 
     def resource(self, identity: str) -> Resource | None:
-        """Return a registered resource, whatever becomes of its object; None if there is none of that identity.
+        """Return a registered resource, whatever its lifecycle; None if the identity is not registered.
 
         Args:
-            identity: `apps/v1/Deployment/shop/backend`.
+            identity: Identity of the resource, `apps/v1/Deployment/shop/backend`.
         """
         return next((entry.resource for entry in self.entries if entry.identity == identity), None)
 
@@ -173,14 +173,14 @@ class Component:
 
     @property
     def registered_mutations(self) -> tuple[str, ...]:
-        """Names of the mutations of the managed resources, each once, whatever their gates say."""
+        """Names of all mutations of the managed resources, each once, whether or not their gates are open."""
         return preview.registered_mutations(self.entries)
 
     def firing_set(self) -> tuple[str, ...]:
         """Return the names of the mutations of the managed resources whose gates are open, each once.
 
         Raises:
-            ConfigError: If a gate cannot answer; names the resource and the mutation.
+            ConfigError: If a gate fails; names the resource and the mutation.
         """
         return preview.firing_set(self.entries)
 
@@ -194,25 +194,25 @@ class Component:
 
     @property
     def awaits(self) -> frozenset[str]:
-        """Types of the conditions that it waits for, as far as its prerequisites tell (`depends_on`)."""
+        """Types of the conditions that its prerequisites wait for (`depends_on`)."""
         return frozenset(one.condition_type for one in self._definition.prerequisites if isinstance(one, DependsOn))
 
     def objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
-        """Return the objects that the garbage collector would leave behind after the owner.
+        """Return the objects that the garbage collector does not delete with the owner.
 
         Args:
-            context: The pass.
+            context: The reconcile of the owner.
         """
         return tuple(entry.key for entry in self._left_behind(context))
 
     async def delete_objects_without_gc(self, context: ReconcileContext) -> tuple[ObjectKey, ...]:
-        """Delete every object that it made for the owner, and that the garbage collector would leave behind.
+        """Delete every object that it applied for the owner and that the garbage collector does not delete.
 
         Args:
-            context: The pass.
+            context: The reconcile of the owner.
 
         Returns:
-            Those that are on their way out, but not gone yet.
+            The objects that are being deleted, but still exist.
 
         Raises:
             ReconcileError: With every error, after every object was tried.
@@ -262,7 +262,7 @@ class Component:
             raise _PreciseError(self.name, str(error), Reason.FEATURE_GATE_ERROR) from error
 
     async def _disable(self, context: ReconcileContext) -> list[ResourceOutcome]:
-        """Delete what the component made and let go of what is to stay; what it only reads is left alone."""
+        """Delete or orphan the objects of the component; read-only resources are not touched."""
         work = Pruner(self._run(context, ScaleTargets({}, {}, {})))
         managed = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
         await work.delete(managed, "disabled", "due to disabled feature gate")
@@ -282,16 +282,16 @@ class Component:
         return work.done()
 
     async def _unmet(self, context: ReconcileContext, previous: Condition) -> str | None:
-        """Return why the first prerequisite that is not met is not; None once the component is past them."""
+        """Return the reason of the first prerequisite that is not met; None if all are met or were met before."""
         if previous.reason not in _BEFORE_PREREQUISITES:
             return None
         for prerequisite in self._definition.prerequisites:
             try:
-                answer = await ask(prerequisite, context, self._definition.handler_timeout)
+                report = await ask(prerequisite, context, self._definition.handler_timeout)
             except OcfError as error:
                 raise _PreciseError(self.name, str(error), Reason.PREREQUISITE_NOT_MET) from error
-            if answer.status is PrerequisiteStatus.NOT_MET:
-                return answer.reason
+            if report.status is PrerequisiteStatus.NOT_MET:
+                return report.reason
         return None
 
     async def _converge(
@@ -339,7 +339,7 @@ def _failed(before: ConditionContext, error: Exception) -> Condition:
 
 
 class _PreciseError(ReconcileError):
-    """An error for which a condition has a more precise word than `Error`."""
+    """An error with a more precise reason than `Error`."""
 
     def __init__(self, component: str, problem: str, reason: Reason) -> None:
         super().__init__(component, problem)

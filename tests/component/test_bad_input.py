@@ -72,7 +72,7 @@ BAD = [
     pytest.param(with_mutation(crash), "mutation intent for m: LookupError: no idea", id="mutation raises"),
     pytest.param(with_mutation(read_unset), 'data "host": data not extracted', id="cell read before it is set"),
     pytest.param(
-        lambda _base: AnotherKind(), "rendered v1/ConfigMap/shop/web, which is another object", id="another kind"
+        lambda _base: AnotherKind(), "rendered v1/ConfigMap/shop/web, expected apps/v1/Deployment/shop/web", id="another kind"
     ),
 ]
 
@@ -104,7 +104,7 @@ async def test_an_owner_without_uid_is_refused_before_anything_is_done(world: Wo
     owner = await world.owner_manifest()
     owner["metadata"]["uid"] = uid
     world.cluster.requests.clear()
-    with pytest.raises(ManifestError, match=r"metadata\.uid: required value: an owner is an object as read from the"):
+    with pytest.raises(ManifestError, match=r"metadata\.uid: required value: an owner must be read from"):
         async with reconciling(owner, world.cluster, clock=world.clock):
             pytest.fail("there is no pass without an owner")
     assert len(world.cluster.requests) == 0

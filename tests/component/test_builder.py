@@ -36,7 +36,7 @@ def test_a_module_is_no_resource() -> None:
     module: Any = deployment
     builder = component.Builder("web", condition_type="WebReady").with_resource(module)
     (problem,) = refused(builder)
-    assert problem.startswith("no resource but module registered in component")
+    assert problem.startswith("not a resource but module registered in component")
 
 
 def test_two_resources_of_one_identity_collide(web: deployment.Resource) -> None:
@@ -55,7 +55,7 @@ def test_a_second_one_that_is_treated_differently_is_told_apart(web: deployment.
 def test_a_builder_that_was_not_built_is_no_resource(web_base: Manifest) -> None:
     unbuilt: Any = deployment.Builder(web_base)
     builder = component.Builder("web", condition_type="WebReady").with_resource(unbuilt)
-    assert refused(builder) == ('no resource but Builder registered in component "web"; was .build() forgotten?',)
+    assert refused(builder) == ('not a resource but Builder registered in component "web"; was .build() forgotten?',)
 
 
 def test_a_function_is_no_prerequisite() -> None:

@@ -115,7 +115,7 @@ class TestControllers:
         condition = await operator.condition(cluster)
         assert (condition["status"], condition["reason"]) == ("False", "Down")
         for said in (results[2].condition.message, condition["message"]):
-            assert f'{operator.settings}: what was applied is undone again and again, last changed by "kubectl"' in said
+            assert f'{operator.settings}: what was applied is reverted repeatedly, last changed by "kubectl"' in said
 
     @pytest.mark.promise("write-war-ends", runs="a war of an hour, then peace")
     async def test_once_nobody_undoes_it_any_more_it_is_repaired_and_healthy(

@@ -1,4 +1,4 @@
-"""One managed resource: bring its object to the desired state, with as few writes as possible."""
+"""Server-side apply of one resource, sent only if it would change the object."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Applier", "ApplyResult"]
 
-# A hand-over is bound to the version that was read; the autoscaler may be faster than we are this often.
+# A handover names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
 _HAND_OVER_TRIES: Final = 5
 _IGNORED_METADATA: Final = frozenset({"generation", "managedFields", "resourceVersion"})
 _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
@@ -37,16 +37,17 @@ _IGNORED: Final = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 @dataclass(frozen=True, slots=True)
 class ApplyResult:
-    """What bringing an object to its desired state did.
+    """Result of applying one object.
 
     Args:
-        live: The object as it is now.
+        live: The object as stored now.
         operation: What changed.
         why: Why it was written, or why not.
-        writes: How many write requests were sent.
-        reasons: What was different, field by field; also where the write is held back.
-        contest: Who undoes what we write, for people; empty while nobody does.
-        retry_after: How long the write is still held back; None where it is not.
+        writes: Number of write requests that were sent.
+        reasons: The drift that was found, also if the write is held back.
+        revert_message: Message about the field manager that reverts the component's writes; empty if there is
+            none.
+        retry_after: Time until a write that is held back is sent; None otherwise.
     """
 
     live: Manifest
@@ -54,18 +55,18 @@ class ApplyResult:
     why: Why
     writes: int = 0
     reasons: tuple[Drift, ...] = ()
-    conflicting_manager: str = ""
+    revert_message: str = ""
     retry_after: timedelta | None = None
 
 
 class Applier:
-    """The object of one resource, in one pass.
+    """Reads and applies the object of one resource, in one reconcile.
 
     Args:
-        entry: What it should be, and how it is treated.
+        entry: The resource.
         component: Name of the component.
         manager: Field manager of the component.
-        context: The pass.
+        context: The reconcile of the owner.
         ignore_fields: Ignored fields of the object.
         rendered: The object as it was rendered earlier in the reconcile; None if it was not.
         timeout: Timeout of rendering; None for no limit.
@@ -94,7 +95,7 @@ class Applier:
         self._manager = manager
 
     async def get(self) -> Manifest | None:
-        """Read the live object; None while there is none."""
+        """Read the live object; None if it does not exist."""
         try:
             return await self._cluster.get(self._key)
         except NotFoundError:
@@ -103,53 +104,53 @@ class Applier:
             raise self._failed("check existence of", error) from error
 
     async def apply(self, live: Manifest | None, *, suspended: bool = False) -> ApplyResult:
-        """Bring the object to the desired state, unless it is there already.
+        """Apply the desired state, unless the object is in sync with it.
 
         Args:
-            live: The live object as just read; None while there is none.
-            suspended: Whether the suspended form is wanted.
+            live: The live object as just read; None if it does not exist.
+            suspended: Whether the suspended form is applied.
 
         Raises:
-            ReconcileError: Naming the resource and what was tried.
+            ReconcileError: Names the resource and the failed step.
         """
-        wanted = await self._wanted(suspended=suspended)
+        desired = await self._desired(suspended=suspended)
         try:
             if suspended:
-                forms = await self._forms(live)
+                states = await self._desired_states(live)
                 return await self._apply_if_drifted(
-                    with_saved_values(wanted, live, self._manager, self._ignore_fields, forms), live
+                    with_saved_values(desired, live, self._manager, self._ignore_fields, states), live
                 )
-            live, handed = await self._hand_over_fields(live)
-            applied = await self._apply_if_drifted(wanted, live)
+            live, handed_over = await self._hand_over_fields(live)
+            applied = await self._apply_if_drifted(desired, live)
         except OcfError as error:
             raise self._failed("apply", error) from error
-        if not handed:
+        if not handed_over:
             return applied
         return replace(
             applied,
             operation=ApplyOperation.UPDATED,
             why=Why.HANDED_OVER,
             writes=applied.writes + 1,
-            reasons=(*handed, *applied.reasons),
+            reasons=(*handed_over, *applied.reasons),
         )
 
     def _failed(self, what: str, error: OcfError) -> ReconcileError:
-        """Name the resource and what was tried, once."""
+        """Return an error that names the resource and the failed step once."""
         identity = self._entry.identity
         problem = error.problem if isinstance(error, MutationError | ReconcileError) else str(error)
         return ReconcileError(self._component, f"failed to {what} resource {identity}: {problem}", resource=identity)
 
-    async def _wanted(self, *, suspended: bool) -> Manifest:
+    async def _desired(self, *, suspended: bool) -> Manifest:
         try:
             rendered = self._rendered
             if rendered is None or suspended or self._ignore_fields:
                 rendered = await self._render(suspended=suspended, ignore_fields=self._ignore_fields)
             key = ObjectKey.of(rendered)
             if key != self._key:
-                raise ConfigError(f"rendered {key}, which is another object")
+                raise ConfigError(f"rendered {key}, expected {self._key}")
             owner = self._context.owned_by
-            wanted = sendable(rendered)
-            return owner.disowned(wanted) if self._options.unowned else owner.owned(wanted)
+            desired = sendable(rendered)
+            return owner.disowned(desired) if self._options.unowned else owner.owned(desired)
         except OcfError as error:
             raise self._failed("mutate", error) from error
 
@@ -159,14 +160,14 @@ class Applier:
             return render(suspended=suspended, ignore_fields=ignore_fields)
         return await call_with_timeout(self._timeout, render, suspended=suspended, ignore_fields=ignore_fields)
 
-    async def _forms(self, live: Manifest | None) -> DesiredStates:
-        """Render the object with the fields left to others, where only that tells what they were."""
+    async def _desired_states(self, live: Manifest | None) -> DesiredStates:
+        """Render the object with its ignored fields, if no saved value exists for them."""
         if not has_no_saved_value(live, self._manager, self._ignore_fields):
             return DesiredStates({}, {})
         try:
             return DesiredStates(await self._render(), await self._render(suspended=True))
         except OcfError:
-            # Most often for lack of data: then the live value is all that is known.
+            # Usually because of an empty data cell; then only the live value is known.
             return DesiredStates({}, {})
 
     async def _hand_over_fields(self, live: Manifest | None) -> tuple[Manifest | None, tuple[Drift, ...]]:
@@ -175,8 +176,8 @@ class Applier:
             return live, ()
         manager = self._context.owned_by.field_manager(self._component, "left")
         for tries_left in reversed(range(_HAND_OVER_TRIES)):
-            forms = await self._forms(live)
-            plan = plan_handover(live, self._manager, self._ignore_fields, forms) if live is not None else None
+            states = await self._desired_states(live)
+            plan = plan_handover(live, self._manager, self._ignore_fields, states) if live is not None else None
             if plan is None:
                 break
             try:
@@ -189,70 +190,70 @@ class Applier:
                 return live, tuple(Drift(path, Why.HANDED_OVER) for path in plan.paths)
         return live, ()
 
-    async def _apply_if_drifted(self, wanted: Manifest, live: Manifest | None) -> ApplyResult:
-        digest = _digest(wanted)
-        why, reasons = (Why.ABSENT, (Drift("", Why.ABSENT),)) if live is None else self._compared(wanted, live, digest)
+    async def _apply_if_drifted(self, desired: Manifest, live: Manifest | None) -> ApplyResult:
+        digest = _digest(desired)
+        why, reasons = (Why.ABSENT, (Drift("", Why.ABSENT),)) if live is None else self._compare(desired, live, digest)
         if live is not None and not reasons:
             return ApplyResult(live, ApplyOperation.NONE, why)
-        # An object that somebody deletes is made again at once: there is nothing of theirs to fight over.
+        # A deleted object is created again at once; only changes of an existing one are held back.
         last = self._last_write(live, digest) if live is not None else None
-        contest = ""
+        revert = ""
         if live is not None and last is not None and is_fighting(last):
-            contest = _contest(live, self._manager)
+            revert = _revert_message(live, self._manager)
             rest = next_write(last) - self._context.elapsed
             if rest > timedelta(0):
-                return ApplyResult(live, ApplyOperation.NONE, Why.BACKING_OFF, 0, reasons, contest, rest)
-        answer = await self._send(wanted)
+                return ApplyResult(live, ApplyOperation.NONE, Why.BACKING_OFF, 0, reasons, revert, rest)
+        answer = await self._send(desired)
         version = str(answer["metadata"].get("resourceVersion", ""))
-        self._remember(wanted, answer, written(last, digest, self._context.elapsed, version))
-        return ApplyResult(answer, _classified(live, answer), why, 1, reasons, contest)
+        self._remember(desired, answer, written(last, digest, self._context.elapsed, version))
+        return ApplyResult(answer, _operation(live, answer), why, 1, reasons, revert)
 
-    def _compared(self, wanted: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[Drift, ...]]:
-        """Say why the object has to be written; no reasons if it has not."""
-        memory, uid, version = self._cluster.apply_cache, _uid(live), live["metadata"].get("resourceVersion")
+    def _compare(self, desired: Manifest, live: Manifest, digest: bytes) -> tuple[Why, tuple[Drift, ...]]:
+        """Return why the object must be written; without reasons if it is in sync."""
+        cache, uid, version = self._cluster.apply_cache, _uid(live), live["metadata"].get("resourceVersion")
         known = bool(digest and uid and version)
-        if known and memory.is_in_sync(uid, self._manager, version, digest):
+        if known and cache.is_in_sync(uid, self._manager, version, digest):
             return Why.IN_SYNC, ()
-        found = self._differences(wanted, live)
+        found = self._find_drift(desired, live)
         if known and not found:
-            memory.mark_in_sync(uid, self._manager, version, digest)
+            cache.mark_in_sync(uid, self._manager, version, digest)
         return (found[0].why if found else Why.EQUAL), tuple(found)
 
     def _last_write(self, live: Manifest, digest: bytes) -> LastWrite | None:
-        """Return what is known of our last write of this wish, now that the object is not as it was written."""
-        memory, key = self._cluster.apply_cache, self._key
-        last = memory.last_write(key, self._manager)
+        """Return the last write of this desired state, updated for the drift that was found."""
+        cache, key = self._cluster.apply_cache, self._key
+        last = cache.last_write(key, self._manager)
         if last is not None and is_older(str(live["metadata"].get("resourceVersion", "")), last):
             return last
         last = record_revert(last, digest, self._context.elapsed)
         if last is not None:
-            memory.note_write(key, self._manager, last)
+            cache.note_write(key, self._manager, last)
         return last
 
-    async def _send(self, wanted: Manifest) -> Manifest:
+    async def _send(self, desired: Manifest) -> Manifest:
         force = self._options.on_conflict is Conflicts.TAKE
         try:
-            return await self._cluster.apply(wanted, field_manager=self._manager, force=force)
+            return await self._cluster.apply(desired, field_manager=self._manager, force=force)
         except ConflictError as error:
-            if force or not self._is_about_leaves(error):
+            if force or not self._is_about_ignored_fields(error):
                 raise
-        # Only a suspension sends a field that is left to others, and takes it on purpose.
-        return await self._cluster.apply(wanted, field_manager=self._manager, force=True)
+        # Only a suspension sends an ignored field, and it takes the field from its manager.
+        return await self._cluster.apply(desired, field_manager=self._manager, force=True)
 
-    def _is_about_leaves(self, error: ConflictError) -> bool:
+    def _is_about_ignored_fields(self, error: ConflictError) -> bool:
         ignore_fields = {f".{format_path(path)}" for path in self._ignore_fields}
         return bool(error.causes) and all(cause.field in ignore_fields for cause in error.causes)
 
-    def _differences(self, wanted: Manifest, live: Manifest, *, fresh: bool = False) -> list[Drift]:
+    def _find_drift(self, desired: Manifest, live: Manifest, *, fresh: bool = False) -> list[Drift]:
         key = self._key
         is_quantity = partial(is_quantity_field, key.api_version, key.kind)
         known = {} if fresh else self._cluster.apply_cache.rewrites(_uid(live), self._manager)
-        return find_drift(wanted, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
+        return find_drift(desired, live, manager=self._manager, rewrites=known, is_quantity=is_quantity)
 
-    def _remember(self, wanted: Manifest, answer: Manifest, write: LastWrite) -> None:
-        """Note the write, and which values came back different from how they were sent."""
-        found = self._differences(wanted, answer, fresh=True)
-        rewrites = {difference.path: (difference.sent, difference.stored) for difference in found}
+    def _remember(self, desired: Manifest, answer: Manifest, write: LastWrite) -> None:
+        """Remember the write, and the values that the server stored differently from how they were sent."""
+        found = self._find_drift(desired, answer, fresh=True)
+        rewrites = {drift.path: (drift.sent, drift.stored) for drift in found}
         self._cluster.apply_cache.remember(_uid(answer), self._manager, rewrites)
         if write.desired_hash:
             self._cluster.apply_cache.note_write(self._key, self._manager, write)
@@ -262,26 +263,26 @@ def _uid(live: Manifest) -> str:
     return str(live["metadata"].get("uid", ""))
 
 
-def _digest(wanted: Manifest) -> bytes:
-    """Return a digest of what would be applied; empty where a resource of the user's own renders no plain JSON."""
+def _digest(desired: Manifest) -> bytes:
+    """Return a digest of the desired object; empty if a resource of the user's own renders values that are not JSON."""
     try:
-        # Version 2 knows no references, so equal manifests of one order give equal bytes.
-        return blake2b(marshal.dumps(wanted, 2), digest_size=16).digest()
+        # Version 2 has no object references, so equal manifests with equal key order give equal bytes.
+        return blake2b(marshal.dumps(desired, 2), digest_size=16).digest()
     except ValueError:
         return b""
 
 
-def _contest(live: Manifest, manager: str) -> str:
-    """Say who undoes what we write, as far as the object tells."""
+def _revert_message(live: Manifest, manager: str) -> str:
+    """Describe the revert, with the field manager that changed the object last."""
     entries = ManagedFields.of(live).entries
     others = [entry for entry in entries if entry.manager.name != manager and entry.manager.subresource != "status"]
     latest = max(others, key=lambda entry: entry.time, default=None)
     by = f', last changed by "{latest.manager.name}"' if latest is not None else ""
-    return f"what was applied is undone again and again{by}"
+    return f"what was applied is reverted repeatedly{by}"
 
 
-def _classified(before: Manifest | None, after: Manifest) -> ApplyOperation:
-    """Name what an apply did; what the server counts and what controllers report does not count as a change."""
+def _operation(before: Manifest | None, after: Manifest) -> ApplyOperation:
+    """Return what an apply did; changes of the status and of server-set metadata do not count."""
     if before is None:
         return ApplyOperation.CREATED
     return ApplyOperation.NONE if _content(before) == _content(after) else ApplyOperation.UPDATED

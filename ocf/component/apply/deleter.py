@@ -1,4 +1,4 @@
-"""Taking one object away, or letting go of it: only what is ours, and only as it was read."""
+"""Deletion and orphaning of single objects that belong to a component, with preconditions."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
 
 __all__ = ["OwnedObjectDeleter"]
 
-# Letting go is bound to the version that was read; a busy controller may be faster than we are this often.
-_RELEASE_TRIES: Final = 5
+# Orphaning names the version that was read, so it conflicts whenever another writer changed the object meanwhile.
+_ORPHAN_TRIES: Final = 5
 
 
 class OwnedObjectDeleter:
-    """Removes objects of one component, in one pass.
+    """Deletes and orphans objects of one component, in one reconcile.
 
     Args:
         component: Name of the component.
-        context: The pass.
+        context: The reconcile of the owner.
     """
 
     def __init__(self, component: str, context: ReconcileContext) -> None:
@@ -34,10 +34,9 @@ class OwnedObjectDeleter:
         self._manager = self._owner.field_manager(component)
 
     def is_ours(self, live: Manifest) -> bool:
-        """Tell whether an object may be deleted: it names our owner, or no owner at all and was applied by us.
+        """Return whether an object may be deleted: it refers to our owner, or to no owner and was applied by us.
 
-        The second holds for objects that are kept unowned, and for cluster-scoped objects, which cannot name an owner
-        that lives in a namespace.
+        The second case covers unowned objects, and cluster-scoped objects, which cannot refer to a namespaced owner.
 
         Args:
             live: The live object.
@@ -49,7 +48,7 @@ class OwnedObjectDeleter:
         return self.is_applied_by_us(live)
 
     def is_applied_by_us(self, live: Manifest) -> bool:
-        """Tell whether this component applied an object.
+        """Return whether this component applied an object.
 
         Args:
             live: The live object.
@@ -57,13 +56,13 @@ class OwnedObjectDeleter:
         return ManagedFields.of(live).owned_by(self._manager) is not None
 
     async def delete(self, live: Manifest) -> None:
-        """Delete an object as it was read, and no other of its name.
+        """Delete an object in the version that was read; do nothing if it was deleted meanwhile.
 
         Args:
             live: The live object.
 
         Raises:
-            ReconcileError: Naming the resource; an object that is gone already is fine.
+            ReconcileError: If the object was changed or replaced meanwhile, or the request fails; names the resource.
         """
         key, metadata = ObjectKey.of(live), live["metadata"]
         self._cluster.apply_cache.forget_write(key, self._manager)
@@ -78,22 +77,22 @@ class OwnedObjectDeleter:
             raise self._failed(f"delete resource {key}", key, error) from error
 
     async def orphan(self, live: Manifest) -> bool:
-        """Take our owner reference off an object, and keep the object with everything else in it.
+        """Remove our owner reference from an object, and keep everything else in it.
 
-        An apply would not do: whatever it does not mention, the object would lose.
+        This is a patch, because an apply would also remove every field that it does not contain.
 
         Args:
             live: The live object.
 
         Returns:
-            Whether anything was done; not for an object that names us no more, or is gone.
+            Whether anything was done; False for an object without our reference, or that was deleted meanwhile.
 
         Raises:
-            ReconcileError: Naming the resource.
+            ReconcileError: If the request fails; names the resource.
         """
         key = ObjectKey.of(live)
         try:
-            for tries_left in reversed(range(_RELEASE_TRIES)):
+            for tries_left in reversed(range(_ORPHAN_TRIES)):
                 if not self._owner.references(live):
                     return False
                 try:

@@ -1,12 +1,12 @@
-"""Whether an apply would change anything: the quiet rule.
+"""Drift: what an apply would change.
 
-An apply can be left out exactly when it would change nothing, and the live object says so itself: our entry in its
-`managedFields` lists the fields we applied last, and a field of ours that somebody else changed is no longer listed
-there. So the object we are about to apply is compared with that entry and with the live values, side by side.
-`fieldsV1` describes its own structure (`ocf.objects.managed_fields`), which is why no schema is needed here.
+An apply is skipped if and only if it would change nothing. The live object has the information: its `managedFields`
+entry for our field manager lists the fields that we applied last, without those that another manager has changed since.
+So the desired object is compared with that entry and with the live values. `fieldsV1` describes its own structure
+(`ocf.objects.managed_fields`), so no schema is needed.
 
-Values are equal as JSON; quantities as quantities; and a value that the server is known to store differently from how
-it is sent equals the stored one (`ocf.cluster.ApplyCache`).
+Values are compared as JSON, and quantities as quantities. A value that the server is known to store differently from
+how it is sent (`ocf.cluster.ApplyCache`) equals the stored one.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["find_drift"]
 
-# What the API server never lists in managedFields: it identifies the object.
+# Identifying fields, which the API server never lists in managedFields.
 _IDENTITY_FIELDS: Final = frozenset({"apiVersion", "kind"})
 _IDENTITY_METADATA: Final = frozenset({"name", "namespace"})
 _ABSENT: Final = object()
 
 
 def find_drift(
-    wanted: Manifest,
+    desired: Manifest,
     live: Manifest,
     *,
     manager: str,
@@ -42,116 +42,116 @@ def find_drift(
     """Find what an apply would change.
 
     Args:
-        wanted: What would be applied.
+        desired: The object to apply.
         live: The live object.
         manager: Our field manager.
         rewrites: Values that the server is known to store differently from how they are sent.
-        is_quantity: Tells whether a field holds a quantity.
+        is_quantity: Returns whether a field holds a quantity.
 
     Returns:
-        One difference per field; none means that the apply can be left out.
+        One difference per field; empty if the apply can be skipped.
     """
     fields = ManagedFields.of(live).owned_by(manager)
-    declared = _declared(wanted)
+    declared = _declared(desired)
     if fields is None:
-        # The server keeps no entry for a manager that owns nothing, so it is not missed where nothing is declared.
+        # The server keeps no entry for a manager that owns nothing.
         return [Drift("", Why.NOT_OWNED)] if declared else []
     comparison = _Comparison(rewrites, is_quantity)
     comparison.compare(declared, live, fields, ())
     return comparison.found
 
 
-def _declared(wanted: Manifest) -> Manifest:
-    metadata = {key: value for key, value in wanted["metadata"].items() if key not in _IDENTITY_METADATA}
-    declared = {key: value for key, value in wanted.items() if key not in _IDENTITY_FIELDS and key != "metadata"}
+def _declared(desired: Manifest) -> Manifest:
+    metadata = {key: value for key, value in desired["metadata"].items() if key not in _IDENTITY_METADATA}
+    declared = {key: value for key, value in desired.items() if key not in _IDENTITY_FIELDS and key != "metadata"}
     return declared | {"metadata": metadata} if metadata else declared
 
 
 class _Comparison:
-    """Walks what is wanted, what is live, and what we own, side by side."""
+    """Compares the desired object, the live object and the owned fields, level by level."""
 
     def __init__(self, rewrites: Rewrites, is_quantity: Callable[[FieldPath], bool]) -> None:
         self._rewrites = rewrites
         self._is_quantity = is_quantity
         self.found: list[Drift] = []
 
-    def compare(self, wanted: Any, live: Any, fields: Manifest, path: FieldPath) -> None:
+    def compare(self, desired: Any, live: Any, fields: Manifest, path: FieldPath) -> None:
         match _structure(fields):
-            case "f:" if isinstance(wanted, dict):
-                self._map(wanted, live, fields, path)
-            case "k:" if isinstance(wanted, list):
-                self._keyed_list(wanted, live, fields, path)
-            case "v:" if isinstance(wanted, list):
-                self._set(wanted, live, fields, path)
+            case "f:" if isinstance(desired, dict):
+                self._map(desired, live, fields, path)
+            case "k:" if isinstance(desired, list):
+                self._keyed_list(desired, live, fields, path)
+            case "v:" if isinstance(desired, list):
+                self._set(desired, live, fields, path)
             case _:
-                if not self._equal(wanted, live, path):
-                    self._report(path, Why.CHANGED, wanted, live)
+                if not self._equal(desired, live, path):
+                    self._report(path, Why.CHANGED, desired, live)
 
-    def _map(self, wanted: Manifest, live: Any, fields: Manifest, path: FieldPath) -> None:
-        for key, value in wanted.items():
+    def _map(self, desired: Manifest, live: Any, fields: Manifest, path: FieldPath) -> None:
+        for key, value in desired.items():
             owned = fields.get("f:" + key)
-            there = live.get(key, _ABSENT) if isinstance(live, dict) else _ABSENT
-            if owned is None or there is _ABSENT:
-                self._report((*path, key), Why.NOT_OWNED, value, None if there is _ABSENT else there)
-            elif owned or value != there or type(value) is not type(there):
-                self.compare(value, there, owned, (*path, key))
+            stored = live.get(key, _ABSENT) if isinstance(live, dict) else _ABSENT
+            if owned is None or stored is _ABSENT:
+                self._report((*path, key), Why.NOT_OWNED, value, None if stored is _ABSENT else stored)
+            elif owned or value != stored or type(value) is not type(stored):
+                self.compare(value, stored, owned, (*path, key))
         for field in fields:
-            if field[2:] not in wanted and field != ".":
+            if field[2:] not in desired and field != ".":
                 self._report((*path, field[2:]), Why.NO_LONGER_DECLARED)
 
-    def _keyed_list(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
+    def _keyed_list(self, desired: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
         unmatched = {field: read_key(field) for field in fields if field != "."}
-        places: list[int] = []
-        for position, item in enumerate(wanted):
+        positions: list[int] = []
+        for position, item in enumerate(desired):
             field = _matching(item, unmatched)
-            place = _place_of(unmatched[field], live) if field is not None else None
-            if field is None or place is None:
+            found_at = _index_of(unmatched[field], live) if field is not None else None
+            if field is None or found_at is None:
                 self._report((*path, position), Why.NOT_OWNED, item)
                 continue
             del unmatched[field]
-            places.append(place)
-            self.compare(item, live[place], fields[field], (*path, position))
+            positions.append(found_at)
+            self.compare(item, live[found_at], fields[field], (*path, position))
         for key in unmatched.values():
             self._report((*path, key_label(key)), Why.NO_LONGER_DECLARED)
-        if places != sorted(places):
-            self._report(path, Why.REORDERED, list(range(len(places))), places)
+        if positions != sorted(positions):
+            self._report(path, Why.REORDERED, list(range(len(positions))), positions)
 
-    def _set(self, wanted: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
+    def _set(self, desired: list[Any], live: Any, fields: Manifest, path: FieldPath) -> None:
         owned = [read_key(field) for field in fields if field != "."]
-        for value in wanted:
+        for value in desired:
             if value not in owned or value not in (live or []):
                 self._report((*path, str(value)), Why.NOT_OWNED, value)
         for value in owned:
-            if value not in wanted:
+            if value not in desired:
                 self._report((*path, str(value)), Why.NO_LONGER_DECLARED)
 
     def _report(self, path: FieldPath, why: Why, sent: Any = None, stored: Any = None) -> None:
-        """Note a difference, unless it is how the server is known to answer what we send."""
+        """Add a difference, unless it is a known rewrite of the server."""
         name = format_path(path)
         if self._rewrites.get(name) != (sent, stored):
             self.found.append(Drift(name, why, sent, stored))
 
-    def _equal(self, wanted: Any, live: Any, path: FieldPath) -> bool:
-        if isinstance(wanted, dict) and isinstance(live, dict):
-            return wanted.keys() == live.keys() and all(
-                self._equal(value, live[key], (*path, key)) for key, value in wanted.items()
+    def _equal(self, desired: Any, live: Any, path: FieldPath) -> bool:
+        if isinstance(desired, dict) and isinstance(live, dict):
+            return desired.keys() == live.keys() and all(
+                self._equal(value, live[key], (*path, key)) for key, value in desired.items()
             )
-        if isinstance(wanted, list) and isinstance(live, list):
-            pairs = enumerate(zip(wanted, live, strict=False))
-            return len(wanted) == len(live) and all(
-                self._equal(value, there, (*path, position)) for position, (value, there) in pairs
+        if isinstance(desired, list) and isinstance(live, list):
+            pairs = enumerate(zip(desired, live, strict=False))
+            return len(desired) == len(live) and all(
+                self._equal(value, stored, (*path, position)) for position, (value, stored) in pairs
             )
-        if isinstance(wanted, bool) or isinstance(live, bool):
-            return wanted is live
-        if wanted == live:
+        if isinstance(desired, bool) or isinstance(live, bool):
+            return desired is live
+        if desired == live:
             return True
-        if isinstance(wanted, str) and isinstance(live, str):
-            return self._is_quantity(path) and _same_quantity(wanted, live)
+        if isinstance(desired, str) and isinstance(live, str):
+            return self._is_quantity(path) and _same_quantity(desired, live)
         return False
 
 
 def _structure(fields: Manifest) -> str:
-    """Tell how a part of `fieldsV1` goes on: by fields, keyed entries or values; empty at a leaf."""
+    """Return the kind of the keys in a part of `fieldsV1`: `f:`, `k:` or `v:`; empty at a leaf."""
     for field in fields:
         if field != ".":
             return field[:2]
@@ -159,27 +159,27 @@ def _structure(fields: Manifest) -> str:
 
 
 def _matching(item: Any, candidates: dict[str, Any]) -> str | None:
-    """Find the owned entry that an item of ours is: its keys are equal, or left to the server's default."""
+    """Find the owned entry of a desired item: its keys are equal, or omitted because the server defaults them."""
     if not isinstance(item, dict):
         return None
-    fitting = [
+    matching = [
         field
         for field, key in candidates.items()
         if all(item.get(name, _ABSENT) in (value, _ABSENT) for name, value in key.items())
     ]
-    # An item that spells a key out fits fewer entries; prefer the entry with which it shares the most keys.
-    return max(fitting, key=lambda field: len(candidates[field].keys() & item.keys()), default=None)
+    # Prefer the entry with which the item shares the most keys.
+    return max(matching, key=lambda field: len(candidates[field].keys() & item.keys()), default=None)
 
 
-def _place_of(key: Manifest, live: Any) -> int | None:
-    for place, item in enumerate(live or []):
+def _index_of(key: Manifest, live: Any) -> int | None:
+    for found_at, item in enumerate(live or []):
         if isinstance(item, dict) and all(item.get(name) == value for name, value in key.items()):
-            return place
+            return found_at
     return None
 
 
-def _same_quantity(wanted: str, live: str) -> bool:
+def _same_quantity(desired: str, live: str) -> bool:
     try:
-        return Quantity.parse(wanted) == Quantity.parse(live)
+        return Quantity.parse(desired) == Quantity.parse(live)
     except QuantityError:
         return False

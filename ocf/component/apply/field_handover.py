@@ -1,13 +1,12 @@
-"""Fields left to others: the count that an autoscaler sets is never set by us.
+"""Handover of ignored fields: the replica count that an autoscaler sets is never set by us.
 
-Not sending a field is easy; the hard part is letting go of one without a jump. On a real API server a field that only
-we own goes back to its default when we drop it (a Deployment's count to 1). So the value is handed over first: a
-second field manager of ours, `<manager>/left`, applies the live value, and then our own apply drops the field, which
-the second manager keeps alive until the autoscaler writes it.
+A real API server resets a field to its default when its only manager drops it (a Deployment's replicas to 1). So the
+value is handed over first: a second field manager of ours, `<manager>/left`, applies the live value; then our own
+apply drops the field, and the second manager keeps it until the autoscaler writes it.
 
-Suspending forces the field (the count to 0) and remembers the live value in an annotation of the same object, in the
-same write, so that no crash can lose it. Resuming hands that value over and drops both. A value that was forced before
-the field was left to anybody is remembered nowhere; then the desired object says what it is awake.
+A suspension forces the field (the replicas to 0), and saves the live value in an annotation of the same object in the
+same write, so no crash can lose it. Resuming hands the saved value over and drops both. A value that was forced before
+the field was ignored is not saved; then the rendered object has the value of the running form.
 """
 
 from __future__ import annotations
@@ -23,25 +22,25 @@ from ocf.objects.managed_fields import ManagedFields
 __all__ = ["BEFORE_SUSPENSION", "DesiredStates", "Handover", "has_no_saved_value", "plan_handover", "with_saved_values"]
 
 BEFORE_SUSPENSION: Final = f"{PREFIX}/before-suspension"
-"""The annotation that holds, while suspended, the live values of the fields left to others, as JSON by field path."""
+"""Annotation that holds the live values of ignored fields during a suspension, as JSON by field path."""
 
 _ABSENT: Final = object()
 _LOCKED_METADATA: Final = ("name", "namespace", "resourceVersion")
 
 
 class DesiredStates(NamedTuple):
-    """The desired object with all its fields, those left to others included; empty where it is not known.
+    """The desired object including its ignored fields; empty if it is not known.
 
     Attributes:
-        awake: As it is most of the time.
-        asleep: Suspended.
+        running: The running form.
+        suspended: The suspended form.
     """
 
     running: Manifest
     suspended: Manifest
 
     def value(self, live: Manifest, path: Sequence[str]) -> Any:
-        """Return the value of a field of ours; where a suspension forced it, the one it has awake."""
+        """Return the live value of a field; if a suspension forced it, the value of the running form."""
         value = get_field(live, path)
         return get_field(self.running, path) if value == get_field(self.suspended, path, _ABSENT) else value
 
@@ -54,9 +53,9 @@ class Handover:
     """What the second field manager applies before our apply drops the fields.
 
     Args:
-        manifest: The fields, with the `resourceVersion` that was read, so that no newer value is ever overwritten.
-        force: Whether a value of our own is replaced, which is so when a suspension ends.
-        paths: The fields, for people.
+        manifest: The fields, with the `resourceVersion` that was read, so that no newer value is overwritten.
+        force: Whether the apply is forced, because it replaces a value of our own at the end of a suspension.
+        paths: The fields as text.
     """
 
     manifest: Manifest
@@ -65,46 +64,45 @@ class Handover:
 
 
 def has_no_saved_value(live: Manifest | None, manager: str, ignore_fields: Collection[tuple[str, ...]]) -> bool:
-    """Tell whether we own a field that is left to others, and the object does not say what it was before.
+    """Return whether we own an ignored field without a saved value.
 
     Args:
-        live: The live object; None while there is none.
+        live: The live object; None if it does not exist.
         manager: Our field manager.
-        ignore_fields: The fields left to others.
+        ignore_fields: The ignored fields.
     """
     if live is None:
         return False
-    remembered, managed = _remembered(live), ManagedFields.of(live)
-    return any(format_path(path) not in remembered and managed.owns(manager, path) for path in ignore_fields)
+    saved, managed = _saved_values(live), ManagedFields.of(live)
+    return any(format_path(path) not in saved and managed.owns(manager, path) for path in ignore_fields)
 
 
 def plan_handover(
-    live: Manifest, manager: str, ignore_fields: Collection[tuple[str, ...]], forms: DesiredStates = _UNKNOWN
+    live: Manifest, manager: str, ignore_fields: Collection[tuple[str, ...]], states: DesiredStates = _UNKNOWN
 ) -> Handover | None:
-    """Plan how to let go of the fields that we still own.
+    """Plan the handover of the ignored fields that we still own.
 
     Args:
         live: The live object.
         manager: Our field manager.
-        ignore_fields: The fields left to others.
-        forms: The desired object, for what is unremembered.
+        ignore_fields: The ignored fields.
+        states: The desired object, for fields without a saved value.
 
     Returns:
-        What has to be applied first; None where nothing of ours is left, or where the default is all that can be
-        given back.
+        What is applied first; None if we own no ignored field, or none with a value to hand over.
     """
     managed = ManagedFields.of(live)
-    ours = [path for path in ignore_fields if managed.owns(manager, path)]
-    if not ours:
+    owned = [path for path in ignore_fields if managed.owns(manager, path)]
+    if not owned:
         return None
-    remembered = _remembered(live)
+    saved = _saved_values(live)
     metadata = {key: live["metadata"][key] for key in _LOCKED_METADATA if key in live["metadata"]}
     manifest: Manifest = {"apiVersion": live["apiVersion"], "kind": live["kind"], "metadata": metadata}
     paths: list[str] = []
-    force = bool(remembered)
-    for path in ours:
+    force = bool(saved)
+    for path in owned:
         name = format_path(path)
-        value = remembered[name] if name in remembered else forms.value(live, path)
+        value = saved[name] if name in saved else states.value(live, path)
         if value is not None:
             manifest = with_field(manifest, path, value)
             paths.append(name)
@@ -113,46 +111,47 @@ def plan_handover(
 
 
 def with_saved_values(
-    wanted: Manifest,
+    desired: Manifest,
     live: Manifest | None,
     manager: str,
     ignore_fields: Collection[tuple[str, ...]],
-    forms: DesiredStates = _UNKNOWN,
+    states: DesiredStates = _UNKNOWN,
 ) -> Manifest:
-    """Add to a suspended object the live values of the fields that its suspension takes from others.
+    """Add to a suspended object the live values of the ignored fields that its suspension sets.
 
-    What was remembered before stays as long as the field is ours; once somebody else has set it, its new value counts.
+    A value that was saved earlier is kept as long as we own the field; after another writer has set the field, its new
+    value is saved.
 
     Args:
-        wanted: The desired object, suspended; left as it is.
-        live: The live object; None while there is none, and so nothing to remember.
+        desired: The desired object, suspended; it is not changed.
+        live: The live object; None if it does not exist.
         manager: Our field manager.
-        ignore_fields: The fields left to others.
-        forms: The desired object, for what is unremembered.
+        ignore_fields: The ignored fields.
+        states: The desired object, for fields without a saved value.
 
     Returns:
-        The object with the annotation; the same object where the suspension takes nothing.
+        The object with the annotation; the same object if the suspension sets no ignored field.
     """
-    taken = [path for path in ignore_fields if get_field(wanted, path, _ABSENT) is not _ABSENT]
+    taken = [path for path in ignore_fields if get_field(desired, path, _ABSENT) is not _ABSENT]
     if not taken:
-        return wanted
-    values = {format_path(path): _to_remember(live, manager, path, forms) for path in taken}
+        return desired
+    values = {format_path(path): _value_to_save(live, manager, path, states) for path in taken}
     annotation = json.dumps(values, sort_keys=True, separators=(",", ":"))
-    return with_field(wanted, ("metadata", "annotations", BEFORE_SUSPENSION), annotation)
+    return with_field(desired, ("metadata", "annotations", BEFORE_SUSPENSION), annotation)
 
 
-def _to_remember(live: Manifest | None, manager: str, path: Sequence[str], forms: DesiredStates) -> Any:
+def _value_to_save(live: Manifest | None, manager: str, path: Sequence[str], states: DesiredStates) -> Any:
     if live is None:
         return None
     if not ManagedFields.of(live).owns(manager, path):
         return get_field(live, path)
     name = format_path(path)
-    remembered = _remembered(live)
-    return remembered[name] if name in remembered else forms.value(live, path)
+    saved = _saved_values(live)
+    return saved[name] if name in saved else states.value(live, path)
 
 
-def _remembered(live: Manifest) -> dict[str, Any]:
-    """Read the annotation; one that somebody has spoilt counts as absent."""
+def _saved_values(live: Manifest) -> dict[str, Any]:
+    """Read the annotation; an invalid one counts as absent."""
     text = get_field(live, ("metadata", "annotations", BEFORE_SUSPENSION))
     try:
         values = json.loads(text) if isinstance(text, str) else {}

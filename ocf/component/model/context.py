@@ -1,8 +1,7 @@
-"""One pass over an owner: what its components share, and the one write of its status.
+"""Context of one reconcile of an owner: what its components share, and the single write of its status.
 
-The owner's manifest is kept as it was read. Components, and the user's own code inside the block, change a copy of
-its status, and leaving the block writes that copy once, only if it differs: also after an error, but not when the
-pass was cancelled.
+The owner's manifest is kept as it was read. Components, and the user's code inside the block, change a copy of its
+status. Leaving the block writes that copy once, if it differs; also after an error, but not after a cancellation.
 """
 
 from __future__ import annotations
@@ -27,16 +26,16 @@ if TYPE_CHECKING:
 __all__ = ["Conditioned", "ReconcileContext", "reconciling"]
 
 _STATUSES: Final = frozenset(ConditionStatus)
-# How often a status is written anew after somebody else was faster; each try starts from what is stored then.
+# How often a status write is tried after conflicts; each try starts from the stored status.
 _STATUS_TRIES: Final = 6
 
 
 class Conditioned(Protocol):
-    """What is reported as one condition; a `Component` is."""
+    """Anything that is reported as one condition, such as a `Component`."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Its name."""
         ...
 
     @property
@@ -46,21 +45,22 @@ class Conditioned(Protocol):
 
 
 class ReconcileContext:
-    """What the components of one owner share during a pass.
+    """State that the components of one owner share during a reconcile.
 
     Args:
-        owner: The owner as read from the cluster; kept as it is.
-        cluster: Where the objects live.
-        clock: Tells the instant of the pass.
-        recorder: Is told what the pass does; None tells nobody.
+        owner: The owner as read from the cluster; it is not changed.
+        cluster: The cluster of the objects.
+        clock: Clock for the time of the reconcile.
+        recorder: Receives attempts, events and conditions; None discards them.
 
     Attributes:
         owner: The owner as it was read.
-        status: A copy of its status, to be changed; it is written on the way out of `reconciling`.
-        cluster: Where the objects live.
-        recorder: Is told what the pass does.
-        now: The instant of the pass.
-        elapsed: The same on the clock that nobody sets.
+        owned_by: Key, uid and generation of the owner.
+        status: Copy of its status, for changes; leaving `reconciling` writes it.
+        cluster: The cluster of the objects.
+        recorder: Receives attempts, events and conditions.
+        now: Time of the reconcile.
+        elapsed: The same on the monotonic clock.
     """
 
     def __init__(self, owner: Manifest, cluster: Cluster, clock: Clock, recorder: Recorder | None = None) -> None:
@@ -80,13 +80,13 @@ class ReconcileContext:
         return get_field(self.owner, ("metadata", "deletionTimestamp")) is not None
 
     def condition(self, name: str) -> Condition:
-        """Return a condition of the owner as it stands now.
+        """Return a condition of the owner, as staged or stored.
 
         Args:
-            name: The condition's type.
+            name: Type of the condition.
 
         Returns:
-            The condition; one that was never written reads as Unknown.
+            The condition; its reason is Unknown if it was never written.
         """
         return stored_condition(self.status.get("conditions") or [], name, self.owned_by.generation)
 
@@ -94,7 +94,7 @@ class ReconcileContext:
         """Return what the next condition of a type is computed from.
 
         Args:
-            name: The condition's type.
+            name: Type of the condition.
         """
         return ConditionContext(self.condition(name), self.owned_by.generation, self.now)
 
@@ -137,14 +137,16 @@ class ReconcileContext:
         )
 
     def aggregate(self, name: str, *components: Conditioned) -> Condition:
-        """Stage one condition for several components, from their conditions as they stand now.
+        """Stage one condition that aggregates the present conditions of several components.
 
         Args:
-            name: The condition's type.
-            components: Components of this owner; an unpublished one counts only once it was reconciled in this pass.
+            name: Type of the condition.
+            components: Components of this owner. The condition of an unpublished one is Unknown until it was
+                reconciled in this reconcile.
 
         Returns:
-            The condition: True exactly if all of theirs are, told in the words of the one that says most.
+            The condition: True if all of theirs are; reason and message are those of the condition with the highest
+            priority.
         """
         standing = [(component.name, self._standing(component.condition_type)) for component in components]
         condition = aggregate(standing, self.condition_context(name))
@@ -152,7 +154,7 @@ class ReconcileContext:
         return condition
 
     def arrange(self, types: Iterable[str]) -> None:
-        """Put conditions that are new in this pass in a given order, after those that were there.
+        """Sort the conditions that are new in this reconcile into a given order, after the existing ones.
 
         Args:
             types: Types of conditions, in order.
@@ -163,7 +165,7 @@ class ReconcileContext:
             self.status["conditions"].sort(key=lambda condition: rank.get(condition["type"], len(rank)))
 
     def owner_changed(self, live: Manifest) -> None:
-        """Take note of a change that we made to the owner ourselves, so that its status can be written at once.
+        """Record the component's own change of the owner, so that the next write of its status does not conflict.
 
         Args:
             live: The owner as the cluster returned it.
@@ -175,20 +177,20 @@ class ReconcileContext:
         return self._unpublished.get(name) or self.condition(name)
 
     async def write_status(self) -> None:
-        """Write the staged status if it differs from what was read.
+        """Write the staged status if it differs from the one that was read.
 
-        If somebody else was faster, what they wrote is read and kept, except for the conditions and the fields that
-        were changed here. An owner that is gone has no status to write.
+        After a conflict the status is read again. Other writers' changes are kept, except in the conditions and fields
+        that were changed here. Nothing is written for an owner that was deleted meanwhile.
 
         Raises:
-            ApiError: If the cluster refuses the write for another reason, or conflicts do not end.
+            ApiError: If the write fails for another reason, or conflicts six times in a row.
         """
         status = await self._store()
         if status is not None:
             self.recorder.observed(self.owned_by.key, status.get("conditions") or [])
 
     async def _store(self) -> Manifest | None:
-        """Write the status, and return it as it is stored; None where the owner is gone."""
+        """Write the status, and return it as stored; None if the owner was deleted."""
         live, status = self.owner, self.status
         for tries_left in reversed(range(_STATUS_TRIES)):
             if status == (live.get("status") or {}):
@@ -216,7 +218,7 @@ class ReconcileContext:
         return self.owned_by.field_manager("status")
 
     def _rebased(self, live: Manifest) -> dict[str, Any]:
-        """Return the status as stored now, with what this pass changed."""
+        """Merge the changes of this reconcile into the status as stored now."""
         before = self.owner.get("status") or {}
         status: dict[str, Any] = copy_json(live.get("status") or {})
         for key in before.keys() | self.status.keys():
@@ -240,16 +242,16 @@ async def reconciling(
 
     Args:
         owner: The owner as read from the cluster: its manifest, or a model of it that keeps every field.
-        cluster: Where the objects live.
-        clock: Tells the instant of the pass; the machine's clock by default.
-        recorder: Is told what the pass does: attempts, events, conditions; nobody by default.
+        cluster: The cluster of the objects.
+        clock: Clock for the time of the reconcile; the system clock by default.
+        recorder: Receives attempts, events and conditions; by default they are discarded.
 
     Yields:
-        The context for `Component.reconcile`; the user's own status fields are set in its `status`.
+        The context for `Component.reconcile`. Set further fields of the owner's status in its `status`.
 
     Raises:
         ManifestError: If the owner has no name or no uid.
-        ApiError: If the status cannot be written; after an error inside the block that one is raised, with a note.
+        ApiError: If the status cannot be written. After an error inside the block, that error is raised with a note.
     """
     manifest = owner if isinstance(owner, dict) else write_model(owner)
     context = ReconcileContext(manifest, cluster, clock or SystemClock(), recorder)

@@ -1,4 +1,4 @@
-"""How data flows between the resources of a component: checked before anything runs, and shown to whoever asks."""
+"""Flow of data cells between the resources of a component, and its validation at build time."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["DataFlow", "data_flows", "data_problems", "independence_problems"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DataFlow:
-    """Where the value of a data cell comes from and where it goes; resources are named by identity.
+    """The resources that fill and read one data cell, by identity.
 
     Args:
         data: Name of the cell.
-        producers: Who fills it, in order; the last one wins.
-        guarded: Who is blocked without it.
-        optional: Who reads it, but can do without.
+        producers: Resources that fill it, in order; the last one wins.
+        guarded: Resources that are blocked while it is empty.
+        optional: Resources that read it, but do not need it.
     """
 
     data: str
@@ -33,7 +33,7 @@ class DataFlow:
 
 
 def data_flows(entries: Sequence[Registration]) -> tuple[DataFlow, ...]:
-    """Describe how data flows, in the order in which the cells are first mentioned.
+    """Return the flow of each data cell, in the order in which the cells are first used.
 
     Args:
         entries: The resources of a component, in order of registration.
@@ -52,16 +52,16 @@ def data_flows(entries: Sequence[Registration]) -> tuple[DataFlow, ...]:
 
 
 def data_problems(component: str, entries: Sequence[Registration]) -> Iterator[str]:
-    """Find reads that no earlier resource can satisfy, and names that two cells share.
+    """Yield reads of cells that no earlier resource fills, and names that two cells share.
 
-    Resources that are deleted or orphaned are not reached, so they produce and read nothing.
+    Resources that are deleted or orphaned neither fill nor read cells.
 
     Args:
         component: Name of the component.
         entries: Its resources, in order of registration.
 
     Yields:
-        One sentence per problem.
+        One message per problem.
     """
     produced: set[Data[Any]] = set()
     by_name: dict[str, Data[Any]] = {}
@@ -81,14 +81,14 @@ def data_problems(component: str, entries: Sequence[Registration]) -> Iterator[s
 
 
 def independence_problems(component: str, entries: Sequence[Registration]) -> Iterator[str]:
-    """Find resources that are to be independent, and are not, because data passes from or to them.
+    """Yield independent resources that are not independent, because data flows from or to them.
 
     Args:
         component: Name of the component.
         entries: Its resources, in order of registration.
 
     Yields:
-        One sentence per problem.
+        One message per problem.
     """
     reached = list(_reached(entries))
     read = {cell for entry in reached for cell in _reads(entry)}
@@ -97,11 +97,11 @@ def independence_problems(component: str, entries: Sequence[Registration]) -> It
             continue
         # A cell that is None was reported before.
         for cell in filter(None, _reads(entry)):
-            waits = f'reads data "{cell.name}", and so waits for the resource that produces it'
-            yield f'resource "{entry.identity}" in component "{component}" is independent, but {waits}'
+            reason = f'reads data "{cell.name}", and so waits for the resource that produces it'
+            yield f'resource "{entry.identity}" in component "{component}" is independent, but {reason}'
         for cell in read.intersection(filter(None, _writes(entry))):
-            waits = f'produces data "{cell.name}", for which others wait'
-            yield f'resource "{entry.identity}" in component "{component}" is independent, but {waits}'
+            reason = f'produces data "{cell.name}", for which others wait'
+            yield f'resource "{entry.identity}" in component "{component}" is independent, but {reason}'
 
 
 def _reached(entries: Sequence[Registration]) -> Iterator[Registration]:
@@ -109,7 +109,7 @@ def _reached(entries: Sequence[Registration]) -> Iterator[Registration]:
 
 
 def _reads(entry: Registration) -> dict[Data[Any], bool]:
-    """Return the cells that a resource reads, and whether it can do without."""
+    """Return the cells that a resource reads, and whether each read is optional."""
     reads: dict[Data[Any], bool] = {}
     for read in entry.consumer.consumed_data if entry.consumer else ():
         reads[read.cell] = read.optional and reads.get(read.cell, True)

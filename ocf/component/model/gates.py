@@ -1,7 +1,7 @@
-"""Asking a gate, and refusing whatever is no answer.
+"""Evaluation of a gate that may be the user's own.
 
-A gate may be the user's own, so it may raise anything and answer anything. Behind a gate that is off, objects are
-deleted; an answer that only happens to be falsy must not do that.
+Such a gate may raise or return anything. Objects behind a gate that is off are deleted, so a result that is merely
+falsy is an error.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ __all__ = ["is_open"]
 
 
 def is_open(gate: Gate | None) -> bool:
-    """Ask a gate.
+    """Return whether a gate is open.
 
     Args:
         gate: The gate; None is always open.
 
     Raises:
-        FeatureGateError: If the gate cannot answer, or answers something else than True or False.
+        FeatureGateError: If the gate fails, or returns something else than True or False.
 
     Example:
         >>> from ocf.feature import BooleanGate
@@ -34,15 +34,15 @@ def is_open(gate: Gate | None) -> bool:
     if gate is None:
         return True
     try:
-        answer: object = gate.enabled()
+        enabled: object = gate.enabled()
     except FeatureGateError:
         raise
     except OcfError as error:
         raise FeatureGateError(str(error)) from error
     except Exception as error:
         raise FeatureGateError(f"feature gate failed: {type(error).__name__}: {error}") from error
-    if inspect.iscoroutine(answer):
-        answer.close()
-    if not isinstance(answer, bool):
-        raise FeatureGateError(f"a feature gate has to answer True or False, got {type(answer).__name__}")
-    return answer
+    if inspect.iscoroutine(enabled):
+        enabled.close()
+    if not isinstance(enabled, bool):
+        raise FeatureGateError(f"a feature gate must return True or False, got {type(enabled).__name__}")
+    return enabled

@@ -1,4 +1,4 @@
-"""Whose object it is: field managers, owner references, and what is never sent."""
+"""Ownership of objects: field managers, owner references, and fields that only the API server sets."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Owner", "field_manager", "sendable"]
 
 # The API server's limit for the name of a field manager.
 _LONGEST_MANAGER: Final = 128
-# What only the server sets; sent back, most of it would be refused.
+# Only the API server sets these; it rejects most of them in a request.
 _SERVER_METADATA: Final = frozenset(
     {
         "creationTimestamp",
@@ -30,13 +30,13 @@ _SERVER_METADATA: Final = frozenset(
 
 
 def field_manager(*parts: str) -> str:
-    """Name a field manager.
+    """Return the name of a field manager.
 
     Args:
-        parts: What it is made of: kind of the owner, component, uid of the owner.
+        parts: Kind of the owner, name of the component, uid of the owner.
 
     Returns:
-        The parts joined by slashes; their SHA-256 in hex where that is longer than the API allows.
+        The parts joined by slashes; their SHA-256 in hex if that is longer than the API allows.
 
     Example:
         >>> field_manager("Shop", "web-interface", "c0ffee")
@@ -53,9 +53,9 @@ class Owner:
     """The custom resource that components belong to.
 
     Args:
-        key: What it is called.
+        key: Its key.
         uid: Its uid.
-        generation: Its `metadata.generation`; 0 where the server keeps none.
+        generation: Its `metadata.generation`; 0 if it has none.
     """
 
     key: ObjectKey
@@ -70,12 +70,12 @@ class Owner:
             manifest: The object as the server returned it.
 
         Raises:
-            ManifestError: If it has no name or no uid, and so was not read from a cluster.
+            ManifestError: If it has no name or no uid, because it was not read from a cluster.
         """
         key = ObjectKey.of(manifest)
         uid = get_field(manifest, ("metadata", "uid"))
         if not isinstance(uid, str) or not uid:
-            problem = FieldProblem("metadata.uid", "required value: an owner is an object as read from the cluster")
+            problem = FieldProblem("metadata.uid", "required value: an owner must be read from the cluster")
             raise ManifestError(str(key), [problem])
         return cls(key, uid, int(get_field(manifest, ("metadata", "generation"), 0)))
 
@@ -91,14 +91,14 @@ class Owner:
     def owned(self, manifest: Manifest) -> Manifest:
         """Return the object with a controller reference to this owner.
 
-        A cluster-scoped object cannot name a namespaced owner; it is returned as it is.
+        A cluster-scoped object cannot refer to a namespaced owner; it is returned unchanged.
 
         Args:
-            manifest: The desired object; left as it is.
+            manifest: The desired object; it is not changed.
 
         Raises:
-            ConfigError: If the object lives in another namespace, where the reference would get it deleted, or names
-                another controller.
+            ConfigError: If the object is in another namespace, where the garbage collector would delete it because of
+                the reference, or if it refers to another controller.
         """
         metadata = manifest["metadata"]
         namespace = metadata.get("namespace", "")
@@ -113,10 +113,10 @@ class Owner:
         return {**manifest, "metadata": {**metadata, "ownerReferences": [*others, self._reference()]}}
 
     def disowned(self, manifest: Manifest) -> Manifest:
-        """Return the object without a reference to this owner; others stay.
+        """Return the object without a reference to this owner; other references stay.
 
         Args:
-            manifest: The object; left as it is.
+            manifest: The object; it is not changed.
         """
         references = get_field(manifest, ("metadata", "ownerReferences"), [])
         others = [reference for reference in references if reference.get("uid") != self.uid]
@@ -126,7 +126,7 @@ class Owner:
         return {**manifest, "metadata": metadata | ({"ownerReferences": others} if others else {})}
 
     def references(self, live: Manifest) -> bool:
-        """Tell whether an object names this owner.
+        """Return whether an object refers to this owner.
 
         Args:
             live: The object.
@@ -158,10 +158,10 @@ class Owner:
 
 
 def sendable(manifest: Manifest) -> Manifest:
-    """Return the object without what only the server sets: its status and the server's part of its metadata.
+    """Return the object without the fields that only the API server sets: its status and parts of its metadata.
 
     Args:
-        manifest: The desired object; left as it is.
+        manifest: The desired object; it is not changed.
     """
     metadata = {key: value for key, value in manifest["metadata"].items() if key not in _SERVER_METADATA}
     return {key: value for key, value in manifest.items() if key != "status"} | {"metadata": metadata}

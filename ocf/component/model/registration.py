@@ -1,4 +1,4 @@
-"""What is registered in a component, and in which order it is worked through."""
+"""Registered resources of a component, their concepts, and their order."""
 
 from __future__ import annotations
 
@@ -101,25 +101,25 @@ class Registration:
 
     @property
     def lifecycle(self) -> Lifecycle:
-        """What becomes of its object."""
+        """What the component does with its object."""
         return self.options.lifecycle
 
 
 def is_resource(value: object) -> bool:
-    """Tell whether a value is a resource."""
+    """Return whether a value is a resource."""
     return _satisfies(type(value), Resource) or isinstance(value, Resource)  # type: ignore[arg-type]  # it is hashable
 
 
 def _as(resource: Resource, concept: Callable[..., ConceptT]) -> ConceptT | None:
-    """Return the resource as one of a concept; None if it is none."""
+    """Return the resource if it has a concept, else None."""
     return cast("ConceptT", resource) if _satisfies(type(resource), concept) else None
 
 
 @cache
 def _satisfies(kind: type, concept: object) -> bool:
-    """Tell whether a class has what a concept demands; asking an instance would evaluate its properties."""
+    """Return whether a class has the members of a concept; checking an instance would evaluate its properties."""
     annotated = (vars(base).get("__annotations__") for base in kind.__mro__)
-    # Of some built-in types, that of modules among them, the attribute is no mapping.
+    # For some built-in types, such as that of modules, the attribute is not a mapping.
     declared = {name for names in annotated if isinstance(names, dict) for name in names}
     members = [name for name in vars(concept) if not name.startswith("_")]
     return all(hasattr(kind, member) or member in declared for member in members)
@@ -169,13 +169,13 @@ def find_scale_targets(
 
 
 def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarget]) -> list[Registration]:
-    """Put every scaler directly before its target; everything else stays in order of registration.
+    """Return the entries with every scaler directly before its target, and otherwise in order of registration.
 
-    So does a scaler that reads data of its target, or of a resource between the two.
+    A scaler that reads data of its target, or of a resource between the two, keeps its place.
 
     Args:
         entries: The entries, in order of registration.
-        targets: What the component's scalers scale.
+        targets: Target of each scaler, by identity of the scaler.
     """
     ordered: list[Registration] = []
     waiting = list(entries)
@@ -186,7 +186,7 @@ def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarge
             for at, other in enumerate(waiting)
             if (target := targets.get(other.identity))
             and target.key.same_object(entry.key)
-            and other.cells_read.isdisjoint(*(passed.cells_filled for passed in (entry, *waiting[:at])))
+            and other.cells_read.isdisjoint(*(earlier.cells_filled for earlier in (entry, *waiting[:at])))
         ]
         waiting = [other for other in waiting if other not in scalers]
         ordered += [*scalers, entry]

@@ -1,10 +1,10 @@
-"""How a component treats one of its resources, and which ways exclude each other.
+"""Options of a resource in a component, and their validation.
 
-What excludes another is decided by what was said, not by its value: `delete_when=False` beside `read_only=True` is
-refused as `True` would be, because the pair makes no sense on the day the value changes.
+Exclusive options are rejected by name, not by value: `delete_when=False` with `read_only=True` is an error like `True`,
+because the pair would be wrong as soon as the value changes.
 
-Keywords reach a dictionary unchecked at run time, so a misspelt one, or the text "false" where a switch is meant, is
-refused here: some of them delete.
+Names and types of keywords are checked at run time as well, because some options delete objects: a misspelt name and
+the text "false" instead of a bool are errors.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Conflicts", "EffectiveOptions", "Lifecycle", "Participation", "ResourceOptions"]
 
-WordT = TypeVar("WordT", bound=StrEnum)
+EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
 class Participation(StrEnum):
@@ -35,14 +35,14 @@ class Participation(StrEnum):
 
 
 class Conflicts(StrEnum):
-    """What happens when somebody else owns a field that we apply with another value."""
+    """What happens if another field manager owns a field that the component applies with another value."""
 
     TAKE = "take"
     FAIL = "fail"
 
 
 class Lifecycle(StrEnum):
-    """What becomes of the object of a resource."""
+    """What a component does with the object of a resource."""
 
     MANAGED = "managed"
     READ_ONLY = "read-only"
@@ -51,26 +51,26 @@ class Lifecycle(StrEnum):
 
 
 class ResourceOptions(TypedDict, total=False):
-    """The keywords of `Builder.with_resource`; one that is None says nothing.
+    """The keywords of `Builder.with_resource`; None is the same as not given.
 
     Attributes:
-        participation: Whether its health counts; a block counts in any case, and an error fails the pass in any case.
-        ignore_fields: Fields that another writer sets, such as `spec.replicas`; they are sent neither at creation nor
-            later. The field that a scaler of this component sets is left to it without being named here.
-        on_conflict: Whether fields that somebody else owns are taken, or the pass fails and names them.
-        read_only: The object is only read: never written, never owned, never deleted; its health counts.
+        participation: Whether the health of the resource counts for the condition. A block always counts, and an error
+            always fails the reconcile.
+        ignore_fields: Fields that another writer sets, such as `spec.replicas`. They are never sent, not even at
+            creation. The field that a scaler of the component sets is ignored automatically.
+        on_conflict: Whether fields of another field manager are taken, or the reconcile fails and names them.
+        read_only: The object is only read, never written, owned or deleted; its health counts.
         block_on_absence: A read-only object that does not exist blocks this resource and all later ones.
-        ignore_if_absent: A read-only object that does not exist is passed over.
-        delete_when: True deletes the object, if it is ours.
-        gated_by: A gate that is off deletes the object, if it is ours; None says nothing.
-        orphan_when: True takes our owner reference off the object and keeps it.
-        unowned: The object gets no owner reference, and so outlives its owner.
-        block_on_foreign_controller: An object that another owner controls is left alone: it blocks this resource and
-            all later ones.
-        independent: The resource waits for no other and no other waits for it: it is worked on together with the
-            rest, even where an earlier one is blocked or fails.
-        suppress_grace_warning: A grace handler that calls the resource healthy while it is not ready is no line in the
-            log.
+        ignore_if_absent: A read-only object that does not exist is skipped.
+        delete_when: True deletes the object, if it belongs to the component.
+        gated_by: A gate that is off deletes the object, if it belongs to the component.
+        orphan_when: True removes the component's owner reference and keeps the object.
+        unowned: The object gets no owner reference, so it is not deleted with its owner.
+        block_on_foreign_controller: An object of another controller is not changed; it blocks this resource and all
+            later ones.
+        independent: The resource is reconciled concurrently with the others, even if an earlier one is blocked or
+            fails; none waits for the other.
+        suppress_grace_warning: No log line if the grace handler reports Healthy while the resource is not ready.
     """
 
     participation: Participation
@@ -90,20 +90,20 @@ class ResourceOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EffectiveOptions:
-    """How a component treats a resource, decided.
+    """The validated options of a resource, with gates and switches evaluated.
 
     Args:
-        fate: What becomes of its object.
-        fates: What may become of it as well, on the day on which a gate or a switch answers otherwise.
-        participation: Whether its health counts.
-        ignore_fields: Fields of the object that somebody else sets.
-        on_conflict: What happens to fields that somebody else owns.
+        lifecycle: What happens to its object.
+        possible_lifecycles: All lifecycles that the options allow, depending on gates and switches.
+        participation: Whether its health counts for the condition.
+        ignore_fields: Ignored fields of the object.
+        on_conflict: What happens to fields of another field manager.
         block_on_absence: Whether a missing read-only object blocks.
-        ignore_if_absent: Whether a missing read-only object is passed over.
+        ignore_if_absent: Whether a missing read-only object is skipped.
         unowned: Whether the object gets no owner reference.
-        block_on_foreign_controller: Whether an object that another owner controls blocks.
-        independent: Whether it waits for no other resource, and no other for it.
-        suppress_grace_warning: Whether a grace handler that disagrees with the status is not worth a line in the log.
+        block_on_foreign_controller: Whether an object of another controller blocks.
+        independent: Whether it is reconciled concurrently with the other resources.
+        suppress_grace_warning: Whether a grace status that contradicts the status is not logged.
     """
 
     lifecycle: Lifecycle = Lifecycle.MANAGED
@@ -119,57 +119,56 @@ class EffectiveOptions:
     suppress_grace_warning: bool = False
 
     @classmethod
-    def of(cls, given: ResourceOptions) -> EffectiveOptions:
-        """Decide.
+    def of(cls, keywords: ResourceOptions) -> EffectiveOptions:
+        """Validate the keywords of a resource, and evaluate its gate.
 
         Args:
-            given: The keywords of `with_resource`.
+            keywords: The keywords of `with_resource`.
 
         Raises:
-            ConfigError: If two of them exclude each other, a field is no path, or the gate cannot answer; with every
-                problem.
+            ConfigError: With every problem: unknown or exclusive options, invalid field paths, or a gate that fails.
         """
-        said: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-        problems = [*_unknown(said), *_no_switches(said), *_clashes(said)]
-        ignore_fields = _paths(said.get("ignore_fields", ()), problems)
-        participation = _word(Participation, "participation", said, problems) or Participation.REQUIRED
-        on_conflict = _word(Conflicts, "on_conflict", said, problems) or Conflicts.TAKE
-        fate = _fate(said, problems)
+        given: dict[str, Any] = {name: value for name, value in keywords.items() if value is not None}
+        problems = [*_unknown_options(given), *_invalid_switches(given), *_clashes(given)]
+        ignore_fields = _paths(given.get("ignore_fields", ()), problems)
+        participation = _member(Participation, "participation", given, problems) or Participation.REQUIRED
+        on_conflict = _member(Conflicts, "on_conflict", given, problems) or Conflicts.TAKE
+        lifecycle = _lifecycle(given, problems)
         if problems:
             raise ConfigError("; ".join(problems))
         return cls(
-            lifecycle=fate,
-            possible_lifecycles=frozenset({fate, *_other_fates(said)}),
+            lifecycle=lifecycle,
+            possible_lifecycles=frozenset({lifecycle, *_other_lifecycles(given)}),
             participation=participation,
             ignore_fields=ignore_fields,
             on_conflict=on_conflict,
-            block_on_absence=said.get("block_on_absence", False),
-            ignore_if_absent=said.get("ignore_if_absent", False),
-            unowned=said.get("unowned", False),
-            block_on_foreign_controller=said.get("block_on_foreign_controller", False),
-            independent=said.get("independent", False),
-            suppress_grace_warning=said.get("suppress_grace_warning", False),
+            block_on_absence=given.get("block_on_absence", False),
+            ignore_if_absent=given.get("ignore_if_absent", False),
+            unowned=given.get("unowned", False),
+            block_on_foreign_controller=given.get("block_on_foreign_controller", False),
+            independent=given.get("independent", False),
+            suppress_grace_warning=given.get("suppress_grace_warning", False),
         )
 
 
-def _unknown(said: Mapping[str, Any]) -> Iterator[str]:
+def _unknown_options(given: Mapping[str, Any]) -> Iterator[str]:
     known = list(ResourceOptions.__annotations__)
-    for name in said:
+    for name in given:
         if name not in known:
             nearest = difflib.get_close_matches(name, known, n=1)
-            hint = f', did you mean "{nearest[0]}"?' if nearest else f"; there are {', '.join(known)}"
+            hint = f', did you mean "{nearest[0]}"?' if nearest else f"; known options: {', '.join(known)}"
             yield f'unknown option "{name}"{hint}'
 
 
-def _no_switches(said: Mapping[str, Any]) -> Iterator[str]:
+def _invalid_switches(given: Mapping[str, Any]) -> Iterator[str]:
     for name in (*_ONE_WAY, *_TWO_WAY):
-        if not isinstance(said.get(name, False), bool):
-            yield f"{name} takes True or False, got {said[name]!r}"
+        if not isinstance(given.get(name, False), bool):
+            yield f"{name} must be True or False, got {given[name]!r}"
 
 
 def _paths(ignore_fields: object, problems: list[str]) -> tuple[tuple[str, ...], ...]:
     if isinstance(ignore_fields, str) or not isinstance(ignore_fields, Sequence):
-        problems.append(f'ignore_fields takes a list of fields, ["spec.replicas"], got {ignore_fields!r}')
+        problems.append(f'ignore_fields must be a list of fields such as ["spec.replicas"], got {ignore_fields!r}')
         return ()
     paths: list[tuple[str, ...]] = []
     for text in ignore_fields:
@@ -180,55 +179,55 @@ def _paths(ignore_fields: object, problems: list[str]) -> tuple[tuple[str, ...],
     return tuple(paths)
 
 
-def _word(words: type[WordT], name: str, said: Mapping[str, Any], problems: list[str]) -> WordT | None:
-    """Read a word; the plain text of one is taken too."""
-    if name not in said:
+def _member(kind: type[EnumT], name: str, given: Mapping[str, Any], problems: list[str]) -> EnumT | None:
+    """Return an enum member by its value, which may be given as plain text."""
+    if name not in given:
         return None
     try:
-        return words(said[name])
+        return kind(given[name])
     except ValueError:
-        problems.append(f'{name} is one of {", ".join(words)}, got "{said[name]}"')
+        problems.append(f'{name} must be one of {", ".join(kind)}, got "{given[name]}"')
         return None
 
 
-def _fate(said: Mapping[str, Any], problems: list[str]) -> Lifecycle:
+def _lifecycle(given: Mapping[str, Any], problems: list[str]) -> Lifecycle:
     try:
-        gated_off = not is_open(said.get("gated_by"))
+        gated_off = not is_open(given.get("gated_by"))
     except ConfigError as error:
         problems.append(str(error))
         return Lifecycle.MANAGED
-    if said.get("read_only"):
+    if given.get("read_only"):
         return Lifecycle.READ_ONLY
-    if said.get("orphan_when"):
+    if given.get("orphan_when"):
         return Lifecycle.ORPHANED
-    return Lifecycle.DELETED if gated_off or said.get("delete_when") else Lifecycle.MANAGED
+    return Lifecycle.DELETED if gated_off or given.get("delete_when") else Lifecycle.MANAGED
 
 
-def _other_fates(said: Mapping[str, Any]) -> Iterator[Lifecycle]:
-    """Yield what may become of an object another time.
+def _other_lifecycles(given: Mapping[str, Any]) -> Iterator[Lifecycle]:
+    """Yield the lifecycles that other values of the same options would give.
 
-    A gate may open and close. A switch that is off may be on; one that is on may be so for good, for what a product
-    has got rid of is registered as deleted from then on.
+    A gate may open and close. A switch that is off may be turned on; one that is on is taken as permanent, because a
+    resource that a product has dropped stays registered as deleted.
     """
-    if "gated_by" in said:
+    if "gated_by" in given:
         yield from (Lifecycle.MANAGED, Lifecycle.DELETED)
-    if said.get("delete_when") is False:
+    if given.get("delete_when") is False:
         yield Lifecycle.DELETED
-    if said.get("orphan_when") is False:
+    if given.get("orphan_when") is False:
         yield Lifecycle.ORPHANED
 
 
 def _clashes(given: Mapping[str, Any]) -> Iterator[str]:
-    # A switch that can only be thrown one way says nothing while it is off.
-    said = {name for name, value in given.items() if value or name not in _ONE_WAY}
-    if {"block_on_absence", "ignore_if_absent"} <= said:
+    # False is the default of these switches, so it excludes nothing.
+    names = {name for name, value in given.items() if value or name not in _ONE_WAY}
+    if {"block_on_absence", "ignore_if_absent"} <= names:
         yield "BlockOnAbsence and IgnoreIfAbsent are mutually exclusive"
-    if "block_on_absence" in said and "read_only" not in said:
+    if "block_on_absence" in names and "read_only" not in names:
         yield "BlockOnAbsence requires ReadOnly"
-    if "ignore_if_absent" in said and "read_only" not in said:
+    if "ignore_if_absent" in names and "read_only" not in names:
         yield "IgnoreIfAbsent requires ReadOnly"
     for one, other, problem in _EXCLUSIONS:
-        if {one, other} <= said:
+        if {one, other} <= names:
             yield problem
 
 

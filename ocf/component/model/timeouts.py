@@ -1,9 +1,8 @@
-"""How long a handler may take.
+"""Timeouts of handler calls.
 
-Handlers are plain functions, called in the loop's own thread, which is what costs least. One that does more than
-compare values may hang, and the loop with it; so a component may set a limit, and then each of its handlers runs in a
-thread of its own. A thread cannot be stopped: the pass goes on without it, and the thread ends with its handler or
-with the process.
+Handlers are plain functions. Without a timeout they are called in the thread of the event loop, which is fastest, but a
+handler that hangs blocks the loop. With a timeout, each call gets its own thread. The thread cannot be stopped: after
+the timeout the reconcile goes on without it, and it ends with its handler or with the process.
 """
 
 from __future__ import annotations
@@ -25,55 +24,55 @@ T = TypeVar("T")
 
 
 async def call_with_timeout(limit: timedelta | None, handler: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Call a handler, and wait no longer than the limit.
+    """Call a handler with a timeout.
 
     Args:
-        limit: How long it may take; None calls it in this thread, and waits.
-        handler: A plain function; it sees the context variables of the pass.
-        args: What it takes.
-        kwargs: What it takes by name.
+        limit: The timeout; None calls the handler in this thread, without one.
+        handler: A plain function; it sees the context variables of the reconcile.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
 
     Raises:
-        HandlerError: If it has not answered in time.
+        HandlerError: If it does not return in time.
     """
     if limit is None:
         return handler(*args, **kwargs)
     loop = asyncio.get_running_loop()
-    answer: asyncio.Future[T] = loop.create_future()
+    result: asyncio.Future[T] = loop.create_future()
     context = copy_context()
 
-    def settle(settled: Callable[[], None]) -> None:
-        # After the limit nobody waits any more, and the loop itself may be gone.
+    def resolve(set_result: Callable[[], None]) -> None:
+        # After the timeout the result is not awaited any more, and the loop itself may be closed.
         with suppress(RuntimeError):
-            loop.call_soon_threadsafe(lambda: None if answer.done() else settled())
+            loop.call_soon_threadsafe(lambda: None if result.done() else set_result())
 
     def run() -> None:
         try:
             value = context.run(handler, *args, **kwargs)
-        except BaseException as error:  # noqa: BLE001 (whatever it is, it is raised where the handler was called)
+        except BaseException as error:  # noqa: BLE001 (every error is raised where the handler was called)
             problem = error
-            settle(lambda: answer.set_exception(problem))
+            resolve(lambda: result.set_exception(problem))
         else:
-            settle(lambda: answer.set_result(value))
+            resolve(lambda: result.set_result(value))
 
     Thread(target=run, name="ocf handler", daemon=True).start()
-    return await wait(limit, answer)
+    return await wait(limit, result)
 
 
-async def wait(limit: timedelta | None, answer: Awaitable[T]) -> T:
-    """Wait for an answer, and no longer than the limit.
+async def wait(limit: timedelta | None, result: Awaitable[T]) -> T:
+    """Await a result with a timeout.
 
     Args:
-        limit: How long it may take; None for ever.
-        answer: Cancelled when the limit is reached.
+        limit: The timeout; None for no limit.
+        result: The awaitable; it is cancelled after the timeout.
 
     Raises:
-        HandlerError: If it has not come in time.
+        HandlerError: If it takes longer.
     """
     timer = asyncio.timeout(limit.total_seconds() if limit is not None else None)
     try:
         async with timer:
-            return await answer
+            return await result
     except TimeoutError as error:
         if not timer.expired():
             raise

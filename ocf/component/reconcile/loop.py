@@ -146,8 +146,8 @@ async def _managed(
 
 async def _reported(entry: Registration, applied: ApplyResult, current: ReconcileRun) -> StatusReport[Any] | None:
     """Return what the resource reports; what cannot be brought to its desired state is blocked, whatever it reports."""
-    if applied.conflicting_manager:
-        return StatusReport(GuardStatus.BLOCKED, f"{entry.identity}: {applied.conflicting_manager}")
+    if applied.revert_message:
+        return StatusReport(GuardStatus.BLOCKED, f"{entry.identity}: {applied.revert_message}")
     return await _status(entry, applied.operation, applied.live, current)
 
 

@@ -1,7 +1,7 @@
-"""The words of a component's condition, and how much each of them says.
+"""Reasons of a component's condition, with their priority and severity.
 
-Two tables drive the summary of many reports. *Priority* chooses the reason: the most telling word wins. *Severity*
-chooses whose sentences make the message: all reports that weigh as much as the winner.
+Two tables combine the reports of many resources. *Priority* selects the reason: that of the report with the highest
+priority. *Severity* selects the messages: those of all reports with the same severity as the selected one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = [
 
 
 class Reason(StrEnum):
-    """Why a component's condition is what it is."""
+    """Reason of a component's condition."""
 
     ERROR = "Error"
     FEATURE_GATE_ERROR = "FeatureGateError"
@@ -51,12 +51,12 @@ class Reason(StrEnum):
 
     @property
     def priority(self) -> int:
-        """The higher, the more it says; the highest among the reports becomes the condition's reason."""
+        """Rank of the reason; the highest among the reports becomes the condition's reason."""
         return PRIORITY[self]
 
     @property
     def severity(self) -> int:
-        """The reports that weigh as much as the winner are joined to the message; 0 for words no resource reports."""
+        """Severity of a report with this reason; 0 for reasons that no resource reports."""
         return SEVERITY.get(self, 0)
 
 
@@ -106,14 +106,14 @@ READY: Final = frozenset({Reason.HEALTHY, Reason.OPERATIONAL, Reason.COMPLETED})
 # A rollout keeps the first of these as its reason while others of them are reported; see `converging_condition`.
 STICKY: Final = frozenset({Reason.CREATING, Reason.UPDATING, Reason.SCALING})
 PROGRESSING: Final = STICKY | {Reason.TASK_RUNNING, Reason.OPERATION_PENDING, Reason.TASK_PENDING}
-# While a component says one of these, its grace period runs.
+# With one of these reasons, the grace period runs.
 CONVERGING: Final = PROGRESSING | {
     Reason.FAILING,
     Reason.OPERATION_FAILING,
     Reason.TASK_FAILING,
     Reason.BLOCKED,
 }
-# Coming from one of these a component starts to converge anew, and so does its clock.
+# After one of these reasons a component starts to converge, and its grace period starts.
 OUTSIDE_CONVERGENCE: Final = frozenset(
     {
         Reason.UNKNOWN,

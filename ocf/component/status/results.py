@@ -17,7 +17,7 @@ __all__ = ["Action", "Drift", "ResourceOutcome", "Result"]
 
 
 class Action(StrEnum):
-    """What a pass did to an object."""
+    """What a reconcile did to an object."""
 
     CREATED = "Created"
     UPDATED = "Updated"
@@ -63,12 +63,12 @@ class ResourceOutcome:
     Args:
         resource: Identity of the resource.
         action: What was done to its object.
-        report: What it reported; None for a static resource.
-        writes: How many write requests were sent for it.
+        report: Its status report; None for a static resource.
+        writes: Number of write requests that were sent for it.
         reasons: Why they were sent, one per field; empty if there was no drift.
         detail: Why the object was deleted, orphaned or kept, `disabled`; empty otherwise.
         why: The main reason, also for a skipped write; None if nothing was compared.
-        retry_after: When to look again at an object whose write is held back; None otherwise.
+        retry_after: Time until a write that is held back is sent; None otherwise.
     """
 
     resource: str
@@ -88,12 +88,12 @@ class ResourceOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """What a pass did to a component.
+    """What a reconcile did to a component.
 
     Args:
-        condition: The component's condition after the pass.
-        outcomes: One per resource that was reached, in the order in which they were processed.
-        requeue_after: When to look again even if nothing happens; None when only an event can change anything.
+        condition: The component's condition after the reconcile.
+        outcomes: Outcome of each resource that was reached, in the order in which they were processed.
+        requeue_after: Time until the next reconcile without an event; None if only an event can change anything.
     """
 
     condition: Condition
@@ -102,5 +102,5 @@ class Result:
 
     @property
     def writes(self) -> int:
-        """How many write requests the pass sent for resources."""
+        """Number of write requests that were sent for resources."""
         return sum(outcome.writes for outcome in self.outcomes)

@@ -88,7 +88,7 @@ class TestWar:
         assert outcome.reason_texts == ("metadata.labels: not owned",)
         assert (outcome.retry_after, held.condition.reason) == (timedelta(minutes=1), Reason.BLOCKED)
         assert held.condition.message == (
-            'apps/v1/Deployment/shop/web: what was applied is undone again and again, last changed by "somebody"'
+            'apps/v1/Deployment/shop/web: what was applied is reverted repeatedly, last changed by "somebody"'
         )
 
     async def test_an_hour_of_it_costs_at_most_ten_writes(self, world: World, labelled: Component) -> None:

@@ -188,15 +188,15 @@ class TestRefusing:
         ("given", "problem"),
         [
             pytest.param({"read_onyl": True}, 'unknown option "read_onyl", did you mean "read_only"?', id="misspelt"),
-            pytest.param({"zzz": 1}, 'unknown option "zzz"; there are participation, ignore_fields', id="unknown"),
-            pytest.param({"delete_when": "false"}, "delete_when takes True or False, got 'false'", id="no switch"),
-            pytest.param({"read_only": 1}, "read_only takes True or False, got 1", id="a number"),
+            pytest.param({"zzz": 1}, 'unknown option "zzz"; known options: participation, ignore_fields', id="unknown"),
+            pytest.param({"delete_when": "false"}, "delete_when must be True or False, got 'false'", id="no switch"),
+            pytest.param({"read_only": 1}, "read_only must be True or False, got 1", id="a number"),
             pytest.param(
-                {"participation": "Maybe"}, 'participation is one of Required, Auxiliary, got "Maybe"', id="word"
+                {"participation": "Maybe"}, 'participation must be one of Required, Auxiliary, got "Maybe"', id="word"
             ),
-            pytest.param({"on_conflict": "lose"}, 'on_conflict is one of take, fail, got "lose"', id="conflict"),
+            pytest.param({"on_conflict": "lose"}, 'on_conflict must be one of take, fail, got "lose"', id="conflict"),
             pytest.param(
-                {"ignore_fields": "spec.replicas"}, "ignore_fields takes a list of fields", id="a text is no list"
+                {"ignore_fields": "spec.replicas"}, "ignore_fields must be a list of fields", id="a text is no list"
             ),
         ],
     )
@@ -219,7 +219,7 @@ class TestRefusing:
         [
             pytest.param(VersionGate("latest", ">= 2"), "latest", id="no version"),
             pytest.param(AnsweringGate(LookupError("lost")), "feature gate failed: LookupError: lost", id="raises"),
-            pytest.param(AnsweringGate(None), "has to answer True or False, got NoneType", id="says nothing"),
+            pytest.param(AnsweringGate(None), "must return True or False, got NoneType", id="says nothing"),
         ],
     )
     def test_a_gate_that_cannot_answer_is_refused_when_building(

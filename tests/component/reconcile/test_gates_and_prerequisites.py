@@ -157,7 +157,7 @@ class TestGate:
                 return None
 
         await world.reconcile(gated(ON, web).build())
-        with pytest.raises(ReconcileError, match="has to answer True or False, got NoneType"):
+        with pytest.raises(ReconcileError, match="must return True or False, got NoneType"):
             await world.reconcile(gated(Silent(), web).build())
         assert await world.exists(world.web)
 
