@@ -21,7 +21,7 @@ from ocf.component.model.registration import Registration, ScaleTargets, find_sc
 from ocf.component.model.resource_options import Lifecycle
 from ocf.component.model.timeouts import call_with_timeout
 from ocf.component.reconcile.loop import converge
-from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, ask
+from ocf.component.reconcile.prerequisites import DependsOn, Prerequisite, PrerequisiteStatus, check_prerequisite
 from ocf.component.reconcile.prune import Pruner
 from ocf.component.reconcile.run import ReconcileRun, Reporter, failing
 from ocf.component.reconcile.suspend import suspend
@@ -217,9 +217,9 @@ class Component:
         Raises:
             ReconcileError: With every error, after every object was tried.
         """
-        work = Pruner(self._run(context, ScaleTargets({}, {}, {})))
+        work = Pruner(self._new_run(context, ScaleTargets({}, {}, {})))
         remaining = await work.delete_applied(self._left_behind(context))
-        work.done()
+        work.outcomes()
         return remaining
 
     @property
@@ -236,14 +236,14 @@ class Component:
         unmet = await self._unmet(context, before.previous)
         if unmet is not None:
             return before.next(Reason.PREREQUISITE_NOT_MET, unmet, ready=False), []
-        current = self._run(context, await self._scaling())
+        run = self._new_run(context, await self._scaling())
         converges = self._suspend if self.suspended else self._converge
-        condition, outcomes = await converges(current, before)
+        condition, outcomes = await converges(run, before)
         blocked = any(outcome.action is Action.BLOCKED for outcome in outcomes)
-        outcomes += await self._clean_up(current, prune=self.prunes and not (self.suspended or blocked))
+        outcomes += await self._clean_up(run, prune=self.prunes and not (self.suspended or blocked))
         return condition, outcomes
 
-    def _run(self, context: ReconcileContext, scaling: ScaleTargets) -> ReconcileRun:
+    def _new_run(self, context: ReconcileContext, scaling: ScaleTargets) -> ReconcileRun:
         reporter = Reporter(self.name, self.condition_type, context)
         manager = context.owned_by.field_manager(self.name)
         return ReconcileRun(self.name, manager, context, scaling, self._definition.handler_timeout, reporter)
@@ -263,15 +263,15 @@ class Component:
 
     async def _disable(self, context: ReconcileContext) -> list[ResourceOutcome]:
         """Delete or orphan the objects of the component; read-only resources are not touched."""
-        work = Pruner(self._run(context, ScaleTargets({}, {}, {})))
+        work = Pruner(self._new_run(context, ScaleTargets({}, {}, {})))
         managed = _with(self.entries, Lifecycle.MANAGED, Lifecycle.DELETED)
         await work.delete(managed, "disabled", "due to disabled feature gate")
         return await self._orphan_and_prune(work, prune=self.prunes)
 
-    async def _clean_up(self, current: ReconcileRun, *, prune: bool) -> list[ResourceOutcome]:
+    async def _clean_up(self, run: ReconcileRun, *, prune: bool) -> list[ResourceOutcome]:
         if not (self._deleted or self._orphaned or prune):
             return []
-        work = Pruner(current)
+        work = Pruner(run)
         await work.delete(self._deleted, "not wanted", "due to resource deletion flag")
         return await self._orphan_and_prune(work, prune=prune)
 
@@ -279,7 +279,7 @@ class Component:
         await work.orphan(self._orphaned)
         if prune:
             await work.prune(self.entries)
-        return work.done()
+        return work.outcomes()
 
     async def _unmet(self, context: ReconcileContext, previous: Condition) -> str | None:
         """Return the reason of the first prerequisite that is not met; None if all are met or were met before."""
@@ -287,27 +287,23 @@ class Component:
             return None
         for prerequisite in self._definition.prerequisites:
             try:
-                report = await ask(prerequisite, context, self._definition.handler_timeout)
+                report = await check_prerequisite(prerequisite, context, self._definition.handler_timeout)
             except OcfError as error:
                 raise _PreciseError(self.name, str(error), Reason.PREREQUISITE_NOT_MET) from error
             if report.status is PrerequisiteStatus.NOT_MET:
                 return report.reason
         return None
 
-    async def _converge(
-        self, current: ReconcileRun, before: ConditionContext
-    ) -> tuple[Condition, list[ResourceOutcome]]:
+    async def _converge(self, run: ReconcileRun, before: ConditionContext) -> tuple[Condition, list[ResourceOutcome]]:
         entries = self._reconciled
         if before.previous.reason in SUSPENSION_REASONS:
-            entries = scalers_first(entries, current.scaling.targets)
+            entries = scalers_first(entries, run.scaling.targets)
         grading = grace_is_over(before.previous, self._definition.grace_period, before.now)
-        outcomes, observations = await converge(entries, current, grading=grading)
+        outcomes, observations = await converge(entries, run, grading=grading)
         return converging_condition(observations, before, grace_period=self._definition.grace_period), outcomes
 
-    async def _suspend(
-        self, current: ReconcileRun, before: ConditionContext
-    ) -> tuple[Condition, list[ResourceOutcome]]:
-        outcomes = await suspend(scalers_first(self._reconciled, current.scaling.targets), current)
+    async def _suspend(self, run: ReconcileRun, before: ConditionContext) -> tuple[Condition, list[ResourceOutcome]]:
+        outcomes = await suspend(scalers_first(self._reconciled, run.scaling.targets), run)
         reports = [outcome.report for outcome in outcomes if outcome.report is not None]
         return suspending_condition(reports, before), outcomes
 

@@ -1,4 +1,4 @@
-"""What a component waits for before it does anything at all."""
+"""Prerequisites: what must be met before a component does anything."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ocf.objects.conditions import ConditionStatus, find_condition
 if TYPE_CHECKING:
     from ocf.component.model.context import ReconcileContext
 
-__all__ = ["DependsOn", "Prerequisite", "PrerequisiteStatus", "ask", "depends_on"]
+__all__ = ["DependsOn", "Prerequisite", "PrerequisiteStatus", "check_prerequisite", "depends_on"]
 
 
 class PrerequisiteStatus(StrEnum):
@@ -27,44 +27,45 @@ class PrerequisiteStatus(StrEnum):
 
 
 class Prerequisite(Protocol):
-    """Something that has to hold before a component is reconciled for the first time."""
+    """A requirement that must be met before a component is reconciled for the first time."""
 
     async def check(self, context: ReconcileContext) -> StatusReport[PrerequisiteStatus]:
-        """Tell whether it holds.
+        """Return whether it is met.
 
         Args:
-            context: The pass; its `status` shows the conditions of components reconciled before in the same pass.
+            context: The reconcile of the owner; its `status` has the conditions of components that were reconciled
+                earlier in the same reconcile.
         """
         ...
 
 
-async def ask(
+async def check_prerequisite(
     prerequisite: Prerequisite, context: ReconcileContext, limit: timedelta | None = None
 ) -> StatusReport[PrerequisiteStatus]:
-    """Ask a prerequisite, and refuse an answer outside its vocabulary.
+    """Check a prerequisite, and validate what it returns.
 
     Args:
         prerequisite: The prerequisite.
-        context: The pass.
-        limit: How long it may take; None for ever.
+        context: The reconcile of the owner.
+        limit: The timeout; None for no limit.
 
     Raises:
-        HandlerError: If it raises, takes longer than the limit, or answers with something else than a prerequisite
-            status.
+        HandlerError: If it raises, exceeds the timeout, or returns something else than a report with a
+            `PrerequisiteStatus`.
     """
     try:
-        answer: object = await call_with_timeout(limit, prerequisite.check, context)
-        answer = await wait(limit, answer) if inspect.isawaitable(answer) else answer
+        report: object = await call_with_timeout(limit, prerequisite.check, context)
+        report = await wait(limit, report) if inspect.isawaitable(report) else report
     except HandlerError as error:
         raise HandlerError(f"prerequisite failed: {error}") from error
     except Exception as error:
         raise HandlerError(f"prerequisite failed: {type(error).__name__}: {error}") from error
-    if not isinstance(answer, StatusReport):
-        raise HandlerError(f"prerequisite must return a StatusReport, got {type(answer).__name__}")
+    if not isinstance(report, StatusReport):
+        raise HandlerError(f"prerequisite must return a StatusReport, got {type(report).__name__}")
     try:
-        return StatusReport(PrerequisiteStatus(answer.status), answer.reason)
+        return StatusReport(PrerequisiteStatus(report.status), report.reason)
     except ValueError:
-        raise HandlerError(f'prerequisite returned unrecognized status "{answer.status}"') from None
+        raise HandlerError(f'prerequisite returned unrecognized status "{report.status}"') from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class DependsOn:
     condition_type: str
 
     async def check(self, context: ReconcileContext) -> StatusReport[PrerequisiteStatus]:
-        """Look at the owner's condition as it stands in this pass."""
+        """Check the owner's condition as staged or stored."""
         found = find_condition(context.status.get("conditions"), self.condition_type)
         if found is None:
             owner = context.owned_by.key
@@ -92,9 +93,9 @@ class DependsOn:
 
 
 def depends_on(condition_type: str) -> Prerequisite:
-    """Make a prerequisite that is met while a condition of the owner is True.
+    """Return a prerequisite that is met while a condition of the owner is True.
 
     Args:
-        condition_type: Type of the condition, most often that of another component of the same owner.
+        condition_type: Type of the condition, usually that of another component of the same owner.
     """
     return DependsOn(condition_type)

@@ -1,10 +1,10 @@
-"""Taking away what a component no longer wants: deleting what is ours, and letting go of what is to stay.
+"""Deletion, orphaning and pruning of objects that a component does not manage any more.
 
-Nothing is deleted that does not exist, that is going already, or that is not ours; and what is deleted is the very
-object that was looked at, by its uid and resourceVersion. Every object is tried; the errors are gathered.
+Only objects that exist, belong to the component and are not being deleted are deleted, in the version that was read
+(uid and resourceVersion). Every object is tried, and the errors are collected.
 
-Scalers are deleted before everything else. An autoscaler whose target is already gone would only report failures; and
-where a finalizer holds the target, it would go on scaling what is on its way out.
+Scalers are deleted first. An autoscaler without its target would only report failures, and it would go on scaling a
+target that a finalizer holds.
 """
 
 from __future__ import annotations
@@ -29,58 +29,58 @@ _UNREGISTERED: Final = "because the component does not register it any more"
 
 
 class Pruner:
-    """What a pass takes away, and what went wrong on the way.
+    """Deletes, orphans and prunes objects in one reconcile, and collects outcomes and errors.
 
     Args:
-        current: The pass.
+        run: The reconcile.
     """
 
-    def __init__(self, current: ReconcileRun) -> None:
-        self._current = current
-        self._removal = OwnedObjectDeleter(current.component, current.context)
+    def __init__(self, run: ReconcileRun) -> None:
+        self._run = run
+        self._deleter = OwnedObjectDeleter(run.component, run.context)
         self._outcomes: list[ResourceOutcome] = []
         self._errors: list[ReconcileError] = []
 
-    def done(self) -> list[ResourceOutcome]:
-        """Return what was done.
+    def outcomes(self) -> list[ResourceOutcome]:
+        """Return the outcomes.
 
         Raises:
             ReconcileError: With every error, after every object was tried.
         """
-        raise_all(self._current.component, self._errors)
+        raise_all(self._run.component, self._errors)
         return self._outcomes
 
-    async def delete(self, entries: Iterable[Registration], reason: str, told: str) -> None:
+    async def delete(self, entries: Iterable[Registration], detail: str, reason: str) -> None:
         """Delete the objects of resources, scalers first, else in order of registration.
 
         Args:
             entries: The resources.
-            reason: Why, in a word or two.
-            told: The same, as it follows "deleted".
+            detail: Why, in a word or two.
+            reason: Why, as it follows "deleted" in the event.
         """
         for entry in _scalers_first(entries):
-            await self._try(entry, partial(self._delete, entry.identity, reason, told))
+            await self._process(entry, partial(self._delete, entry.identity, detail, reason))
 
     async def orphan(self, entries: Iterable[Registration]) -> None:
-        """Take our owner reference off the objects of resources, and keep them.
+        """Remove the owner reference from the objects of resources, and keep the objects.
 
         Args:
             entries: The resources.
         """
         for entry in entries:
-            await self._try(entry, partial(self._orphan, entry.identity))
+            await self._process(entry, partial(self._orphan, entry.identity))
 
     async def prune(self, entries: Sequence[Registration]) -> None:
-        """Delete what this component applied for its owner in earlier passes and does not register any more.
+        """Delete objects that this component applied for its owner earlier and does not register now.
 
-        Only kinds of which it still registers a resource are looked through, each with one list, in the namespace of
-        the owner. What carries no reference to the owner is never found, so cluster-scoped objects of an owner in a
-        namespace are left out.
+        Only kinds of which it still registers a resource are listed, with one request each, in the namespace of the
+        owner. Only objects with a reference to the owner are found, so cluster-scoped objects of a namespaced owner are
+        not pruned.
 
         Args:
             entries: All resources of the component.
         """
-        namespace = self._current.context.owned_by.key.namespace
+        namespace = self._run.context.owned_by.key.namespace
         registered = {entry.key.unversioned for entry in entries}
         keys = [entry.key for entry in _scalers_first(entries)]
         kinds = dict.fromkeys((key.api_version, key.kind) for key in keys if key.namespace or not namespace)
@@ -88,7 +88,7 @@ class Pruner:
             try:
                 found = await self._applied(api_version, kind, namespace)
             except OcfError as error:
-                self._errors.append(self._unlisted(f"{api_version}/{kind}", error))
+                self._errors.append(self._list_error(f"{api_version}/{kind}", error))
                 continue
             for live in found:
                 key = ObjectKey.of(live)
@@ -96,25 +96,25 @@ class Pruner:
                     await self._gather(self._delete(str(key), "no longer registered", _UNREGISTERED, live))
 
     async def delete_applied(self, entries: Iterable[Registration]) -> tuple[ObjectKey, ...]:
-        """Delete all objects of some kinds that this component applied for its owner, in any namespace or none.
+        """Delete all objects of some kinds that this component applied for its owner, in every namespace.
 
         Args:
             entries: Resources of these kinds.
 
         Returns:
-            The objects that are not gone yet, because a finalizer holds them.
+            The objects that still exist, because a finalizer holds them.
         """
         remaining: list[ObjectKey] = []
         keys = [entry.key for entry in _scalers_first(entries)]
         for api_version, kind in dict.fromkeys((key.api_version, key.kind) for key in keys):
             try:
-                found = await self._current.context.cluster.list(api_version, kind)
+                found = await self._run.context.cluster.list(api_version, kind)
             except NotFoundError:
                 continue
             except OcfError as error:
-                self._errors.append(self._unlisted(f"{api_version}/{kind}", error))
+                self._errors.append(self._list_error(f"{api_version}/{kind}", error))
                 continue
-            for live in filter(self._removal.is_applied_by_us, found.items):
+            for live in filter(self._deleter.is_applied_by_us, found.items):
                 key = ObjectKey.of(live)
                 if get_field(live, ("metadata", "finalizers")):
                     remaining.append(key)
@@ -122,28 +122,26 @@ class Pruner:
         return tuple(remaining)
 
     async def _applied(self, api_version: str, kind: str, namespace: str) -> list[Manifest]:
-        """Find what this component applied for its owner; a kind that is not served has no objects."""
-        context = self._current.context
+        """List the objects that this component applied for its owner; empty for a kind that is not served."""
+        context = self._run.context
         try:
             found = await context.cluster.list(api_version, kind, ListOptions(namespace=namespace))
         except NotFoundError:
             return []
-        ours = self._removal.is_applied_by_us
+        ours = self._deleter.is_applied_by_us
         return [live for live in found.items if context.owned_by.references(live) and ours(live)]
 
-    def _unlisted(self, kind: str, cause: OcfError) -> ReconcileError:
-        error = ReconcileError(
-            self._current.component, f"failed to list {kind} to find what is no longer wanted: {cause}"
-        )
+    def _list_error(self, kind: str, cause: OcfError) -> ReconcileError:
+        error = ReconcileError(self._run.component, f"failed to list {kind} to find unregistered objects: {cause}")
         error.__cause__ = cause
         return error
 
-    async def _try(self, entry: Registration, work: Callable[[Manifest], Awaitable[ResourceOutcome]]) -> None:
-        async def look() -> ResourceOutcome:
-            live = await self._current.object_of(entry).get()
+    async def _process(self, entry: Registration, work: Callable[[Manifest], Awaitable[ResourceOutcome]]) -> None:
+        async def work_on_live() -> ResourceOutcome:
+            live = await self._run.object_of(entry).get()
             return ResourceOutcome(resource=entry.identity, action=Action.ABSENT) if live is None else await work(live)
 
-        await self._gather(look())
+        await self._gather(work_on_live())
 
     async def _gather(self, work: Awaitable[ResourceOutcome]) -> None:
         try:
@@ -151,22 +149,22 @@ class Pruner:
         except ReconcileError as error:
             self._errors.append(error)
 
-    async def _delete(self, identity: str, reason: str, told: str, live: Manifest) -> ResourceOutcome:
+    async def _delete(self, identity: str, detail: str, reason: str, live: Manifest) -> ResourceOutcome:
         if get_field(live, ("metadata", "deletionTimestamp")) is not None:
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
-        if not self._removal.is_ours(live):
-            controller = self._current.context.owned_by.foreign_controller(live)
+        if not self._deleter.is_ours(live):
+            controller = self._run.context.owned_by.foreign_controller(live)
             why = f"controlled by {controller}" if controller else "not ours"
-            self._current.reporter.kept(ObjectKey.of(live), why)
+            self._run.reporter.kept(ObjectKey.of(live), why)
             return ResourceOutcome(resource=identity, action=Action.KEPT, detail=why)
-        await self._removal.delete(live)
-        self._current.reporter.deleted(ObjectKey.of(live), told)
-        return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=reason)
+        await self._deleter.delete(live)
+        self._run.reporter.deleted(ObjectKey.of(live), reason)
+        return ResourceOutcome(resource=identity, action=Action.DELETED, writes=1, detail=detail)
 
     async def _orphan(self, identity: str, live: Manifest) -> ResourceOutcome:
-        if not await self._removal.orphan(live):
+        if not await self._deleter.orphan(live):
             return ResourceOutcome(resource=identity, action=Action.UNCHANGED)
-        self._current.reporter.orphaned(ObjectKey.of(live))
+        self._run.reporter.orphaned(ObjectKey.of(live))
         return ResourceOutcome(resource=identity, action=Action.ORPHANED, writes=1, detail="owner reference removed")
 
 

@@ -1,7 +1,7 @@
-"""Putting a component to sleep: as many of its resources as possible, scalers before what they scale.
+"""Suspension of a component: every resource that can be suspended, scalers before their targets.
 
-Rendering the suspended form may need data that other resources produce. Those that cannot be suspended themselves
-are not applied, only read, and only if somebody needs their data.
+The suspended form may need data from other resources. A resource that cannot be suspended is not applied; it is only
+read if a suspended resource needs its data.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["suspend"]
 
 
-async def suspend(entries: Sequence[Registration], current: ReconcileRun) -> list[ResourceOutcome]:
-    """Bring every resource that can be suspended into its suspended form; guards are not asked.
+async def suspend(entries: Sequence[Registration], run: ReconcileRun) -> list[ResourceOutcome]:
+    """Suspend every resource that can be suspended; guards are not evaluated.
 
     Args:
         entries: The managed and read-only resources, scalers first.
-        current: The pass.
+        run: The reconcile.
 
     Returns:
-        What was done.
+        The outcomes.
 
     Raises:
-        ReconcileError: With every error, after all the others were suspended.
+        ReconcileError: With every error, after all other resources were suspended.
     """
     needed = frozenset[Data[Any]]().union(*(entry.cells_read for entry in entries if _is_suspended(entry)))
     outcomes: list[ResourceOutcome] = []
@@ -45,12 +45,12 @@ async def suspend(entries: Sequence[Registration], current: ReconcileRun) -> lis
     for entry in entries:
         try:
             if _is_suspended(entry) and entry.suspendable is not None:
-                outcomes.append(await _one(entry, entry.suspendable, current))
+                outcomes.append(await _suspend_one(entry, entry.suspendable, run))
             elif not needed.isdisjoint(entry.cells_filled):
-                await _read(entry, current)
+                await _read(entry, run)
         except ReconcileError as error:
             errors.append(error)
-    raise_all(current.component, errors)
+    raise_all(run.component, errors)
     return outcomes
 
 
@@ -58,41 +58,41 @@ def _is_suspended(entry: Registration) -> bool:
     return entry.options.lifecycle is Lifecycle.MANAGED and entry.suspendable is not None
 
 
-async def _read(entry: Registration, current: ReconcileRun) -> None:
-    """Get the data of a resource that stays as it is."""
-    live = await current.object_of(entry).get()
+async def _read(entry: Registration, run: ReconcileRun) -> None:
+    """Extract the data of a resource that is not suspended."""
+    live = await run.object_of(entry).get()
     if live is not None:
-        await current.extract(entry, live)
+        await run.extract(entry, live)
 
 
-async def _one(entry: Registration, suspendable: Suspendable, current: ReconcileRun) -> ResourceOutcome:
-    """Bring one resource into its suspended form, and delete it where that is what suspending means."""
-    managed = current.object_of(entry)
-    deletes = await current.ask("suspend", entry, suspendable.delete_on_suspend)
+async def _suspend_one(entry: Registration, suspendable: Suspendable, run: ReconcileRun) -> ResourceOutcome:
+    """Apply the suspended form of a resource, or delete its object if it is deleted on suspension."""
+    managed = run.object_of(entry)
+    deletes = await run.ask("suspend", entry, suspendable.delete_on_suspend)
     try:
         live = await managed.get()
-        already = _needs_nothing(entry, live, current, deletes=deletes)
-        if already is not None:
-            return already
+        done = _needs_nothing(entry, live, run, deletes=deletes)
+        if done is not None:
+            return done
         applied = await _applied(managed, live)
         if applied is None:
             return _absent(entry, f"Resource {entry.identity} does not exist.")
         if applied.writes:
-            current.reporter.applied(entry, applied)
-        asked = "determine suspension status of"
-        report = await current.ask(asked, entry, suspendable.suspension_status, applied.live)
+            run.reporter.applied(entry, applied)
+        step = "determine suspension status of"
+        report = await run.ask(step, entry, suspendable.suspension_status, applied.live)
     except Exception:
-        current.reporter.attempted(entry, None, Why.FAILED)
+        run.reporter.attempted(entry, None, Why.FAILED)
         raise
-    outcome = current.finished(entry, applied, report)
+    outcome = run.finished(entry, applied, report)
     if entry.cells_filled:
-        await current.extract(entry, applied.live)
+        await run.extract(entry, applied.live)
     if not deletes or report.status is not SuspensionStatus.SUSPENDED:
         return outcome
-    await OwnedObjectDeleter(current.component, current.context).delete(applied.live)
-    current.reporter.deleted(entry.key, "on suspension")
+    await OwnedObjectDeleter(run.component, run.context).delete(applied.live)
+    run.reporter.deleted(entry.key, "on suspension")
     if get_field(applied.live, ("metadata", "finalizers")):
-        report = _waiting_for_end(entry)
+        report = _waiting_for_deletion(entry)
     return ResourceOutcome(
         resource=entry.identity,
         action=Action.DELETED,
@@ -104,7 +104,7 @@ async def _one(entry: Registration, suspendable: Suspendable, current: Reconcile
 
 
 async def _applied(managed: Applier, live: Manifest | None) -> ApplyResult | None:
-    """Apply the suspended form; None where it cannot be rendered yet, and so there is nothing to put to sleep."""
+    """Apply the suspended form; None if the object does not exist and data for rendering it is missing."""
     try:
         return await managed.apply(live, suspended=True)
     except ReconcileError as error:
@@ -114,21 +114,21 @@ async def _applied(managed: Applier, live: Manifest | None) -> ApplyResult | Non
 
 
 def _needs_nothing(
-    entry: Registration, live: Manifest | None, current: ReconcileRun, *, deletes: bool
+    entry: Registration, live: Manifest | None, run: ReconcileRun, *, deletes: bool
 ) -> ResourceOutcome | None:
-    """Return the outcome of a resource that is not to be touched: gone, going, or somebody else's."""
+    """Return the outcome of a resource whose object is deleted, being deleted, or controlled by another owner."""
     if live is None:
         if not deletes:
             return None
         return _absent(entry, f"Resource {entry.identity} already deleted.")
-    # What another owner controls is never deleted, whatever the options say.
+    # An object that another owner controls is never deleted, whatever the options.
     if deletes or entry.options.block_on_foreign_controller:
-        controller = current.context.owned_by.foreign_controller(live)
+        controller = run.context.owned_by.foreign_controller(live)
         if controller:
             report = StatusReport(SuspensionStatus.SUSPENDED, f"controlled by {controller}")
             return ResourceOutcome(resource=entry.identity, action=Action.KEPT, report=report)
     if deletes and get_field(live, ("metadata", "deletionTimestamp")) is not None:
-        return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_end(entry))
+        return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=_waiting_for_deletion(entry))
     return None
 
 
@@ -138,11 +138,11 @@ def _absent(entry: Registration, reason: str) -> ResourceOutcome:
 
 
 def _lacks_data(error: BaseException | None) -> bool:
-    """Tell whether an object cannot be rendered yet."""
+    """Return whether an object cannot be rendered because data is missing."""
     while error is not None and not isinstance(error, NotReadyError):
         error = error.__cause__
     return error is not None
 
 
-def _waiting_for_end(entry: Registration) -> StatusReport[SuspensionStatus]:
+def _waiting_for_deletion(entry: Registration) -> StatusReport[SuspensionStatus]:
     return StatusReport(SuspensionStatus.SUSPENDING, f"Waiting for resource {entry.identity} to be deleted.")

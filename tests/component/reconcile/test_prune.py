@@ -450,7 +450,7 @@ class TestPruning:
             raise ServerError("no list today")
 
         with pytest.raises(
-            ReconcileError, match="failed to list v1/ConfigMap to find what is no longer wanted: no list today"
+            ReconcileError, match="failed to list v1/ConfigMap to find unregistered objects: no list today"
         ) as caught:
             await one_pass(world, pruning(*pair), list=refuse_list)
         assert isinstance(caught.value.__cause__, ServerError)
