@@ -22,8 +22,8 @@ What you can hold `ocf` to, and the test that proves it. Most of these run an op
 cluster, in virtual time, and let things go wrong at every place there is. What is compared is where it ends, what it
 has created and deleted, and that it is quiet afterwards. The tools for that are [yours, too](testing.md).
 
-This page is generated from the tests: a promise without a test, or a test of a promise that nobody makes, fails them.
-What is not promised is told in [limits](limits.md).
+This page is generated from the tests: a promise without a test, or a test of an unknown promise, fails them.
+What is not promised is in [limits](limits.md).
 """
 
 
@@ -94,7 +94,7 @@ def page(tests: Path = ROOT / "tests") -> str:
         tests: The folder of the tests, with `promises.toml` in it.
 
     Raises:
-        ValueError: If a promise has no test, or a test proves a promise that nobody makes; with every one of them.
+        ValueError: If a promise has no test, or a test names an unknown promise; lists all of them.
     """
     made, found = promises(tests / "promises.toml"), list(proofs(tests))
     names = [name for heading in made.values() for name in heading]
@@ -121,8 +121,8 @@ def _section(title: str, heading: dict[str, str], found: list[Proof]) -> str:
 
 
 def _cell(proof: Proof) -> str:
-    told = proof.test.rpartition("::")[2].removeprefix("test_").replace("_", " ")
-    return f"[{told}](../{proof.file})" + (f": {proof.runs}" if proof.runs else "")
+    rule = proof.test.rpartition("::")[2].removeprefix("test_").replace("_", " ")
+    return f"[{rule}](../{proof.file})" + (f": {proof.runs}" if proof.runs else "")
 
 
 def main() -> int:
