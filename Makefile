@@ -6,12 +6,12 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test envtest check bench format lock clean
+.PHONY: help demo test envtest kubernetes check bench format lock clean
 
 help:  ## show this list
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-8s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and tell what it does
+demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and show what it does
 	@$(BIN)/python -m examples.memcached.demo
 
 # Dozens of programs are started by the tests; without kept bytecode each of them would compile all modules anew.
@@ -19,8 +19,11 @@ test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 	@$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal
 
-envtest: $(VENV)/.ready  ## provide etcd and Kubernetes' programs for the tests that want a real API server
+envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests on a real API server
 	@$(BIN)/python -m ocf.testing.envtest
+
+kubernetes: envtest  ## regenerate and record what depends on the release of Kubernetes; ONLY="schema http" names steps
+	@$(BIN)/python -m scripts.update_kubernetes $(if $(ONLY),--only $(ONLY))
 
 check: $(VENV)/.ready-check  ## lint, format, types (mypy and pyright), import contracts
 	$(BIN)/ruff check .
@@ -33,11 +36,11 @@ check: $(VENV)/.ready-check  ## lint, format, types (mypy and pyright), import c
 bench: $(VENV)/.ready  ## run the benchmarks and print their medians
 	@$(BIN)/python -m benchmarks
 
-format: $(VENV)/.ready-check  ## let ruff mend and format the code
+format: $(VENV)/.ready-check  ## fix and format the code with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: $(VENV)/.ready  ## resolve the locked development versions anew
+lock: $(VENV)/.ready  ## update the locked development versions
 	$(PIP) install uv
 	for set in test check; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 		--no-header --no-annotate --upgrade pyproject.toml requirements/$$set.in -o requirements/$$set.lock || exit 1; done

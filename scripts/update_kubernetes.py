@@ -1,0 +1,176 @@
+"""Regenerate and record everything that depends on the release of Kubernetes, from Kubernetes' own programs and source.
+
+    make envtest
+    make kubernetes
+
+The release is `KUBERNETES_VERSION` in `ocf/schema/kubernetes.py`. The steps, in order, each with what it writes:
+
+* `schema`: the table of built-in kinds, `ocf/schema/builtin.json.gz`
+* `openapi`: discovery and OpenAPI of the embedded server, `ocf/embedded/http/{served.json.gz,openapi.json.xz}`
+* `protobuf`: its table of protobuf fields, `ocf/embedded/http/protobuf.json.gz`
+* `http`: responses over HTTP, `tests/embedded/http/recorded`
+* `corpus`: validation of HPAs, `tests/autoscaling/validation/data`
+* `decisions`: decisions of the HPA controller's own package, `tests/autoscaling/algorithm/data/decisions.jsonl.gz`
+* `syncs`: syncs of the real kube-controller-manager, `tests/controllers/hpa/comparison/data`
+
+The same release gives the same bytes for the first three; the others record times and random names. `make test` then
+compares: what fails is what the release changed.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from ocf.schema.kubernetes import KUBERNETES_VERSION
+from ocf.testing.envtest import ControlPlane
+from ocf.testing.envtest.binaries import Program, find_programs
+from ocf.testing.envtest.startup import free_port
+
+ROOT: Final = Path(__file__).parents[1]
+TOKEN: Final = "record"  # noqa: S105 (of a throw-away server on loopback)
+STAGED: Final = ("api", "apimachinery", "apiextensions-apiserver", "kube-aggregator")
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Two API servers on one etcd, as the scripts need them.
+
+    Args:
+        url: Address of the server with the feature gates' defaults.
+        gated: Address of the one with `HPAScaleToZero` on and `HPAConfigurableTolerance` off.
+        etcd: Address of etcd, without TLS.
+    """
+
+    url: str
+    gated: str
+    etcd: str
+
+
+@contextmanager
+def started() -> Iterator[Servers]:
+    """Run etcd and both API servers until the block ends."""
+    programs = find_programs(os.environ)
+    if programs is None:
+        sys.exit("no programs of a control plane: run `make envtest` first")
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = Path(folder) / "tokens.csv"
+        tokens.write_text(f"{TOKEN},recorder,recorder,system:masters\n", encoding="utf-8")
+        etcd, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+        flags = {
+            "data-dir": f"{folder}/etcd",
+            "listen-client-urls": etcd,
+            "advertise-client-urls": etcd,
+            "listen-peer-urls": peer,
+            "initial-advertise-peer-urls": peer,
+            "initial-cluster": f"default={peer}",
+            "log-level": "fatal",
+        }
+        command = [programs.path(Program.ETCD), *(f"--{name}={value}" for name, value in flags.items())]
+        server = {
+            "etcd-servers": etcd,
+            "etcd-cafile": None,
+            "etcd-certfile": None,
+            "etcd-keyfile": None,
+            "token-auth-file": str(tokens),
+            "disable-admission-plugins": "NamespaceLifecycle,ServiceAccount",
+        }
+        gates = {"HPAScaleToZero": True, "HPAConfigurableTolerance": False}
+        with (
+            subprocess.Popen(command) as running,  # noqa: S603 (our own command)
+            ControlPlane(server_arguments=server) as plane,
+            ControlPlane(server_arguments=server, feature_gates=gates) as gated,
+        ):
+            try:
+                yield Servers(plane.url, gated.url, etcd)
+            finally:
+                running.terminate()
+
+
+def run(*command: str | Path) -> None:
+    """Run a program in the checkout; it prints for itself."""
+    subprocess.run([str(word) for word in command], check=True, cwd=ROOT)  # noqa: S603 (our own commands)
+
+
+def script(name: str, *words: str | Path) -> None:
+    """Run one of our scripts."""
+    run(sys.executable, "-m", f"scripts.{name}", *words)
+
+
+def sources() -> dict[str, Path]:
+    """Download the Go modules of the API types; return the folder of each."""
+    version = f"v0.{KUBERNETES_VERSION.removeprefix('1.')}"
+    modules = [f"k8s.io/{name}@{version}" for name in STAGED]
+    done = subprocess.run(["go", "mod", "download", "-json", *modules], check=True, capture_output=True, text=True)  # noqa: S603, S607 (Go of this machine)
+    decoder, text, found = json.JSONDecoder(), done.stdout.strip(), dict[str, Path]()
+    while text:
+        module, end = decoder.raw_decode(text)
+        found[module["Path"]] = Path(module["Dir"])
+        text = text[end:].strip()
+    return found
+
+
+def schema(servers: Servers) -> None:
+    """Generate the table of built-in kinds."""
+    folders = sources().items()
+    places = [f"--go={'.'.join(['io.k8s', path.removeprefix('k8s.io/')])}={folder}" for path, folder in folders]
+    script("generate_schema", servers.url, TOKEN, *places)
+
+
+def openapi(servers: Servers) -> None:
+    """Generate discovery and OpenAPI."""
+    script("generate_openapi", servers.url, TOKEN)
+
+
+def protobuf(_: Servers) -> None:
+    """Generate the table of protobuf fields."""
+    script("generate_protobuf", *(folder for path, folder in sources().items() if "aggregator" not in path))
+
+
+def http(servers: Servers) -> None:
+    """Record responses over HTTP."""
+    script("record_http", servers.url, TOKEN)
+
+
+def corpus(servers: Servers) -> None:
+    """Record the validation of HPAs."""
+    script("record_hpa_corpus", servers.url, TOKEN, "--gated", servers.gated, "--etcd", servers.etcd)
+
+
+def decisions(_: Servers) -> None:
+    """Build the controller's package, and record what it decides."""
+    with tempfile.TemporaryDirectory() as folder:
+        run(ROOT / "scripts" / "hpa_oracle" / "build.sh", f"{folder}/oracle")
+        script("record_hpa_decisions", f"{folder}/oracle")
+
+
+def syncs(_: Servers) -> None:
+    """Record syncs of the real controller."""
+    script("record_hpa_ticks")
+
+
+STEPS: Final[dict[str, Callable[[Servers], None]]] = {
+    step.__name__: step for step in (schema, openapi, protobuf, http, corpus, decisions, syncs)
+}
+
+
+def main() -> None:
+    """Run the steps that the command line names, all of them by default."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=STEPS, default=list(STEPS), help="default: all steps")
+    chosen = parser.parse_args().only
+    with started() as servers:
+        for number, name in enumerate(chosen, start=1):
+            print(f"Kubernetes {KUBERNETES_VERSION}: step {number} of {len(chosen)}, {name}", flush=True)
+            STEPS[name](servers)
+
+
+if __name__ == "__main__":
+    main()
