@@ -73,7 +73,7 @@ def started() -> Iterator[Servers]:
             "initial-cluster": f"default={peer}",
             "log-level": "fatal",
         }
-        command = [programs.path(Program.ETCD), *(f"--{name}={value}" for name, value in flags.items())]
+        command = [str(programs.path(Program.ETCD)), *(f"--{name}={value}" for name, value in flags.items())]
         server = {
             "etcd-servers": etcd,
             "etcd-cafile": None,
