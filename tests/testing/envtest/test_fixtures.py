@@ -119,6 +119,8 @@ def test_features_are_switched_and_the_event_loop_is_each_tests_own(
     project.makepyfile("""
         import pytest
 
+        from ocf.cluster import ListOptions
+
         @pytest.fixture(scope="session")
         def envtest_feature_gates():
             return {"WatchList": False}
@@ -126,7 +128,7 @@ def test_features_are_switched_and_the_event_loop_is_each_tests_own(
         @pytest.mark.asyncio
         @pytest.mark.parametrize("number", [1, 2])
         async def test_it(number, envtest, envtest_cluster):
-            assert (await envtest_cluster.list("v1", "Pod", namespace=envtest.namespace)).items == ()
+            assert (await envtest_cluster.list("v1", "Pod", ListOptions(namespace=envtest.namespace))).items == ()
 
         def test_features(envtest):
             metrics = envtest.kubectl("get", "--raw", "/metrics")
