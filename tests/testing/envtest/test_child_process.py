@@ -33,10 +33,10 @@ time.sleep(600)
 PARENT = """
 import os, signal, sys, time
 from pathlib import Path
-from ocf.testing.envtest.child_process import KeptProgram
+from ocf.testing.envtest.child_process import ChildProcess
 
 folder, forks, *command = sys.argv[1:]
-program = KeptProgram(command, folder=Path(folder), log=Path(folder, "log"))
+program = ChildProcess(command, folder=Path(folder), log=Path(folder, "log"))
 while not os.path.exists(command[-1]):
     time.sleep(0.01)
 if forks == "forks":
