@@ -1,7 +1,7 @@
-"""What the next pass would change, as the API server says it: the pass is rehearsed, and every write is a dry run.
+"""Diff of a component: what its next reconcile would change, from dry runs of its writes.
 
-Defaults, normalisation and admission are the server's, so what is shown is what would be stored. An object that a
-write would leave as it is, is no difference, even where the pass cannot know that before it asks.
+Defaulting, normalisation and admission are the API server's, so the diff shows what would be stored. Objects that a
+write would not change are not reported, even if only the server can tell.
 """
 
 from __future__ import annotations
@@ -44,14 +44,14 @@ __all__ = [
     "diff",
 ]
 
-# What says nothing about what an object is: it is new with every write, or somebody else's report.
+# Metadata that the API server sets; it is not part of a diff.
 _NOISE: Final = frozenset({"creationTimestamp", "generation", "managedFields", "resourceVersion", "selfLink", "uid"})
 _LIVE: Final = Source(SourceKind.BASE)
 _OURS: Final = Source(SourceKind.RESOURCE)
 
 
 class Verb(StrEnum):
-    """What the next pass would do to an object."""
+    """What the next reconcile would do to an object."""
 
     CREATE = "create"
     UPDATE = "update"
@@ -61,14 +61,13 @@ class Verb(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldDiff:
-    """One field that would be another one.
+    """One field that would change.
 
     Args:
-        path: The field, as `FieldOrigin.path` spells it.
-        before: Its live value; None if it is not there.
-        after: The value that would be stored; None if it would be gone.
-        source: Who set what would be stored, `mutation tracing, edit_containers`; empty where that is not known, which
-            is so for defaults.
+        path: The field, in the spelling of `FieldOrigin.path`.
+        before: Its live value; None if it is not set.
+        after: The value that would be stored; None if the field would be removed.
+        source: Origin of the new value, `mutation tracing, edit_containers`; empty if it is not known, as for defaults.
     """
 
     path: str
@@ -79,10 +78,10 @@ class FieldDiff:
 
 @dataclass(frozen=True, slots=True)
 class TakenField:
-    """A field that somebody else owns, and that would be taken.
+    """A field that would be taken from another field manager.
 
     Args:
-        path: The field; entries of lists are named by their keys.
+        path: The field; list entries are named by their keys.
         manager: The field manager that loses it.
     """
 
@@ -92,13 +91,13 @@ class TakenField:
 
 @dataclass(frozen=True, slots=True)
 class IgnoredField:
-    """A field that is left to others.
+    """An ignored field.
 
     Args:
         resource: Identity of the resource.
         path: The field.
-        value: Its live value; None if it is not there.
-        managers: Who owns it now, and how: `kube-controller-manager (Update, scale)`.
+        value: Its live value; None if it is not set.
+        managers: Field managers that own it, with operation and subresource: `kube-controller-manager (Update, scale)`.
     """
 
     resource: str
@@ -109,12 +108,12 @@ class IgnoredField:
 
 @dataclass(frozen=True, slots=True)
 class FieldConflict:
-    """A field that we want, that somebody else owns, and that may not be taken.
+    """A field of another field manager that must not be taken.
 
     Args:
         resource: Identity of the resource.
         path: The field.
-        manager: Who owns it.
+        manager: The field manager that owns it.
     """
 
     resource: str
@@ -124,16 +123,16 @@ class FieldConflict:
 
 @dataclass(frozen=True, slots=True)
 class ObjectDiff:
-    """What would become of one object. Secrets are digests, and what is new with every write is left out.
+    """Diff of one object. Secrets are shown as digests, and metadata that only the server sets is left out.
 
     Args:
         resource: Identity of the object.
         verb: What would be done to it.
-        before: The live object; None if there is none.
-        after: As it would be stored; None if it would be deleted.
-        fields: The fields that would be others, for an update.
-        taken: The fields that would be taken from others.
-        reasons: Why it would be written, as the outcome of the pass says it.
+        before: The live object; None if it does not exist.
+        after: The object as it would be stored; None if it would be deleted.
+        fields: The fields that would change, for an update.
+        taken: The fields that would be taken from other field managers.
+        reasons: Why it would be written, as in the outcome of the reconcile.
     """
 
     resource: str
@@ -147,14 +146,14 @@ class ObjectDiff:
 
 @dataclass(frozen=True, slots=True)
 class ComponentDiff:
-    """What the next pass of a component would do.
+    """What the next reconcile of a component would do.
 
     Args:
         component: Name of the component.
-        objects: What would become of the objects that it would write, in order.
-        left: The fields that it leaves to others.
-        conflicts: The fields on which the pass would fail.
-        result: What the pass would report, as far as that can be known from how things stand; None if it would fail.
+        objects: Diffs of the objects that it would write, in order.
+        ignored: The ignored fields.
+        conflicts: The fields on which the reconcile would fail.
+        result: Result of the reconcile, based on the present state of the cluster; None if it would fail.
         problem: Why it would fail; empty if it would not.
     """
 
@@ -167,7 +166,7 @@ class ComponentDiff:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the pass would change nothing, and succeed."""
+        """Whether the reconcile would succeed and change nothing."""
         return not self.objects and not self.problem
 
 
@@ -179,68 +178,68 @@ async def diff(
     clock: Clock | None = None,
     seen: Callable[[ObjectKey], None] | None = None,
 ) -> tuple[ComponentDiff, ...]:
-    """Rehearse the next pass over the components of an owner. Nothing is written.
+    """Reconcile the components of an owner with dry runs. Nothing is written.
 
     Args:
-        components: In the order in which they are reconciled; a later one sees the conditions of earlier ones.
+        components: The components, in the order of their reconciles; a later one sees the conditions of earlier ones.
         owner: The owner as read from the cluster.
-        cluster: Where the objects live; it is read, and asked for dry runs.
-        clock: Tells the instant of the pass; the machine's clock by default.
-        seen: Called with each object that is looked at, for a display of progress.
+        cluster: The cluster of the objects; it receives reads and dry runs.
+        clock: Clock for the time of the reconcile; the system clock by default.
+        seen: Called with each object that is read, for a progress display.
 
     Returns:
-        One difference per component, in the same order. A component whose pass would fail says why.
+        One diff per component, in the same order; it has the error of a reconcile that would fail.
 
     Raises:
         ManifestError: If the owner has no name or no uid.
-        ApiError: If the cluster cannot be asked.
+        ApiError: If a request fails.
     """
     found: list[ComponentDiff] = []
-    rehearsal = DryRunCluster(cluster, seen=seen)
-    async with reconciling(owner, rehearsal, clock=clock) as context:
+    dry_run = DryRunCluster(cluster, seen=seen)
+    async with reconciling(owner, dry_run, clock=clock) as context:
         for component in components:
-            rehearsal.start()
+            dry_run.start()
             result, problem = None, ""
             try:
                 result = await component.reconcile(context)
             except ReconcileError as error:
                 problem = error.problem
-            found.append(_described(component, context.owned_by, rehearsal, result, problem))
+            found.append(_component_diff(component, context.owned_by, dry_run, result, problem))
     return tuple(found)
 
 
-def _described(
-    component: Component, owner: Owner, rehearsal: DryRunCluster, result: Result | None, problem: str
+def _component_diff(
+    component: Component, owner: Owner, dry_run: DryRunCluster, result: Result | None, problem: str
 ) -> ComponentDiff:
-    explained = _Explained(component)
+    explanations = _Explanations(component)
     ours = frozenset(owner.field_manager(component.name, *more) for more in ((), ("left",)))
     outcomes = {outcome.resource: outcome for outcome in result.outcomes} if result is not None else {}
     objects = [
-        _object(written, explained.of(written.key), outcomes.get(str(written.key)), ours)
-        for written in rehearsal.written.values()
-        if _differs(written)
+        _object_diff(write, explanations.of(write.key), outcomes.get(str(write.key)), ours)
+        for write in dry_run.written.values()
+        if _differs(write)
     ]
-    conflicts = [each for key, error in rehearsal.conflicts for each in _conflicts(key, error)]
-    left = tuple(explained.left(rehearsal))
+    conflicts = [each for key, error in dry_run.conflicts for each in _conflicts(key, error)]
+    left = tuple(explanations.ignored(dry_run))
     return ComponentDiff(component.name, tuple(objects), left, tuple(conflicts), result, problem)
 
 
-def _object(
-    written: PlannedWrite, explanation: Provenance | None, outcome: ResourceOutcome | None, ours: frozenset[str]
+def _object_diff(
+    write: PlannedWrite, explanation: Provenance | None, outcome: ResourceOutcome | None, ours: frozenset[str]
 ) -> ObjectDiff:
-    before, after = (_shown(each) for each in (written.before, written.after))
-    verb = _verb(written)
+    before, after = (_shown(each) for each in (write.before, write.after))
+    verb = _verb(write)
     fields = _fields(before, after) if before is not None and after is not None else ()
     origins = {origin.path: origin for origin in explanation.fields} if explanation is not None else {}
-    # Where somebody put an entry into a list of ours, positions differ; then the values say so, mostly.
-    told = tuple(
+    # An entry that another writer inserted into a list of ours shifts positions; comparing values detects most cases.
+    explained_fields = tuple(
         replace(each, source=str(origins[each.path].source))
         if each.path in origins and origins[each.path].value == each.after
         else each
         for each in fields
     )
-    taken = tuple(_taken(written, ours)) if verb is Verb.UPDATE else ()
-    return ObjectDiff(str(written.key), verb, before, after, told, taken, _reasons(outcome, told))
+    taken = tuple(_taken(write, ours)) if verb is Verb.UPDATE else ()
+    return ObjectDiff(str(write.key), verb, before, after, explained_fields, taken, _reasons(outcome, explained_fields))
 
 
 def _reasons(outcome: ResourceOutcome | None, fields: Sequence[FieldDiff]) -> tuple[str, ...]:
@@ -255,20 +254,20 @@ def _reasons(outcome: ResourceOutcome | None, fields: Sequence[FieldDiff]) -> tu
     return replace(outcome, reasons=confirmed).reason_texts
 
 
-def _verb(written: PlannedWrite) -> Verb:
-    if written.after is None:
+def _verb(write: PlannedWrite) -> Verb:
+    if write.after is None:
         return Verb.DELETE
-    if written.before is None:
+    if write.before is None:
         return Verb.CREATE
-    return Verb.RELEASE if written.released else Verb.UPDATE
+    return Verb.RELEASE if write.released else Verb.UPDATE
 
 
-def _differs(written: PlannedWrite) -> bool:
-    if written.before is None or written.after is None:
-        return written.before is not written.after
-    if _content(written.before) != _content(written.after):
+def _differs(write: PlannedWrite) -> bool:
+    if write.before is None or write.after is None:
+        return write.before is not write.after
+    if _content(write.before) != _content(write.after):
         return True
-    return ManagedFields.of(written.before).paths() != ManagedFields.of(written.after).paths()
+    return ManagedFields.of(write.before).paths() != ManagedFields.of(write.after).paths()
 
 
 def _content(manifest: Manifest) -> Manifest:
@@ -290,8 +289,8 @@ def _fields(before: Manifest, after: Manifest) -> tuple[FieldDiff, ...]:
     )
 
 
-class _Explained:
-    """What is known of the resources of a component: who set their fields, and what they leave to others."""
+class _Explanations:
+    """Provenance and ignored fields of the managed resources of a component."""
 
     def __init__(self, component: Component) -> None:
         self._entries = {entry.key: entry for entry in component.entries if entry.lifecycle is Lifecycle.MANAGED}
@@ -304,7 +303,7 @@ class _Explained:
             self._ignored = {}
 
     def of(self, key: ObjectKey) -> Provenance | None:
-        """Explain a resource; None for what is not rendered, or can only be rendered in the middle of a pass."""
+        """Return the provenance of a resource; None if it is not rendered, or only with data of a reconcile."""
         entry = self._entries.get(key)
         if entry is None:
             return None
@@ -317,10 +316,10 @@ class _Explained:
     def _ignored_fields(self, entry: Registration) -> tuple[tuple[str, ...], ...]:
         return self._ignored.get(entry.identity, entry.options.ignore_fields)
 
-    def left(self, rehearsal: DryRunCluster) -> Iterator[IgnoredField]:
-        """Say who owns the fields that are left to others."""
+    def ignored(self, dry_run: DryRunCluster) -> Iterator[IgnoredField]:
+        """Yield the ignored fields with their owners."""
         for key, entry in self._entries.items():
-            live = rehearsal.before(key)
+            live = dry_run.before(key)
             shown = redacted(live) if live is not None else None
             for path in self._ignored_fields(entry) if live is not None else ():
                 managers = tuple(_managers(live, path))
@@ -341,9 +340,9 @@ def _managers(live: Manifest | None, path: Sequence[str]) -> Iterator[str]:
         yield f"{manager.name} ({', '.join(filter(None, manager[1:]))})"
 
 
-def _taken(written: PlannedWrite, ours: frozenset[str]) -> Iterator[TakenField]:
-    """Find the fields that somebody else owned before, and does not own after: no apply of ours gives one up."""
-    after = ManagedFields.of(written.after).paths()
-    for manager, fields in ManagedFields.of(written.before).paths().items():
+def _taken(write: PlannedWrite, ours: frozenset[str]) -> Iterator[TakenField]:
+    """Yield the fields that another manager owned before and does not own after the reconcile."""
+    after = ManagedFields.of(write.after).paths()
+    for manager, fields in ManagedFields.of(write.before).paths().items():
         if manager.name not in ours:
             yield from (TakenField(path, manager.name) for path in sorted(fields - after.get(manager, frozenset())))

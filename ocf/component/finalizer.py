@@ -1,8 +1,8 @@
-"""What the garbage collector cannot clean up after an owner, because it must not name it as its owner.
+"""Finalizer for cluster-scoped objects of a namespaced owner, which the garbage collector does not delete.
 
-An object without a namespace cannot refer to an owner in one. So the owner is held by a finalizer until such objects
-are deleted; an owner whose components make none of them gets no finalizer, and its namespace can be deleted while no
-operator runs.
+A cluster-scoped object cannot refer to a namespaced owner. So a finalizer holds the owner until such objects are
+deleted. An owner whose components have no such objects gets no finalizer, and its namespace can be deleted without an
+operator.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 __all__ = ["FINALIZER", "FinalizationResult", "finalize"]
 
 FINALIZER: Final = f"{PREFIX}/cleanup"
-"""The finalizer that holds an owner while objects of its components are left that nobody else would delete."""
+"""Finalizer that holds an owner until objects that the garbage collector does not delete are deleted."""
 
-# Letting go is bound to the version that was read; others may be faster than we are this often.
+# The patch names the version that was read, so it conflicts whenever another writer changed the owner meanwhile.
 _TRIES: Final = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinalizationResult:
-    """An owner that is being deleted.
+    """State of an owner that is being deleted.
 
     Args:
-        remaining: Objects that are on their way out, and hold it.
-        requeue_after: When to look again; None when the owner is let go of.
+        remaining: Objects that are being deleted, and hold the owner.
+        requeue_after: Time until the next reconcile; None once the finalizer is removed.
     """
 
     remaining: tuple[ObjectKey, ...] = ()
@@ -42,29 +42,28 @@ class FinalizationResult:
 
 
 async def finalize(context: ReconcileContext, *components: Component) -> FinalizationResult | None:
-    """See to it that nothing of an owner's components outlives it; call it first in a pass.
+    """Set or remove the finalizer of an owner; call it first in a reconcile.
 
-    While the owner lives it is given a finalizer if one of the components makes an object without a namespace, and
-    the owner lives in one. Once it is being deleted, such objects are deleted and the finalizer is taken off.
+    A namespaced owner gets a finalizer if one of its components applies cluster-scoped objects. Once the owner is being
+    deleted, these objects are deleted, and then the finalizer is removed.
 
-    Objects are found by their kind, of every such kind that the components register, and by our field manager; what
-    is unowned stays.
+    The objects are found by kind, of every cluster-scoped kind that the components register, and by our field manager.
+    Unowned objects are kept.
 
     Args:
-        context: The pass, from `reconciling`.
+        context: The reconcile of the owner, from `reconciling`.
         components: All components of the owner.
 
     Returns:
-        What is left to wait for where the owner is being deleted, and so nothing is to be reconciled; None where it
-        lives.
+        What the owner waits for if it is being deleted; then there is nothing to reconcile. None otherwise.
 
     Raises:
         ReconcileError: If an object cannot be deleted.
-        ApiError: If the finalizer cannot be set or taken off.
+        ApiError: If the finalizer cannot be set or removed.
     """
     needed = any(component.objects_without_gc(context) for component in components)
     if not context.is_ending:
-        # An owner that went meanwhile must not get objects that nobody would delete.
+        # An owner that was deleted meanwhile must not get objects that would never be deleted.
         return None if await _set_finalizer(context, wanted=needed) else FinalizationResult()
     if not _is_held(context.owner):
         return FinalizationResult()
@@ -82,10 +81,10 @@ def _is_held(owner: Manifest) -> bool:
 
 
 async def _set_finalizer(context: ReconcileContext, *, wanted: bool) -> bool:
-    """Set the finalizer or take it off; those of others stay.
+    """Set or remove our finalizer; other finalizers are kept.
 
     Returns:
-        Whether the owner is still there and stays.
+        Whether the owner still exists and is not being deleted.
     """
     live, owner = context.owner, context.owned_by
     try:
@@ -101,7 +100,7 @@ async def _set_finalizer(context: ReconcileContext, *, wanted: bool) -> bool:
             metadata = {"resourceVersion": live["metadata"]["resourceVersion"], "finalizers": finalizers}
             manager = owner.field_manager("finalizer")
             try:
-                # A patch, not an apply: an apply would bring back an owner that has just gone.
+                # A patch, because an apply would create an owner again that was just deleted.
                 answer = await context.cluster.patch(
                     owner.key, {"metadata": metadata}, PatchOptions(patch_type=PatchType.MERGE, field_manager=manager)
                 )

@@ -1,4 +1,4 @@
-"""Several components of one owner in one pass, side by side."""
+"""Concurrent reconciles of several components of one owner."""
 
 from __future__ import annotations
 
@@ -14,54 +14,54 @@ __all__ = ["reconcile_all", "reconcile_each"]
 
 
 async def reconcile_all(context: ReconcileContext, *components: Component) -> tuple[Result, ...]:
-    """Reconcile the components of one owner together.
+    """Reconcile the components of one owner concurrently.
 
-    None waits for another, unless it depends on the condition of one that is given before it (`depends_on`): so it
-    sees that condition as of this pass. What fails in one component leaves the others as they are.
+    A component waits only for the components before it on whose conditions it depends (`depends_on`), so that it sees
+    their conditions of this reconcile. An error in one component does not affect the others.
 
     Args:
-        context: The pass, from `reconciling`.
-        components: In the order in which new conditions appear in the owner's status.
+        context: The reconcile of the owner, from `reconciling`.
+        components: The components, in the order in which new conditions appear in the owner's status.
 
     Returns:
-        What was done to each of them, in the same order.
+        Their results, in the same order.
 
     Raises:
-        ExceptionGroup: With the error of every component that failed, once all of them are through.
+        ExceptionGroup: With the error of every component that failed, after all components were reconciled.
     """
-    answers = await reconcile_each(context, *components)
-    errors = [answer for answer in answers if isinstance(answer, Exception)]
+    results = await reconcile_each(context, *components)
+    errors = [result for result in results if isinstance(result, Exception)]
     if errors:
         raise ExceptionGroup(f"{len(errors)} of {len(components)} components of {context.owned_by.key} failed", errors)
-    return tuple(answer for answer in answers if not isinstance(answer, Exception))
+    return tuple(result for result in results if not isinstance(result, Exception))
 
 
 async def reconcile_each(context: ReconcileContext, *components: Component) -> tuple[Result | Exception, ...]:
-    """Reconcile the components of one owner together, as `reconcile_all` does, and return errors with the results.
+    """Reconcile the components of one owner concurrently, as `reconcile_all` does, and return errors with the results.
 
     Args:
-        context: The pass, from `reconciling`.
-        components: In the order in which new conditions appear in the owner's status.
+        context: The reconcile of the owner, from `reconciling`.
+        components: The components, in the order in which new conditions appear in the owner's status.
 
     Returns:
-        What was done to each of them, or what it failed with, in the same order.
+        The result or the error of each component, in the same order.
     """
     running: list[tuple[str, asyncio.Task[Result]]] = []
     for component in components:
         earlier = [task for condition_type, task in running if condition_type in component.awaits]
         running.append((component.condition_type, asyncio.create_task(_after(earlier, component, context))))
     try:
-        answers = await asyncio.gather(*(task for _, task in running), return_exceptions=True)
+        results = await asyncio.gather(*(task for _, task in running), return_exceptions=True)
     finally:
         context.arrange(component.condition_type for component in components)
-    return tuple(_answer(answer) for answer in answers)
+    return tuple(_result(result) for result in results)
 
 
-def _answer(answer: Result | BaseException) -> Result | Exception:
-    """Return what a component answered; what is no error of one, a cancellation for instance, is raised."""
-    if isinstance(answer, BaseException) and not isinstance(answer, Exception):
-        raise answer
-    return answer
+def _result(result: Result | BaseException) -> Result | Exception:
+    """Return the result or error of a component; raise what is not an `Exception`, such as a cancellation."""
+    if isinstance(result, BaseException) and not isinstance(result, Exception):
+        raise result
+    return result
 
 
 async def _after(earlier: list[asyncio.Task[Result]], component: Component, context: ReconcileContext) -> Result:

@@ -65,12 +65,12 @@ def explain(entries: Sequence[Registration]) -> tuple[Provenance, ...]:
 def explain_entry(
     entry: Registration, ignore_fields: tuple[tuple[str, ...], ...], *, suspended: bool = False
 ) -> Provenance:
-    """Tell who set each field of one object that is applied.
+    """Return the provenance of the fields of one applied object.
 
     Args:
-        entry: The resource; one that cannot explain itself is told as a whole.
-        ignore_fields: The fields that are left to others.
-        suspended: Whether its suspended form is meant.
+        entry: The resource; one without `explain` is the source of all of its fields.
+        ignore_fields: Its ignored fields.
+        suspended: Whether the suspended form is explained.
 
     Raises:
         ConfigError: Naming the resource, if it cannot be rendered.
@@ -84,7 +84,7 @@ def explain_entry(
 
 
 def _sent(explanation: Provenance) -> Provenance:
-    """Tell apart what only the server sets: whoever set it, it is never sent."""
+    """Move fields that only the API server sets to the removed ones, because they are never sent."""
     unsent = Setting(Source(SourceKind.NEVER_SENT), removed=True)
     kept: list[FieldOrigin] = []
     dropped: list[FieldOrigin] = []
@@ -102,7 +102,7 @@ def _is_sent(path: str) -> bool:
 
 
 def registered_mutations(entries: Iterable[Registration]) -> tuple[str, ...]:
-    """Return the names of the mutations of all managed resources, each once, whatever their gates say.
+    """Return the names of the mutations of all managed resources, each once, whether or not their gates are open.
 
     Args:
         entries: The resources of a component, in order of registration.
@@ -118,7 +118,7 @@ def firing_set(entries: Iterable[Registration]) -> tuple[str, ...]:
         entries: The resources of a component, in order of registration.
 
     Raises:
-        ConfigError: If a gate cannot answer; names the resource and the mutation.
+        ConfigError: If a gate fails; names the resource and the mutation.
     """
     names: dict[str, None] = {}
     for entry in _managed(entries):
@@ -157,9 +157,9 @@ def _previewing(entry: Registration) -> Iterator[None]:
 
 
 def _shown(rendered: object) -> str:
-    return "a nil object" if rendered is None else f"no manifest but {type(rendered).__name__}"
+    return "a nil object" if rendered is None else f"{type(rendered).__name__}, expected a manifest"
 
 
 def _describe(error: Exception) -> str:
-    """Word a cause; what names the resource already does not name it again."""
+    """Return the text of a cause without the name of the resource."""
     return error.problem if isinstance(error, MutationError) else str(error)

@@ -1,7 +1,6 @@
-"""What a pass did to each resource, and why, in words.
+"""Summary of a reconcile as text: what was done to each resource, and why.
 
-Everything is read off a `Result` and the component that gave it, after the pass, so a pass pays nothing for being
-explained.
+It is computed from a `Result` and its component after the reconcile, so it costs a reconcile nothing.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["NOT_REACHED", "ResourceSummary", "describe", "summarize"]
 
 NOT_REACHED: Final = "NotReached"
-"""What stands for an action where a pass did not get to a resource."""
+"""Stands for an action if a reconcile did not reach a resource."""
 
 _ALWAYS: Final = {
     Action.CREATED: "there was no such object",
     Action.UPDATED: "an apply changes it",
     Action.ABSENT: "there is no such object",
 }
-_LEFT_OUT: Final = {
+_SKIPPED: Final = {
     Why.EQUAL: "nothing to do: compared field by field, an apply would change nothing",
-    Why.IN_SYNC: "nothing to do: this version of the object was compared before, and nothing else is wanted",
+    Why.IN_SYNC: "nothing to do: this version of the object was compared before, and the desired state is the same",
 }
 _UNTOUCHED: Final = {
     Lifecycle.READ_ONLY: "it is only read",
@@ -48,14 +47,14 @@ _COMPARED: Final = {Action.UPDATED, Action.UNCHANGED, Action.HELD_BACK}
 
 @dataclass(frozen=True, slots=True)
 class ResourceSummary:
-    """What a pass did to one resource, and why.
+    """What a reconcile did to one resource, and why.
 
     Args:
         resource: Identity of the resource.
-        action: What was done to its object, a word of `Action`, or `NOT_REACHED`.
+        action: What was done to its object: a value of `Action`, or `NOT_REACHED`.
         because: Why, in one phrase.
-        fields: What was different, field by field: `spec.maxReplicas: changed`.
-        report: What it reported, `Creating: 0 of 3 replicas are ready`; empty where it reported nothing.
+        fields: The drift, one text per field: `spec.maxReplicas: changed`.
+        report: Its status report, `Creating: 0 of 3 replicas are ready`; empty if it has none.
     """
 
     resource: str
@@ -66,50 +65,50 @@ class ResourceSummary:
 
 
 def summarize(component: Component, result: Result) -> tuple[ResourceSummary, ...]:
-    """Say of each resource of a component what a pass did to it, and why; or why it was not reached.
+    """Return what a reconcile did to each resource of a component, and why; or why it did not reach the resource.
 
     Args:
         component: The component.
-        result: What its pass returned.
+        result: Result of its reconcile.
 
     Returns:
-        First the resources that were reached, in the order in which they were; then the others, in order of
+        First the resources that were reached, in the order of the reconcile; then the others, in order of
         registration.
     """
     entries = {entry.identity: entry for entry in component.entries}
-    told = [_account(outcome, entries.get(outcome.resource)) for outcome in result.outcomes]
+    reached_summaries = [_summary(outcome, entries.get(outcome.resource)) for outcome in result.outcomes]
     reached = {outcome.resource for outcome in result.outcomes}
-    missed = [
-        ResourceSummary(entry.identity, NOT_REACHED, _missed(entry, result))
+    not_reached = [
+        ResourceSummary(entry.identity, NOT_REACHED, _why_not_reached(entry, result))
         for entry in component.entries
         if entry.identity not in reached
     ]
-    return (*told, *missed)
+    return (*reached_summaries, *not_reached)
 
 
 def describe(component: Component, result: Result) -> str:
-    """Write what a pass did as plain text.
+    """Format what a reconcile did as plain text.
 
     Args:
         component: The component.
-        result: What its pass returned.
+        result: Result of its reconcile.
 
     Returns:
-        Lines: the condition, then each resource with the reasons below it.
+        Lines: the condition, then each resource with its reasons below it.
     """
     condition = result.condition
-    told = f": {condition.message}" if condition.message else ""
-    lines = [f"{component.name}: {condition.type} is {condition.status}, {condition.reason}{told}"]
-    for account in summarize(component, result):
-        lines.append(f"  {account.resource}: {account.action}, {account.because}")
-        lines += [f"    {field}" for field in account.fields]
-        lines += [f"    reports {account.report}"] if account.report else []
+    text = f": {condition.message}" if condition.message else ""
+    lines = [f"{component.name}: {condition.type} is {condition.status}, {condition.reason}{text}"]
+    for summary in summarize(component, result):
+        lines.append(f"  {summary.resource}: {summary.action}, {summary.because}")
+        lines += [f"    {field}" for field in summary.fields]
+        lines += [f"    reports {summary.report}"] if summary.report else []
     if result.requeue_after is not None:
         lines.append(f"  next look in {result.requeue_after.total_seconds():g} s")
     return "\n".join(lines)
 
 
-def _account(outcome: ResourceOutcome, entry: Registration | None) -> ResourceSummary:
+def _summary(outcome: ResourceOutcome, entry: Registration | None) -> ResourceSummary:
     report = outcome.report
     shown = ": ".join(filter(None, (report.status, report.reason))) if report is not None else ""
     fields = outcome.reason_texts if outcome.action in _COMPARED else ()
@@ -123,21 +122,21 @@ def _because(outcome: ResourceOutcome, entry: Registration | None) -> str:
         return _unchanged(outcome, entry)
     if outcome.action is Action.HELD_BACK:
         wait = f" {outcome.retry_after.total_seconds():g} s" if outcome.retry_after is not None else ""
-        return f"somebody undoes what is written, so the next write waits{wait}"
-    # Taken away, kept or blocked: the pass says why in its own words.
-    told = outcome.report.reason if outcome.report is not None else ""
-    return ", ".join(outcome.reason_texts) or told
+        return f"another writer reverts what is written, so the next write waits{wait}"
+    # Deleted, orphaned, kept or blocked: the outcome has the reason.
+    text = outcome.report.reason if outcome.report is not None else ""
+    return ", ".join(outcome.reason_texts) or text
 
 
 def _unchanged(outcome: ResourceOutcome, entry: Registration | None) -> str:
     if outcome.writes:
         return "an apply was sent, and the server stores what it stored before"
-    if outcome.why is not None and outcome.why in _LEFT_OUT:
-        return _LEFT_OUT[outcome.why]
+    if outcome.why is not None and outcome.why in _SKIPPED:
+        return _SKIPPED[outcome.why]
     return _UNTOUCHED[entry.lifecycle if entry is not None else Lifecycle.DELETED]
 
 
-def _missed(entry: Registration, result: Result) -> str:
+def _why_not_reached(entry: Registration, result: Result) -> str:
     blocked: Sequence[ResourceOutcome] = [each for each in result.outcomes if each.action is Action.BLOCKED]
     reason = result.condition.reason
     if blocked:

@@ -72,7 +72,9 @@ BAD = [
     pytest.param(with_mutation(crash), "mutation intent for m: LookupError: no idea", id="mutation raises"),
     pytest.param(with_mutation(read_unset), 'data "host": data not extracted', id="cell read before it is set"),
     pytest.param(
-        lambda _base: AnotherKind(), "rendered v1/ConfigMap/shop/web, expected apps/v1/Deployment/shop/web", id="another kind"
+        lambda _base: AnotherKind(),
+        "rendered v1/ConfigMap/shop/web, expected apps/v1/Deployment/shop/web",
+        id="another kind",
     ),
 ]
 

@@ -129,7 +129,7 @@ class TestRender:
         ("rendered", "problem"),
         [
             pytest.param(None, "returned a nil object", id="nothing"),
-            pytest.param("text", "returned no manifest but str", id="no manifest"),
+            pytest.param("text", "returned str, expected a manifest", id="not a manifest"),
             pytest.param(LookupError("lost"), "lost", id="an error of the user's own"),
         ],
     )
