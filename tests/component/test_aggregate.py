@@ -106,7 +106,7 @@ def together(*pairs: tuple[str, Condition]) -> tuple[bool, str, str]:
         pytest.param([], (False, "Unknown", "No components were aggregated."), id="no components"),
     ],
 )
-def test_true_exactly_if_all_are_and_told_by_the_one_that_says_most(
+def test_true_if_all_are_with_the_message_of_the_highest_priority(
     pairs: list[tuple[str, Condition]], expected: tuple[bool, str, str]
 ) -> None:
     assert together(*pairs) == expected
@@ -125,7 +125,7 @@ async def whole(context: ReconcileContext, *components: Component) -> Condition:
     return context.aggregate("Ready", *components)
 
 
-class TestInAPass:
+class TestInAReconcile:
     async def test_is_written_with_the_rest(self, world: World, web_base: Manifest) -> None:
         good = reporting(web_base, "good", AliveStatus.HEALTHY, "")
         bad = reporting(web_base, "bad", AliveStatus.FAILING, "CrashLoop")
@@ -147,7 +147,7 @@ class TestInAPass:
             world.clock.advance(timedelta(minutes=1))
         assert times == [f"2026-01-31T12:0{minute}:00Z" for minute in (0, 0, 2, 2)]
 
-    async def test_counts_a_component_that_was_not_reconciled_by_what_is_stored(
+    async def test_a_component_that_was_not_reconciled_counts_with_its_stored_condition(
         self, world: World, web_base: Manifest
     ) -> None:
         good = reporting(web_base, "good", AliveStatus.HEALTHY, "")
@@ -155,7 +155,7 @@ class TestInAPass:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             assert context.aggregate("Ready", good).status is True
 
-    async def test_counts_unpublished_components_by_what_they_said_in_this_pass(self, world: World) -> None:
+    async def test_an_unpublished_component_counts_with_its_condition_of_this_reconcile(self, world: World) -> None:
         """So that an owner may show one condition alone."""
         hidden = component.Builder("hidden", condition_type="HiddenReady").unpublished().build()
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:

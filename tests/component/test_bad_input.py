@@ -80,7 +80,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("make", "problem"), BAD)
-async def test_it_is_named_and_touches_nobody_else(
+async def test_the_error_names_the_resource_and_does_not_affect_others(
     world: World,
     web_base: Manifest,
     config_map: Callable[..., StaticKind],
@@ -102,7 +102,7 @@ async def test_it_is_named_and_touches_nobody_else(
 
 
 @pytest.mark.parametrize("uid", [None, "", 7])
-async def test_an_owner_without_uid_is_refused_before_anything_is_done(world: World, uid: Any) -> None:
+async def test_an_owner_without_uid_is_rejected_before_anything_is_done(world: World, uid: Any) -> None:
     owner = await world.owner_manifest()
     owner["metadata"]["uid"] = uid
     world.cluster.requests.clear()

@@ -26,25 +26,25 @@ def test_an_empty_name_and_an_empty_condition_type_are_reported_together() -> No
     )
 
 
-def test_none_is_no_resource() -> None:
+def test_none_is_not_a_resource() -> None:
     nothing: Any = None
     builder = component.Builder("web", condition_type="WebReady").with_resource(nothing)
     assert refused(builder) == ('nil resource registered in component "web"',)
 
 
-def test_a_module_is_no_resource() -> None:
+def test_a_module_is_not_a_resource() -> None:
     module: Any = deployment
     builder = component.Builder("web", condition_type="WebReady").with_resource(module)
     (problem,) = refused(builder)
     assert problem.startswith("not a resource but module registered in component")
 
 
-def test_two_resources_of_one_identity_collide(web: deployment.Resource) -> None:
+def test_two_resources_of_one_identity_are_rejected(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web).with_resource(web)
     assert refused(builder) == ('duplicate resource "apps/v1/Deployment/shop/web" in component "web"',)
 
 
-def test_a_second_one_that_is_treated_differently_is_told_apart(web: deployment.Resource) -> None:
+def test_a_duplicate_with_other_options_is_reported_with_them(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web)
     (problem,) = refused(builder.with_resource(web, read_only=True))
     rule, _, how = problem.partition(" (")
@@ -52,19 +52,19 @@ def test_a_second_one_that_is_treated_differently_is_told_apart(web: deployment.
     assert how == "delete=false, readOnly=true, mode=Required)"
 
 
-def test_a_builder_that_was_not_built_is_no_resource(web_base: Manifest) -> None:
+def test_a_builder_that_was_not_built_is_not_a_resource(web_base: Manifest) -> None:
     unbuilt: Any = deployment.Builder(web_base)
     builder = component.Builder("web", condition_type="WebReady").with_resource(unbuilt)
     assert refused(builder) == ('not a resource but Builder registered in component "web"; was .build() forgotten?',)
 
 
-def test_a_function_is_no_prerequisite() -> None:
+def test_a_function_is_not_a_prerequisite() -> None:
     function: Any = lambda: None  # noqa: E731 (what somebody might pass)
     builder = component.Builder("web", condition_type="WebReady").with_prerequisite(function)
     assert refused(builder) == ("a prerequisite needs a check method, function has none",)
 
 
-def test_a_second_gate_is_refused_and_none_is_no_gate() -> None:
+def test_a_second_gate_is_rejected_and_none_is_ignored() -> None:
     gate = BooleanGate(True)
     builder = component.Builder("web", condition_type="WebReady").with_feature_gate(gate).with_feature_gate(None)
     assert builder.build().gate is gate
@@ -72,7 +72,7 @@ def test_a_second_gate_is_refused_and_none_is_no_gate() -> None:
     assert problems == ("feature gate already set; WithFeatureGate can only be called once",)
 
 
-def test_a_gate_counts_even_if_it_looks_empty() -> None:
+def test_a_falsy_gate_is_a_gate() -> None:
     class Empty(list[str]):
         def enabled(self) -> bool:
             return False
@@ -81,7 +81,7 @@ def test_a_gate_counts_even_if_it_looks_empty() -> None:
     assert component.Builder("web", condition_type="WebReady").with_feature_gate(gate).build().gate is gate
 
 
-def test_none_is_no_prerequisite() -> None:
+def test_none_as_prerequisite_is_ignored() -> None:
     builder = component.Builder("web", condition_type="WebReady").with_prerequisite(None, depends_on("DbReady"))
     assert builder.build().awaits == {"DbReady"}
 
@@ -97,14 +97,14 @@ def test_the_last_call_of_suspend_wins() -> None:
     assert builder.build().suspended is False
 
 
-def test_a_field_that_is_no_path_is_named(web: deployment.Resource) -> None:
+def test_an_invalid_field_path_is_named(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web, ignore_fields=["spec..replicas"])
     (problem,) = refused(builder)
     assert problem.startswith('resource "apps/v1/Deployment/shop/web" in component "web": "spec..replicas" is no field')
 
 
 @pytest.mark.parametrize("interval", [timedelta(0), timedelta(seconds=-1)])
-def test_a_poll_interval_lasts(interval: timedelta) -> None:
+def test_a_poll_interval_must_be_positive(interval: timedelta) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_poll_interval(interval)
     assert refused(builder)[0].startswith("poll interval must be positive")
 

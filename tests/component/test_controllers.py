@@ -86,7 +86,7 @@ async def passes(world: World, subject: Component, number: int, *, count: int) -
 
 
 @pytest.mark.promise("real-controllers", runs="100 passes")
-async def test_a_hundred_passes_write_nothing_and_leave_the_count(
+async def test_a_hundred_reconciles_write_nothing_and_keep_the_replicas(
     world: World,
     scaled: Callable[..., Component],
     envtest_controllers: Callable[..., AbstractContextManager[None]],
@@ -116,7 +116,7 @@ async def test_a_hundred_passes_write_nothing_and_leave_the_count(
     assert len(statuses) <= 10  # one per change of the condition, none for a pass that changed nothing
 
 
-async def test_an_autoscaler_that_is_kept_leaves_a_target_at_zero_alone(
+async def test_a_kept_autoscaler_does_not_scale_a_target_at_zero(
     world: World,
     web_base: Manifest,
     hpa_base: Manifest,

@@ -63,7 +63,7 @@ def split(each: ObjectDiff) -> tuple[str, str, str, str]:
     return "/".join(version), kind, name, namespace
 
 
-async def test_what_does_not_exist_is_created_as_the_server_would_store_it(
+async def test_a_missing_object_is_created_as_the_server_would_store_it(
     rehearse: Any, scaled: Callable[..., Component]
 ) -> None:
     found = await rehearse(scaled())
@@ -76,7 +76,7 @@ async def test_what_does_not_exist_is_created_as_the_server_would_store_it(
     assert not found.is_empty
 
 
-async def test_after_a_pass_there_is_no_difference(world: Any, rehearse: Any, scaled: Callable[..., Component]) -> None:
+async def test_the_diff_is_empty_after_a_reconcile(world: Any, rehearse: Any, scaled: Callable[..., Component]) -> None:
     await world.reconcile(scaled())
     found = await rehearse(scaled())
     assert found.is_empty
@@ -84,7 +84,7 @@ async def test_after_a_pass_there_is_no_difference(world: Any, rehearse: Any, sc
     assert [str(outcome.action) for outcome in found.result.outcomes] == ["Unchanged", "Unchanged"]
 
 
-async def test_a_changed_field_says_what_was_there_and_who_set_it(
+async def test_a_changed_field_has_its_old_value_and_its_source(
     world: Any, rehearse: Any, web_image: Callable[[str], deployment.Resource]
 ) -> None:
     await world.reconcile(builder().with_resource(web_image("web:1")).build())
@@ -105,7 +105,7 @@ async def test_a_value_that_the_server_spells_differently_has_no_known_source(
     assert [(each.after, each.source) for each in changed.fields] == [("2", "")]
 
 
-async def test_a_field_taken_from_somebody_names_him(
+async def test_a_taken_field_names_the_manager_that_loses_it(
     world: Any, rehearse: Any, web_image: Callable[[str], deployment.Resource]
 ) -> None:
     web = builder().with_resource(web_image("web:1")).build()
@@ -117,7 +117,7 @@ async def test_a_field_taken_from_somebody_names_him(
     assert [(each.before, each.after) for each in changed.fields] == [("evil:1", "web:1")]
 
 
-async def test_a_write_that_only_changes_who_owns_a_field_is_a_difference(
+async def test_a_change_of_ownership_alone_is_a_difference(
     world: Any, rehearse: Any, fixed_web: deployment.Resource
 ) -> None:
     """A pass would send it, so it is not called nothing."""
@@ -145,9 +145,7 @@ async def test_a_conflict_that_is_not_forced_names_manager_and_field(
     assert not found.is_empty
 
 
-async def test_what_is_left_to_others_says_who_has_it(
-    world: Any, rehearse: Any, scaled: Callable[..., Component]
-) -> None:
+async def test_an_ignored_field_names_its_managers(world: Any, rehearse: Any, scaled: Callable[..., Component]) -> None:
     await world.reconcile(scaled())
     await world.change(world.web, spec={"replicas": 7})
     found = await rehearse(scaled())
@@ -157,7 +155,7 @@ async def test_what_is_left_to_others_says_who_has_it(
     assert left.managers == ("somebody (Update)",)
 
 
-async def test_a_count_that_is_handed_over_stays(
+async def test_replicas_that_are_handed_over_stay(
     world: Any, rehearse: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
     """The server cannot know of the first of two dry runs, so its answer to the second says 1."""
@@ -178,7 +176,7 @@ async def test_suspending_deletes_and_scales_down(world: Any, rehearse: Any, sca
     assert found.objects[0].after is None
 
 
-async def test_taking_a_count_back_from_the_second_manager_takes_nothing_from_others(
+async def test_taking_the_replicas_back_takes_nothing_from_other_managers(
     world: Any, rehearse: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
     """The manager that keeps a count alive that we left is ours, too."""
@@ -191,7 +189,7 @@ async def test_taking_a_count_back_from_the_second_manager_takes_nothing_from_ot
     assert down.taken == ()
 
 
-async def test_what_is_not_wanted_is_deleted_and_what_is_let_go_loses_its_owner(
+async def test_deleted_and_orphaned_resources_are_shown(
     world: Any, rehearse: Any, web: deployment.Resource, web_hpa: hpa.Resource, scaled: Callable[..., Component]
 ) -> None:
     await world.reconcile(scaled())
@@ -203,18 +201,14 @@ async def test_what_is_not_wanted_is_deleted_and_what_is_let_go_loses_its_owner(
     assert "ownerReferences.uid" not in str(found.objects[1].fields)
 
 
-async def test_what_is_not_registered_any_more_is_pruned(
-    world: Any, rehearse: Any, config_map: Callable[..., Any]
-) -> None:
+async def test_unregistered_objects_are_pruned(world: Any, rehearse: Any, config_map: Callable[..., Any]) -> None:
     both = builder().with_resource(config_map("old").build()).with_resource(config_map("new").build())
     await world.reconcile(both.build())
     found = await rehearse(builder().with_resource(config_map("new").build()).with_prune().build())
     assert [(each.resource, each.verb) for each in found.objects] == [("v1/ConfigMap/shop/old", Verb.DELETE)]
 
 
-async def test_a_guard_stops_a_rehearsal_as_it_stops_a_pass(
-    rehearse: Any, web: deployment.Resource, hpa_base: Manifest
-) -> None:
+async def test_a_guard_blocks_a_dry_run_too(rehearse: Any, web: deployment.Resource, hpa_base: Manifest) -> None:
     closed = StatusReport(GuardStatus.BLOCKED, "not today")
     blocked = hpa.Builder(hpa_base).with_guard(lambda _: closed).build()
     found = await rehearse(builder().with_resource(blocked).with_resource(web).build())
@@ -222,7 +216,7 @@ async def test_a_guard_stops_a_rehearsal_as_it_stops_a_pass(
     assert found.result.condition.message == "not today"
 
 
-async def test_data_flows_in_a_rehearsal(rehearse: Any, web_base: Manifest, config_map: Any) -> None:
+async def test_data_flows_in_a_dry_run(rehearse: Any, web_base: Manifest, config_map: Any) -> None:
     """What a resource extracts comes from the answer to the dry run, so what depends on it is told, too."""
     cell = Data[str]("policy")
 
@@ -257,9 +251,7 @@ async def test_a_component_sees_what_an_earlier_one_would_have_written(
     assert found.result.condition.reason == "Healthy"
 
 
-async def test_a_component_that_fails_does_not_keep_the_next_from_being_rehearsed(
-    rehearse: Any, config_map: Callable[..., Any]
-) -> None:
+async def test_a_component_that_fails_does_not_affect_the_next(rehearse: Any, config_map: Callable[..., Any]) -> None:
     missing = builder("first").with_resource(config_map("missing").build(), read_only=True).build()
     found = await rehearse(missing, builder("second").with_resource(config_map().build()).build())
     assert verbs(found) == {"ConfigMap": Verb.CREATE}
@@ -276,7 +268,7 @@ async def test_values_of_secrets_are_digests(world: Any, web_base: Manifest, reh
     assert len(found.objects[0].fields) == 1
 
 
-async def test_a_secret_that_is_left_to_others_is_not_shown(world: Any, rehearse: Any) -> None:
+async def test_an_ignored_field_of_a_secret_is_not_shown(world: Any, rehearse: Any) -> None:
     secret = ObjectKey("v1", "Secret", "db", "shop")
     await world.create(secret, stringData={"password": "hunter2"})
     base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": "shop"}}
@@ -293,13 +285,13 @@ async def test_an_owner_without_uid_is_refused(world: Any) -> None:
         await diff([], {"apiVersion": "a/v1", "kind": "A", "metadata": {"name": "a"}}, world.cluster)
 
 
-async def test_every_object_that_is_looked_at_is_told(world: Any, scaled: Callable[..., Component]) -> None:
+async def test_every_object_that_is_read_is_reported(world: Any, scaled: Callable[..., Component]) -> None:
     seen: list[ObjectKey] = []
     await diff([scaled()], await world.owner_manifest(), world.cluster, clock=world.clock, seen=seen.append)
     assert set(seen) == {world.web, world.hpa}
 
 
-async def test_what_the_server_spells_differently_is_no_difference(
+async def test_another_spelling_of_the_server_is_not_a_difference(
     world: Any, rehearse: Any, web: deployment.Resource
 ) -> None:
     """A rehearsal remembers nothing, so the pass has to ask; the answer says that nothing changes."""
@@ -311,7 +303,7 @@ async def test_what_the_server_spells_differently_is_no_difference(
     assert found.is_empty
 
 
-class TestRehearsal:
+class TestDryRunCluster:
     """The cluster of a rehearsal, by itself."""
 
     @pytest.fixture
@@ -327,14 +319,14 @@ class TestRehearsal:
             "data": {"a": "1"},
         }
 
-    async def test_what_was_written_is_read_back(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
+    async def test_a_written_object_is_read_back(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
         rehearsal = DryRunCluster(cluster)
         await rehearsal.apply(settings, field_manager="us")
         assert (await rehearsal.get(SETTINGS))["data"] == {"a": "1"}
         with pytest.raises(NotFoundError):
             await cluster.get(SETTINGS)
 
-    async def test_what_was_deleted_is_gone(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
+    async def test_a_deleted_object_is_not_found(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
         await cluster.create(settings, field_manager="us")
         rehearsal = DryRunCluster(cluster)
         await rehearsal.delete(SETTINGS)
@@ -342,7 +334,7 @@ class TestRehearsal:
             await rehearsal.get(SETTINGS)
         assert (await cluster.get(SETTINGS))["data"] == {"a": "1"}
 
-    async def test_a_delete_asks_for_the_object_and_not_for_a_version_that_was_never_stored(
+    async def test_a_delete_checks_the_uid_and_not_the_version_of_a_dry_run(
         self, cluster: EmbeddedCluster, settings: Manifest
     ) -> None:
         live = await cluster.create(settings, field_manager="us")
@@ -366,6 +358,6 @@ class TestRehearsal:
         assert cluster.requests.changes == changes
         assert list(rehearsal.written) == [SETTINGS, ObjectKey("v1", "ConfigMap", "new", "shop")]
 
-    async def test_lists_are_the_cluster_s(self, cluster: EmbeddedCluster) -> None:
+    async def test_lists_come_from_the_cluster(self, cluster: EmbeddedCluster) -> None:
         found = await DryRunCluster(cluster).list("v1", "Namespace", ListOptions(limit=1))
         assert len(found.items) == 1

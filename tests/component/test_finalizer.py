@@ -45,7 +45,7 @@ async def finalizers(world: World) -> list[str]:
     return found
 
 
-async def test_an_owner_with_nothing_to_clean_up_gets_no_finalizer(
+async def test_an_owner_without_cluster_scoped_objects_gets_no_finalizer(
     world: World, config_map: Callable[..., StaticKind]
 ) -> None:
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
@@ -53,7 +53,7 @@ async def test_an_owner_with_nothing_to_clean_up_gets_no_finalizer(
     assert await finalizers(world) == []
 
 
-async def test_an_owner_is_held_before_the_first_such_object_is_made(world: World, subject: Component) -> None:
+async def test_the_finalizer_is_set_before_the_first_such_object_is_created(world: World, subject: Component) -> None:
     """A crash between the two leaves a finalizer and nothing to clean up, never the other way round."""
     broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", times=None)])
     with pytest.raises(Exception, match="unable to handle"):
@@ -64,7 +64,7 @@ async def test_an_owner_is_held_before_the_first_such_object_is_made(world: Worl
     assert await world.exists(ROLE)
 
 
-async def test_holding_the_owner_costs_one_write_and_no_conflict(world: World, subject: Component) -> None:
+async def test_setting_the_finalizer_costs_one_write_and_no_conflict(world: World, subject: Component) -> None:
     await run(world, subject)
     codes = [request.code for request in world.cluster.requests if request.kind == "Shop"]
     assert codes == [200] * len(codes)
@@ -73,7 +73,7 @@ async def test_holding_the_owner_costs_one_write_and_no_conflict(world: World, s
     assert world.cluster.requests.writes == 0
 
 
-async def test_deleting_the_owner_deletes_what_nobody_else_would(world: World, subject: Component) -> None:
+async def test_deleting_the_owner_deletes_cluster_scoped_objects(world: World, subject: Component) -> None:
     await run(world, subject)
     await world.cluster.delete(world.owner)
     assert await run(world, subject) == FinalizationResult()
@@ -89,7 +89,7 @@ async def test_the_rest_is_left_to_the_garbage_collector(world: World, subject: 
     assert not await world.exists(CONFIG)
 
 
-async def test_what_belongs_to_others_stays(world: World, subject: Component) -> None:
+async def test_objects_of_other_owners_stay(world: World, subject: Component) -> None:
     await world.create(ObjectKey(ROLE.api_version, ROLE.kind, "theirs"), rules=[])
     await run(world, subject)
     await world.cluster.delete(world.owner)
@@ -98,7 +98,7 @@ async def test_what_belongs_to_others_stays(world: World, subject: Component) ->
     assert not await world.exists(ROLE)
 
 
-async def test_an_owner_waits_for_what_is_held_itself(world: World, subject: Component) -> None:
+async def test_an_owner_waits_for_objects_with_finalizers(world: World, subject: Component) -> None:
     await run(world, subject)
     await world.change(ROLE, metadata={"finalizers": ["example.com/hold"]})
     await world.cluster.delete(world.owner)
@@ -111,7 +111,7 @@ async def test_an_owner_waits_for_what_is_held_itself(world: World, subject: Com
     assert not await world.exists(world.owner)
 
 
-async def test_finalizers_of_others_stay(world: World, subject: Component) -> None:
+async def test_other_finalizers_stay(world: World, subject: Component) -> None:
     await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
     await run(world, subject)
     assert await finalizers(world) == ["example.com/hold", FINALIZER]
@@ -120,7 +120,9 @@ async def test_finalizers_of_others_stay(world: World, subject: Component) -> No
     assert await finalizers(world) == ["example.com/hold"]
 
 
-async def test_an_owner_that_is_going_is_not_reconciled(world: World, config_map: Callable[..., StaticKind]) -> None:
+async def test_an_owner_that_is_being_deleted_is_not_reconciled(
+    world: World, config_map: Callable[..., StaticKind]
+) -> None:
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
     await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
     await world.cluster.delete(world.owner)
@@ -128,7 +130,7 @@ async def test_an_owner_that_is_going_is_not_reconciled(world: World, config_map
     assert not await world.exists(CONFIG)
 
 
-async def test_without_the_finalizer_an_owner_that_is_going_is_left_alone_too(
+async def test_an_owner_that_is_being_deleted_is_not_reconciled_without_the_finalizer(
     world: World, config_map: Callable[..., StaticKind]
 ) -> None:
     """Whatever was made anew now would be in the way of the garbage collector."""
@@ -142,7 +144,7 @@ async def test_without_the_finalizer_an_owner_that_is_going_is_left_alone_too(
     assert not await world.exists(CONFIG)
 
 
-async def test_an_owner_that_needs_it_no_more_is_let_go_of(
+async def test_the_finalizer_is_removed_when_it_is_not_needed(
     world: World, subject: Component, config_map: Callable[..., StaticKind]
 ) -> None:
     await run(world, subject)
@@ -151,7 +153,7 @@ async def test_an_owner_that_needs_it_no_more_is_let_go_of(
     assert await finalizers(world) == []
 
 
-async def test_somebody_who_is_faster_is_no_error(world: World, subject: Component) -> None:
+async def test_a_concurrent_write_is_not_an_error(world: World, subject: Component) -> None:
     async def touch() -> None:
         await world.change(world.owner, metadata={"annotations": {"touched": "yes"}})
 
@@ -161,7 +163,7 @@ async def test_somebody_who_is_faster_is_no_error(world: World, subject: Compone
     assert (await world.owner_manifest())["metadata"]["annotations"] == {"touched": "yes"}
 
 
-async def test_an_owner_that_goes_meanwhile_is_not_brought_back(world: World, subject: Component) -> None:
+async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(world: World, subject: Component) -> None:
     class Late(InterceptingCluster):
         async def intercept(self, request: Any, send: Any) -> Any:
             if request.kind == "Shop":
@@ -174,7 +176,7 @@ async def test_an_owner_that_goes_meanwhile_is_not_brought_back(world: World, su
     assert not await world.exists(world.owner)
 
 
-async def test_an_owner_without_namespace_needs_none(subject: Component) -> None:
+async def test_a_cluster_scoped_owner_needs_no_finalizer(subject: Component) -> None:
     """It may be named by objects of any scope, so the garbage collector does all of it."""
     owner: Manifest = {"apiVersion": "example.com/v1", "kind": "Mall", "metadata": {"name": "demo", "uid": "u"}}
     assert subject.objects_without_gc(ReconcileContext(owner, EmbeddedCluster(), VirtualClock())) == ()

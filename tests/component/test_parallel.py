@@ -63,7 +63,7 @@ class TestResources:
         assert [outcome.resource[-1] for outcome in result.outcomes] == ["a", "b", "c"]
 
     @pytest.mark.parametrize("refused", range(6))
-    async def test_a_refused_one_stops_none_that_is_independent(
+    async def test_an_error_does_not_stop_independent_resources(
         self, world: World, config_map: Callable[..., StaticKind], refused: int
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady")
@@ -80,7 +80,7 @@ class TestResources:
         assert condition["reason"] == "Error"
         assert f"v1/ConfigMap/shop/c{refused}" in condition["message"]
 
-    async def test_a_blocked_one_stops_none_that_is_independent(
+    async def test_a_block_does_not_stop_independent_resources(
         self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
@@ -105,7 +105,7 @@ class TestResources:
         assert "v1/ConfigMap/shop/a" in caught.value.problem
         assert "v1/ConfigMap/shop/b" in caught.value.problem
 
-    def test_what_passes_data_on_is_not_independent(
+    def test_a_resource_with_data_flow_is_not_independent(
         self, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         cell = Data[str]("a")
@@ -120,14 +120,14 @@ class TestResources:
 
 
 class TestComponents:
-    async def test_they_run_side_by_side(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_they_run_concurrently(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         subjects = [settings(name, config_map(name).build()) for name in ("c", "a", "b")]
         async with reconciling(await world.owner_manifest(), Meeting(world, 3), clock=world.clock) as context:
             results = await reconcile_all(context, *subjects)
         assert [result.condition.type for result in results] == ["CReady", "AReady", "BReady"]
 
     @pytest.mark.parametrize("first", [0, 1, 2])
-    async def test_conditions_are_in_the_order_given_whoever_ends_first(
+    async def test_conditions_are_in_the_given_order(
         self, world: World, config_map: Callable[..., StaticKind], first: int
     ) -> None:
         order = ["c", "a", "b"]
@@ -144,7 +144,7 @@ class TestComponents:
         written = (await world.owner_manifest())["status"]["conditions"]
         assert [condition["type"] for condition in written] == ["CReady", "AReady", "BReady"]
 
-    async def test_one_that_depends_on_an_earlier_one_sees_it_as_of_this_pass(
+    async def test_a_dependent_component_sees_the_condition_of_this_reconcile(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         database = settings("database", config_map("database").build())
@@ -163,7 +163,7 @@ class TestComponents:
         assert {result.condition.reason for result in results} == {Reason.PREREQUISITE_NOT_MET}
 
     @pytest.mark.promise("side-by-side")
-    async def test_one_that_fails_leaves_the_others_as_they_are(
+    async def test_an_error_does_not_affect_the_other_components(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         subjects = [settings(name, config_map(name).build()) for name in ("a", "b", "c")]
@@ -194,7 +194,9 @@ class TestComponents:
         assert seen == [(None, None), (None, None)]
 
     @pytest.mark.promise("cancelled")
-    async def test_a_cancelled_pass_leaves_no_task(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_a_cancelled_reconcile_leaves_no_task(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
         """The second component never gets its turn at the barrier, so both wait until they are cancelled."""
         subjects = [settings(name, config_map(name).build()) for name in ("a", "b")]
         before = asyncio.all_tasks()

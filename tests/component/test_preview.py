@@ -52,7 +52,7 @@ def mutation(name: str, value: str = "x", feature: Any = None) -> deployment.Mut
 
 
 class TestRender:
-    def test_renders_what_is_managed_in_order_of_registration(
+    def test_renders_managed_resources_in_order_of_registration(
         self, web: deployment.Resource, web_hpa: hpa.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady")
@@ -65,7 +65,7 @@ class TestRender:
             "Deployment",
         ]
 
-    def test_shows_the_desired_object_alone(self, web_base: Manifest) -> None:
+    def test_renders_only_the_desired_object(self, web_base: Manifest) -> None:
         """Awake, without owner, without what only a server sets, and whatever its guard says."""
         base = {
             **web_base,
@@ -80,7 +80,7 @@ class TestRender:
         assert "status" not in manifest
         assert "replicas" not in manifest["spec"]
 
-    def test_leaves_out_what_an_autoscaler_sets(self, fixed_web: deployment.Resource, web_hpa: hpa.Resource) -> None:
+    def test_leaves_out_the_field_of_an_autoscaler(self, fixed_web: deployment.Resource, web_hpa: hpa.Resource) -> None:
         (alone,) = of(fixed_web).render()
         (scaled, _) = of(fixed_web, web_hpa).render()
         assert (alone["spec"]["replicas"], "replicas" in scaled["spec"]) == (4, False)
@@ -92,7 +92,7 @@ class TestRender:
         assert subject.render() != first
         assert subject.render() == subject.render()
 
-    def test_data_is_seeded_by_whoever_looks(self, web_base: Manifest, config_map: Callable[..., StaticKind]) -> None:
+    def test_data_is_seeded_by_the_caller(self, web_base: Manifest, config_map: Callable[..., StaticKind]) -> None:
         host = Data[str]("db-host")
 
         def note(m: deployment.Mutator) -> None:
@@ -133,7 +133,7 @@ class TestRender:
             pytest.param(LookupError("lost"), "lost", id="an error of the user's own"),
         ],
     )
-    def test_a_resource_of_the_users_own_is_named_too(self, rendered: Any, problem: str) -> None:
+    def test_an_error_names_a_custom_resource_too(self, rendered: Any, problem: str) -> None:
         with pytest.raises(ConfigError) as caught:
             of(Plain(rendered)).render()
         assert str(caught.value) == f'preview resource "{Plain.identity}": {problem}'
@@ -184,7 +184,7 @@ class TestMutations:
         scaler = hpa.Builder(hpa_base).with_mutation(hpa.Mutation("b", nothing), hpa.Mutation("d", nothing))
         return of(web.build(), scaler.build(), Plain())
 
-    def test_are_told_once_each_whatever_their_gates_say(self, subject: component.Component) -> None:
+    def test_are_listed_once_each_whether_or_not_their_gates_are_open(self, subject: component.Component) -> None:
         assert subject.registered_mutations == ("b", "a", "c", "d")
 
     def test_fire_if_their_gate_is_open(self, subject: component.Component) -> None:
@@ -195,7 +195,7 @@ class TestMutations:
         subject = of(deployment.Builder(web_base).with_mutation(mutation("a")).build(), **options)
         assert (subject.registered_mutations, subject.firing_set()) == ((), ())
 
-    def test_a_gate_that_cannot_answer_is_an_error(self, web_base: Manifest) -> None:
+    def test_a_gate_that_fails_is_an_error(self, web_base: Manifest) -> None:
         broken = mutation("a", feature=VersionGate("latest", ">= 2"))
         subject = of(deployment.Builder(web_base).with_mutation(broken).build())
         with pytest.raises(ConfigError) as caught:
@@ -208,32 +208,30 @@ class TestResource:
     @pytest.mark.parametrize(
         "options", [{}, {"read_only": True}, {"delete_when": True}, {"orphan_when": True}], ids=str
     )
-    def test_is_found_by_identity_whatever_becomes_of_it(
+    def test_is_found_by_identity_whatever_its_lifecycle(
         self, web: deployment.Resource, options: dict[str, Any]
     ) -> None:
         assert of(web, **options).resource(WEB) is web
 
-    def test_is_none_where_there_is_none(self, web: deployment.Resource) -> None:
+    def test_is_none_for_an_unknown_identity(self, web: deployment.Resource) -> None:
         assert of(web).resource("apps/v1/Deployment/shop/other") is None
 
 
 class TestExplain:
     """Who set each field of what a component applies."""
 
-    def test_it_explains_what_the_preview_shows(self, web: deployment.Resource, web_hpa: hpa.Resource) -> None:
+    def test_explains_the_fields_of_the_rendered_objects(self, web: deployment.Resource, web_hpa: hpa.Resource) -> None:
         built = of(web, web_hpa)
         found = preview.explain(built.entries)
         assert [each.resource for each in found] == [web.identity, web_hpa.identity]
         assert [each.field("metadata.name").value for each in found] == ["web", "web"]
 
-    def test_the_count_that_a_scaler_sets_is_left_to_it(
-        self, fixed_web: deployment.Resource, web_hpa: hpa.Resource
-    ) -> None:
+    def test_the_field_of_a_scaler_is_ignored(self, fixed_web: deployment.Resource, web_hpa: hpa.Resource) -> None:
         built = of(fixed_web, web_hpa)
         count = preview.explain(built.entries)[0].field("spec.replicas")
         assert [(str(each.source), each.value) for each in count.settings] == [("base", 4), ("left to others", None)]
 
-    def test_what_only_the_server_sets_is_never_sent(self, web_base: Manifest) -> None:
+    def test_server_set_fields_are_never_sent(self, web_base: Manifest) -> None:
         web_base["status"] = {"replicas": 1}
         web_base["metadata"]["generation"] = 3
         resource = deployment.Builder(web_base).build()
@@ -241,7 +239,7 @@ class TestExplain:
         assert {each.path for each in found.removed} == {"status.replicas", "metadata.generation"}
         assert {str(each.source) for each in found.removed} == {"never sent"}
 
-    def test_a_resource_that_cannot_explain_itself_is_told_as_a_whole(self) -> None:
+    def test_a_resource_without_explain_is_the_source_of_all_fields(self) -> None:
         metadata = {"name": "plain", "namespace": "shop"}
         [found] = preview.explain(of(Plain({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata})).entries)
         assert {str(each.source) for each in found.fields} == {"resource"}

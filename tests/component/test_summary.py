@@ -44,13 +44,13 @@ async def test_an_update_names_the_fields(world: Any, config_map: Callable[..., 
     assert account == ResourceSummary(SETTINGS, "Updated", "an apply changes it", ("data.a: changed",))
 
 
-async def test_a_report_is_told_with_its_word(world: Any, web: deployment.Resource) -> None:
+async def test_a_report_has_status_and_reason(world: Any, web: deployment.Resource) -> None:
     built = of(web).build()
     [account] = summarize(built, await world.reconcile(built))
     assert account.report.startswith("Creating: ")
 
 
-async def test_what_comes_after_a_blocked_resource_is_not_reached(
+async def test_resources_after_a_blocked_one_are_not_reached(
     world: Any, web: deployment.Resource, hpa_base: Manifest
 ) -> None:
     blocked = hpa.Builder(hpa_base).with_guard(lambda _: StatusReport(GuardStatus.BLOCKED, "not today")).build()
@@ -66,7 +66,7 @@ async def test_a_prerequisite_that_is_not_met_reaches_nothing(world: Any, web: d
     assert told(built, await world.reconcile(built)) == {WEB: (NOT_REACHED, "a prerequisite is not met")}
 
 
-async def test_what_is_suspended_and_what_cannot_be(
+async def test_suspended_resources_and_those_that_cannot_be_suspended(
     world: Any, web: deployment.Resource, web_hpa: hpa.Resource, config_map: Callable[..., Any]
 ) -> None:
     def build(*, suspended: bool) -> Component:
@@ -81,7 +81,9 @@ async def test_what_is_suspended_and_what_cannot_be(
     }
 
 
-async def test_what_is_taken_away_says_why(world: Any, web: deployment.Resource, web_hpa: hpa.Resource) -> None:
+async def test_deleted_and_orphaned_resources_have_a_reason(
+    world: Any, web: deployment.Resource, web_hpa: hpa.Resource
+) -> None:
     await world.reconcile(of(web, web_hpa).build())
     gone = of(web_hpa, delete_when=True).with_resource(web, orphan_when=True).build()
     first, second = [told(gone, await world.reconcile(gone)) for _ in range(2)]
@@ -89,7 +91,7 @@ async def test_what_is_taken_away_says_why(world: Any, web: deployment.Resource,
     assert second == {HPA: ("Absent", "there is no such object"), WEB: ("Unchanged", "it does not name this owner")}
 
 
-async def test_a_disabled_component_only_leaves_what_it_reads(
+async def test_a_disabled_component_keeps_read_only_resources(
     world: Any, web: deployment.Resource, config_map: Callable[..., Any]
 ) -> None:
     built = of(web).with_resource(config_map().build(), read_only=True).with_feature_gate(BooleanGate(False)).build()
@@ -99,14 +101,14 @@ async def test_a_disabled_component_only_leaves_what_it_reads(
     }
 
 
-async def test_what_is_only_read_says_so(world: Any, config_map: Callable[..., Any]) -> None:
+async def test_a_read_only_resource_has_its_own_reason(world: Any, config_map: Callable[..., Any]) -> None:
     await world.reconcile(of(config_map().build()).build())
     built = component.Builder("other", condition_type="OtherReady").with_resource(config_map().build(), read_only=True)
     result = await world.reconcile(built.build())
     assert told(built.build(), result) == {SETTINGS: ("Unchanged", "it is only read")}
 
 
-async def test_what_somebody_else_controls_is_kept(world: Any, web_hpa: hpa.Resource) -> None:
+async def test_an_object_of_another_controller_is_kept(world: Any, web_hpa: hpa.Resource) -> None:
     foreign = await world.other_owner()
     await world.create(world.hpa, spec=web_hpa.render()["spec"], metadata={"ownerReferences": [foreign]})
     built = of(web_hpa, delete_when=True).build()
@@ -123,7 +125,7 @@ async def test_every_action_has_a_reason(action: Action, world: Any, web: deploy
     assert summarize(built, other)[0].because
 
 
-async def test_a_write_that_changed_nothing_is_told_apart_from_none(world: Any, web: deployment.Resource) -> None:
+async def test_a_write_without_effect_has_its_own_reason(world: Any, web: deployment.Resource) -> None:
     built = of(web).build()
     result = await world.reconcile(built)
     sent = ResourceOutcome(

@@ -141,7 +141,7 @@ class Owner:
             live: The object.
 
         Returns:
-            Kind and name, `Mall demo`; empty if nobody does, or this owner.
+            Kind and name, `Mall demo`; empty if there is none, or it is this owner.
         """
         controller = controller_of(live)
         return str(controller) if controller is not None and controller.uid != self.uid else ""

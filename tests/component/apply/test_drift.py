@@ -111,8 +111,8 @@ def reasons(wanted: Manifest, live: Manifest, rewrites: dict[str, tuple[Any, Any
     return [f"{difference.path}: {difference.why}" for difference in found]
 
 
-class TestQuiet:
-    def test_what_was_applied_and_stored_needs_no_write(self, wanted: Manifest, live: Manifest) -> None:
+class TestInSync:
+    def test_an_applied_and_stored_object_needs_no_write(self, wanted: Manifest, live: Manifest) -> None:
         """Defaults, other managers' fields, a normalised quantity, a defaulted key and the status are no difference."""
         assert reasons(wanted, live) == []
 
@@ -122,18 +122,18 @@ class TestQuiet:
         assert reasons(wanted, live) == [f"{path}: changed"]
         assert reasons(wanted, live, {path: ("app:1", "mirror/app:1")}) == []
 
-    def test_a_rewrite_counts_only_for_the_values_it_was_seen_with(self, wanted: Manifest, live: Manifest) -> None:
+    def test_a_rewrite_counts_only_for_its_values(self, wanted: Manifest, live: Manifest) -> None:
         path = "spec.template.spec.containers[0].image"
         containers(live)[0]["image"] = "other/app:1"
         assert reasons(wanted, live, {path: ("app:1", "mirror/app:1")}) == [f"{path}: changed"]
 
-    def test_a_field_the_server_dropped_is_known_too(self, wanted: Manifest, live: Manifest) -> None:
+    def test_a_field_that_the_server_drops_is_a_rewrite(self, wanted: Manifest, live: Manifest) -> None:
         wanted["spec"]["brandNew"] = 1
         assert reasons(wanted, live) == ["spec.brandNew: not owned"]
         assert reasons(wanted, live, {"spec.brandNew": (1, None)}) == []
 
 
-class TestNotQuiet:
+class TestDrift:
     def test_an_object_we_never_applied(self, wanted: Manifest, live: Manifest) -> None:
         live["metadata"]["managedFields"].pop()
         assert reasons(wanted, live) == [": not owned"]
@@ -151,7 +151,7 @@ class TestNotQuiet:
         wanted["spec"]["paused"] = False
         assert reasons(wanted, live) == ["spec.paused: not owned"]
 
-    def test_a_field_that_holds_the_default_is_still_not_ours(self, wanted: Manifest, live: Manifest) -> None:
+    def test_a_field_with_the_default_value_is_not_owned(self, wanted: Manifest, live: Manifest) -> None:
         wanted["spec"]["replicas"] = 3
         assert reasons(wanted, live) == ["spec.replicas: not owned"]
 
@@ -159,7 +159,7 @@ class TestNotQuiet:
         del wanted["metadata"]["labels"]
         assert reasons(wanted, live) == ["metadata: no longer declared"]
 
-    def test_a_field_somebody_took_from_us(self, wanted: Manifest, live: Manifest) -> None:
+    def test_a_field_taken_by_another_manager(self, wanted: Manifest, live: Manifest) -> None:
         containers(live)[0]["image"] = "hacked:1"
         del fields(live)["f:spec"]["f:template"]["f:spec"]["f:containers"]['k:{"name":"app"}']["f:image"]
         assert reasons(wanted, live) == ["spec.template.spec.containers[0].image: not owned"]
@@ -180,15 +180,13 @@ class TestNotQuiet:
         containers(wanted).reverse()
         assert reasons(wanted, live) == ["spec.template.spec.containers: in another order"]
 
-    def test_a_number_is_no_truth_value(self, wanted: Manifest, live: Manifest) -> None:
+    def test_a_number_is_not_a_bool(self, wanted: Manifest, live: Manifest) -> None:
         wanted["spec"]["paused"] = True
         live["spec"]["paused"] = 1
         fields(live)["f:spec"]["f:paused"] = {}
         assert reasons(wanted, live) == ["spec.paused: changed"]
 
-    def test_what_looks_like_a_quantity_is_one_only_where_the_api_says_so(
-        self, wanted: Manifest, live: Manifest
-    ) -> None:
+    def test_only_quantity_fields_are_compared_as_quantities(self, wanted: Manifest, live: Manifest) -> None:
         wanted["metadata"]["labels"] = {"a": "1000m"}
         assert reasons(wanted, live) == ["metadata.labels.a: changed"]
 
@@ -201,10 +199,10 @@ class TestSets:
         fields(live)["f:metadata"]["f:finalizers"] = {f"v:{json.dumps(value)}": {} for value in ("a", "b")}
         return wanted, live
 
-    def test_order_and_foreign_values_are_no_matter(self, with_finalizers: tuple[Manifest, Manifest]) -> None:
+    def test_order_and_values_of_other_managers_do_not_matter(self, with_finalizers: tuple[Manifest, Manifest]) -> None:
         assert reasons(*with_finalizers) == []
 
-    def test_a_new_and_a_dropped_value_are(self, with_finalizers: tuple[Manifest, Manifest]) -> None:
+    def test_a_new_and_a_dropped_value_are_drift(self, with_finalizers: tuple[Manifest, Manifest]) -> None:
         wanted, live = with_finalizers
         wanted["metadata"]["finalizers"] = ["a", "c"]
         assert reasons(wanted, live) == [

@@ -106,7 +106,7 @@ def without_hpa(web: deployment.Resource, *, suspended: bool = False) -> Compone
 
 
 class TestAutoscaled:
-    async def test_the_count_is_never_sent_not_even_at_creation(
+    async def test_the_replicas_are_never_sent_not_even_at_creation(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """Also where the baseline declares one."""
@@ -126,7 +126,7 @@ class TestAutoscaled:
         assert "replicas" not in writes.applied[1]["spec"]
 
     @pytest.mark.promise("hand-over")
-    async def test_a_fixed_count_is_handed_over_without_a_jump(
+    async def test_fixed_replicas_are_handed_over_without_a_jump(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """Dropping a field that only we own would reset it to 1."""
@@ -181,7 +181,7 @@ class TestAutoscaled:
         assert (writer.changes, await world.replicas()) == (5, 4)
 
     @pytest.mark.promise("hand-over")
-    async def test_the_count_is_taken_back_when_the_autoscaler_is_gone(
+    async def test_the_replicas_are_taken_back_without_the_autoscaler(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(with_hpa(fixed_web, web_hpa))
@@ -189,7 +189,7 @@ class TestAutoscaled:
         await world.reconcile(without_hpa(fixed_web))
         assert await world.replicas() == 4
 
-    async def test_a_count_at_zero_on_purpose_survives(
+    async def test_replicas_set_to_zero_survive(
         self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(with_hpa(web, web_hpa))
@@ -199,7 +199,7 @@ class TestAutoscaled:
         assert await world.replicas() == 0
 
     @pytest.mark.parametrize("asleep_first", [True, False], ids=["while asleep", "on waking"])
-    async def test_a_count_that_was_forced_before_the_autoscaler_came_is_the_baselines(
+    async def test_replicas_forced_before_the_autoscaler_existed_come_from_the_baseline(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, *, asleep_first: bool
     ) -> None:
         """An autoscaler leaves a target at zero alone, so a zero handed over would stay for ever."""
@@ -215,9 +215,7 @@ class TestAutoscaled:
 
 
 class TestDeclared:
-    async def test_a_field_that_is_declared_as_left_is_not_sent(
-        self, world: World, fixed_web: deployment.Resource
-    ) -> None:
+    async def test_a_declared_ignored_field_is_not_sent(self, world: World, fixed_web: deployment.Resource) -> None:
         builder = component.Builder("web", condition_type="WebReady")
         subject = builder.with_resource(fixed_web, ignore_fields=["spec.replicas"]).build()
         await world.reconcile(subject)
@@ -226,8 +224,8 @@ class TestDeclared:
         assert await world.replicas() == 9
 
 
-class TestRemembering:
-    async def test_the_count_is_remembered_in_the_write_that_forces_it(
+class TestSavedValues:
+    async def test_the_replicas_are_saved_in_the_write_that_forces_them(
         self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(with_hpa(web, web_hpa))
@@ -238,7 +236,7 @@ class TestRemembering:
         assert body["spec"]["replicas"] == 0
         assert body["metadata"]["annotations"] == {BEFORE_SUSPENSION: '{"spec.replicas":5}'}
 
-    async def test_an_annotation_that_somebody_spoilt_is_no_error(
+    async def test_an_invalid_annotation_is_not_an_error(
         self, world: World, web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.reconcile(with_hpa(web, web_hpa))
@@ -252,7 +250,7 @@ class TestRemembering:
 @pytest.mark.parametrize("done", [False, True], ids=["before the write", "after the write"])
 @pytest.mark.parametrize("crash_at", range(4))
 @pytest.mark.parametrize("step", ["hand over", "suspend", "resume"])
-async def test_a_crash_loses_no_count(
+async def test_a_crash_does_not_lose_the_replicas(
     world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, step: str, crash_at: int, *, done: bool
 ) -> None:
     """Whatever write of a step is the last one, the next passes end where an undisturbed run ends."""
@@ -292,7 +290,7 @@ STEPS = st.lists(
 @pytest.mark.embedded_only("many passes in loops of their own; its cases run on both above")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_no_interleaving_resets_the_count(
+def test_no_interleaving_resets_the_replicas(
     new_world: Callable[[], Awaitable[World]], scaled: Callable[..., Component], steps: list[str]
 ) -> None:
     """Awake, the count is always what was last set from outside; and after convergence nothing is written."""

@@ -63,14 +63,14 @@ async def passes(world: World, cluster: Rewriting, subject: Component, times: in
 
 @pytest.mark.parametrize("rewrite", [use_mirror, drop_port, add_sidecar_first])
 class TestRewrites:
-    async def test_are_learnt_from_the_first_answer(
+    async def test_are_learned_from_the_first_response(
         self, world: World, web: deployment.Resource, rewrite: Callable[[Manifest], None]
     ) -> None:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
         cluster = Rewriting(world, rewrite)
         assert await passes(world, cluster, subject, 5) == 1
 
-    async def test_cost_one_write_when_the_memory_is_lost(
+    async def test_cost_one_write_when_the_apply_cache_is_lost(
         self, world: World, web: deployment.Resource, rewrite: Callable[[Manifest], None]
     ) -> None:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()

@@ -46,25 +46,25 @@ class TestRule:
         ("undone", "minutes"),
         [(0, 0), (2, 0), (3, 1), (4, 2), (5, 4), (8, 32), (9, 60), (10_000, 60)],
     )
-    def test_the_wait_doubles_up_to_an_hour(self, undone: int, minutes: int) -> None:
+    def test_the_delay_doubles_up_to_an_hour(self, undone: int, minutes: int) -> None:
         assert next_write(LastWrite(WISH, HOUR, reverted=undone)) - HOUR == timedelta(minutes=minutes)
 
-    def test_another_wish_starts_anew(self) -> None:
+    def test_another_desired_state_starts_again(self) -> None:
         assert record_revert(LastWrite(b"old", HOUR, reverted=9), WISH, HOUR) is None
         assert written(LastWrite(b"old", HOUR, reverted=9), WISH, HOUR).reverted == 0
 
-    def test_one_undoing_counts_once_however_often_it_is_looked_at(self) -> None:
+    def test_a_revert_counts_once(self) -> None:
         once = record_revert(LastWrite(WISH, HOUR), WISH, HOUR)
         assert once is not None
         assert record_revert(once, WISH, HOUR + timedelta(seconds=5)) == once
 
-    def test_a_change_that_comes_late_is_a_change_like_any_other(self) -> None:
+    def test_a_late_change_is_not_a_revert(self) -> None:
         late = record_revert(LastWrite(WISH, HOUR, reverted=3), WISH, 2 * HOUR)
         assert late is not None
         assert (late.reverted, is_fighting(late)) == (1, False)
 
     @given(st.lists(st.integers(0, 7200), max_size=200))
-    def test_a_write_never_waits_longer_than_an_hour(self, pauses: list[int]) -> None:
+    def test_a_write_is_never_delayed_by_more_than_an_hour(self, pauses: list[int]) -> None:
         """Whatever the rhythm in which writes are undone."""
         elapsed, last = HOUR, written(None, WISH, HOUR)
         for pause in pauses:
@@ -75,10 +75,8 @@ class TestRule:
                 last = written(last, WISH, elapsed)
 
 
-class TestWar:
-    async def test_three_writes_that_were_undone_hold_the_next_one_back(
-        self, world: World, labelled: Component
-    ) -> None:
+class TestFight:
+    async def test_three_reverted_writes_delay_the_next_one(self, world: World, labelled: Component) -> None:
         for _ in range(3):
             assert (await world.reconcile(labelled)).writes == 1
             await undo(world)
@@ -99,7 +97,7 @@ class TestWar:
             world.clock.advance(timedelta(seconds=10))
         assert 4 <= writes <= 10
 
-    async def test_it_ends_when_the_other_one_gives_in(self, world: World, labelled: Component) -> None:
+    async def test_it_ends_when_the_other_writer_stops(self, world: World, labelled: Component) -> None:
         for _ in range(3):
             await world.reconcile(labelled)
             await undo(world)
@@ -109,14 +107,14 @@ class TestWar:
         after = await world.reconcile(labelled)
         assert (after.writes, after.condition.reason) == (0, Reason.UPDATING)
 
-    async def test_a_clock_that_is_set_forward_ends_no_wait(self, world: World, labelled: Component) -> None:
+    async def test_setting_the_wall_clock_does_not_end_a_delay(self, world: World, labelled: Component) -> None:
         for _ in range(3):
             await world.reconcile(labelled)
             await undo(world)
         world.clock.jump(world.clock.now() + timedelta(hours=1))
         assert (await world.reconcile(labelled)).writes == 0
 
-    async def test_repairs_after_hand_edits_are_immediate(self, world: World, labelled: Component) -> None:
+    async def test_manual_edits_are_repaired_at_once(self, world: World, labelled: Component) -> None:
         """A person who edits now and then is no war."""
         await world.reconcile(labelled)
         for _ in range(10):
@@ -124,7 +122,7 @@ class TestWar:
             await undo(world)
             assert (await world.reconcile(labelled)).writes == 1
 
-    async def test_stale_reads_of_our_own_writes_accuse_nobody(self, world: World, web_base: Manifest) -> None:
+    async def test_stale_reads_are_not_reverts(self, world: World, web_base: Manifest) -> None:
         """Without a cache of ours in between, a read may lag behind what we wrote."""
         lagging = FaultyCluster(world.cluster, [faults.stale(kind="Deployment", first=3, times=None)])
         for team in ("old", *["new"] * 8):
@@ -135,12 +133,12 @@ class TestWar:
                 result = await subject.reconcile(context)
             assert result.condition.reason is not Reason.BLOCKED
 
-    async def test_what_somebody_deletes_is_made_again_at_once(self, world: World, labelled: Component) -> None:
+    async def test_a_deleted_object_is_created_again_at_once(self, world: World, labelled: Component) -> None:
         for _ in range(6):
             assert (await world.reconcile(labelled)).outcomes[0].action is Action.CREATED
             await world.cluster.delete(world.web)
 
-    async def test_what_we_delete_ourselves_was_not_undone(self, world: World, web_base: Manifest) -> None:
+    async def test_our_own_delete_is_not_a_revert(self, world: World, web_base: Manifest) -> None:
         def web(*, wanted: bool) -> Component:
             resource = deployment.Builder(web_base).build()
             return (

@@ -51,13 +51,13 @@ async def pass_that_ends_in(world: World, web: deployment.Resource, error: BaseE
         raise error
 
 
-class TestTelling:
+class TestSetCondition:
     async def told(self, world: World, status: str, message: str) -> Manifest:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             context.set_condition("Backup", status=status, reason="Asked", message=message)
         return await world.condition("Backup")
 
-    async def test_since_when_it_holds_moves_with_its_status_only(self, world: World) -> None:
+    async def test_the_transition_time_changes_only_with_the_status(self, world: World) -> None:
         first = await self.told(world, "False", "not yet")
         world.clock.advance(timedelta(minutes=1))
         second = await self.told(world, "False", "almost")
@@ -72,18 +72,18 @@ class TestTelling:
         assert (second["lastTransitionTime"], second["message"]) == (first["lastTransitionTime"], "almost")
         assert third["lastTransitionTime"] > second["lastTransitionTime"]
 
-    async def test_one_without_an_instant_gets_one(self, world: World) -> None:
+    async def test_a_condition_without_a_transition_time_gets_one(self, world: World) -> None:
         await patch_status(world, {"conditions": [{**foreign(), "lastTransitionTime": None}]})
 
         assert (await self.told(world, "True", "done"))["lastTransitionTime"]
 
-    async def test_another_word_is_no_status(self, world: World) -> None:
+    async def test_an_unknown_status_is_rejected(self, world: World) -> None:
         with pytest.raises(
             ConfigError, match="condition \"Backup\": the status must be True, False or Unknown, got 'Yes'"
         ):
             await self.told(world, "Yes", "done")
 
-    async def test_it_survives_who_writes_meanwhile(self, world: World) -> None:
+    async def test_it_survives_a_concurrent_write(self, world: World) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             context.set_condition("Ours", status="True", reason="Said", message="")
             await patch_status(world, {"conditions": [foreign()]})
@@ -100,14 +100,14 @@ class TestWriting:
         await world.reconcile(of(web), other)
         assert status_writes(world) == 1
 
-    async def test_only_on_the_way_out(self, world: World, web: deployment.Resource) -> None:
+    async def test_only_when_the_block_is_left(self, world: World, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             await of(web).reconcile(context)
             assert status_writes(world) == 0
         assert status_writes(world) == 1
 
     @pytest.mark.promise("status-once")
-    async def test_not_at_all_where_nothing_was_changed(self, world: World) -> None:
+    async def test_not_at_all_if_nothing_changed(self, world: World) -> None:
         await patch_status(world, {"conditions": [foreign()]})
         async with reconciling(await world.owner_manifest(), world.cluster) as context:
             await patch_status(world, {"conditions": [foreign("False")]})
@@ -115,7 +115,7 @@ class TestWriting:
         assert status_writes(world) == 0
         assert (await world.condition("Backup"))["status"] == "False"
 
-    async def test_what_the_user_sets_travels_in_the_same_write(self, world: World, web: deployment.Resource) -> None:
+    async def test_fields_of_the_user_are_part_of_the_same_write(self, world: World, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             await of(web).reconcile(context)
             context.status["url"] = "https://shop"
@@ -125,14 +125,14 @@ class TestWriting:
         assert status["url"] == "https://shop"
         assert [condition["type"] for condition in status["conditions"]] == ["WebReady", "Backup"]
 
-    async def test_fields_and_conditions_of_others_survive(self, world: World, web: deployment.Resource) -> None:
+    async def test_fields_and_conditions_of_other_writers_survive(self, world: World, web: deployment.Resource) -> None:
         await patch_status(world, {"custom": {"deep": [1]}, "conditions": [foreign()]})
         await world.reconcile(of(web))
         status = (await world.owner_manifest())["status"]
         assert status["custom"] == {"deep": [1]}
         assert [condition["type"] for condition in status["conditions"]] == ["Backup", "WebReady"]
 
-    async def test_the_owner_given_stays_as_it_was(self, world: World, web: deployment.Resource) -> None:
+    async def test_the_given_owner_is_not_changed(self, world: World, web: deployment.Resource) -> None:
         owner = await world.owner_manifest()
         async with reconciling(owner, world.cluster, clock=world.clock) as context:
             await of(web).reconcile(context)
@@ -160,18 +160,18 @@ class TestErrors:
         assert (await world.condition())["reason"] == "Creating"
 
     @pytest.mark.promise("cancelled")
-    async def test_cancelled_nothing_is_written(self, world: World, web: deployment.Resource) -> None:
+    async def test_nothing_is_written_after_a_cancellation(self, world: World, web: deployment.Resource) -> None:
         with pytest.raises(asyncio.CancelledError):
             await pass_that_ends_in(world, web, asyncio.CancelledError())
         assert status_writes(world) == 0
 
-    async def test_an_owner_that_was_not_read_from_a_cluster_is_refused(self, world: World) -> None:
+    async def test_an_owner_that_was_not_read_from_a_cluster_is_rejected(self, world: World) -> None:
         owner = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "x", "namespace": "shop"}}
         with pytest.raises(ManifestError, match=r"metadata\.uid"):
             async with reconciling(owner, world.cluster):
                 pass
 
-    async def test_a_status_that_cannot_be_written_is_told_beside_the_first_error(
+    async def test_an_error_of_the_status_write_is_a_note_of_the_first_error(
         self, world: World, web_base: Manifest
     ) -> None:
         class Refusing:
@@ -195,7 +195,7 @@ class TestErrors:
 
 
 class TestConflicts:
-    async def test_what_somebody_wrote_meanwhile_is_kept(self, world: World, web: deployment.Resource) -> None:
+    async def test_concurrent_writes_are_kept(self, world: World, web: deployment.Resource) -> None:
         """Their fields and conditions as they are now, ours as this pass found them."""
         await patch_status(world, {"theirs": 1, "gone": 1, "conditions": [foreign("False")]})
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
@@ -209,7 +209,7 @@ class TestConflicts:
             "WebReady": "False",
         }
 
-    async def test_conflicts_that_do_not_end_are_raised(self, world: World, web: deployment.Resource) -> None:
+    async def test_endless_conflicts_are_raised(self, world: World, web: deployment.Resource) -> None:
         class Racing:
             def __getattr__(self, name: str) -> Any:
                 return getattr(world.cluster, name)
@@ -224,13 +224,15 @@ class TestConflicts:
                 await of(web).reconcile(context)
         assert status_writes(world) == 6
 
-    async def test_an_owner_that_is_gone_has_no_status(self, world: World, web: deployment.Resource) -> None:
+    async def test_nothing_is_written_for_a_deleted_owner(self, world: World, web: deployment.Resource) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster) as context:
             await of(web).reconcile(context)
             await world.cluster.delete(world.owner)
         assert not await world.exists(world.owner)
 
-    async def test_an_owner_made_anew_under_the_name_is_let_be(self, world: World, web: deployment.Resource) -> None:
+    async def test_nothing_is_written_to_a_new_owner_of_the_same_name(
+        self, world: World, web: deployment.Resource
+    ) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster) as context:
             await of(web).reconcile(context)
             owner = await world.owner_manifest()

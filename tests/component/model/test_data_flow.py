@@ -67,7 +67,7 @@ def reader(base: Manifest, *cells: Data[Any], optional: bool = False) -> deploym
     return made.with_optional_data(*cells) if optional else made.with_data_guard(*cells)
 
 
-class TestChecked:
+class TestValidation:
     def test_a_read_needs_an_earlier_producer(
         self, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
@@ -87,7 +87,7 @@ class TestChecked:
             'resource "v1/ConfigMap/shop/settings" reads data "db-host" but no earlier resource produces it',
         )
 
-    def test_a_resource_that_is_only_read_produces(
+    def test_a_read_only_resource_produces(
         self, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
         made = component.Builder("web", condition_type="WebReady").with_resource(maker(), read_only=True)
@@ -109,7 +109,7 @@ class TestChecked:
         made = component.Builder("web", condition_type="WebReady").with_resource(web, delete_when=True)
         made.build()
 
-    def test_two_cells_of_one_name_are_refused(
+    def test_two_cells_of_one_name_are_rejected(
         self, config_map: Callable[..., StaticKind], host: Data[str], maker: Callable[..., Any]
     ) -> None:
         double = config_map().extract_into(Data[str]("db-host"), lambda _live: "x").build()
@@ -118,7 +118,7 @@ class TestChecked:
         assert who == f'resource "v1/ConfigMap/shop/settings" in component "web" declares data "{host.name}"'
         assert rule == "a distinct cell already uses that name; data names must be unique within a component"
 
-    def test_a_resource_of_the_users_own_may_not_declare_nothing(self) -> None:
+    def test_a_custom_resource_must_not_declare_none(self) -> None:
         class Own:
             key = ObjectKey("v1", "ConfigMap", "own", "shop")
             identity = str(key)
@@ -134,12 +134,12 @@ class TestChecked:
         problem = 'resource "v1/ConfigMap/shop/own" in component "web" declares a nil data cell'
         assert refused(builder(own)) == (problem,)
 
-    def test_every_problem_is_told(self, web_base: Manifest, host: Data[str]) -> None:
+    def test_every_problem_is_reported(self, web_base: Manifest, host: Data[str]) -> None:
         assert len(refused(builder(reader(web_base, host, Data[str]("port")).build()))) == 2
 
 
-class TestTold:
-    def test_by_cell_who_fills_and_who_reads(
+class TestDataTopology:
+    def test_lists_producers_and_readers_of_each_cell(
         self, web_base: Manifest, hpa_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
         scaler = hpa.Builder(hpa_base).with_optional_data(host).build()
@@ -163,17 +163,17 @@ class TestTold:
             (flow,) = builder(maker(), both).build().data_topology
             assert (flow.guarded, flow.optional) == (("apps/v1/Deployment/shop/web",), ())
 
-    def test_a_cell_nobody_reads_is_told_too(self, maker: Callable[..., Any]) -> None:
+    def test_lists_a_cell_without_readers(self, maker: Callable[..., Any]) -> None:
         assert builder(maker()).build().data_topology == (
             DataFlow(data="db-host", producers=("v1/ConfigMap/shop/database",)),
         )
 
-    def test_what_is_not_reached_does_not_take_part(self, maker: Callable[..., Any]) -> None:
+    def test_leaves_out_resources_that_are_not_reached(self, maker: Callable[..., Any]) -> None:
         made = component.Builder("web", condition_type="WebReady").with_resource(maker(), delete_when=True)
         assert made.build().data_topology == ()
 
 
-class TestPassedOn:
+class TestFlow:
     async def test_the_last_producer_wins(
         self, world: World, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
@@ -181,7 +181,7 @@ class TestPassedOn:
         await world.reconcile(subject)
         assert (await world.cluster.get(world.web))["metadata"]["annotations"] == {"db-host": "last"}
 
-    async def test_what_is_not_there_yet_blocks_and_is_named(
+    async def test_an_empty_cell_blocks_and_is_named(
         self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind], host: Data[str]
     ) -> None:
         """The resource's own guard is asked only once the data is there."""
@@ -202,7 +202,7 @@ class TestPassedOn:
         )
         assert result.outcomes[-1].action is Action.BLOCKED
 
-    async def test_a_value_does_not_outlive_its_pass(
+    async def test_a_value_does_not_outlive_its_reconcile(
         self, world: World, web_base: Manifest, host: Data[str], config_map: Callable[..., StaticKind]
     ) -> None:
         """Nor does one that was seeded before."""
@@ -242,7 +242,9 @@ class TestPassedOn:
         assert (await world.condition())["reason"] == "Error"
         assert not await world.exists(world.web)
 
-    async def test_data_that_nobody_guards_fails_by_name(self, world: World, web_base: Manifest) -> None:
+    async def test_an_unguarded_read_of_an_empty_cell_fails_and_names_it(
+        self, world: World, web_base: Manifest
+    ) -> None:
         undeclared = Data[str]("db-host")
 
         def note(m: deployment.Mutator) -> None:
@@ -257,7 +259,7 @@ class TestPassedOn:
         assert cause is not None
 
 
-class TestAsleep:
+class TestSuspended:
     @pytest.fixture
     def subject(self, web_base: Manifest, host: Data[str], maker: Callable[..., Any]) -> Callable[..., Any]:
         def build(*, suspended: bool) -> component.Component:
@@ -265,7 +267,7 @@ class TestAsleep:
 
         return build
 
-    async def test_what_cannot_be_suspended_is_read_for_its_data_and_not_applied(
+    async def test_a_resource_that_cannot_be_suspended_is_read_for_its_data_and_not_applied(
         self, world: World, subject: Callable[..., Any]
     ) -> None:
         await world.reconcile(subject(suspended=False))
@@ -276,7 +278,7 @@ class TestAsleep:
         assert (web["spec"]["replicas"], web["metadata"]["annotations"]["db-host"]) == (0, "changed")
         assert await world.cluster.get(database) == live
 
-    async def test_so_is_what_is_only_read(
+    async def test_a_read_only_resource_is_read_for_its_data(
         self, world: World, web_base: Manifest, host: Data[str], maker: Callable[..., Any]
     ) -> None:
         await world.create(ObjectKey("v1", "ConfigMap", "database", "shop"), data={"host": "theirs"})
@@ -285,19 +287,19 @@ class TestAsleep:
         web = await world.cluster.get(world.web)
         assert (web["spec"]["replicas"], web["metadata"]["annotations"]) == (0, {"db-host": "theirs"})
 
-    async def test_what_nobody_needs_is_not_read(
+    async def test_data_that_is_not_needed_is_not_read(
         self, world: World, web: deployment.Resource, maker: Callable[..., Any]
     ) -> None:
         await world.reconcile(builder(maker(), web).suspend().build())
         assert [request.kind for request in world.cluster.requests if request.kind == "ConfigMap"] == []
 
-    async def test_what_never_was_needs_no_sleep(self, world: World, subject: Callable[..., Any]) -> None:
+    async def test_a_missing_object_counts_as_suspended(self, world: World, subject: Callable[..., Any]) -> None:
         """A resource whose data was never there cannot be rendered, and has nothing to be put to sleep."""
         result = await world.reconcile(subject(suspended=True))
         assert (result.condition.reason, result.outcomes[0].action) == (Reason.SUSPENDED, Action.ABSENT)
         assert not await world.exists(world.web)
 
-    async def test_what_runs_and_cannot_be_rendered_is_an_error(
+    async def test_an_existing_object_that_cannot_be_rendered_is_an_error(
         self, world: World, subject: Callable[..., Any]
     ) -> None:
         await world.reconcile(subject(suspended=False))

@@ -21,7 +21,7 @@ class TestFieldManager:
         hashed = field_manager("Shop", "x" * 124)
         assert (len(hashed), hashed) == (64, field_manager("Shop", "x" * 124))
 
-    def test_two_long_names_stay_apart(self) -> None:
+    def test_two_long_names_have_different_hashes(self) -> None:
         assert field_manager("Shop", "x" * 200, "a") != field_manager("Shop", "x" * 200, "b")
 
 
@@ -52,19 +52,19 @@ class TestOwnerReference:
             "blockOwnerDeletion": True,
         }
 
-    def test_references_of_the_author_stay(self) -> None:
+    def test_references_in_the_baseline_stay(self) -> None:
         other = {"apiVersion": "v1", "kind": "ConfigMap", "name": "c", "uid": "uid-9"}
         assert [found["uid"] for found in SHOP.owned(made("shop", other))["metadata"]["ownerReferences"]] == [
             "uid-9",
             "uid-1",
         ]
 
-    def test_a_second_controller_is_refused(self) -> None:
+    def test_a_second_controller_is_rejected(self) -> None:
         other = {"apiVersion": "v1", "kind": "Mall", "name": "m", "uid": "uid-9", "controller": True}
         with pytest.raises(ConfigError, match="names another controller, Mall m"):
             SHOP.owned(made("shop", other))
 
-    def test_another_namespace_is_refused(self) -> None:
+    def test_another_namespace_is_rejected(self) -> None:
         with pytest.raises(ConfigError, match='cannot own an object in another namespace, "elsewhere"'):
             SHOP.owned(made("elsewhere"))
 
@@ -75,7 +75,7 @@ class TestOwnerReference:
     def test_a_cluster_scoped_owner_owns_everywhere(self, namespace: str) -> None:
         assert MALL.owned(made(namespace))["metadata"]["ownerReferences"][0]["uid"] == "uid-2"
 
-    def test_the_object_given_stays_as_it_was(self) -> None:
+    def test_the_given_object_is_not_changed(self) -> None:
         given = made()
         before = copy_json(given)
         SHOP.owned(given)
@@ -95,7 +95,7 @@ class TestOwnerReference:
         "selfLink",
     ],
 )
-def test_what_only_the_server_sets_is_not_sent(field: str) -> None:
+def test_server_set_fields_are_not_sent(field: str) -> None:
     given: Manifest = {"kind": "X", "metadata": {"name": "x", field: "1"}, "status": {"a": 1}}
     assert sendable(given) == {"kind": "X", "metadata": {"name": "x"}}
     assert given["metadata"][field] == "1"

@@ -67,8 +67,8 @@ class AnsweringGate:
         return self.answer
 
 
-class TestDeciding:
-    def test_by_default_managed_required_and_taking(self) -> None:
+class TestEffectiveOptions:
+    def test_defaults(self) -> None:
         options = decided()
         assert (options.lifecycle, options.participation, options.on_conflict) == (
             Lifecycle.MANAGED,
@@ -92,14 +92,14 @@ class TestDeciding:
             pytest.param({"orphan_when": False}, Lifecycle.MANAGED, id="do not orphan"),
         ],
     )
-    def test_what_becomes_of_the_object(self, given: dict[str, Any], fate: Lifecycle) -> None:
+    def test_the_options_decide_the_lifecycle(self, given: dict[str, Any], fate: Lifecycle) -> None:
         assert decided(**given).lifecycle is fate
 
-    def test_none_says_nothing(self) -> None:
+    def test_none_is_the_same_as_not_given(self) -> None:
         names = component.ResourceOptions.__annotations__
         assert decided(**dict.fromkeys(names)) == EffectiveOptions()
 
-    def test_a_plain_word_counts_as_the_word(self) -> None:
+    def test_plain_text_is_accepted_for_an_enum(self) -> None:
         """Compared by identity, `"take"` would fail every conflict and `"Required"` would not count."""
         options = decided(participation="Auxiliary", on_conflict="fail")
         assert (options.participation, options.on_conflict) == (Participation.AUXILIARY, Conflicts.FAIL)
@@ -154,15 +154,13 @@ EXCLUSIONS = [
 ]
 
 
-class TestRefusing:
+class TestValidation:
     @pytest.mark.parametrize(("given", "problem"), EXCLUSIONS)
-    def test_what_excludes_each_other_is_decided_by_what_was_said_not_by_its_value(
-        self, given: dict[str, Any], problem: str
-    ) -> None:
+    def test_options_exclude_each_other_by_name_not_by_value(self, given: dict[str, Any], problem: str) -> None:
         with pytest.raises(ConfigError, match=problem):
             decided(**given)
 
-    def test_absence_is_looked_at_first_and_everything_is_told(self) -> None:
+    def test_every_problem_is_reported_and_absence_comes_first(self) -> None:
         with pytest.raises(ConfigError) as caught:
             decided(block_on_absence=True, ignore_if_absent=True)
         assert str(caught.value) == (
@@ -181,7 +179,7 @@ class TestRefusing:
         ],
         ids=str,
     )
-    def test_the_rest_goes_together(self, given: dict[str, Any]) -> None:
+    def test_other_options_can_be_combined(self, given: dict[str, Any]) -> None:
         decided(**given)
 
     @pytest.mark.parametrize(
@@ -200,13 +198,13 @@ class TestRefusing:
             ),
         ],
     )
-    def test_what_it_does_not_know_is_refused(self, given: dict[str, Any], problem: str) -> None:
+    def test_unknown_options_and_values_are_rejected(self, given: dict[str, Any], problem: str) -> None:
         """A misspelt `delete_when` must not be taken for silence, nor the text "false" for yes."""
         with pytest.raises(ConfigError) as caught:
             decided(**given)
         assert str(caught.value).startswith(problem)
 
-    def test_names_resource_and_component(self, web: deployment.Resource) -> None:
+    def test_the_error_names_resource_and_component(self, web: deployment.Resource) -> None:
         builder = component.Builder("web", condition_type="WebReady").with_resource(web, ignore_if_absent=True)
         with pytest.raises(BuildError) as caught:
             builder.build()
@@ -222,14 +220,14 @@ class TestRefusing:
             pytest.param(AnsweringGate(None), "must return True or False, got NoneType", id="says nothing"),
         ],
     )
-    def test_a_gate_that_cannot_answer_is_refused_when_building(
+    def test_a_gate_that_fails_is_rejected_when_building(
         self, web: deployment.Resource, gate: Any, problem: str
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady").with_resource(web, gated_by=gate)
         with pytest.raises(BuildError, match=problem):
             builder.build()
 
-    def test_a_gates_own_error_stays_its_cause(self) -> None:
+    def test_the_error_of_a_gate_is_the_cause(self) -> None:
         with pytest.raises(ConfigError) as caught:
             is_open(AnsweringGate(LookupError("lost")))
         assert isinstance(caught.value, FeatureGateError)
@@ -237,7 +235,7 @@ class TestRefusing:
 
 
 class TestIncludeWhen:
-    def test_off_the_resource_is_not_even_made_and_its_name_is_free(self, web: deployment.Resource) -> None:
+    def test_off_the_resource_is_not_built_and_its_identity_is_free(self, web: deployment.Resource) -> None:
         def make() -> deployment.Resource:
             raise AssertionError("made")
 
@@ -252,7 +250,7 @@ class TestIncludeWhen:
         nothing: Any = None
         assert component.Builder("web", condition_type="WebReady").include_when(False, nothing).build().entries == ()
 
-    def test_on_without_a_function_is_refused(self) -> None:
+    def test_on_without_a_function_is_rejected(self) -> None:
         nothing: Any = None
         builder = component.Builder("web", condition_type="WebReady").include_when(True, nothing)
         with pytest.raises(BuildError, match='nil build function passed to IncludeWhen in component "web"'):
@@ -260,7 +258,7 @@ class TestIncludeWhen:
 
 
 class TestReadOnly:
-    async def test_is_read_judged_and_never_written(self, world: World, web: deployment.Resource) -> None:
+    async def test_is_read_and_counts_and_is_never_written(self, world: World, web: deployment.Resource) -> None:
         live = await world.create(world.web, spec=web.render()["spec"])
         seen: list[tuple[ApplyOperation, str]] = []
 
@@ -278,7 +276,7 @@ class TestReadOnly:
         assert (result.condition.reason, result.outcomes[0].action) == (Reason.SCALING, Action.UNCHANGED)
         assert await world.cluster.get(world.web) == live
 
-    async def test_is_left_alone_by_a_gate_that_is_off(
+    async def test_is_not_deleted_by_a_gate_that_is_off(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         live = await world.create(SETTINGS, data={"a": "1"})
@@ -293,7 +291,7 @@ class TestReadOnly:
             await world.reconcile(of((config_map().build(), {"read_only": True})))
         assert (await world.condition())["reason"] == "Error"
 
-    async def test_absent_and_ignored_it_is_passed_over(
+    async def test_absent_and_ignored_it_is_skipped(
         self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         def crash(_live: Any) -> str:
@@ -317,7 +315,7 @@ class TestReadOnly:
         await world.create(SETTINGS)
         assert (await world.reconcile(subject)).condition.reason is Reason.CREATING
 
-    async def test_an_autoscaler_that_is_only_read_still_owns_the_count(
+    async def test_a_read_only_autoscaler_still_owns_the_replicas(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         await world.create(world.hpa, spec=web_hpa.render()["spec"])
@@ -343,7 +341,9 @@ class TestParticipation:
         assert (result.condition.status, result.condition.reason) == (False, Reason.BLOCKED)
         assert result.condition.message == "x"
 
-    async def test_an_auxiliary_resource_that_fails_fails_the_pass(self, world: World, web_base: Manifest) -> None:
+    async def test_an_error_of_an_auxiliary_resource_fails_the_reconcile(
+        self, world: World, web_base: Manifest
+    ) -> None:
         def crash(_mutator: deployment.Mutator) -> None:
             raise ValueError("boom")
 
@@ -353,13 +353,15 @@ class TestParticipation:
 
 
 class TestUnowned:
-    async def test_has_no_owner_and_outlives_it(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_has_no_owner_reference_and_outlives_the_owner(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
         await world.reconcile(of((config_map().build(), {"unowned": True})))
         assert await world.owners(SETTINGS) == []
         await world.cluster.delete(world.owner)
         assert await world.exists(SETTINGS)
 
-    async def test_takes_off_our_reference_and_no_other(
+    async def test_removes_our_owner_reference_and_no_other(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         resource = config_map().build()
@@ -372,7 +374,7 @@ class TestUnowned:
 
 
 class TestForeignController:
-    async def test_blocks_and_leaves_the_object_as_it_is(
+    async def test_blocks_and_does_not_change_the_object(
         self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         live = await world.create(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
@@ -385,7 +387,7 @@ class TestForeignController:
         await world.change(SETTINGS, metadata={"ownerReferences": None})
         assert (await world.reconcile(subject)).outcomes[0].action is Action.UPDATED
 
-    async def test_the_guard_is_asked_before(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_the_guard_is_evaluated_first(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         await world.create(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
         guarded = config_map().with_guard(blocked("not yet")).build()
         result = await world.reconcile(of((guarded, {"block_on_foreign_controller": True})))
@@ -399,7 +401,7 @@ class TestForeignController:
         actions = [(await world.reconcile(subject)).outcomes[0].action for _ in range(2)]
         assert actions == [Action.UPDATED, Action.UNCHANGED]
 
-    async def test_suspended_it_counts_as_suspended_and_is_not_touched(
+    async def test_suspended_it_counts_as_suspended_and_is_not_changed(
         self, world: World, web: deployment.Resource
     ) -> None:
         reference = await world.other_owner()
@@ -412,7 +414,7 @@ class TestForeignController:
 
 
 class TestConflicts:
-    async def test_failing_names_manager_and_field(self, world: World, fixed_web: deployment.Resource) -> None:
+    async def test_the_error_names_manager_and_field(self, world: World, fixed_web: deployment.Resource) -> None:
         subject = of((fixed_web, {"on_conflict": Conflicts.FAIL}))
         await world.reconcile(subject)
         await world.scale(9)
@@ -423,7 +425,7 @@ class TestConflicts:
         assert isinstance(caught.value.__cause__, ConflictError)
         assert await world.replicas() == 9
 
-    async def test_a_value_both_want_is_no_conflict(self, world: World, fixed_web: deployment.Resource) -> None:
+    async def test_equal_values_are_not_a_conflict(self, world: World, fixed_web: deployment.Resource) -> None:
         subject = of((fixed_web, {"on_conflict": Conflicts.FAIL}))
         await world.reconcile(subject)
         await world.scale(9)
@@ -431,7 +433,7 @@ class TestConflicts:
         await world.reconcile(subject)
         assert (await world.reconcile(subject)).writes == 0
 
-    async def test_suspending_takes_the_count_from_the_autoscaler_all_the_same(
+    async def test_suspending_still_takes_the_replicas_from_the_autoscaler(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
         """That field is taken on purpose; it is the autoscaler's own, so it would conflict every time."""

@@ -104,7 +104,7 @@ async def test_a_prerequisite_that_hangs_is_named(world: World, web: deployment.
 
 
 @pytest.mark.promise("hangs")
-async def test_other_components_are_not_held_up(
+async def test_other_components_are_not_delayed(
     world: World, web_base: Manifest, config_map: Callable[..., StaticKind], stuck: Callable[..., Any]
 ) -> None:
     other = component.Builder("settings", condition_type="SettingsReady").with_resource(config_map().build()).build()
@@ -116,7 +116,7 @@ async def test_other_components_are_not_held_up(
     assert (await world.condition("WebReady"))["reason"] == "Error"
 
 
-async def test_with_a_limit_everything_works_as_without(
+async def test_a_timeout_does_not_change_the_result(
     world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
 ) -> None:
     """Data passes between handlers that run in threads of their own."""
@@ -142,7 +142,7 @@ async def test_with_a_limit_everything_works_as_without(
     assert (result.condition.reason, seen) == ("Healthy", ["1"])
 
 
-async def test_errors_of_a_thread_are_raised_where_it_was_called() -> None:
+async def test_errors_of_a_thread_are_raised_in_the_caller() -> None:
     def broken() -> None:
         raise LookupError("x")
 
@@ -150,7 +150,7 @@ async def test_errors_of_a_thread_are_raised_where_it_was_called() -> None:
         await call_with_timeout(timedelta(minutes=10), broken)
 
 
-async def test_an_error_of_the_handler_itself_is_no_hanging() -> None:
+async def test_an_error_of_the_handler_is_not_a_timeout() -> None:
     def broken() -> None:
         raise TimeoutError("its own")
 
@@ -158,11 +158,11 @@ async def test_an_error_of_the_handler_itself_is_no_hanging() -> None:
         await call_with_timeout(timedelta(minutes=10), broken)
 
 
-async def test_a_late_answer_disturbs_nobody(stuck: Callable[..., Any]) -> None:
+async def test_a_late_result_is_ignored(stuck: Callable[..., Any]) -> None:
     with pytest.raises(HandlerError, match="no answer within 0 s"):
         await call_with_timeout(timedelta(0), stuck)
 
 
-def test_a_limit_is_longer_than_nothing() -> None:
+def test_a_timeout_must_be_positive() -> None:
     with pytest.raises(BuildError, match="handler limit must be positive"):
         component.Builder("web", condition_type="WebReady").with_handler_timeout(timedelta(0)).build()

@@ -73,7 +73,7 @@ async def touched(world: World, subject: Component) -> list[str]:
 
 
 class TestGate:
-    async def test_off_deletes_what_the_component_made_and_what_it_was_to_delete(
+    async def test_off_deletes_managed_and_deleted_resources(
         self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         settings, doomed = config_map().build(), config_map("doomed").build()
@@ -86,13 +86,15 @@ class TestGate:
         assert not await world.exists(world.web)
         assert not await world.exists(SETTINGS)
 
-    async def test_off_lets_go_of_what_is_to_stay(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_off_orphans_orphaned_resources(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         settings = config_map().build()
         await world.reconcile(gated(ON, settings).build())
         await world.reconcile(gated(OFF).with_resource(settings, orphan_when=True).build())
         assert await world.owners(SETTINGS) == []
 
-    async def test_off_and_nothing_there_is_disabled_and_quiet(self, world: World, web: deployment.Resource) -> None:
+    async def test_off_without_objects_is_disabled_and_writes_nothing(
+        self, world: World, web: deployment.Resource
+    ) -> None:
         subject = gated(OFF, web).build()
         result = await world.reconcile(subject)
         assert (result.condition.reason, result.writes, result.requeue_after) == (Reason.DISABLED, 0, None)
@@ -130,7 +132,7 @@ class TestGate:
         assert not await world.exists(world.hpa)
 
     @pytest.mark.parametrize("suspended", [False, True])
-    async def test_one_that_cannot_answer_is_an_error_and_nothing_is_touched(
+    async def test_a_failing_gate_is_an_error_and_nothing_is_changed(
         self, world: World, web: deployment.Resource, *, suspended: bool
     ) -> None:
         subject = gated(BROKEN, web, suspended=suspended).build()
@@ -142,7 +144,7 @@ class TestGate:
         assert condition["message"] == str(caught.value.__cause__)
         assert await touched(world, subject) == []
 
-    async def test_one_of_the_users_that_raises_is_no_other_case(self, world: World) -> None:
+    async def test_a_custom_gate_that_raises_is_an_error_too(self, world: World) -> None:
         class Crashing:
             def enabled(self) -> bool:
                 raise LookupError("lost")
@@ -151,7 +153,7 @@ class TestGate:
             await world.reconcile(gated(Crashing()).build())
         assert (await world.condition())["reason"] == "FeatureGateError"
 
-    async def test_one_that_answers_nothing_does_not_delete(self, world: World, web: deployment.Resource) -> None:
+    async def test_a_gate_that_returns_none_does_not_delete(self, world: World, web: deployment.Resource) -> None:
         class Silent:
             def enabled(self) -> Any:
                 return None
@@ -161,7 +163,7 @@ class TestGate:
             await world.reconcile(gated(Silent(), web).build())
         assert await world.exists(world.web)
 
-    async def test_on_again_everything_is_made_anew_and_the_clock_starts(
+    async def test_on_again_everything_is_created_and_the_grace_period_starts(
         self, world: World, web: deployment.Resource
     ) -> None:
         await world.reconcile(gated(ON, web).build())
@@ -176,7 +178,7 @@ class TestGate:
 
 class TestPrerequisites:
     @pytest.mark.parametrize("suspended", [False, True])
-    async def test_unmet_no_object_is_asked_for_suspended_or_not(
+    async def test_unmet_no_object_is_read_suspended_or_not(
         self, world: World, web: deployment.Resource, *, suspended: bool
     ) -> None:
         subject = waiting(unmet("dependency not ready"), resources=(web,), suspended=suspended)
@@ -186,13 +188,13 @@ class TestPrerequisites:
         assert result.requeue_after == timedelta(seconds=10)
         assert await touched(world, subject) == []
 
-    async def test_are_asked_in_order_up_to_the_first_that_is_unmet(self, world: World) -> None:
+    async def test_are_checked_in_order_up_to_the_first_that_is_unmet(self, world: World) -> None:
         first, second, third = met(), unmet("second"), unmet("third")
         result = await world.reconcile(waiting(first, second, third))
         assert result.condition.message == "second"
         assert (first.times, second.times, third.times) == (1, 1, 0)
 
-    async def test_all_met_the_component_goes_on(self, world: World, web: deployment.Resource) -> None:
+    async def test_all_met_the_component_is_reconciled(self, world: World, web: deployment.Resource) -> None:
         assert (await world.reconcile(waiting(met(), met(), resources=(web,)))).condition.reason is Reason.CREATING
 
     async def test_one_that_fails_is_an_error_with_its_own_reason(self, world: World, web: deployment.Resource) -> None:
@@ -212,12 +214,12 @@ class TestPrerequisites:
             pytest.param(True, "prerequisite must return a StatusReport, got bool", id="no report"),
         ],
     )
-    async def test_an_answer_outside_the_vocabulary_is_an_error(self, world: World, answer: Any, problem: str) -> None:
+    async def test_an_unknown_status_is_an_error(self, world: World, answer: Any, problem: str) -> None:
         with pytest.raises(ReconcileError, match=problem):
             await world.reconcile(waiting(Asked(answer)))
         assert (await world.condition())["reason"] == "PrerequisiteNotMet"
 
-    async def test_once_past_they_are_not_asked_again(self, world: World, web: deployment.Resource) -> None:
+    async def test_once_met_they_are_not_checked_again(self, world: World, web: deployment.Resource) -> None:
         once = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         subject = waiting(once, resources=(web,))
         for _ in range(3):
@@ -225,28 +227,28 @@ class TestPrerequisites:
         assert once.times == 1
         assert (await world.condition())["reason"] == "Creating"
 
-    async def test_nor_while_suspended(self, world: World, web: deployment.Resource) -> None:
+    async def test_they_are_not_checked_again_while_suspended(self, world: World, web: deployment.Resource) -> None:
         once = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         await world.reconcile(waiting(once, resources=(web,)))
         await world.reconcile(waiting(once, resources=(web,), suspended=True))
         await world.reconcile(waiting(once, resources=(web,)))
         assert once.times == 1
 
-    async def test_after_disabled_they_are_asked_again(self, world: World, web: deployment.Resource) -> None:
+    async def test_after_disabled_they_are_checked_again(self, world: World, web: deployment.Resource) -> None:
         twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         await world.reconcile(waiting(twice, resources=(web,)))
         await world.reconcile(gated(OFF, web).with_prerequisite(twice).build())
         result = await world.reconcile(waiting(twice, resources=(web,)))
         assert (twice.times, result.condition.message) == (2, "gone")
 
-    async def test_after_a_gate_error_they_are_asked_again(self, world: World, web: deployment.Resource) -> None:
+    async def test_after_a_gate_error_they_are_checked_again(self, world: World, web: deployment.Resource) -> None:
         twice = Asked(StatusReport(MET), StatusReport(NOT_MET, "gone"))
         await world.reconcile(waiting(twice, resources=(web,)))
         await touched(world, gated(BROKEN, web).build())
         result = await world.reconcile(waiting(twice, resources=(web,)))
         assert (twice.times, result.condition.message) == (2, "gone")
 
-    async def test_after_an_error_they_are_asked_again(self, world: World, web_base: dict[str, Any]) -> None:
+    async def test_after_an_error_they_are_checked_again(self, world: World, web_base: dict[str, Any]) -> None:
         """An error in the very first pass does not open the barrier for good."""
 
         def crash(_mutator: deployment.Mutator) -> None:
@@ -258,7 +260,7 @@ class TestPrerequisites:
         result = await world.reconcile(waiting(twice, resources=(broken,)))
         assert (twice.times, result.condition.reason) == (2, Reason.PREREQUISITE_NOT_MET)
 
-    async def test_time_spent_waiting_is_no_time_spent_converging(self, world: World, web: deployment.Resource) -> None:
+    async def test_waiting_does_not_count_as_converging(self, world: World, web: deployment.Resource) -> None:
         slow = Asked(StatusReport(NOT_MET, "wait"), StatusReport(MET))
         subject = gated(None, web).with_prerequisite(slow).with_grace_period(timedelta(minutes=5)).build()
         await world.reconcile(subject)
@@ -269,11 +271,11 @@ class TestPrerequisites:
 
 
 class TestDependsOn:
-    async def test_waits_for_a_condition_that_is_not_there(self, world: World) -> None:
+    async def test_waits_for_a_missing_condition(self, world: World) -> None:
         result = await world.reconcile(waiting(depends_on("InfraReady")))
         assert result.condition.message == 'Condition "InfraReady" not found on Shop/demo'
 
-    async def test_sees_the_condition_of_a_component_reconciled_before_in_the_same_pass(
+    async def test_sees_the_condition_of_a_component_reconciled_earlier_in_the_same_reconcile(
         self, world: World, web: deployment.Resource
     ) -> None:
         infra = component.Builder("infra", condition_type="InfraReady").with_resource(web).build()
@@ -292,7 +294,7 @@ class TestUnpublished:
         assert result.condition.reason is Reason.CREATING
         assert "status" not in await world.owner_manifest()
 
-    async def test_nor_is_an_error(self, world: World) -> None:
+    async def test_an_error_is_not_written_either(self, world: World) -> None:
         with pytest.raises(ReconcileError):
             await world.reconcile(gated(BROKEN).unpublished().build())
         assert "status" not in await world.owner_manifest()

@@ -41,7 +41,7 @@ def broken_mutation(_mutator: deployment.Mutator) -> None:
 
 
 class TestApply:
-    async def test_applies_forced_with_a_manager_of_the_owners_and_owns_the_object(
+    async def test_forces_the_apply_with_the_manager_of_the_owner_and_owns_the_object(
         self, world: World, web: deployment.Resource
     ) -> None:
         await world.reconcile(only(web))
@@ -51,20 +51,22 @@ class TestApply:
         (reference,) = (await world.cluster.get(world.web))["metadata"]["ownerReferences"]
         assert (reference["uid"], reference["controller"]) == (uid, True)
 
-    async def test_takes_a_field_that_somebody_else_set(self, world: World, fixed_web: deployment.Resource) -> None:
+    async def test_takes_a_field_of_another_manager(self, world: World, fixed_web: deployment.Resource) -> None:
         await world.reconcile(only(fixed_web))
         await world.scale(9)
         result = await world.reconcile(only(fixed_web))
         assert await world.replicas() == 4
         assert result.outcomes[0].reason_texts == ("spec.replicas: not owned",)
 
-    async def test_repeated_passes_leave_one_entry_of_the_manager(self, world: World, web: deployment.Resource) -> None:
+    async def test_repeated_reconciles_leave_one_entry_of_the_manager(
+        self, world: World, web: deployment.Resource
+    ) -> None:
         for _ in range(3):
             await world.reconcile(only(web))
         managers = [entry["manager"] for entry in (await world.cluster.get(world.web))["metadata"]["managedFields"]]
         assert len(managers) == 1
 
-    async def test_what_only_the_server_sets_may_stand_in_a_base(self, world: World, web_base: Manifest) -> None:
+    async def test_a_baseline_may_have_server_set_fields(self, world: World, web_base: Manifest) -> None:
         await world.reconcile(only(deployment.Builder(web_base).build()))
         live = await world.cluster.get(world.web)
         from_cluster = only(deployment.Builder(live).build())
@@ -72,7 +74,7 @@ class TestApply:
         world.cluster.requests.clear()
         assert (await world.reconcile(from_cluster)).writes == 0
 
-    async def test_another_owners_object_is_refused_and_stays_as_it_was(
+    async def test_an_object_of_another_controller_is_an_error_and_not_changed(
         self, world: World, web: deployment.Resource
     ) -> None:
         await world.reconcile(only(web))
@@ -93,7 +95,7 @@ class TestOperations:
         actions = [(await world.reconcile(one)).outcomes[0].action for one in (first, first, second, second)]
         assert actions == [Action.CREATED, Action.UNCHANGED, Action.UPDATED, Action.UNCHANGED]
 
-    async def test_a_status_of_its_controller_is_no_change(self, world: World, web: deployment.Resource) -> None:
+    async def test_a_status_update_is_not_a_change(self, world: World, web: deployment.Resource) -> None:
         await world.reconcile(only(web))
         await world.run(1)
         assert (await world.reconcile(only(web))).outcomes[0].action is Action.UNCHANGED
@@ -112,8 +114,8 @@ class TestOperations:
         assert seen == [(ApplyOperation.CREATED, 1), (ApplyOperation.NONE, 1)]
 
 
-class TestQuiet:
-    async def test_nothing_changed_nothing_written(self, world: World, scaled: Callable[..., Component]) -> None:
+class TestInSync:
+    async def test_without_changes_nothing_is_written(self, world: World, scaled: Callable[..., Component]) -> None:
         """Not for the objects, whose quantities and defaults the server has normalised, and not for the owner."""
         await world.reconcile(scaled())
         await world.run(1)
@@ -123,7 +125,7 @@ class TestQuiet:
             assert (await world.reconcile(scaled())).writes == 0
         assert world.cluster.requests.writes == 0
 
-    async def test_an_edit_by_hand_is_repaired_once(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_manual_edit_is_repaired_once(self, world: World, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         patch = {"spec": {"maxReplicas": 3}}
         await world.cluster.patch(world.hpa, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
@@ -132,20 +134,20 @@ class TestQuiet:
         assert (await world.cluster.get(world.hpa))["spec"]["maxReplicas"] == 10
         assert (await world.reconcile(scaled())).writes == 0
 
-    async def test_a_foreign_field_is_let_be(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_foreign_field_is_kept(self, world: World, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         patch = {"metadata": {"labels": {"team": "a"}}}
         await world.cluster.patch(world.web, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl"))
         assert (await world.reconcile(scaled())).writes == 0
         assert (await world.cluster.get(world.web))["metadata"]["labels"] == {"team": "a"}
 
-    async def test_a_deleted_object_is_made_again(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_deleted_object_is_created_again(self, world: World, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         await world.cluster.delete(world.web)
         result = await world.reconcile(scaled())
         assert [outcome.action for outcome in result.outcomes] == [Action.CREATED, Action.UNCHANGED]
 
-    async def test_a_field_the_author_drops_is_given_up(self, world: World, web_base: Manifest) -> None:
+    async def test_a_dropped_field_is_removed(self, world: World, web_base: Manifest) -> None:
         await world.reconcile(only(deployment.Builder(named(web_base, "web", minReadySeconds=5)).build()))
         await world.reconcile(only(deployment.Builder(web_base).build()))
         assert "minReadySeconds" not in (await world.cluster.get(world.web))["spec"]
@@ -158,7 +160,7 @@ class TestOrder:
         await world.reconcile(only(*(deployment.Builder(named(web_base, name)).build() for name in names)))
         assert [request.name for request in world.cluster.requests.of(Verb.APPLY)] == names
 
-    async def test_what_is_read_and_what_is_applied_take_turns(
+    async def test_read_only_and_managed_resources_keep_their_order(
         self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.create(ObjectKey("v1", "ConfigMap", "b", "shop"))
@@ -175,7 +177,7 @@ class TestOrder:
         ]
 
     @pytest.mark.promise("condition-error")
-    async def test_an_error_stops_the_pass_and_is_said_in_the_condition(self, world: World, web_base: Manifest) -> None:
+    async def test_an_error_stops_the_reconcile_and_is_in_the_condition(self, world: World, web_base: Manifest) -> None:
         broken = deployment.Mutation("breaks", broken_mutation)
         resources = [deployment.Builder(named(web_base, name)) for name in ("a", "b", "c")]
         resources[1].with_mutation(broken)
@@ -192,7 +194,7 @@ class TestOrder:
         assert (condition["status"], condition["reason"], condition["message"]) == ("False", "Error", problem)
         assert [request.name for request in world.cluster.requests.of(Verb.APPLY)] == ["a"]
 
-    async def test_a_refused_object_is_named(self, world: World, web_base: Manifest) -> None:
+    async def test_a_rejected_object_is_named(self, world: World, web_base: Manifest) -> None:
         await world.reconcile(only(deployment.Builder(web_base).build()))
         changed = copy_json(web_base)
         changed["spec"]["selector"] = {"matchLabels": {"app": "other"}}
@@ -214,9 +216,7 @@ class TestOrder:
         assert isinstance(caught.value.__cause__, HandlerError)
 
     @pytest.mark.promise("secrets")
-    async def test_an_error_nobody_foresaw_is_named_by_its_type_alone(
-        self, world: World, web: deployment.Resource
-    ) -> None:
+    async def test_an_unexpected_error_is_named_by_its_type_alone(self, world: World, web: deployment.Resource) -> None:
         class Broken:
             def __getattr__(self, name: str) -> Any:
                 raise LookupError("secret")
@@ -242,7 +242,9 @@ class TestGuardsAndData:
         assert [request.name for request in world.cluster.requests.of(Verb.GET, Verb.APPLY)].count("second") == 0
 
     @pytest.mark.promise("order")
-    async def test_data_flows_to_later_resources_of_the_same_pass_only(self, world: World, web_base: Manifest) -> None:
+    async def test_data_flows_to_later_resources_of_the_same_reconcile_only(
+        self, world: World, web_base: Manifest
+    ) -> None:
         pulled = Data[str]("uid")
 
         def follow(m: deployment.Mutator) -> None:
@@ -267,7 +269,7 @@ class TestGuardsAndData:
 
 
 class TestResult:
-    async def test_a_blocked_component_looks_again_after_the_poll_interval(
+    async def test_a_blocked_component_is_requeued_after_the_poll_interval(
         self, world: World, web_base: Manifest
     ) -> None:
         """What it waits for may come without an event of any object; progress and health come with one."""

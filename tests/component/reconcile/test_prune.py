@@ -65,20 +65,20 @@ async def refuse(key: ObjectKey, *_: Any) -> None:
 
 
 class TestDeleting:
-    async def test_what_exists_and_is_ours(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_an_existing_object_of_ours(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
         result = await world.reconcile(of(config_map().build(), **DELETE))
         assert (result.outcomes[0].action, result.writes) == (Action.DELETED, 1)
         assert not await world.exists(SETTINGS)
 
-    async def test_what_is_absent_costs_no_write(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_an_absent_object_costs_no_write(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         subject = of(config_map().build(), **DELETE)
         await world.reconcile(subject)
         world.cluster.requests.clear()
         result = await world.reconcile(subject)
         assert (result.outcomes[0].action, world.cluster.requests.writes) == (Action.ABSENT, 0)
 
-    async def test_what_is_going_already_is_not_deleted_again(
+    async def test_an_object_that_is_being_deleted_is_not_deleted_again(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()))
@@ -87,13 +87,13 @@ class TestDeleting:
         assert [result.outcomes[0].action for result in results] == [Action.DELETED, Action.UNCHANGED]
         assert len(world.cluster.requests.of(Verb.DELETE)) == 1
 
-    async def test_what_somebody_else_made_is_kept(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_a_foreign_object_is_kept(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         live = await world.create(SETTINGS, data={"a": "1"})
         result = await world.reconcile(of(config_map().build(), **DELETE))
         assert (result.outcomes[0].action, result.outcomes[0].reason_texts) == (Action.KEPT, ("not ours",))
         assert await world.cluster.get(SETTINGS) == live
 
-    async def test_what_another_owner_controls_is_kept(
+    async def test_an_object_with_another_controller_is_kept(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         """Also where we applied it, and whatever the options say."""
@@ -106,7 +106,7 @@ class TestDeleting:
         )
         assert await world.exists(SETTINGS)
 
-    async def test_what_has_another_owner_and_not_ours_is_kept(
+    async def test_an_object_with_only_another_owner_is_kept(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         """That we once applied it does not make somebody else's object ours."""
@@ -115,23 +115,21 @@ class TestDeleting:
         await world.change(SETTINGS, metadata={"ownerReferences": [reference]})
         assert (await world.reconcile(of(config_map().build(), **DELETE))).outcomes[0].action is Action.KEPT
 
-    async def test_what_names_our_owner_is_ours_whoever_applied_it(
+    async def test_an_object_with_our_owner_is_ours_whatever_its_manager(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build(), name="before"))
         await world.reconcile(of(config_map().build(), name="renamed", **DELETE))
         assert not await world.exists(SETTINGS)
 
-    async def test_what_is_unowned_is_ours_by_its_field_manager(
+    async def test_an_unowned_object_is_ours_by_its_field_manager(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build(), unowned=True))
         await world.reconcile(of(config_map().build(), unowned=True, **DELETE))
         assert not await world.exists(SETTINGS)
 
-    async def test_nothing_but_the_object_that_was_read(
-        self, world: World, config_map: Callable[..., StaticKind]
-    ) -> None:
+    async def test_only_the_version_that_was_read(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
 
         async def change(*_: Any) -> None:
@@ -147,9 +145,7 @@ class TestDeleting:
         assert (await world.condition())["reason"] == "Error"
 
     @pytest.mark.promise("delete-ours")
-    async def test_nothing_that_was_made_anew_under_the_name(
-        self, world: World, config_map: Callable[..., StaticKind]
-    ) -> None:
+    async def test_no_new_object_of_the_same_name(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
 
         async def replace(*_: Any) -> None:
@@ -160,12 +156,14 @@ class TestDeleting:
             await one_pass(world, of(config_map().build(), **DELETE), delete=replace)
         assert await world.exists(SETTINGS)
 
-    async def test_what_goes_meanwhile_is_fine(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_an_object_that_is_deleted_meanwhile_is_not_an_error(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
         await world.reconcile(of(config_map().build()))
         await one_pass(world, of(config_map().build(), **DELETE), delete=world.cluster.delete)
         assert not await world.exists(SETTINGS)
 
-    async def test_every_object_is_tried_and_the_errors_gathered(
+    async def test_every_object_is_tried_and_the_errors_collected(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         doomed = [config_map(name).build() for name in ("a", "b", "settings")]
@@ -191,7 +189,7 @@ class TestDeleting:
         condition = await world.condition()
         assert (condition["status"], condition["reason"]) == ("False", "Error")
 
-    async def test_comes_after_the_rest_was_brought_up(
+    async def test_comes_after_the_other_resources_were_applied(
         self, world: World, web: deployment.Resource, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()))
@@ -234,7 +232,7 @@ class TestClusterScoped:
         await world.reconcile(of(resource, gated_by=gate))
         assert not await world.exists(VIEWER)
 
-    async def test_that_declares_nothing_is_quiet_but_nothing_tells_that_it_is_ours(
+    async def test_without_fields_it_is_in_sync_but_not_known_to_be_ours(
         self, world: World, bare_role: StaticKind
     ) -> None:
         """The server keeps no entry for a field manager that owns no field."""
@@ -243,7 +241,7 @@ class TestClusterScoped:
         assert (await world.reconcile(of(bare_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
     @pytest.mark.promise("delete-ours")
-    async def test_of_somebody_else_is_kept(self, world: World, cluster_role: StaticKind) -> None:
+    async def test_of_another_user_is_kept(self, world: World, cluster_role: StaticKind) -> None:
         await world.create(VIEWER)
         assert (await world.reconcile(of(cluster_role.build(), **DELETE))).outcomes[0].action is Action.KEPT
 
@@ -266,8 +264,8 @@ class TestClusterScoped:
             assert reference["uid"] == owner["metadata"]["uid"]
 
 
-class TestLettingGo:
-    async def test_takes_off_our_reference_alone_and_the_object_outlives_the_owner(
+class TestOrphaning:
+    async def test_removes_only_our_reference_and_the_object_outlives_the_owner(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map(a="1", b="2").build()))
@@ -291,9 +289,7 @@ class TestLettingGo:
         assert (await world.reconcile(subject)).outcomes[0].action is Action.UNCHANGED
         assert world.cluster.requests.writes == 0
 
-    async def test_is_tried_again_when_somebody_was_faster(
-        self, world: World, config_map: Callable[..., StaticKind]
-    ) -> None:
+    async def test_is_retried_after_a_conflict(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
         times: list[str] = []
 
@@ -306,9 +302,7 @@ class TestLettingGo:
         live = await world.cluster.get(SETTINGS)
         assert (live["data"]["meanwhile"], await world.owners(SETTINGS)) == ("3", [])
 
-    async def test_conflicts_that_do_not_end_are_an_error(
-        self, world: World, config_map: Callable[..., StaticKind]
-    ) -> None:
+    async def test_endless_conflicts_are_an_error(self, world: World, config_map: Callable[..., StaticKind]) -> None:
         await world.reconcile(of(config_map().build()))
         times: list[str] = []
 
@@ -320,7 +314,9 @@ class TestLettingGo:
             await one_pass(world, of(config_map().build(), **ORPHAN), patch=change)
         assert len(times) == 5
 
-    async def test_what_goes_meanwhile_is_fine(self, world: World, config_map: Callable[..., StaticKind]) -> None:
+    async def test_an_object_that_is_deleted_meanwhile_is_not_an_error(
+        self, world: World, config_map: Callable[..., StaticKind]
+    ) -> None:
         await world.reconcile(of(config_map().build()))
 
         async def delete(*_: Any) -> None:
@@ -329,7 +325,7 @@ class TestLettingGo:
         result = await one_pass(world, of(config_map().build(), **ORPHAN), patch=delete)
         assert result.outcomes[0].action is Action.UNCHANGED
 
-    async def test_every_object_is_tried_and_the_errors_gathered(
+    async def test_every_object_is_tried_and_the_errors_collected(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         names = ("a", "settings")
@@ -357,7 +353,7 @@ class TestPruning:
     def pair(self, config_map: Callable[..., StaticKind]) -> list[Any]:
         return [config_map("kept").build(), config_map().build()]
 
-    async def test_deletes_what_is_not_registered_any_more(self, world: World, pair: list[Any]) -> None:
+    async def test_deletes_unregistered_objects(self, world: World, pair: list[Any]) -> None:
         await world.reconcile(pruning(*pair))
         result = await world.reconcile(pruning(pair[0]))
         assert not await world.exists(SETTINGS)
@@ -368,7 +364,7 @@ class TestPruning:
             ("no longer registered",),
         )
 
-    async def test_of_an_autoscaled_pair_the_autoscaler_goes_first(
+    async def test_deletes_an_autoscaler_before_its_target(
         self, world: World, web_base: Manifest, web: deployment.Resource, hpa_base: Manifest, web_hpa: hpa.Resource
     ) -> None:
         def renamed(base: Manifest) -> Manifest:
@@ -380,7 +376,7 @@ class TestPruning:
         deleted = [(request.kind, request.name) for request in world.cluster.requests.of(Verb.DELETE)]
         assert deleted == [("HorizontalPodAutoscaler", "web"), ("Deployment", "web")]
 
-    async def test_unless_it_was_not_asked_for(self, world: World, pair: list[Any]) -> None:
+    async def test_is_off_by_default(self, world: World, pair: list[Any]) -> None:
         await world.reconcile(of(*pair))
         await world.reconcile(of(pair[0]))
         assert world.cluster.requests.of(Verb.LIST) == ()
@@ -396,38 +392,38 @@ class TestPruning:
         assert [request.kind for request in world.cluster.requests.of(Verb.LIST)] == ["ConfigMap", "Deployment"]
         assert world.cluster.requests.writes == 0
 
-    async def test_leaves_what_another_component_applied(self, world: World, pair: list[Any]) -> None:
+    async def test_keeps_objects_of_another_component(self, world: World, pair: list[Any]) -> None:
         await world.reconcile(of(pair[1], name="other"))
         await world.reconcile(pruning(pair[0]))
         assert await world.exists(SETTINGS)
 
-    async def test_leaves_what_does_not_name_the_owner(self, world: World, pair: list[Any]) -> None:
+    async def test_keeps_objects_without_the_owner(self, world: World, pair: list[Any]) -> None:
         await world.reconcile(of(pair[1], unowned=True))
         await world.create(ObjectKey("v1", "ConfigMap", "foreign", "shop"))
         result = await world.reconcile(pruning(pair[0]))
         assert [outcome.resource for outcome in result.outcomes] == ["v1/ConfigMap/shop/kept"]
         assert await world.exists(SETTINGS)
 
-    async def test_leaves_what_another_owner_controls(self, world: World, pair: list[Any]) -> None:
+    async def test_keeps_objects_of_another_controller(self, world: World, pair: list[Any]) -> None:
         await world.reconcile(pruning(*pair))
         ours = (await world.cluster.get(SETTINGS))["metadata"]["ownerReferences"][0] | {"controller": False}
         await world.change(SETTINGS, metadata={"ownerReferences": [ours, await world.other_owner()]})
         assert (await world.reconcile(pruning(pair[0]))).outcomes[-1].action is Action.KEPT
 
-    async def test_leaves_what_is_registered_to_be_read_or_let_go(self, world: World, pair: list[Any]) -> None:
+    async def test_keeps_read_only_and_orphaned_resources(self, world: World, pair: list[Any]) -> None:
         await world.reconcile(pruning(*pair))
         builder = component.Builder("web", condition_type="WebReady").with_prune()
         builder.with_resource(pair[0], read_only=True).with_resource(pair[1], orphan_when=True)
         await world.reconcile(builder.build())
         assert await world.exists(SETTINGS)
 
-    async def test_leaves_cluster_scoped_kinds_alone(
+    async def test_does_not_list_cluster_scoped_kinds(
         self, world: World, pair: list[Any], cluster_role: StaticKind
     ) -> None:
         await world.reconcile(pruning(pair[0], cluster_role.build()))
         assert [request.kind for request in world.cluster.requests.of(Verb.LIST)] == ["ConfigMap"]
 
-    async def test_waits_while_a_resource_is_blocked_or_the_component_sleeps(
+    async def test_waits_while_a_resource_is_blocked_or_the_component_is_suspended(
         self, world: World, pair: list[Any], config_map: Callable[..., StaticKind]
     ) -> None:
         """What was there before may be needed until what comes after is up."""
@@ -437,9 +433,7 @@ class TestPruning:
         await world.reconcile(pruning(pair[0], suspended=True))
         assert await world.exists(SETTINGS)
 
-    async def test_a_gate_that_is_off_takes_along_what_is_not_registered_any_more(
-        self, world: World, pair: list[Any]
-    ) -> None:
+    async def test_a_gate_that_is_off_deletes_unregistered_objects_too(self, world: World, pair: list[Any]) -> None:
         await world.reconcile(pruning(*pair))
         builder = component.Builder("web", condition_type="WebReady").with_prune()
         await world.reconcile(builder.with_resource(pair[0]).with_feature_gate(BooleanGate(False)).build())
@@ -455,7 +449,9 @@ class TestPruning:
             await one_pass(world, pruning(*pair), list=refuse_list)
         assert isinstance(caught.value.__cause__, ServerError)
 
-    async def test_of_a_cluster_scoped_owner_looks_everywhere(self, config_map: Callable[..., StaticKind]) -> None:
+    async def test_of_a_cluster_scoped_owner_covers_every_namespace(
+        self, config_map: Callable[..., StaticKind]
+    ) -> None:
         cluster = EmbeddedCluster(
             kinds=[CustomKind("example.com", "v1", "Mall", namespaced=False)], namespaces=["shop"]
         )
@@ -469,7 +465,7 @@ class TestPruning:
         assert [item["metadata"]["name"] for item in left.items] == ["kept"]
 
 
-async def test_a_gated_autoscaler_goes_and_its_count_comes_back(
+async def test_a_gated_autoscaler_is_deleted_and_the_replicas_come_back(
     world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
     def built(*, autoscaled: bool) -> Component:

@@ -73,7 +73,7 @@ async def run(world: World, notes: Notes, subject: Component, cluster: Any = Non
 
 
 class TestAttempts:
-    async def test_every_attempt_is_told_once_with_its_reason(
+    async def test_every_attempt_is_recorded_once_with_its_reason(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await run(world, notes, of(config_map().build()).build())
@@ -88,26 +88,26 @@ class TestAttempts:
         ]
         assert (notes.attempts[0].component, notes.attempts[0].resource) == ("web", CONFIG)
 
-    async def test_the_label_is_what_the_author_chose(
+    async def test_the_label_is_the_authors(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await run(world, notes, of(config_map().with_metrics_identifier("settings").build()).build())
         assert [attempt.label for attempt in notes.attempts] == ["settings"]
 
-    async def test_what_is_only_read_is_no_attempt(
+    async def test_a_read_is_not_an_attempt(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.create(CONFIG, data={"a": "1"})
         await run(world, notes, of(config_map().build(), read_only=True).build())
         assert (notes.tried, notes.told) == ([], [])
 
-    async def test_what_is_blocked_is_no_attempt(self, world: World, notes: Notes, web_base: Manifest) -> None:
+    async def test_a_blocked_resource_is_not_an_attempt(self, world: World, notes: Notes, web_base: Manifest) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
         await run(world, notes, of(deployment.Builder(web_base).with_guard(lambda _base: blocked).build()).build())
         assert notes.tried == []
 
     @pytest.mark.parametrize("verb", ["get", "apply"])
-    async def test_a_failed_attempt_is_told_once(
+    async def test_a_failed_attempt_is_recorded_once(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind], verb: Any
     ) -> None:
         broken = FaultyCluster(world.cluster, [faults.server_error(verbs=[verb], kind="ConfigMap", times=None)])
@@ -115,7 +115,7 @@ class TestAttempts:
             await run(world, notes, of(config_map().build()).build(), broken)
         assert (notes.tried, notes.told) == ([("configmap", None, Why.FAILED)], [])
 
-    async def test_a_status_that_cannot_be_told_fails_the_attempt_but_not_the_event(
+    async def test_a_failing_status_handler_fails_the_attempt_but_not_the_event(
         self, world: World, notes: Notes, web_base: Manifest
     ) -> None:
         def broken(_operation: ApplyOperation, _live: Any) -> StatusReport[AliveStatus]:
@@ -134,7 +134,7 @@ class TestAttempts:
 
 
 class TestEvents:
-    async def test_real_changes_are_told_once(
+    async def test_real_changes_are_recorded_once(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         for value in "1122":
@@ -147,7 +147,7 @@ class TestEvents:
         assert (notes.events[0].owner, notes.events[0].owner_uid) == (world.owner, owner["metadata"]["uid"])
         assert notes.events[0].resource == CONFIG
 
-    async def test_a_real_delete_is_told_and_an_absent_object_is_not(
+    async def test_a_real_delete_is_recorded_and_an_absent_object_is_not(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()).build())
@@ -157,14 +157,14 @@ class TestEvents:
             ("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted due to resource deletion flag"),
         ]
 
-    async def test_a_component_that_is_switched_off_says_so(
+    async def test_a_disabled_component_records_its_deletes(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()).build())
         await run(world, notes, of(config_map().build()).with_feature_gate(BooleanGate(False)).build())
         assert notes.told == [("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted due to disabled feature gate")]
 
-    async def test_letting_go_is_told_once(
+    async def test_orphaning_is_recorded_once(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         await world.reconcile(of(config_map().build()).build())
@@ -174,7 +174,7 @@ class TestEvents:
             ("ResourceOrphaned", "Orphan", f"Resource {CONFIG} orphaned: owner reference removed"),
         ]
 
-    async def test_an_autoscaler_that_is_deleted_on_suspension_is_told(
+    async def test_a_delete_on_suspension_is_recorded(
         self, world: World, notes: Notes, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
@@ -183,7 +183,7 @@ class TestEvents:
 
 
 class TestConditions:
-    async def test_all_conditions_are_told_once_they_are_stored(
+    async def test_all_conditions_are_recorded_once_they_are_stored(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         foreign = {"type": "Foreign", "status": "True", "reason": "x", "message": "", "lastTransitionTime": "t"}
@@ -194,7 +194,7 @@ class TestConditions:
         await run(world, notes, subject)
         assert [[one["type"] for one in told] for told in notes.conditions] == [["Foreign", "WebReady"]] * 2
 
-    async def test_what_could_not_be_stored_is_not_told(
+    async def test_conditions_that_were_not_stored_are_not_recorded(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
     ) -> None:
         broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", subresource="status", times=None)])
@@ -204,7 +204,7 @@ class TestConditions:
 
 
 class TestLog:
-    async def test_a_write_is_a_line_with_fields_and_without_values(
+    async def test_a_write_is_logged_with_fields_and_without_values(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind], caplog: pytest.LogCaptureFixture
     ) -> None:
         with caplog.at_level(logging.INFO, logger="ocf"):
@@ -218,7 +218,7 @@ class TestLog:
         assert (fields["component"], fields["condition"], fields["resource"]) == ("web", "WebReady", str(CONFIG))
         assert "hidden" not in caplog.text + repr(notes.attempts) + repr(notes.events)
 
-    async def test_an_object_without_owner_reference_says_what_follows(
+    async def test_an_object_without_owner_reference_is_logged(
         self, world: World, notes: Notes, cluster_role: StaticKind, caplog: pytest.LogCaptureFixture
     ) -> None:
         with caplog.at_level(logging.INFO, logger="ocf"):
@@ -229,7 +229,7 @@ class TestLog:
         why = "it has no namespace, so it is not collected when example.com/v1/Shop/shop/demo is deleted"
         assert lines == [f"no owner reference on {role}: {why}"]
 
-    async def test_a_foreign_object_that_is_not_deleted_is_a_line(
+    async def test_a_foreign_object_that_is_not_deleted_is_logged(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind], caplog: pytest.LogCaptureFixture
     ) -> None:
         reference = await world.other_owner()
@@ -242,7 +242,7 @@ class TestLog:
         assert vars(caplog.records[0])["controller"] == "controlled by Shop other"
 
     @pytest.mark.parametrize("suppressed", [False, True])
-    async def test_a_grace_handler_that_disagrees_is_a_line_unless_suppressed(
+    async def test_a_contradicting_grace_status_is_logged_unless_suppressed(
         self,
         world: World,
         notes: Notes,
@@ -264,7 +264,7 @@ class TestLog:
             [] if suppressed else [("apps/v1/Deployment/shop/web", "Healthy")]
         )
 
-    async def test_a_grace_handler_that_fails_is_an_error_line(
+    async def test_a_failing_grace_handler_is_logged_as_an_error(
         self,
         world: World,
         notes: Notes,

@@ -35,7 +35,7 @@ def written(world: World) -> list[tuple[str, str]]:
 
 class TestFlow:
     @pytest.mark.promise("sleep-order")
-    async def test_the_autoscaler_goes_first_then_the_target_to_zero(
+    async def test_the_autoscaler_is_deleted_before_the_target_is_scaled_to_zero(
         self, world: World, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
@@ -52,7 +52,7 @@ class TestFlow:
         assert result.condition.message == "All resources are suspended."
         assert result.requeue_after is None
 
-    async def test_asleep_nothing_is_written(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_nothing_is_written_while_suspended(self, world: World, scaled: Callable[..., Component]) -> None:
         await world.reconcile(scaled())
         await world.reconcile(scaled(suspended=True))
         world.cluster.requests.clear()
@@ -62,7 +62,7 @@ class TestFlow:
         assert not await world.exists(world.hpa)
 
     @pytest.mark.promise("sleep-order")
-    async def test_waking_restores_the_autoscaler_before_its_target(
+    async def test_resuming_restores_the_autoscaler_before_its_target(
         self, world: World, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
@@ -79,7 +79,7 @@ class TestFlow:
         assert (await world.reconcile(scaled())).writes == 0
         assert BEFORE_SUSPENSION not in ((await world.cluster.get(world.web))["metadata"].get("annotations") or {})
 
-    async def test_a_fixed_count_comes_back_from_the_baseline(
+    async def test_fixed_replicas_come_back_from_the_baseline(
         self, world: World, fixed_web: deployment.Resource
     ) -> None:
         await world.reconcile(of(fixed_web, suspended=False))
@@ -88,7 +88,7 @@ class TestFlow:
         await world.reconcile(of(fixed_web, suspended=False))
         assert await world.replicas() == 4
 
-    async def test_a_missing_target_is_made_asleep(self, world: World, scaled: Callable[..., Component]) -> None:
+    async def test_a_missing_target_is_created_suspended(self, world: World, scaled: Callable[..., Component]) -> None:
         result = await world.reconcile(scaled(suspended=True))
         assert [outcome.action for outcome in result.outcomes] == [Action.ABSENT, Action.CREATED]
         assert result.outcomes[0].report == StatusReport(
@@ -98,7 +98,7 @@ class TestFlow:
         await world.reconcile(scaled())
         assert await world.replicas() == 1
 
-    async def test_a_target_woken_by_hand_is_put_to_sleep_again(
+    async def test_a_target_that_was_scaled_up_manually_is_suspended_again(
         self, world: World, scaled: Callable[..., Component]
     ) -> None:
         await world.reconcile(scaled())
@@ -110,11 +110,11 @@ class TestFlow:
         await world.reconcile(scaled())
         assert await world.replicas() == 2
 
-    async def test_nothing_to_suspend_is_suspended(self, world: World) -> None:
+    async def test_a_component_with_nothing_to_suspend_is_suspended(self, world: World) -> None:
         result = await world.reconcile(of())
         assert (result.condition.status, result.condition.reason) == (True, Reason.SUSPENDED)
 
-    async def test_guards_are_not_asked(self, world: World, web_base: Manifest) -> None:
+    async def test_guards_are_not_evaluated(self, world: World, web_base: Manifest) -> None:
         def crash(_base: Any) -> Any:
             raise AssertionError("asked")
 
@@ -159,7 +159,7 @@ class TestDeletion:
         await world.cluster.patch(world.hpa, release, PatchOptions(patch_type=PatchType.MERGE, field_manager="user"))
         assert (await world.reconcile(scaled(suspended=True))).condition.reason is Reason.SUSPENDED
 
-    async def test_what_another_owner_controls_is_not_deleted(self, world: World, web_hpa: hpa.Resource) -> None:
+    async def test_an_object_of_another_controller_is_not_deleted(self, world: World, web_hpa: hpa.Resource) -> None:
         """Neither is it touched: it is not ours to put to sleep."""
         reference = await world.other_owner()
         live = await world.create(world.hpa, metadata={"ownerReferences": [reference]}, spec=web_hpa.render()["spec"])
@@ -170,7 +170,7 @@ class TestDeletion:
 
 
 class TestErrors:
-    async def test_the_others_are_suspended_and_the_errors_gathered(self, world: World, web_base: Manifest) -> None:
+    async def test_the_others_are_suspended_and_the_errors_collected(self, world: World, web_base: Manifest) -> None:
         def broken(_mutator: deployment.Mutator) -> None:
             raise ValueError("boom")
 

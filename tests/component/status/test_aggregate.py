@@ -304,13 +304,13 @@ class TestGrace:
     def test_the_period_is_over_strictly_after_its_end(self, minutes: float, reason: str) -> None:
         assert graded((Al.CREATING, "x", ("Down", "d")), minutes=minutes).reason == reason
 
-    def test_the_clock_does_not_start_anew_when_the_verdict_changes(self) -> None:
+    def test_the_period_does_not_restart_when_the_grace_status_changes(self) -> None:
         assert graded((Al.CREATING, "x", ("Down", "d")), before="Degraded").last_transition_time == EARLIER
 
 
 class TestGraceRemaining:
     @pytest.mark.parametrize("reason", sorted(Reason))
-    def test_only_what_converges_is_waited_for(self, reason: str) -> None:
+    def test_only_converging_reasons_have_a_remaining_period(self, reason: str) -> None:
         waiting = {
             "Creating",
             "Updating",
@@ -326,14 +326,14 @@ class TestGraceRemaining:
         left = grace_remaining(previous(reason, since=STAMP), timedelta(minutes=5), NOW)
         assert (left is not None) is (reason in waiting)
 
-    def test_without_a_period_there_is_nothing_to_wait_for(self) -> None:
+    def test_without_a_period_nothing_remains(self) -> None:
         assert grace_remaining(previous("Creating", since=STAMP), timedelta(0), NOW) is None
 
-    def test_once_it_is_over_there_is_nothing_to_wait_for(self) -> None:
+    def test_after_the_period_nothing_remains(self) -> None:
         assert grace_remaining(previous("Creating"), timedelta(minutes=5), NOW) is None
 
     @given(cut=st.floats(0, 0.999), period=st.floats(1, 10_000), waited=st.floats(0, 1))
-    def test_looking_again_then_is_after_the_end_and_at_most_a_second_late(
+    def test_the_remaining_time_ends_within_a_second_after_the_period(
         self, cut: float, period: float, waited: float
     ) -> None:
         """Stored times are whole seconds, so the true start may be up to a second later than what is stored."""
@@ -368,6 +368,8 @@ class TestSuspending:
             ),
         ],
     )
-    def test_folds_to_the_furthest(self, reports: list[tuple[str, str]], expected: tuple[bool, str, str]) -> None:
+    def test_the_status_furthest_from_suspended_decides(
+        self, reports: list[tuple[str, str]], expected: tuple[bool, str, str]
+    ) -> None:
         found = [StatusReport(SuspensionStatus(word), reason) for word, reason in reports]
         assert parts(suspending_condition(found, context_of(previous()))) == expected

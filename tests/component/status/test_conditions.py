@@ -18,7 +18,7 @@ CREATING = Condition(
 
 
 class TestFailed:
-    def test_says_what_failed(self) -> None:
+    def test_has_the_error_as_message(self) -> None:
         condition = ConditionContext(CREATING, 7, NOW).failed("failed to apply resource X: boom")
         assert (condition.status, condition.reason, condition.message) == (
             False,
@@ -29,7 +29,7 @@ class TestFailed:
 
 
 class TestStored:
-    def test_one_that_was_never_written_reads_as_unknown(self) -> None:
+    def test_a_condition_that_was_never_written_is_unknown(self) -> None:
         condition = stored_condition([{"type": "Other", "status": "True", "reason": "Healthy"}], "WebReady", 3)
         assert (condition.status, condition.reason, condition.message) == (
             False,
@@ -38,10 +38,10 @@ class TestStored:
         )
         assert condition.observed_generation == 3
 
-    def test_one_of_ours_round_trips(self) -> None:
+    def test_a_condition_of_a_component_round_trips(self) -> None:
         condition = CREATING
         assert stored_condition([condition.to_manifest()], "WebReady", 3) == condition
 
-    def test_a_reason_of_somebody_else_reads_as_unknown(self) -> None:
+    def test_a_foreign_reason_is_unknown(self) -> None:
         stored = CREATING.to_manifest() | {"reason": "MinimumReplicasAvailable", "status": "True"}
         assert stored_condition([stored], "WebReady", 3).reason is Reason.UNKNOWN

@@ -23,7 +23,7 @@ def patient(resource: deployment.Resource, *, minutes: float = 5, suspended: boo
     return builder.with_grace_period(timedelta(minutes=minutes)).suspend(suspended).build()
 
 
-async def test_looking_again_at_the_time_it_says_finds_the_verdict(world: World, web: deployment.Resource) -> None:
+async def test_the_requeue_finds_the_end_of_the_period(world: World, web: deployment.Resource) -> None:
     first = await world.reconcile(patient(web))
     assert (first.condition.reason, first.requeue_after) == (Reason.CREATING, timedelta(minutes=5, seconds=1))
     world.clock.advance(timedelta(minutes=2))
@@ -38,7 +38,7 @@ async def test_looking_again_at_the_time_it_says_finds_the_verdict(world: World,
     assert third.requeue_after is None
 
 
-async def test_waking_starts_the_period_anew(world: World, web: deployment.Resource) -> None:
+async def test_resuming_restarts_the_period(world: World, web: deployment.Resource) -> None:
     await world.reconcile(patient(web))
     await world.reconcile(patient(web, suspended=True))
     world.clock.advance(timedelta(hours=1))
@@ -80,7 +80,7 @@ async def test_a_failing_grace_handler_is_an_error(world: World, web_base: Manif
     assert (await world.condition())["reason"] == "Error"
 
 
-def test_a_negative_period_is_refused_and_zero_is_none() -> None:
+def test_a_negative_period_is_rejected_and_zero_is_no_limit() -> None:
     builder = component.Builder("web", condition_type="WebReady")
     builder.with_grace_period(timedelta(0)).build()
     with pytest.raises(BuildError, match="grace period must be positive"):
