@@ -1,4 +1,4 @@
-"""A cluster with an owner in it, and the two resources that most tests are about.
+"""Fixtures: a cluster with an owner, and the two resources that most tests use.
 
 Every test that takes `world` runs twice: on the embedded cluster, and on a real API server where there is one. What
 only one of them can show is marked `embedded_only`, with the reason.
@@ -55,7 +55,7 @@ spec:
     subresources: {status: {}}
     schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 """
-# What tests leave behind on a server that they share.
+# Kinds of the objects that tests leave on a shared server.
 USED: Final = (
     ("example.com/v1", "Shop"),
     ("apps/v1", "Deployment"),
@@ -67,7 +67,7 @@ USED: Final = (
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out, on a real server, what is about the embedded one, and let all share the loop of its client."""
+    """Deselect tests of the embedded server on a real one, and run all in the event loop of its client."""
     for item in items:
         if pytest_asyncio.is_async_test(item) and Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.asyncio(loop_scope="session"), append=False)
@@ -86,7 +86,7 @@ _NO_ROW: Final = _NoRow()
 
 
 class World:
-    """A cluster, an owner in it, and what happens to both."""
+    """A cluster with an owner, and helpers to reconcile and change them."""
 
     web = ObjectKey("apps/v1", "Deployment", "web", "shop")
     hpa = ObjectKey("autoscaling/v2", "HorizontalPodAutoscaler", "web", "shop")
@@ -100,7 +100,7 @@ class World:
         return await self.cluster.get(self.owner)
 
     async def reconcile(self, *components: Component) -> Result:
-        """Run one pass as an operator does; return the result of the last component."""
+        """Reconcile as an operator does; return the result of the last component."""
         async with reconciling(await self.owner_manifest(), self.cluster, clock=self.clock) as context:
             return await self._each(context, components)
 
@@ -117,18 +117,20 @@ class World:
         return any(item["metadata"]["name"] == key.name for item in kept.items)
 
     async def create(self, key: ObjectKey, **content: Any) -> Manifest:
-        """Make an object as somebody else does; `metadata` is merged into its own."""
+        """Create an object as another user does; `metadata` is merged into its own."""
         metadata = {"name": key.name, **({"namespace": key.namespace} if key.namespace else {})}
         metadata |= content.pop("metadata", {})
         manifest = {"apiVersion": key.api_version, "kind": key.kind, "metadata": metadata, **content}
-        return await self.cluster.create(manifest, field_manager="somebody")
+        return await self.cluster.create(manifest, field_manager="kubectl-edit")
 
     async def change(self, key: ObjectKey, **patch: Any) -> Manifest:
-        """Change an object as somebody else does."""
-        return await self.cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="somebody"))
+        """Change an object as another user does."""
+        return await self.cluster.patch(
+            key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl-edit")
+        )
 
     async def other_owner(self) -> Manifest:
-        """Make another owner, `Shop shop/other`, and return a controller reference to it."""
+        """Create another owner, `Shop shop/other`, and return a controller reference to it."""
         other = await self.create(ObjectKey("example.com/v1", "Shop", "other", "shop"))
         named = {"apiVersion": "example.com/v1", "kind": "Shop", "name": "other", "uid": other["metadata"]["uid"]}
         return named | {"controller": True}
@@ -143,7 +145,7 @@ class World:
         return found
 
     async def scale(self, replicas: int) -> None:
-        """Set the count as the autoscaler does, through the Scale subresource."""
+        """Set the replicas as the autoscaler does, through the Scale subresource."""
         await self.cluster.patch(
             self.web,
             {"spec": {"replicas": replicas}},
@@ -173,7 +175,7 @@ def clock() -> VirtualClock:
 
 @pytest.fixture(scope="session")
 def shop_plane(envtest_plane: ControlPlane) -> ControlPlane:
-    """Give a real API server that knows shops, and the namespace in which they are."""
+    """A real API server with the kind Shop and its namespace."""
     envtest_plane.install_crds(load_document(DEFINITION))
     envtest_plane.kubectl("create", "namespace", "shop")
     return envtest_plane
@@ -181,14 +183,14 @@ def shop_plane(envtest_plane: ControlPlane) -> ControlPlane:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shop_server(shop_plane: ControlPlane) -> AsyncIterator[Cluster]:
-    """Give one client for all tests: a new one each would mean handshakes each."""
+    """One client for all tests, which saves a handshake per test."""
     async with await shop_plane.cluster() as server:
         yield server
 
 
 @pytest.fixture(params=["embedded", "envtest"])
 def new_world(request: pytest.FixtureRequest) -> Callable[[], Awaitable[World]]:
-    """Make a cluster with an owner, `Shop shop/demo`."""
+    """Return a function that makes a cluster with an owner, `Shop shop/demo`."""
     if request.param == "embedded":
         return _embedded_world
     server: Cluster = request.getfixturevalue("shop_server")
@@ -217,7 +219,7 @@ async def _world(cluster: WorldCluster, clock: VirtualClock) -> World:
 
 
 async def _emptied(server: Cluster) -> None:
-    """Delete what the test before has left."""
+    """Delete the objects of the previous test."""
     for api_version, kind in USED:
         namespace = "" if kind == "ClusterRole" else "shop"
         for live in (await server.list(api_version, kind, ListOptions(namespace=namespace))).items:
@@ -245,7 +247,7 @@ async def world(new_world: Callable[[], Awaitable[World]]) -> World:
 
 @pytest.fixture
 def web_base() -> Manifest:
-    """A Deployment that leaves its count open."""
+    """A Deployment without replicas."""
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -320,7 +322,7 @@ def cluster_role() -> StaticKind:
 
 @pytest.fixture
 def bare_role() -> StaticKind:
-    """The same without anything in it."""
+    """The same without rules."""
     return _role()
 
 
@@ -336,7 +338,7 @@ def web_hpa(hpa_base: Manifest) -> hpa.Resource:
 
 @pytest.fixture
 def fixed_web(web_base: Manifest) -> deployment.Resource:
-    """The Deployment with a fixed count of 4."""
+    """The Deployment with 4 replicas."""
     base = copy_json(web_base)
     base["spec"]["replicas"] = 4
     return deployment.Builder(base).build()
@@ -344,7 +346,7 @@ def fixed_web(web_base: Manifest) -> deployment.Resource:
 
 @pytest.fixture
 def scaled(web: deployment.Resource, web_hpa: hpa.Resource) -> Callable[..., Component]:
-    """Build the component of both; `suspended=True` puts it to sleep."""
+    """Build the component of both; `suspended=True` suspends it."""
 
     def build(*, suspended: bool = False) -> Component:
         return (

@@ -1,4 +1,4 @@
-"""One condition for several components."""
+"""Aggregation of the conditions of several components."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def together(*pairs: tuple[str, Condition]) -> tuple[bool, str, str]:
         pytest.param(
             [("broker", HEALTHY), ("gateway", FAILING)],
             (False, "Failing", "gateway: Pods are crash looping."),
-            id="what is not true governs",
+            id="what is not true decides",
         ),
         pytest.param(
             [("broker", SUSPENDED), ("gateway", FAILING)],

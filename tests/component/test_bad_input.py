@@ -1,4 +1,4 @@
-"""Whatever a handler does, the error names the resource, the condition says the same, and nobody else is touched."""
+"""Failing handlers: error and condition name the resource, and other components are not affected."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def read_unset(*_seen: Any) -> Any:
 
 
 class AnotherKind:
-    """A resource of the user's own that renders something else than it says."""
+    """A custom resource that renders another object than its key."""
 
     key = ObjectKey("apps/v1", "Deployment", "web", "shop")
     identity = WEB
@@ -64,11 +64,11 @@ def with_mutation(handler: Any) -> Callable[[Manifest], Any]:
 
 BAD = [
     pytest.param(with_status(crash), "status handler failed: LookupError: no idea", id="status raises"),
-    pytest.param(with_status(unknown), 'answered "Splendid"; its words are', id="status answers a word nobody knows"),
-    pytest.param(with_status(nothing), "must return a StatusReport", id="status answers nothing"),
+    pytest.param(with_status(unknown), 'answered "Splendid"; its words are', id="unknown status"),
+    pytest.param(with_status(nothing), "must return a StatusReport", id="status returns None"),
     pytest.param(with_guard(crash), "LookupError: no idea", id="guard raises"),
-    pytest.param(with_guard(unknown), 'answered "Splendid"; its words are', id="guard answers a word nobody knows"),
-    pytest.param(with_guard(nothing), "must return a StatusReport", id="guard answers nothing"),
+    pytest.param(with_guard(unknown), 'answered "Splendid"; its words are', id="unknown guard status"),
+    pytest.param(with_guard(nothing), "must return a StatusReport", id="guard returns None"),
     pytest.param(with_mutation(crash), "mutation intent for m: LookupError: no idea", id="mutation raises"),
     pytest.param(with_mutation(read_unset), 'data "host": data not extracted', id="cell read before it is set"),
     pytest.param(
@@ -108,5 +108,5 @@ async def test_an_owner_without_uid_is_rejected_before_anything_is_done(world: W
     world.cluster.requests.clear()
     with pytest.raises(ManifestError, match=r"metadata\.uid: required value: an owner must be read from"):
         async with reconciling(owner, world.cluster, clock=world.clock):
-            pytest.fail("there is no pass without an owner")
+            pytest.fail("the context must not be created without a valid owner")
     assert len(world.cluster.requests) == 0

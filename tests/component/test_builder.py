@@ -1,4 +1,4 @@
-"""What the component's builder refuses, all at once."""
+"""Validation by the builder of a component, with all problems reported together."""
 
 from datetime import timedelta
 from typing import Any
@@ -13,14 +13,14 @@ from ocf.objects import Manifest
 from ocf.primitives import deployment
 
 
-def refused(builder: component.Builder) -> tuple[str, ...]:
+def problems_of(builder: component.Builder) -> tuple[str, ...]:
     with pytest.raises(BuildError) as caught:
         builder.build()
     return caught.value.problems
 
 
 def test_an_empty_name_and_an_empty_condition_type_are_reported_together() -> None:
-    assert refused(component.Builder("", condition_type="")) == (
+    assert problems_of(component.Builder("", condition_type="")) == (
         "component name cannot be empty",
         "condition type cannot be empty",
     )
@@ -29,24 +29,24 @@ def test_an_empty_name_and_an_empty_condition_type_are_reported_together() -> No
 def test_none_is_not_a_resource() -> None:
     nothing: Any = None
     builder = component.Builder("web", condition_type="WebReady").with_resource(nothing)
-    assert refused(builder) == ('nil resource registered in component "web"',)
+    assert problems_of(builder) == ('nil resource registered in component "web"',)
 
 
 def test_a_module_is_not_a_resource() -> None:
     module: Any = deployment
     builder = component.Builder("web", condition_type="WebReady").with_resource(module)
-    (problem,) = refused(builder)
+    (problem,) = problems_of(builder)
     assert problem.startswith("not a resource but module registered in component")
 
 
 def test_two_resources_of_one_identity_are_rejected(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web).with_resource(web)
-    assert refused(builder) == ('duplicate resource "apps/v1/Deployment/shop/web" in component "web"',)
+    assert problems_of(builder) == ('duplicate resource "apps/v1/Deployment/shop/web" in component "web"',)
 
 
 def test_a_duplicate_with_other_options_is_reported_with_them(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web)
-    (problem,) = refused(builder.with_resource(web, read_only=True))
+    (problem,) = problems_of(builder.with_resource(web, read_only=True))
     rule, _, how = problem.partition(" (")
     assert rule == 'duplicate resource "apps/v1/Deployment/shop/web" in component "web"'
     assert how == "delete=false, readOnly=true, mode=Required)"
@@ -55,20 +55,22 @@ def test_a_duplicate_with_other_options_is_reported_with_them(web: deployment.Re
 def test_a_builder_that_was_not_built_is_not_a_resource(web_base: Manifest) -> None:
     unbuilt: Any = deployment.Builder(web_base)
     builder = component.Builder("web", condition_type="WebReady").with_resource(unbuilt)
-    assert refused(builder) == ('not a resource but Builder registered in component "web"; was .build() forgotten?',)
+    assert problems_of(builder) == (
+        'not a resource but Builder registered in component "web"; was .build() forgotten?',
+    )
 
 
 def test_a_function_is_not_a_prerequisite() -> None:
-    function: Any = lambda: None  # noqa: E731 (what somebody might pass)
+    function: Any = lambda: None  # noqa: E731 (what a user might pass)
     builder = component.Builder("web", condition_type="WebReady").with_prerequisite(function)
-    assert refused(builder) == ("a prerequisite needs a check method, function has none",)
+    assert problems_of(builder) == ("a prerequisite needs a check method, function has none",)
 
 
 def test_a_second_gate_is_rejected_and_none_is_ignored() -> None:
     gate = BooleanGate(True)
     builder = component.Builder("web", condition_type="WebReady").with_feature_gate(gate).with_feature_gate(None)
     assert builder.build().gate is gate
-    problems = refused(builder.with_feature_gate(BooleanGate(True)))
+    problems = problems_of(builder.with_feature_gate(BooleanGate(True)))
     assert problems == ("feature gate already set; WithFeatureGate can only be called once",)
 
 
@@ -88,7 +90,7 @@ def test_none_as_prerequisite_is_ignored() -> None:
 
 def test_an_unpublished_component_cannot_have_a_grace_period() -> None:
     builder = component.Builder("web", condition_type="WebReady").unpublished()
-    (problem,) = refused(builder.with_grace_period(timedelta(minutes=1)))
+    (problem,) = problems_of(builder.with_grace_period(timedelta(minutes=1)))
     assert problem.startswith("an unpublished component has no grace period")
 
 
@@ -99,17 +101,17 @@ def test_the_last_call_of_suspend_wins() -> None:
 
 def test_an_invalid_field_path_is_named(web: deployment.Resource) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_resource(web, ignore_fields=["spec..replicas"])
-    (problem,) = refused(builder)
+    (problem,) = problems_of(builder)
     assert problem.startswith('resource "apps/v1/Deployment/shop/web" in component "web": "spec..replicas" is no field')
 
 
 @pytest.mark.parametrize("interval", [timedelta(0), timedelta(seconds=-1)])
 def test_a_poll_interval_must_be_positive(interval: timedelta) -> None:
     builder = component.Builder("web", condition_type="WebReady").with_poll_interval(interval)
-    assert refused(builder)[0].startswith("poll interval must be positive")
+    assert problems_of(builder)[0].startswith("poll interval must be positive")
 
 
 def test_every_problem_is_reported(web: deployment.Resource) -> None:
     nothing: Any = None
     builder = component.Builder("", condition_type="").with_resource(nothing).with_resource(web).with_resource(web)
-    assert len(refused(builder)) == 4
+    assert len(problems_of(builder)) == 4

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.parametrize("new_world", ["envtest"], indirect=True)
 
 
 async def until(world: World, key: ObjectKey, reached: Callable[[Manifest], bool]) -> Manifest:
-    """Follow an object until its controller has brought it somewhere."""
+    """Watch an object until its controller has brought it to a state."""
     async with asyncio.timeout(60):
         while True:
             found = await world.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
@@ -54,7 +54,7 @@ async def until(world: World, key: ObjectKey, reached: Callable[[Manifest], bool
 
 
 def is_active(live: Manifest) -> bool:
-    """Tell whether the autoscaler has looked at its target, whatever it concluded."""
+    """Return whether the autoscaler has evaluated its target."""
     return any(one["type"] == "ScalingActive" for one in live.get("status", {}).get("conditions", []))
 
 
@@ -75,8 +75,8 @@ def is_empty(live: Manifest) -> bool:
     return observed(live) and not live["status"].get("replicas")
 
 
-async def passes(world: World, subject: Component, number: int, *, count: int) -> list[Result]:
-    """Run passes of which none may write an object, and between which the count stays."""
+async def reconciles(world: World, subject: Component, number: int, *, count: int) -> list[Result]:
+    """Run reconciles that must not write an object, and between which the replicas stay the same."""
     results = []
     for _ in range(number):
         result = await world.reconcile(subject)
@@ -98,22 +98,22 @@ async def test_a_hundred_reconciles_write_nothing_and_keep_the_replicas(
         await until(world, world.web, observed)
         await world.reconcile(scaled())
         world.cluster.requests.clear()
-        await passes(world, scaled(), 40, count=2)
+        await reconciles(world, scaled(), 40, count=2)
         await world.scale(7)
         await until(world, world.web, lambda live: counts(7)(live) and observed(live))
-        await passes(world, scaled(), 30, count=7)
+        await reconciles(world, scaled(), 30, count=7)
         await world.reconcile(scaled(suspended=True))
         await until(world, world.web, is_empty)
-        asleep = await world.reconcile(scaled(suspended=True))
-        assert asleep.condition.reason is Reason.SUSPENDED
-        for result in await passes(world, scaled(suspended=True), 10, count=0):
+        suspended = await world.reconcile(scaled(suspended=True))
+        assert suspended.condition.reason is Reason.SUSPENDED
+        for result in await reconciles(world, scaled(suspended=True), 10, count=0):
             assert result.condition.reason is Reason.SUSPENDED
         await world.reconcile(scaled())
         assert await world.replicas() == 7
         await until(world, world.hpa, is_active)
-        await passes(world, scaled(), 20, count=7)
+        await reconciles(world, scaled(), 20, count=7)
     statuses = [request for request in world.cluster.requests if request.kind == "Shop" and not request.verb.is_read]
-    assert len(statuses) <= 10  # one per change of the condition, none for a pass that changed nothing
+    assert len(statuses) <= 10  # one per change of the condition, none for a reconcile without changes
 
 
 async def test_a_kept_autoscaler_does_not_scale_a_target_at_zero(
@@ -122,7 +122,7 @@ async def test_a_kept_autoscaler_does_not_scale_a_target_at_zero(
     hpa_base: Manifest,
     envtest_controllers: Callable[..., AbstractContextManager[None]],
 ) -> None:
-    """It reports `ScalingDisabled`, scales nothing up, and goes on by itself once the target is back."""
+    """It reports `ScalingDisabled`, does not scale up, and resumes by itself once the target has replicas."""
     fine = StatusReport(SuspensionStatus.SUSPENDED, "kept")
     kept = (
         hpa.Builder(hpa_base)
@@ -146,7 +146,7 @@ async def test_a_kept_autoscaler_does_not_scale_a_target_at_zero(
         assert message(disabled) == "scaling is disabled since the replica count of the target is zero"
         await until(world, world.web, is_empty)
         await world.reconcile(subject(suspended=True))
-        await passes(world, subject(suspended=True), 10, count=0)
+        await reconciles(world, subject(suspended=True), 10, count=0)
         annotations = (await world.cluster.get(world.web))["metadata"]["annotations"]
         assert annotations[BEFORE_SUSPENSION] == '{"spec.replicas":2}'
         await world.reconcile(subject())

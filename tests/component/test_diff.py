@@ -1,4 +1,4 @@
-"""What a rehearsed pass says is what the next pass does, and rehearsing changes nothing."""
+"""Diff of a component: it matches the next reconcile, and changes nothing."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -26,8 +26,8 @@ def builder(name: str = "web") -> component.Builder:
 
 
 @pytest.fixture
-def rehearse(world: Any) -> Callable[..., Awaitable[ComponentDiff]]:
-    """Rehearse a pass, and prove that it sent dry runs only."""
+def dry_run(world: Any) -> Callable[..., Awaitable[ComponentDiff]]:
+    """Compute a diff, and check that only dry runs were sent."""
 
     async def run(*components: Component) -> ComponentDiff:
         cluster = RecordingCluster(world.cluster)
@@ -64,9 +64,9 @@ def split(each: ObjectDiff) -> tuple[str, str, str, str]:
 
 
 async def test_a_missing_object_is_created_as_the_server_would_store_it(
-    rehearse: Any, scaled: Callable[..., Component]
+    dry_run: Any, scaled: Callable[..., Component]
 ) -> None:
-    found = await rehearse(scaled())
+    found = await dry_run(scaled())
     assert verbs(found) == {"Deployment": Verb.CREATE, "HorizontalPodAutoscaler": Verb.CREATE}
     assert [each.before for each in found.objects] == [None, None]
     after = found.objects[0].after
@@ -76,56 +76,56 @@ async def test_a_missing_object_is_created_as_the_server_would_store_it(
     assert not found.is_empty
 
 
-async def test_the_diff_is_empty_after_a_reconcile(world: Any, rehearse: Any, scaled: Callable[..., Component]) -> None:
+async def test_the_diff_is_empty_after_a_reconcile(world: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
     await world.reconcile(scaled())
-    found = await rehearse(scaled())
+    found = await dry_run(scaled())
     assert found.is_empty
     assert found.objects == ()
     assert [str(outcome.action) for outcome in found.result.outcomes] == ["Unchanged", "Unchanged"]
 
 
 async def test_a_changed_field_has_its_old_value_and_its_source(
-    world: Any, rehearse: Any, web_image: Callable[[str], deployment.Resource]
+    world: Any, dry_run: Any, web_image: Callable[[str], deployment.Resource]
 ) -> None:
     await world.reconcile(builder().with_resource(web_image("web:1")).build())
-    [changed] = (await rehearse(builder().with_resource(web_image("web:2")).build())).objects
+    [changed] = (await dry_run(builder().with_resource(web_image("web:2")).build())).objects
     path = "spec.template.spec.containers[0].image"
     assert changed.fields == (FieldDiff(path, "web:1", "web:2", "mutation image, edit_containers"),)
     assert (changed.verb, changed.taken, changed.reasons) == (Verb.UPDATE, (), (f"{path}: changed",))
 
 
 async def test_a_value_that_the_server_spells_differently_has_no_known_source(
-    world: Any, rehearse: Any, web_base: Manifest
+    world: Any, dry_run: Any, web_base: Manifest
 ) -> None:
     requests = web_base["spec"]["template"]["spec"]["containers"][0]["resources"]["requests"]
     requests["cpu"] = "500m"
     await world.reconcile(builder().with_resource(deployment.Builder(web_base).build()).build())
     requests["cpu"] = "2000m"
-    [changed] = (await rehearse(builder().with_resource(deployment.Builder(web_base).build()).build())).objects
+    [changed] = (await dry_run(builder().with_resource(deployment.Builder(web_base).build()).build())).objects
     assert [(each.after, each.source) for each in changed.fields] == [("2", "")]
 
 
 async def test_a_taken_field_names_the_manager_that_loses_it(
-    world: Any, rehearse: Any, web_image: Callable[[str], deployment.Resource]
+    world: Any, dry_run: Any, web_image: Callable[[str], deployment.Resource]
 ) -> None:
     web = builder().with_resource(web_image("web:1")).build()
     await world.reconcile(web)
     patch = [{"op": "replace", "path": "/spec/template/spec/containers/0/image", "value": "evil:1"}]
     await world.cluster.patch(world.web, patch, PatchOptions(patch_type=PatchType.JSON, field_manager="kubectl"))
-    [changed] = (await rehearse(web)).objects
+    [changed] = (await dry_run(web)).objects
     assert changed.taken == (TakenField("spec.template.spec.containers[name=web].image", "kubectl"),)
     assert [(each.before, each.after) for each in changed.fields] == [("evil:1", "web:1")]
 
 
 async def test_a_change_of_ownership_alone_is_a_difference(
-    world: Any, rehearse: Any, fixed_web: deployment.Resource
+    world: Any, dry_run: Any, fixed_web: deployment.Resource
 ) -> None:
-    """A pass would send it, so it is not called nothing."""
+    """A reconcile would send it, so the diff is not empty."""
     web = builder().with_resource(fixed_web).build()
     await world.reconcile(web)
     for replicas in (5, 4):
         await world.change(world.web, spec={"replicas": replicas})
-    [changed] = (await rehearse(web)).objects
+    [changed] = (await dry_run(web)).objects
     assert changed.fields == ()
     assert changed.before == changed.after
     assert changed.reasons == ("spec.replicas: not owned",)
@@ -133,43 +133,43 @@ async def test_a_change_of_ownership_alone_is_a_difference(
 
 
 async def test_a_conflict_that_is_not_forced_names_manager_and_field(
-    world: Any, rehearse: Any, fixed_web: deployment.Resource
+    world: Any, dry_run: Any, fixed_web: deployment.Resource
 ) -> None:
     web = builder().with_resource(fixed_web, on_conflict=Conflicts.FAIL).build()
     await world.reconcile(web)
     await world.change(world.web, spec={"replicas": 9})
-    found = await rehearse(web)
-    assert [(each.path, each.manager) for each in found.conflicts] == [("spec.replicas", "somebody")]
+    found = await dry_run(web)
+    assert [(each.path, each.manager) for each in found.conflicts] == [("spec.replicas", "kubectl-edit")]
     assert found.result is None
     assert found.problem.startswith("failed to apply resource apps/v1/Deployment/shop/web: ")
     assert not found.is_empty
 
 
-async def test_an_ignored_field_names_its_managers(world: Any, rehearse: Any, scaled: Callable[..., Component]) -> None:
+async def test_an_ignored_field_names_its_managers(world: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
     await world.reconcile(scaled())
     await world.change(world.web, spec={"replicas": 7})
-    found = await rehearse(scaled())
+    found = await dry_run(scaled())
     assert found.is_empty
     [left] = found.ignored
     assert (left.resource, left.path, left.value) == ("apps/v1/Deployment/shop/web", "spec.replicas", 7)
-    assert left.managers == ("somebody (Update)",)
+    assert left.managers == ("kubectl-edit (Update)",)
 
 
 async def test_replicas_that_are_handed_over_stay(
-    world: Any, rehearse: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    world: Any, dry_run: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
     """The server cannot know of the first of two dry runs, so its answer to the second says 1."""
     await world.reconcile(builder().with_resource(fixed_web).build())
-    found = await rehearse(builder().with_resource(fixed_web).with_resource(web_hpa).build())
+    found = await dry_run(builder().with_resource(fixed_web).with_resource(web_hpa).build())
     changed = found.objects[0]
     assert changed.reasons == ("spec.replicas: handed over", "spec.replicas: no longer declared")
     assert changed.fields == ()
     assert changed.after["spec"]["replicas"] == 4
 
 
-async def test_suspending_deletes_and_scales_down(world: Any, rehearse: Any, scaled: Callable[..., Component]) -> None:
+async def test_suspending_deletes_and_scales_down(world: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
     await world.reconcile(scaled())
-    found = await rehearse(scaled(suspended=True))
+    found = await dry_run(scaled(suspended=True))
     assert verbs(found) == {"HorizontalPodAutoscaler": Verb.DELETE, "Deployment": Verb.UPDATE}
     down = next(each for each in found.objects[1].fields if each.path == "spec.replicas")
     assert (down.before, down.after, down.source) == (1, 0, "suspension, edit_deployment_spec")
@@ -177,23 +177,23 @@ async def test_suspending_deletes_and_scales_down(world: Any, rehearse: Any, sca
 
 
 async def test_taking_the_replicas_back_takes_nothing_from_other_managers(
-    world: Any, rehearse: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
+    world: Any, dry_run: Any, fixed_web: deployment.Resource, web_hpa: hpa.Resource
 ) -> None:
-    """The manager that keeps a count alive that we left is ours, too."""
+    """The second manager, which keeps the replicas after a handover, is ours too."""
     await world.reconcile(builder().with_resource(fixed_web).build())
     both = builder().with_resource(fixed_web).with_resource(web_hpa)
     await world.reconcile(both.build())
-    found = await rehearse(both.suspend().build())
+    found = await dry_run(both.suspend().build())
     down = found.objects[1]
     assert down.after["spec"]["replicas"] == 0
     assert down.taken == ()
 
 
 async def test_deleted_and_orphaned_resources_are_shown(
-    world: Any, rehearse: Any, web: deployment.Resource, web_hpa: hpa.Resource, scaled: Callable[..., Component]
+    world: Any, dry_run: Any, web: deployment.Resource, web_hpa: hpa.Resource, scaled: Callable[..., Component]
 ) -> None:
     await world.reconcile(scaled())
-    found = await rehearse(
+    found = await dry_run(
         builder().with_resource(web, orphan_when=True).with_resource(web_hpa, gated_by=BooleanGate(False)).build()
     )
     assert verbs(found) == {"HorizontalPodAutoscaler": Verb.DELETE, "Deployment": Verb.RELEASE}
@@ -201,23 +201,23 @@ async def test_deleted_and_orphaned_resources_are_shown(
     assert "ownerReferences.uid" not in str(found.objects[1].fields)
 
 
-async def test_unregistered_objects_are_pruned(world: Any, rehearse: Any, config_map: Callable[..., Any]) -> None:
+async def test_unregistered_objects_are_pruned(world: Any, dry_run: Any, config_map: Callable[..., Any]) -> None:
     both = builder().with_resource(config_map("old").build()).with_resource(config_map("new").build())
     await world.reconcile(both.build())
-    found = await rehearse(builder().with_resource(config_map("new").build()).with_prune().build())
+    found = await dry_run(builder().with_resource(config_map("new").build()).with_prune().build())
     assert [(each.resource, each.verb) for each in found.objects] == [("v1/ConfigMap/shop/old", Verb.DELETE)]
 
 
-async def test_a_guard_blocks_a_dry_run_too(rehearse: Any, web: deployment.Resource, hpa_base: Manifest) -> None:
+async def test_a_guard_blocks_a_dry_run_too(dry_run: Any, web: deployment.Resource, hpa_base: Manifest) -> None:
     closed = StatusReport(GuardStatus.BLOCKED, "not today")
     blocked = hpa.Builder(hpa_base).with_guard(lambda _: closed).build()
-    found = await rehearse(builder().with_resource(blocked).with_resource(web).build())
+    found = await dry_run(builder().with_resource(blocked).with_resource(web).build())
     assert found.is_empty
     assert found.result.condition.message == "not today"
 
 
-async def test_data_flows_in_a_dry_run(rehearse: Any, web_base: Manifest, config_map: Any) -> None:
-    """What a resource extracts comes from the answer to the dry run, so what depends on it is told, too."""
+async def test_data_flows_in_a_dry_run(dry_run: Any, web_base: Manifest, config_map: Any) -> None:
+    """Data is extracted from the response to the dry run, so the diff of a dependent resource is known too."""
     cell = Data[str]("policy")
 
     def policy(live: Any) -> str:
@@ -226,18 +226,18 @@ async def test_data_flows_in_a_dry_run(rehearse: Any, web_base: Manifest, config
 
     producer = deployment.Builder(web_base).extract_into(cell, policy).build()
     consumer = config_map("settings").with_data_guard(cell).build()
-    found = await rehearse(builder().with_resource(producer).with_resource(consumer).build())
+    found = await dry_run(builder().with_resource(producer).with_resource(consumer).build())
     assert verbs(found) == {"Deployment": Verb.CREATE, "ConfigMap": Verb.CREATE}
 
 
-async def test_a_prerequisite_that_is_not_met_changes_nothing(rehearse: Any, web: deployment.Resource) -> None:
-    found = await rehearse(builder().with_resource(web).with_prerequisite(depends_on("OtherReady")).build())
+async def test_a_prerequisite_that_is_not_met_changes_nothing(dry_run: Any, web: deployment.Resource) -> None:
+    found = await dry_run(builder().with_resource(web).with_prerequisite(depends_on("OtherReady")).build())
     assert found.is_empty
     assert found.result.condition.reason == "PrerequisiteNotMet"
 
 
 async def test_a_component_sees_what_an_earlier_one_would_have_written(
-    rehearse: Any, config_map: Callable[..., Any]
+    dry_run: Any, config_map: Callable[..., Any]
 ) -> None:
     first = builder("first").with_resource(config_map().build()).build()
     second = (
@@ -245,38 +245,38 @@ async def test_a_component_sees_what_an_earlier_one_would_have_written(
         .with_resource(config_map().build(), read_only=True)
         .with_prerequisite(depends_on("FirstReady"))
     ).build()
-    found = await rehearse(first, second)
+    found = await dry_run(first, second)
     assert found.problem == ""
     assert found.objects == ()
     assert found.result.condition.reason == "Healthy"
 
 
-async def test_a_component_that_fails_does_not_affect_the_next(rehearse: Any, config_map: Callable[..., Any]) -> None:
+async def test_a_component_that_fails_does_not_affect_the_next(dry_run: Any, config_map: Callable[..., Any]) -> None:
     missing = builder("first").with_resource(config_map("missing").build(), read_only=True).build()
-    found = await rehearse(missing, builder("second").with_resource(config_map().build()).build())
+    found = await dry_run(missing, builder("second").with_resource(config_map().build()).build())
     assert verbs(found) == {"ConfigMap": Verb.CREATE}
 
 
 @pytest.mark.promise("secrets")
-async def test_values_of_secrets_are_digests(world: Any, web_base: Manifest, rehearse: Any) -> None:
+async def test_values_of_secrets_are_digests(world: Any, web_base: Manifest, dry_run: Any) -> None:
     variables = web_base["spec"]["template"]["spec"]["containers"][0]["env"]
     variables.append({"name": "DB_PASSWORD", "value": "hunter2"})
     await world.reconcile(builder().with_resource(deployment.Builder(web_base).build()).build())
     variables[-1]["value"] = "hunter3"
-    found = await rehearse(builder().with_resource(deployment.Builder(web_base).build()).build())
+    found = await dry_run(builder().with_resource(deployment.Builder(web_base).build()).build())
     assert "hunter" not in repr(found)
     assert len(found.objects[0].fields) == 1
 
 
-async def test_an_ignored_field_of_a_secret_is_not_shown(world: Any, rehearse: Any) -> None:
+async def test_an_ignored_field_of_a_secret_is_not_shown(world: Any, dry_run: Any) -> None:
     secret = ObjectKey("v1", "Secret", "db", "shop")
     await world.create(secret, stringData={"password": "hunter2"})
     base = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "db", "namespace": "shop"}}
     kind: Kind[Any, BaseMutator] = Kind("v1", "Secret", "V1Secret", BaseMutator)
     resource = StaticBuilder(base, kind, Handlers()).build()
-    found = await rehearse(builder().with_resource(resource, ignore_fields=["data.password"]).build())
+    found = await dry_run(builder().with_resource(resource, ignore_fields=["data.password"]).build())
     [left] = found.ignored
-    assert left.managers == ("somebody (Update)",)
+    assert left.managers == ("kubectl-edit (Update)",)
     assert left.value.startswith("redacted")
 
 
@@ -292,11 +292,11 @@ async def test_every_object_that_is_read_is_reported(world: Any, scaled: Callabl
 
 
 async def test_another_spelling_of_the_server_is_not_a_difference(
-    world: Any, rehearse: Any, web: deployment.Resource
+    world: Any, dry_run: Any, web: deployment.Resource
 ) -> None:
-    """A rehearsal remembers nothing, so the pass has to ask; the answer says that nothing changes."""
+    """A dry run has no apply cache, so it sends the apply; the response shows that nothing changes."""
     await world.reconcile(builder().with_resource(web).build())
-    found = await rehearse(builder().with_resource(web).build())
+    found = await dry_run(builder().with_resource(web).build())
     assert found.result.outcomes[0].reason_texts == (
         "spec.template.spec.containers[0].env[0].valueFrom.fieldRef: changed",
     )
@@ -304,7 +304,7 @@ async def test_another_spelling_of_the_server_is_not_a_difference(
 
 
 class TestDryRunCluster:
-    """The cluster of a rehearsal, by itself."""
+    """The cluster of a dry run on its own."""
 
     @pytest.fixture
     def cluster(self) -> EmbeddedCluster:
@@ -320,18 +320,18 @@ class TestDryRunCluster:
         }
 
     async def test_a_written_object_is_read_back(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
-        rehearsal = DryRunCluster(cluster)
-        await rehearsal.apply(settings, field_manager="us")
-        assert (await rehearsal.get(SETTINGS))["data"] == {"a": "1"}
+        dry_runs = DryRunCluster(cluster)
+        await dry_runs.apply(settings, field_manager="us")
+        assert (await dry_runs.get(SETTINGS))["data"] == {"a": "1"}
         with pytest.raises(NotFoundError):
             await cluster.get(SETTINGS)
 
     async def test_a_deleted_object_is_not_found(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
         await cluster.create(settings, field_manager="us")
-        rehearsal = DryRunCluster(cluster)
-        await rehearsal.delete(SETTINGS)
+        dry_runs = DryRunCluster(cluster)
+        await dry_runs.delete(SETTINGS)
         with pytest.raises(NotFoundError):
-            await rehearsal.get(SETTINGS)
+            await dry_runs.get(SETTINGS)
         assert (await cluster.get(SETTINGS))["data"] == {"a": "1"}
 
     async def test_a_delete_checks_the_uid_and_not_the_version_of_a_dry_run(
@@ -346,17 +346,17 @@ class TestDryRunCluster:
     async def test_every_write_is_a_dry_run(self, cluster: EmbeddedCluster, settings: Manifest) -> None:
         await cluster.create(settings, field_manager="us")
         changes = cluster.requests.changes
-        rehearsal = DryRunCluster(cluster)
-        live = await rehearsal.get(SETTINGS)
-        await rehearsal.update({**live, "data": {"a": "2"}}, field_manager="us")
-        await rehearsal.patch(
+        dry_runs = DryRunCluster(cluster)
+        live = await dry_runs.get(SETTINGS)
+        await dry_runs.update({**live, "data": {"a": "2"}}, field_manager="us")
+        await dry_runs.patch(
             SETTINGS, {"data": {"b": "3"}}, PatchOptions(patch_type=PatchType.MERGE, field_manager="us")
         )
         new = {**settings, "metadata": {"name": "new", "namespace": "shop"}}
-        await rehearsal.create(new, field_manager="us")
-        await rehearsal.delete(SETTINGS)
+        await dry_runs.create(new, field_manager="us")
+        await dry_runs.delete(SETTINGS)
         assert cluster.requests.changes == changes
-        assert list(rehearsal.written) == [SETTINGS, ObjectKey("v1", "ConfigMap", "new", "shop")]
+        assert list(dry_runs.written) == [SETTINGS, ObjectKey("v1", "ConfigMap", "new", "shop")]
 
     async def test_lists_come_from_the_cluster(self, cluster: EmbeddedCluster) -> None:
         found = await DryRunCluster(cluster).list("v1", "Namespace", ListOptions(limit=1))

@@ -1,4 +1,4 @@
-"""What the garbage collector must not know about is cleaned up before its owner goes."""
+"""Finalizer: cluster-scoped objects are deleted before their namespaced owner."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def subject(cluster_role: StaticKind, config_map: Callable[..., StaticKind]) -> 
 
 
 async def run(world: World, *subjects: Component, cluster: Cluster | None = None) -> FinalizationResult | None:
-    """Run one pass as an operator does that cleans up after itself."""
+    """Reconcile as an operator does, finalizer first."""
     owner = await world.owner_manifest()
     async with reconciling(owner, cluster or world.cluster, clock=world.clock) as context:
         departure = await finalize(context, *subjects)
@@ -54,7 +54,7 @@ async def test_an_owner_without_cluster_scoped_objects_gets_no_finalizer(
 
 
 async def test_the_finalizer_is_set_before_the_first_such_object_is_created(world: World, subject: Component) -> None:
-    """A crash between the two leaves a finalizer and nothing to clean up, never the other way round."""
+    """A crash between the two leaves a finalizer without objects, never objects without a finalizer."""
     broken = FaultyCluster(world.cluster, [faults.server_error(kind="Shop", times=None)])
     with pytest.raises(Exception, match="unable to handle"):
         await run(world, subject, cluster=broken)
@@ -133,7 +133,7 @@ async def test_an_owner_that_is_being_deleted_is_not_reconciled(
 async def test_an_owner_that_is_being_deleted_is_not_reconciled_without_the_finalizer(
     world: World, config_map: Callable[..., StaticKind]
 ) -> None:
-    """Whatever was made anew now would be in the way of the garbage collector."""
+    """Objects that are created now would be in the way of the garbage collector."""
     plain = component.Builder("web", condition_type="WebReady").with_resource(config_map().build()).build()
     await world.reconcile(plain)
     await world.change(world.owner, metadata={"finalizers": ["example.com/hold"]})
@@ -177,6 +177,6 @@ async def test_an_owner_that_is_deleted_meanwhile_is_not_created_again(world: Wo
 
 
 async def test_a_cluster_scoped_owner_needs_no_finalizer(subject: Component) -> None:
-    """It may be named by objects of any scope, so the garbage collector does all of it."""
+    """Objects of any scope can refer to it, so the garbage collector deletes all of them."""
     owner: Manifest = {"apiVersion": "example.com/v1", "kind": "Mall", "metadata": {"name": "demo", "uid": "u"}}
     assert subject.objects_without_gc(ReconcileContext(owner, EmbeddedCluster(), VirtualClock())) == ()

@@ -1,4 +1,4 @@
-"""What is independent is worked on together: resources inside a component, and components of one owner."""
+"""Concurrency of independent resources in a component, and of the components of one owner."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Meeting(InterceptingCluster):
-    """Lets an apply go on only when a number of them are under way."""
+    """Holds each apply until a number of them have started."""
 
     def __init__(self, world: World, number: int) -> None:
         super().__init__(world.cluster)
@@ -41,7 +41,7 @@ def settings(name: str, resource: Any, *prerequisites: Any) -> Component:
     return builder.with_prerequisite(*prerequisites).build()
 
 
-def refusing(**when: Any) -> faults.Fault:
+def rejecting(**when: Any) -> faults.Fault:
     return faults.refused(InvalidError("no"), kind="ConfigMap", verbs=[Verb.APPLY], times=None, **when)
 
 
@@ -54,7 +54,7 @@ async def names(world: World) -> set[str]:
 
 class TestResources:
     async def test_they_are_applied_together(self, world: World, config_map: Callable[..., StaticKind]) -> None:
-        """Three applies that each wait for the other two; in order none of them would end."""
+        """Three applies that wait for each other; one after the other, none would end."""
         builder = component.Builder("web", condition_type="WebReady")
         for name in ("a", "b", "c"):
             builder.with_resource(config_map(name).build(), independent=True)
@@ -62,23 +62,23 @@ class TestResources:
             result = await builder.build().reconcile(context)
         assert [outcome.resource[-1] for outcome in result.outcomes] == ["a", "b", "c"]
 
-    @pytest.mark.parametrize("refused", range(6))
+    @pytest.mark.parametrize("rejected", range(6))
     async def test_an_error_does_not_stop_independent_resources(
-        self, world: World, config_map: Callable[..., StaticKind], refused: int
+        self, world: World, config_map: Callable[..., StaticKind], rejected: int
     ) -> None:
         builder = component.Builder("web", condition_type="WebReady")
         for at in range(6):
             builder.with_resource(config_map(f"c{at}").build(), independent=True)
-        fault = refusing(name=f"c{refused}")
-        with pytest.raises(ReconcileError, match=f"v1/ConfigMap/shop/c{refused}"):
+        fault = rejecting(name=f"c{rejected}")
+        with pytest.raises(ReconcileError, match=f"v1/ConfigMap/shop/c{rejected}"):
             async with reconciling(
                 await world.owner_manifest(), FaultyCluster(world.cluster, [fault]), clock=world.clock
             ) as context:
                 await builder.build().reconcile(context)
-        assert await names(world) == {f"c{at}" for at in range(6) if at != refused}
+        assert await names(world) == {f"c{at}" for at in range(6) if at != rejected}
         condition = await world.condition()
         assert condition["reason"] == "Error"
-        assert f"v1/ConfigMap/shop/c{refused}" in condition["message"]
+        assert f"v1/ConfigMap/shop/c{rejected}" in condition["message"]
 
     async def test_a_block_does_not_stop_independent_resources(
         self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
@@ -98,7 +98,7 @@ class TestResources:
         builder = component.Builder("web", condition_type="WebReady")
         for name in ("a", "b"):
             builder.with_resource(config_map(name).build(), independent=True)
-        broken = FaultyCluster(world.cluster, [refusing()])
+        broken = FaultyCluster(world.cluster, [rejecting()])
         with pytest.raises(ReconcileError) as caught:
             async with reconciling(await world.owner_manifest(), broken, clock=world.clock) as context:
                 await builder.build().reconcile(context)
@@ -167,7 +167,7 @@ class TestComponents:
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
         subjects = [settings(name, config_map(name).build()) for name in ("a", "b", "c")]
-        broken = FaultyCluster(world.cluster, [refusing(name="b")])
+        broken = FaultyCluster(world.cluster, [rejecting(name="b")])
         with pytest.raises(ExceptionGroup) as caught:
             async with reconciling(await world.owner_manifest(), broken, clock=world.clock) as context:
                 await reconcile_all(context, *subjects)
@@ -197,7 +197,7 @@ class TestComponents:
     async def test_a_cancelled_reconcile_leaves_no_task(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
-        """The second component never gets its turn at the barrier, so both wait until they are cancelled."""
+        """The barrier waits for a third apply that never comes, so both wait until they are cancelled."""
         subjects = [settings(name, config_map(name).build()) for name in ("a", "b")]
         before = asyncio.all_tasks()
 

@@ -1,4 +1,4 @@
-"""A component looked at without a cluster."""
+"""Rendering, preview and provenance of a component without a cluster."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WEB = "apps/v1/Deployment/shop/web"
 
 
 class Plain:
-    """A resource of the user's own that can do nothing but be rendered."""
+    """A custom resource that can only be rendered."""
 
     key = ObjectKey("v1", "ConfigMap", "plain", "shop")
     identity = str(key)
@@ -66,7 +66,7 @@ class TestRender:
         ]
 
     def test_renders_only_the_desired_object(self, web_base: Manifest) -> None:
-        """Awake, without owner, without what only a server sets, and whatever its guard says."""
+        """The running form, without owner reference and server-set fields, whatever its guard."""
         base = {
             **web_base,
             "metadata": {**web_base["metadata"], "uid": "1", "generation": 4},
@@ -107,7 +107,7 @@ class TestRender:
             assert subject.render()[1]["metadata"]["annotations"] == {"host": "seeded"}
 
     def test_an_error_names_the_resource_once(self, web_base: Manifest, hpa_base: Manifest) -> None:
-        """A scaler that cannot be rendered included, whose target is asked for first."""
+        """Also that of a scaler, whose target is determined first."""
 
         def crash(_mutator: Any) -> None:
             raise ValueError("boom")
@@ -218,7 +218,7 @@ class TestResource:
 
 
 class TestExplain:
-    """Who set each field of what a component applies."""
+    """Provenance of the fields that a component applies."""
 
     def test_explains_the_fields_of_the_rendered_objects(self, web: deployment.Resource, web_hpa: hpa.Resource) -> None:
         built = of(web, web_hpa)

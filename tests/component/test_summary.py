@@ -1,4 +1,4 @@
-"""What a pass did to each resource is told with its reason, and so is what it did not do."""
+"""Summary of a reconcile: what it did to each resource, what it did not do, and why."""
 
 from collections.abc import Callable
 from typing import Any
@@ -25,16 +25,18 @@ def of(*resources: Any, **options: Any) -> component.Builder:
     return builder
 
 
-def told(built: Component, result: Result) -> dict[str, tuple[str, str]]:
+def reasons_of(built: Component, result: Result) -> dict[str, tuple[str, str]]:
     return {each.resource: (each.action, each.because) for each in summarize(built, result)}
 
 
 async def test_created_then_nothing_to_do(world: Any, config_map: Callable[..., Any]) -> None:
     built = of(config_map().build()).build()
     first, second, third = [await world.reconcile(built) for _ in range(3)]
-    assert told(built, first) == {SETTINGS: ("Created", "there was no such object")}
-    assert told(built, second)[SETTINGS][1].startswith("nothing to do: compared field by field")
-    assert told(built, third)[SETTINGS][1].startswith("nothing to do: this version of the object was compared before")
+    assert reasons_of(built, first) == {SETTINGS: ("Created", "there was no such object")}
+    assert reasons_of(built, second)[SETTINGS][1].startswith("nothing to do: compared field by field")
+    assert reasons_of(built, third)[SETTINGS][1].startswith(
+        "nothing to do: this version of the object was compared before"
+    )
 
 
 async def test_an_update_names_the_fields(world: Any, config_map: Callable[..., Any]) -> None:
@@ -55,7 +57,7 @@ async def test_resources_after_a_blocked_one_are_not_reached(
 ) -> None:
     blocked = hpa.Builder(hpa_base).with_guard(lambda _: StatusReport(GuardStatus.BLOCKED, "not today")).build()
     built = of(blocked, web).build()
-    assert told(built, await world.reconcile(built)) == {
+    assert reasons_of(built, await world.reconcile(built)) == {
         HPA: ("Blocked", "not today"),
         WEB: (NOT_REACHED, f"{HPA} is blocked"),
     }
@@ -63,7 +65,7 @@ async def test_resources_after_a_blocked_one_are_not_reached(
 
 async def test_a_prerequisite_that_is_not_met_reaches_nothing(world: Any, web: deployment.Resource) -> None:
     built = of(web).with_prerequisite(depends_on("OtherReady")).build()
-    assert told(built, await world.reconcile(built)) == {WEB: (NOT_REACHED, "a prerequisite is not met")}
+    assert reasons_of(built, await world.reconcile(built)) == {WEB: (NOT_REACHED, "a prerequisite is not met")}
 
 
 async def test_suspended_resources_and_those_that_cannot_be_suspended(
@@ -73,7 +75,7 @@ async def test_suspended_resources_and_those_that_cannot_be_suspended(
         return of(web, web_hpa, config_map().build()).suspend(suspended).build()
 
     await world.reconcile(build(suspended=False))
-    found = told(build(suspended=True), await world.reconcile(build(suspended=True)))
+    found = reasons_of(build(suspended=True), await world.reconcile(build(suspended=True)))
     assert found == {
         HPA: ("Deleted", "suspended"),
         WEB: ("Updated", "an apply changes it"),
@@ -86,7 +88,7 @@ async def test_deleted_and_orphaned_resources_have_a_reason(
 ) -> None:
     await world.reconcile(of(web, web_hpa).build())
     gone = of(web_hpa, delete_when=True).with_resource(web, orphan_when=True).build()
-    first, second = [told(gone, await world.reconcile(gone)) for _ in range(2)]
+    first, second = [reasons_of(gone, await world.reconcile(gone)) for _ in range(2)]
     assert first == {HPA: ("Deleted", "not wanted"), WEB: ("Orphaned", "owner reference removed")}
     assert second == {HPA: ("Absent", "there is no such object"), WEB: ("Unchanged", "it does not name this owner")}
 
@@ -95,7 +97,7 @@ async def test_a_disabled_component_keeps_read_only_resources(
     world: Any, web: deployment.Resource, config_map: Callable[..., Any]
 ) -> None:
     built = of(web).with_resource(config_map().build(), read_only=True).with_feature_gate(BooleanGate(False)).build()
-    assert told(built, await world.reconcile(built)) == {
+    assert reasons_of(built, await world.reconcile(built)) == {
         WEB: ("Absent", "there is no such object"),
         SETTINGS: (NOT_REACHED, "the component is disabled, and it is only read"),
     }
@@ -105,19 +107,19 @@ async def test_a_read_only_resource_has_its_own_reason(world: Any, config_map: C
     await world.reconcile(of(config_map().build()).build())
     built = component.Builder("other", condition_type="OtherReady").with_resource(config_map().build(), read_only=True)
     result = await world.reconcile(built.build())
-    assert told(built.build(), result) == {SETTINGS: ("Unchanged", "it is only read")}
+    assert reasons_of(built.build(), result) == {SETTINGS: ("Unchanged", "it is only read")}
 
 
 async def test_an_object_of_another_controller_is_kept(world: Any, web_hpa: hpa.Resource) -> None:
     foreign = await world.other_owner()
     await world.create(world.hpa, spec=web_hpa.render()["spec"], metadata={"ownerReferences": [foreign]})
     built = of(web_hpa, delete_when=True).build()
-    assert told(built, await world.reconcile(built)) == {HPA: ("Kept", "controlled by Shop other")}
+    assert reasons_of(built, await world.reconcile(built)) == {HPA: ("Kept", "controlled by Shop other")}
 
 
 @pytest.mark.parametrize("action", list(Action))
 async def test_every_action_has_a_reason(action: Action, world: Any, web: deployment.Resource) -> None:
-    """Also one of an object that is no resource any more, as a pruned one."""
+    """Also that of an object that is not registered any more, such as a pruned one."""
     built = of(web).build()
     result = await world.reconcile(built)
     outcome = ResourceOutcome(resource="v1/ConfigMap/shop/old", action=action, detail="because")

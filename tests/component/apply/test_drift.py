@@ -1,4 +1,4 @@
-"""The quiet rule: what an apply would change, told from the live object alone."""
+"""Drift: what an apply would change, found from the live object alone."""
 
 import json
 from typing import Any
@@ -73,7 +73,7 @@ def wanted() -> Manifest:
 
 @pytest.fixture
 def live() -> Manifest:
-    """The live object: what we want, with what the server and others added."""
+    """The live object: the desired one, with additions of the server and of other managers."""
     live: Manifest = copy_json(WANTED)
     live["metadata"] |= {
         "uid": "1",
@@ -113,7 +113,7 @@ def reasons(wanted: Manifest, live: Manifest, rewrites: dict[str, tuple[Any, Any
 
 class TestInSync:
     def test_an_applied_and_stored_object_needs_no_write(self, wanted: Manifest, live: Manifest) -> None:
-        """Defaults, other managers' fields, a normalised quantity, a defaulted key and the status are no difference."""
+        """Defaults, other managers' fields, a normalised quantity, a defaulted key and the status are not drift."""
         assert reasons(wanted, live) == []
 
     def test_a_value_the_server_is_known_to_rewrite_needs_no_write(self, wanted: Manifest, live: Manifest) -> None:

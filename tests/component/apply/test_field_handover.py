@@ -1,4 +1,4 @@
-"""The count that an autoscaler sets is never set by us: not at creation, not on the way, and not after a crash."""
+"""Field handover: the replicas that an autoscaler sets are never set by us, not even at creation or after a crash."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 class Writes:
-    """A cluster that keeps every body that is applied, and fails a chosen write: before it, or after it was done."""
+    """A cluster that records every applied body, and fails a chosen write before or after it is done."""
 
     def __init__(self, cluster: Cluster, *, fail_at: int = -1, done: bool = False) -> None:
         self._cluster = cluster
@@ -198,19 +198,19 @@ class TestAutoscaled:
         await world.reconcile(with_hpa(web, web_hpa))
         assert await world.replicas() == 0
 
-    @pytest.mark.parametrize("asleep_first", [True, False], ids=["while asleep", "on waking"])
+    @pytest.mark.parametrize("suspended_first", [True, False], ids=["while suspended", "on resume"])
     async def test_replicas_forced_before_the_autoscaler_existed_come_from_the_baseline(
-        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, *, asleep_first: bool
+        self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, *, suspended_first: bool
     ) -> None:
-        """An autoscaler leaves a target at zero alone, so a zero handed over would stay for ever."""
+        """An autoscaler does not scale a target at zero, so a zero that is handed over would stay forever."""
         await world.reconcile(without_hpa(fixed_web))
         before = await world.replicas()
         await world.reconcile(without_hpa(fixed_web, suspended=True))
-        if asleep_first:
+        if suspended_first:
             await world.reconcile(with_hpa(fixed_web, web_hpa, suspended=True))
-        asleep = await world.replicas()
+        suspended = await world.replicas()
         await world.reconcile(with_hpa(fixed_web, web_hpa))
-        assert (asleep, await world.replicas()) == (0, before)
+        assert (suspended, await world.replicas()) == (0, before)
         assert (await world.reconcile(with_hpa(fixed_web, web_hpa))).writes == 0
 
 
@@ -253,7 +253,7 @@ class TestSavedValues:
 async def test_a_crash_does_not_lose_the_replicas(
     world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource, step: str, crash_at: int, *, done: bool
 ) -> None:
-    """Whatever write of a step is the last one, the next passes end where an undisturbed run ends."""
+    """Whichever write of a step fails, the next reconciles end in the state of an undisturbed run."""
     await world.reconcile(without_hpa(fixed_web))
     if step != "hand over":
         await world.reconcile(with_hpa(fixed_web, web_hpa))
@@ -264,7 +264,7 @@ async def test_a_crash_does_not_lose_the_replicas(
     crashing = Writes(world.cluster, fail_at=crash_at, done=done)
     try:
         await one_reconcile(world, crashing, subject)
-    except Exception:  # noqa: BLE001 (any of the pass's own errors is the crash)
+    except Exception:  # noqa: BLE001 (every error of the reconcile is the crash)
         assert crashing.count > crash_at
     for _ in range(2):
         await world.reconcile(subject)
@@ -287,13 +287,13 @@ STEPS = st.lists(
 )
 
 
-@pytest.mark.embedded_only("many passes in loops of their own; its cases run on both above")
+@pytest.mark.embedded_only("many reconciles in separate event loops; its cases run on both above")
 @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
 def test_no_interleaving_resets_the_replicas(
     new_world: Callable[[], Awaitable[World]], scaled: Callable[..., Component], steps: list[str]
 ) -> None:
-    """Awake, the count is always what was last set from outside; and after convergence nothing is written."""
+    """Unless suspended, the replicas are those last set from outside; after convergence nothing is written."""
     asyncio.run(_interleave(new_world, scaled, steps))
 
 

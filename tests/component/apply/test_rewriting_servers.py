@@ -1,4 +1,4 @@
-"""A server that stores something else than it was sent does not get us into a war of writes."""
+"""Servers that rewrite what is applied do not cause repeated writes."""
 
 from __future__ import annotations
 
@@ -51,8 +51,8 @@ def add_sidecar_first(manifest: Manifest) -> None:
     manifest["spec"]["template"]["spec"]["containers"].insert(0, {"name": "proxy", "image": "proxy:1"})
 
 
-async def passes(world: World, cluster: Rewriting, subject: Component, times: int) -> int:
-    """Run some passes; return how many writes were sent."""
+async def reconciles(world: World, cluster: Rewriting, subject: Component, times: int) -> int:
+    """Run some reconciles; return the number of writes."""
     before = cluster.writes
     for _ in range(times):
         typed: Any = cluster
@@ -68,16 +68,16 @@ class TestRewrites:
     ) -> None:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
         cluster = Rewriting(world, rewrite)
-        assert await passes(world, cluster, subject, 5) == 1
+        assert await reconciles(world, cluster, subject, 5) == 1
 
     async def test_cost_one_write_when_the_apply_cache_is_lost(
         self, world: World, web: deployment.Resource, rewrite: Callable[[Manifest], None]
     ) -> None:
         subject = component.Builder("web", condition_type="WebReady").with_resource(web).build()
         cluster = Rewriting(world, rewrite)
-        await passes(world, cluster, subject, 2)
+        await reconciles(world, cluster, subject, 2)
         cluster.apply_cache = ApplyCache()
-        assert await passes(world, cluster, subject, 5) == 1
+        assert await reconciles(world, cluster, subject, 5) == 1
 
 
 async def test_a_change_of_ours_is_still_written(world: World, web_base: Manifest) -> None:
@@ -88,7 +88,7 @@ async def test_a_change_of_ours_is_still_written(world: World, web_base: Manifes
         return component.Builder("web", condition_type="WebReady").with_resource(resource).build()
 
     cluster = Rewriting(world, use_mirror)
-    assert await passes(world, cluster, of("web:1"), 2) == 1
-    assert await passes(world, cluster, of("web:2"), 2) == 1
+    assert await reconciles(world, cluster, of("web:1"), 2) == 1
+    assert await reconciles(world, cluster, of("web:2"), 2) == 1
     live = await world.cluster.get(world.web)
     assert live["spec"]["template"]["spec"]["containers"][0]["image"] == "mirror/web:2"

@@ -1,4 +1,4 @@
-"""Somebody who undoes what we write is noticed, named, and left to it for longer each time."""
+"""Write backoff: another writer that reverts our writes is detected and named, and the next writes are delayed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from ocf.objects import Manifest
     from tests.component.conftest import World
 
-WISH = b"wish"
+DESIRED = b"desired"
 HOUR = timedelta(hours=1)
 
 
@@ -35,7 +35,7 @@ def labelled(web_base: Manifest) -> Component:
 
 
 async def undo(world: World) -> None:
-    """Set the label as somebody does who insists on another value."""
+    """Set the label as a writer does that insists on another value."""
     live = await world.cluster.get(world.web)
     if live["metadata"]["labels"] != {"team": "platform"}:
         await world.change(world.web, metadata={"labels": {"team": "platform"}})
@@ -43,36 +43,36 @@ async def undo(world: World) -> None:
 
 class TestRule:
     @pytest.mark.parametrize(
-        ("undone", "minutes"),
+        ("reverts", "minutes"),
         [(0, 0), (2, 0), (3, 1), (4, 2), (5, 4), (8, 32), (9, 60), (10_000, 60)],
     )
-    def test_the_delay_doubles_up_to_an_hour(self, undone: int, minutes: int) -> None:
-        assert next_write(LastWrite(WISH, HOUR, reverted=undone)) - HOUR == timedelta(minutes=minutes)
+    def test_the_delay_doubles_up_to_an_hour(self, reverts: int, minutes: int) -> None:
+        assert next_write(LastWrite(DESIRED, HOUR, reverted=reverts)) - HOUR == timedelta(minutes=minutes)
 
     def test_another_desired_state_starts_again(self) -> None:
-        assert record_revert(LastWrite(b"old", HOUR, reverted=9), WISH, HOUR) is None
-        assert written(LastWrite(b"old", HOUR, reverted=9), WISH, HOUR).reverted == 0
+        assert record_revert(LastWrite(b"old", HOUR, reverted=9), DESIRED, HOUR) is None
+        assert written(LastWrite(b"old", HOUR, reverted=9), DESIRED, HOUR).reverted == 0
 
     def test_a_revert_counts_once(self) -> None:
-        once = record_revert(LastWrite(WISH, HOUR), WISH, HOUR)
+        once = record_revert(LastWrite(DESIRED, HOUR), DESIRED, HOUR)
         assert once is not None
-        assert record_revert(once, WISH, HOUR + timedelta(seconds=5)) == once
+        assert record_revert(once, DESIRED, HOUR + timedelta(seconds=5)) == once
 
     def test_a_late_change_is_not_a_revert(self) -> None:
-        late = record_revert(LastWrite(WISH, HOUR, reverted=3), WISH, 2 * HOUR)
+        late = record_revert(LastWrite(DESIRED, HOUR, reverted=3), DESIRED, 2 * HOUR)
         assert late is not None
         assert (late.reverted, is_fighting(late)) == (1, False)
 
     @given(st.lists(st.integers(0, 7200), max_size=200))
     def test_a_write_is_never_delayed_by_more_than_an_hour(self, pauses: list[int]) -> None:
-        """Whatever the rhythm in which writes are undone."""
-        elapsed, last = HOUR, written(None, WISH, HOUR)
+        """Whatever the interval of the reverts."""
+        elapsed, last = HOUR, written(None, DESIRED, HOUR)
         for pause in pauses:
             elapsed += timedelta(seconds=pause)
-            last = record_revert(last, WISH, elapsed) or last
+            last = record_revert(last, DESIRED, elapsed) or last
             assert timedelta(0) <= next_write(last) - last.at <= HOUR
             if elapsed >= next_write(last):
-                last = written(last, WISH, elapsed)
+                last = written(last, DESIRED, elapsed)
 
 
 class TestFight:
@@ -86,7 +86,7 @@ class TestFight:
         assert outcome.reason_texts == ("metadata.labels: not owned",)
         assert (outcome.retry_after, held.condition.reason) == (timedelta(minutes=1), Reason.BLOCKED)
         assert held.condition.message == (
-            'apps/v1/Deployment/shop/web: what was applied is reverted repeatedly, last changed by "somebody"'
+            'apps/v1/Deployment/shop/web: what was applied is reverted repeatedly, last changed by "kubectl-edit"'
         )
 
     async def test_an_hour_of_it_costs_at_most_ten_writes(self, world: World, labelled: Component) -> None:
@@ -115,7 +115,7 @@ class TestFight:
         assert (await world.reconcile(labelled)).writes == 0
 
     async def test_manual_edits_are_repaired_at_once(self, world: World, labelled: Component) -> None:
-        """A person who edits now and then is no war."""
+        """Occasional manual edits are not a fight."""
         await world.reconcile(labelled)
         for _ in range(10):
             world.clock.advance(timedelta(minutes=3))
@@ -123,7 +123,7 @@ class TestFight:
             assert (await world.reconcile(labelled)).writes == 1
 
     async def test_stale_reads_are_not_reverts(self, world: World, web_base: Manifest) -> None:
-        """Without a cache of ours in between, a read may lag behind what we wrote."""
+        """Without our own cache, a read may be older than our last write."""
         lagging = FaultyCluster(world.cluster, [faults.stale(kind="Deployment", first=3, times=None)])
         for team in ("old", *["new"] * 8):
             web_base["metadata"]["labels"] = {"team": team}

@@ -1,4 +1,4 @@
-"""The owner's status: written once, only if it changed, and without losing what somebody else wrote."""
+"""Status of the owner: written once, only if it changed, without losing concurrent writes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def patch_status(world: World, status: Manifest) -> None:
     await world.cluster.patch(
         world.owner,
         {"status": status},
-        PatchOptions(patch_type=PatchType.MERGE, field_manager="somebody", subresource=Subresource.STATUS),
+        PatchOptions(patch_type=PatchType.MERGE, field_manager="kubectl-edit", subresource=Subresource.STATUS),
     )
 
 
@@ -52,16 +52,16 @@ async def pass_that_ends_in(world: World, web: deployment.Resource, error: BaseE
 
 
 class TestSetCondition:
-    async def told(self, world: World, status: str, message: str) -> Manifest:
+    async def backup_condition(self, world: World, status: str, message: str) -> Manifest:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             context.set_condition("Backup", status=status, reason="Asked", message=message)
         return await world.condition("Backup")
 
     async def test_the_transition_time_changes_only_with_the_status(self, world: World) -> None:
-        first = await self.told(world, "False", "not yet")
+        first = await self.backup_condition(world, "False", "not yet")
         world.clock.advance(timedelta(minutes=1))
-        second = await self.told(world, "False", "almost")
-        third = await self.told(world, "Unknown", "who knows")
+        second = await self.backup_condition(world, "False", "almost")
+        third = await self.backup_condition(world, "Unknown", "who knows")
 
         assert {name: first[name] for name in ("status", "reason", "message")} == {
             "status": "False",
@@ -75,13 +75,13 @@ class TestSetCondition:
     async def test_a_condition_without_a_transition_time_gets_one(self, world: World) -> None:
         await patch_status(world, {"conditions": [{**foreign(), "lastTransitionTime": None}]})
 
-        assert (await self.told(world, "True", "done"))["lastTransitionTime"]
+        assert (await self.backup_condition(world, "True", "done"))["lastTransitionTime"]
 
     async def test_an_unknown_status_is_rejected(self, world: World) -> None:
         with pytest.raises(
             ConfigError, match="condition \"Backup\": the status must be True, False or Unknown, got 'Yes'"
         ):
-            await self.told(world, "Yes", "done")
+            await self.backup_condition(world, "Yes", "done")
 
     async def test_it_survives_a_concurrent_write(self, world: World) -> None:
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
@@ -196,7 +196,7 @@ class TestErrors:
 
 class TestConflicts:
     async def test_concurrent_writes_are_kept(self, world: World, web: deployment.Resource) -> None:
-        """Their fields and conditions as they are now, ours as this pass found them."""
+        """Theirs as stored now, ours as of this reconcile."""
         await patch_status(world, {"theirs": 1, "gone": 1, "conditions": [foreign("False")]})
         async with reconciling(await world.owner_manifest(), world.cluster, clock=world.clock) as context:
             await of(web).reconcile(context)

@@ -1,4 +1,4 @@
-"""Data between resources: checked when the component is built, told on request, and passed on in order."""
+"""Data flow between resources: validation at build time, description, and order."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def builder(*resources: Any) -> component.Builder:
     return made
 
 
-def refused(made: component.Builder) -> tuple[str, ...]:
+def problems_of(made: component.Builder) -> tuple[str, ...]:
     with pytest.raises(BuildError) as caught:
         made.build()
     return caught.value.problems
@@ -73,17 +73,17 @@ class TestValidation:
     ) -> None:
         web = reader(web_base, host).build()
         problem = 'resource "apps/v1/Deployment/shop/web" reads data "db-host" but no earlier resource produces it'
-        assert refused(builder(web)) == (problem,)
-        assert refused(builder(web, maker())) == (problem,)
+        assert problems_of(builder(web)) == (problem,)
+        assert problems_of(builder(web, maker())) == (problem,)
         builder(maker(), web).build()
 
     def test_so_does_an_optional_read(self, web_base: Manifest, host: Data[str]) -> None:
-        (problem,) = refused(builder(reader(web_base, host, optional=True).build()))
+        (problem,) = problems_of(builder(reader(web_base, host, optional=True).build()))
         assert problem.endswith("but no earlier resource produces it")
 
     def test_a_resource_does_not_feed_itself(self, config_map: Callable[..., StaticKind], host: Data[str]) -> None:
         selfish = config_map().extract_into(host, lambda _live: "x").with_data_guard(host).build()
-        assert refused(builder(selfish)) == (
+        assert problems_of(builder(selfish)) == (
             'resource "v1/ConfigMap/shop/settings" reads data "db-host" but no earlier resource produces it',
         )
 
@@ -102,7 +102,7 @@ class TestValidation:
         self, web_base: Manifest, host: Data[str], maker: Callable[..., Any], options: dict[str, Any]
     ) -> None:
         made = component.Builder("web", condition_type="WebReady").with_resource(maker(), **options)
-        assert len(refused(made.with_resource(reader(web_base, host).build()))) == 1
+        assert len(problems_of(made.with_resource(reader(web_base, host).build()))) == 1
 
     def test_a_resource_that_is_not_reached_needs_nothing(self, web_base: Manifest, host: Data[str]) -> None:
         web = reader(web_base, host).build()
@@ -113,7 +113,7 @@ class TestValidation:
         self, config_map: Callable[..., StaticKind], host: Data[str], maker: Callable[..., Any]
     ) -> None:
         double = config_map().extract_into(Data[str]("db-host"), lambda _live: "x").build()
-        (problem,) = refused(builder(maker(), double))
+        (problem,) = problems_of(builder(maker(), double))
         who, _, rule = problem.partition(", but ")
         assert who == f'resource "v1/ConfigMap/shop/settings" in component "web" declares data "{host.name}"'
         assert rule == "a distinct cell already uses that name; data names must be unique within a component"
@@ -132,10 +132,10 @@ class TestValidation:
 
         own: Any = Own()
         problem = 'resource "v1/ConfigMap/shop/own" in component "web" declares a nil data cell'
-        assert refused(builder(own)) == (problem,)
+        assert problems_of(builder(own)) == (problem,)
 
     def test_every_problem_is_reported(self, web_base: Manifest, host: Data[str]) -> None:
-        assert len(refused(builder(reader(web_base, host, Data[str]("port")).build()))) == 2
+        assert len(problems_of(builder(reader(web_base, host, Data[str]("port")).build()))) == 2
 
 
 class TestDataTopology:
@@ -184,7 +184,7 @@ class TestFlow:
     async def test_an_empty_cell_blocks_and_is_named(
         self, world: World, web_base: Manifest, config_map: Callable[..., StaticKind], host: Data[str]
     ) -> None:
-        """The resource's own guard is asked only once the data is there."""
+        """The resource's own guard is evaluated only once the data is available."""
         port = Data[str]("db-port")
         absent = config_map("absent").extract_into(host, lambda live: live.data["host"])
         absent = absent.extract_into(port, lambda live: live.data["port"])
@@ -294,7 +294,7 @@ class TestSuspended:
         assert [request.kind for request in world.cluster.requests if request.kind == "ConfigMap"] == []
 
     async def test_a_missing_object_counts_as_suspended(self, world: World, subject: Callable[..., Any]) -> None:
-        """A resource whose data was never there cannot be rendered, and has nothing to be put to sleep."""
+        """A resource whose data was never available cannot be rendered, and has nothing to suspend."""
         result = await world.reconcile(subject(suspended=True))
         assert (result.condition.reason, result.outcomes[0].action) == (Reason.SUSPENDED, Action.ABSENT)
         assert not await world.exists(world.web)
@@ -310,7 +310,7 @@ class TestSuspended:
     async def test_a_scaler_that_reads_its_targets_data_waits_for_it(
         self, world: World, web_base: Manifest, hpa_base: Manifest
     ) -> None:
-        """Otherwise it could be rendered neither on the way to sleep nor on the way back."""
+        """Otherwise it could be rendered neither for the suspension nor for the resume."""
         uid = Data[str]("uid")
 
         def note(m: hpa.Mutator) -> None:

@@ -1,4 +1,4 @@
-"""Field managers, owner references, and what is never sent."""
+"""Field managers, owner references, and server-set fields."""
 
 import pytest
 

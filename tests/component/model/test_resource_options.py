@@ -1,4 +1,4 @@
-"""How a component treats its resources: what the options do, and which exclude each other."""
+"""Options of resources: what they do, and which exclude each other."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class TestEffectiveOptions:
         )
 
     @pytest.mark.parametrize(
-        ("given", "fate"),
+        ("given", "lifecycle"),
         [
             pytest.param({"read_only": True}, Lifecycle.READ_ONLY, id="read only"),
             pytest.param({"read_only": False}, Lifecycle.MANAGED, id="not read only"),
@@ -92,8 +92,8 @@ class TestEffectiveOptions:
             pytest.param({"orphan_when": False}, Lifecycle.MANAGED, id="do not orphan"),
         ],
     )
-    def test_the_options_decide_the_lifecycle(self, given: dict[str, Any], fate: Lifecycle) -> None:
-        assert decided(**given).lifecycle is fate
+    def test_the_options_decide_the_lifecycle(self, given: dict[str, Any], lifecycle: Lifecycle) -> None:
+        assert decided(**given).lifecycle is lifecycle
 
     def test_none_is_the_same_as_not_given(self) -> None:
         names = component.ResourceOptions.__annotations__
@@ -187,19 +187,23 @@ class TestValidation:
         [
             pytest.param({"read_onyl": True}, 'unknown option "read_onyl", did you mean "read_only"?', id="misspelt"),
             pytest.param({"zzz": 1}, 'unknown option "zzz"; known options: participation, ignore_fields', id="unknown"),
-            pytest.param({"delete_when": "false"}, "delete_when must be True or False, got 'false'", id="no switch"),
+            pytest.param(
+                {"delete_when": "false"}, "delete_when must be True or False, got 'false'", id="text instead of a bool"
+            ),
             pytest.param({"read_only": 1}, "read_only must be True or False, got 1", id="a number"),
             pytest.param(
                 {"participation": "Maybe"}, 'participation must be one of Required, Auxiliary, got "Maybe"', id="word"
             ),
             pytest.param({"on_conflict": "lose"}, 'on_conflict must be one of take, fail, got "lose"', id="conflict"),
             pytest.param(
-                {"ignore_fields": "spec.replicas"}, "ignore_fields must be a list of fields", id="a text is no list"
+                {"ignore_fields": "spec.replicas"},
+                "ignore_fields must be a list of fields",
+                id="text instead of a list",
             ),
         ],
     )
     def test_unknown_options_and_values_are_rejected(self, given: dict[str, Any], problem: str) -> None:
-        """A misspelt `delete_when` must not be taken for silence, nor the text "false" for yes."""
+        """A misspelt `delete_when` must not be ignored, nor the text "false" taken for True."""
         with pytest.raises(ConfigError) as caught:
             decided(**given)
         assert str(caught.value).startswith(problem)
@@ -215,9 +219,9 @@ class TestValidation:
     @pytest.mark.parametrize(
         ("gate", "problem"),
         [
-            pytest.param(VersionGate("latest", ">= 2"), "latest", id="no version"),
+            pytest.param(VersionGate("latest", ">= 2"), "latest", id="invalid version"),
             pytest.param(AnsweringGate(LookupError("lost")), "feature gate failed: LookupError: lost", id="raises"),
-            pytest.param(AnsweringGate(None), "must return True or False, got NoneType", id="says nothing"),
+            pytest.param(AnsweringGate(None), "must return True or False, got NoneType", id="returns None"),
         ],
     )
     def test_a_gate_that_fails_is_rejected_when_building(
@@ -262,14 +266,14 @@ class TestReadOnly:
         live = await world.create(world.web, spec=web.render()["spec"])
         seen: list[tuple[ApplyOperation, str]] = []
 
-        def judge(operation: ApplyOperation, live: Any) -> StatusReport[AliveStatus]:
+        def converge_status(operation: ApplyOperation, live: Any) -> StatusReport[AliveStatus]:
             seen.append((operation, live.metadata.uid))
             return StatusReport(AliveStatus.SCALING, "0/1")
 
         def crash(_mutator: deployment.Mutator) -> None:
             raise AssertionError("rendered")
 
-        builder = deployment.Builder(web.render()).with_custom_converge_status(judge)
+        builder = deployment.Builder(web.render()).with_custom_converge_status(converge_status)
         resource = builder.with_mutation(deployment.Mutation("never", crash)).build()
         result = await world.reconcile(of((resource, {"read_only": True})))
         assert seen == [(ApplyOperation.NONE, live["metadata"]["uid"])]
@@ -436,7 +440,7 @@ class TestConflicts:
     async def test_suspending_still_takes_the_replicas_from_the_autoscaler(
         self, world: World, fixed_web: deployment.Resource, web_hpa: hpa.Resource
     ) -> None:
-        """That field is taken on purpose; it is the autoscaler's own, so it would conflict every time."""
+        """A suspension takes this field on purpose; it belongs to the autoscaler, so it would always conflict."""
         await world.reconcile(careful(fixed_web))
         await world.reconcile(careful(fixed_web, web_hpa))
         await world.scale(5)

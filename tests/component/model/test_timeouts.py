@@ -1,4 +1,4 @@
-"""A handler that hangs is an error that names its resource, and holds up nobody else."""
+"""Timeouts: a handler that hangs is an error that names its resource, and does not delay others."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ async def test_a_grace_handler_that_hangs_is_named(world: World, web_base: Manif
 
 
 class Slow:
-    """A prerequisite that never answers."""
+    """A prerequisite that never returns."""
 
     async def check(self, context: ReconcileContext) -> StatusReport[PrerequisiteStatus]:
         await asyncio.Event().wait()
@@ -119,7 +119,7 @@ async def test_other_components_are_not_delayed(
 async def test_a_timeout_does_not_change_the_result(
     world: World, web_base: Manifest, config_map: Callable[..., StaticKind]
 ) -> None:
-    """Data passes between handlers that run in threads of their own."""
+    """Data flows between handlers that run in different threads."""
     cell = Data[str]("a")
     seen: list[str] = []
 

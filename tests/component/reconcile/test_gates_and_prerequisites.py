@@ -1,4 +1,4 @@
-"""What is asked before a component does anything: its gate, then its prerequisites, then whether it is suspended."""
+"""Gate and prerequisites of a component, which are checked before anything else."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SETTINGS = ObjectKey("v1", "ConfigMap", "settings", "shop")
 
 
 class Asked:
-    """A prerequisite that counts how often it is asked."""
+    """A prerequisite that counts its checks."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -65,7 +65,7 @@ def waiting(*prerequisites: Any, resources: tuple[Any, ...] = (), suspended: boo
 
 
 async def touched(world: World, subject: Component) -> list[str]:
-    """Run a pass that may fail; return the kinds of all objects that were asked for."""
+    """Reconcile, which may fail; return the kinds of all requested objects."""
     world.cluster.requests.clear()
     with contextlib.suppress(ReconcileError):
         await world.reconcile(subject)
@@ -121,7 +121,7 @@ class TestGate:
     async def test_off_deletes_a_resource_that_cannot_be_rendered(
         self, world: World, web_hpa: hpa.Resource, hpa_base: dict[str, Any]
     ) -> None:
-        """Switching off must work also for what is broken, a scaler whose target nobody can tell included."""
+        """A component must be deletable while it is broken, even if the target of a scaler is unknown."""
         await world.reconcile(gated(ON, web_hpa).build())
 
         def crash(_mutator: Any) -> None:
@@ -249,7 +249,7 @@ class TestPrerequisites:
         assert (twice.times, result.condition.message) == (2, "gone")
 
     async def test_after_an_error_they_are_checked_again(self, world: World, web_base: dict[str, Any]) -> None:
-        """An error in the very first pass does not open the barrier for good."""
+        """An error in the first reconcile does not skip the prerequisites from then on."""
 
         def crash(_mutator: deployment.Mutator) -> None:
             raise ValueError("boom")

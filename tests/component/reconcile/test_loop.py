@@ -1,4 +1,4 @@
-"""A component that is reconciled: what is written, in which order, and what is said about it."""
+"""Resource loop: what is written, in which order, and what the condition reports."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class TestOperations:
 
 class TestInSync:
     async def test_without_changes_nothing_is_written(self, world: World, scaled: Callable[..., Component]) -> None:
-        """Not for the objects, whose quantities and defaults the server has normalised, and not for the owner."""
+        """Neither for objects with normalised quantities and defaults, nor for the owner."""
         await world.reconcile(scaled())
         await world.run(1)
         await world.reconcile(scaled())
@@ -272,7 +272,7 @@ class TestResult:
     async def test_a_blocked_component_is_requeued_after_the_poll_interval(
         self, world: World, web_base: Manifest
     ) -> None:
-        """What it waits for may come without an event of any object; progress and health come with one."""
+        """A block may end without an event of any object; progress and health come with one."""
         answers = [GuardStatus.BLOCKED, GuardStatus.BLOCKED, GuardStatus.UNBLOCKED, GuardStatus.UNBLOCKED]
         guarded = deployment.Builder(web_base).with_guard(lambda _base: StatusReport(answers.pop(0))).build()
         builder = component.Builder("web", condition_type="WebReady").with_resource(guarded)
@@ -303,7 +303,7 @@ class TestResult:
     async def test_a_component_of_static_resources_is_healthy(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
-        """They report nothing, and are ready by existing."""
+        """They have no status, and are ready once they exist."""
         builder = component.Builder("web", condition_type="WebReady").with_resource(config_map().build())
         result = await world.reconcile(builder.build())
         assert (result.condition.status, result.condition.message) == (True, "Component is healthy.")

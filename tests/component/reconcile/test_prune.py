@@ -1,4 +1,4 @@
-"""Taking away: only what exists, only what is ours, only as it was read; and letting go of what is to stay."""
+"""Deletion, orphaning and pruning: only existing objects of ours, in the version that was read."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def of(*resources: Any, name: str = "web", suspended: bool = False, **options: A
 
 
 class Interfering:
-    """A cluster in which something happens before chosen requests; raising fails them."""
+    """A cluster that calls a hook before chosen requests; the hook may raise to fail them."""
 
     def __init__(self, cluster: Cluster, **before: Any) -> None:
         self._cluster = cluster
@@ -60,7 +60,7 @@ async def one_pass(world: World, subject: Component, **before: Any) -> component
         return await subject.reconcile(context)
 
 
-async def refuse(key: ObjectKey, *_: Any) -> None:
+async def reject(key: ObjectKey, *_: Any) -> None:
     raise ServerError(f"no {key.name} today")
 
 
@@ -96,7 +96,7 @@ class TestDeleting:
     async def test_an_object_with_another_controller_is_kept(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
-        """Also where we applied it, and whatever the options say."""
+        """Also if we applied it, and whatever the options."""
         await world.reconcile(of(config_map().build(), unowned=True))
         await world.change(SETTINGS, metadata={"ownerReferences": [await world.other_owner()]})
         result = await world.reconcile(of(config_map().build(), **DELETE))
@@ -109,7 +109,7 @@ class TestDeleting:
     async def test_an_object_with_only_another_owner_is_kept(
         self, world: World, config_map: Callable[..., StaticKind]
     ) -> None:
-        """That we once applied it does not make somebody else's object ours."""
+        """An object of another owner is not ours, even if we applied it once."""
         await world.reconcile(of(config_map().build(), unowned=True))
         reference = await world.other_owner() | {"controller": False}
         await world.change(SETTINGS, metadata={"ownerReferences": [reference]})
@@ -172,7 +172,7 @@ class TestDeleting:
 
         async def refuse_two(key: ObjectKey, _options: object) -> None:
             if key.name in "ab":
-                await refuse(key)
+                await reject(key)
 
         builder = component.Builder("web", condition_type="WebReady").with_resource(kept, orphan_when=True)
         for one in doomed:
@@ -333,7 +333,7 @@ class TestOrphaning:
 
         async def refuse_one(key: ObjectKey, *_: Any) -> None:
             if key.name == "a":
-                await refuse(key)
+                await reject(key)
 
         with pytest.raises(ReconcileError) as caught:
             await one_pass(world, of(*(config_map(name).build() for name in names), **ORPHAN), patch=refuse_one)
@@ -426,7 +426,7 @@ class TestPruning:
     async def test_waits_while_a_resource_is_blocked_or_the_component_is_suspended(
         self, world: World, pair: list[Any], config_map: Callable[..., StaticKind]
     ) -> None:
-        """What was there before may be needed until what comes after is up."""
+        """Old objects may be needed until the new ones are ready."""
         await world.reconcile(pruning(*pair))
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
         await world.reconcile(pruning(config_map("kept").with_guard(lambda _base: blocked).build()))

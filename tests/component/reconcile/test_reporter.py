@@ -1,4 +1,4 @@
-"""What passes tell: every attempt once, every real change once, and nothing that was in a field."""
+"""Reports of a reconcile: every attempt once, every real change once, and no value of a field."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CONFIG = ObjectKey("v1", "ConfigMap", "settings", "shop")
 
 
 class Notes:
-    """A recorder that keeps what it is told."""
+    """A recorder that keeps what it receives."""
 
     def __init__(self) -> None:
         self.attempts: list[Attempt] = []
@@ -50,7 +50,7 @@ class Notes:
         return [(attempt.label, attempt.operation, attempt.why) for attempt in self.attempts]
 
     @property
-    def told(self) -> list[tuple[str, str, str]]:
+    def changes(self) -> list[tuple[str, str, str]]:
         return [(event.reason, event.action, event.note) for event in self.events]
 
 
@@ -99,7 +99,7 @@ class TestAttempts:
     ) -> None:
         await world.create(CONFIG, data={"a": "1"})
         await run(world, notes, of(config_map().build(), read_only=True).build())
-        assert (notes.tried, notes.told) == ([], [])
+        assert (notes.tried, notes.changes) == ([], [])
 
     async def test_a_blocked_resource_is_not_an_attempt(self, world: World, notes: Notes, web_base: Manifest) -> None:
         blocked = StatusReport(GuardStatus.BLOCKED, "not yet")
@@ -113,7 +113,7 @@ class TestAttempts:
         broken = FaultyCluster(world.cluster, [faults.server_error(verbs=[verb], kind="ConfigMap", times=None)])
         with pytest.raises(ReconcileError):
             await run(world, notes, of(config_map().build()).build(), broken)
-        assert (notes.tried, notes.told) == ([("configmap", None, Why.FAILED)], [])
+        assert (notes.tried, notes.changes) == ([("configmap", None, Why.FAILED)], [])
 
     async def test_a_failing_status_handler_fails_the_attempt_but_not_the_event(
         self, world: World, notes: Notes, web_base: Manifest
@@ -126,7 +126,7 @@ class TestAttempts:
                 world, notes, of(deployment.Builder(web_base).with_custom_converge_status(broken).build()).build()
             )
         assert notes.tried == [("deployment", None, Why.FAILED)]
-        assert [reason for reason, _, _ in notes.told] == ["CreatedDeployment"]
+        assert [reason for reason, _, _ in notes.changes] == ["CreatedDeployment"]
 
     async def test_a_suspension_attempts_too(self, world: World, notes: Notes, web: deployment.Resource) -> None:
         await run(world, notes, of(web).suspend().build())
@@ -139,7 +139,7 @@ class TestEvents:
     ) -> None:
         for value in "1122":
             await run(world, notes, of(config_map(a=value).build()).build())
-        assert notes.told == [
+        assert notes.changes == [
             ("CreatedConfigMap", "Create", "Created ConfigMap 'settings'"),
             ("UpdatedConfigMap", "Update", "Updated ConfigMap 'settings'"),
         ]
@@ -153,7 +153,7 @@ class TestEvents:
         await world.reconcile(of(config_map().build()).build())
         for _ in range(2):
             await run(world, notes, of(config_map().build(), delete_when=True).build())
-        assert notes.told == [
+        assert notes.changes == [
             ("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted due to resource deletion flag"),
         ]
 
@@ -162,7 +162,9 @@ class TestEvents:
     ) -> None:
         await world.reconcile(of(config_map().build()).build())
         await run(world, notes, of(config_map().build()).with_feature_gate(BooleanGate(False)).build())
-        assert notes.told == [("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted due to disabled feature gate")]
+        assert notes.changes == [
+            ("ResourceDeleted", "Delete", f"Resource {CONFIG} deleted due to disabled feature gate")
+        ]
 
     async def test_orphaning_is_recorded_once(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]
@@ -170,7 +172,7 @@ class TestEvents:
         await world.reconcile(of(config_map().build()).build())
         for _ in range(2):
             await run(world, notes, of(config_map().build(), orphan_when=True).build())
-        assert notes.told == [
+        assert notes.changes == [
             ("ResourceOrphaned", "Orphan", f"Resource {CONFIG} orphaned: owner reference removed"),
         ]
 
@@ -179,7 +181,7 @@ class TestEvents:
     ) -> None:
         await world.reconcile(scaled())
         await run(world, notes, scaled(suspended=True))
-        assert ("ResourceDeleted", "Delete", f"Resource {world.hpa} deleted on suspension") in notes.told
+        assert ("ResourceDeleted", "Delete", f"Resource {world.hpa} deleted on suspension") in notes.changes
 
 
 class TestConditions:
@@ -192,7 +194,7 @@ class TestConditions:
         subject = of(config_map().build()).build()
         await run(world, notes, subject)
         await run(world, notes, subject)
-        assert [[one["type"] for one in told] for told in notes.conditions] == [["Foreign", "WebReady"]] * 2
+        assert [[one["type"] for one in stored] for stored in notes.conditions] == [["Foreign", "WebReady"]] * 2
 
     async def test_conditions_that_were_not_stored_are_not_recorded(
         self, world: World, notes: Notes, config_map: Callable[..., StaticKind]

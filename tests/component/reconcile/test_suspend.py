@@ -1,4 +1,4 @@
-"""A component that is put to sleep and woken: order, deletion, and the count that comes back."""
+"""Suspension and resume of a component: order, deletion, and the restored replicas."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ class TestDeletion:
         assert (await world.reconcile(scaled(suspended=True))).condition.reason is Reason.SUSPENDED
 
     async def test_an_object_of_another_controller_is_not_deleted(self, world: World, web_hpa: hpa.Resource) -> None:
-        """Neither is it touched: it is not ours to put to sleep."""
+        """It is not changed either, because it is not ours to suspend."""
         reference = await world.other_owner()
         live = await world.create(world.hpa, metadata={"ownerReferences": [reference]}, spec=web_hpa.render()["spec"])
         builder = component.Builder("web", condition_type="WebReady").suspend()

@@ -1,4 +1,4 @@
-"""From reports to one condition: the tables, and what happens over time."""
+"""Conditions from reports: priority, severity, and transitions over time."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -49,7 +49,7 @@ def context_of(before: Condition) -> ConditionContext:
     return ConditionContext(before, 7, NOW)
 
 
-def judged(reports: list[StatusReport[Any]], before: Condition | None = None) -> Condition:
+def converged(reports: list[StatusReport[Any]], before: Condition | None = None) -> Condition:
     observations = [ResourceObservation(f"resource-{at}", report) for at, report in enumerate(reports)]
     return converging_condition(observations, context_of(before or previous(since="")))
 
@@ -106,14 +106,14 @@ class TestConverging:
                 [(Al.SCALING, "2/3"), (Co.RUNNING, "job")],
                 "Scaling",
                 "2/3; job",
-                id="scaling and a task weigh the same",
+                id="scaling and a task have the same severity",
             ),
             pytest.param(
                 "Unknown",
                 [(Al.SCALING, "2/3"), (GuardStatus.BLOCKED, "wait A")],
                 "Blocked",
                 "wait A",
-                id="blocked has the priority and not the weight",
+                id="blocked has the priority and not the severity",
             ),
             pytest.param(
                 "Unknown", [(Al.CREATING, ""), (Op.PENDING, "waits")], "Creating", "waits", id="empty ones are left out"
@@ -136,8 +136,8 @@ class TestConverging:
         ],
     )
     def test_not_ready(self, before: str, reports: list[tuple[Any, str]], reason: str, message: str) -> None:
-        """Priority chooses the reason, severity whose sentences are joined, and progress keeps its first name."""
-        condition = judged([StatusReport(*report) for report in reports], previous(before))
+        """Priority selects the reason, severity the joined messages, and progress keeps its first reason."""
+        condition = converged([StatusReport(*report) for report in reports], previous(before))
         assert parts(condition) == (False, reason, message)
 
     @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class TestConverging:
         ],
     )
     def test_ready(self, reports: list[StatusReport[Any]]) -> None:
-        assert parts(judged(reports)) == (True, "Healthy", "Component is healthy.")
+        assert parts(converged(reports)) == (True, "Healthy", "Component is healthy.")
 
     @pytest.mark.parametrize(
         ("before", "since"),
@@ -167,26 +167,26 @@ class TestConverging:
         ],
     )
     def test_the_transition_time(self, before: Condition, since: str) -> None:
-        """It moves with the status, and where convergence starts anew."""
-        assert judged([StatusReport(Al.CREATING, "x")], before).last_transition_time == since
+        """It changes with the status, and when convergence restarts."""
+        assert converged([StatusReport(Al.CREATING, "x")], before).last_transition_time == since
 
     def test_the_transition_time_stays_while_ready_and_only_the_message_changes(self) -> None:
-        assert judged([], previous("Operational", status=True)).last_transition_time == EARLIER
+        assert converged([], previous("Operational", status=True)).last_transition_time == EARLIER
 
     def test_the_generation_is_the_owners_also_in_steady_state(self) -> None:
-        assert judged([], previous("Healthy", status=True)).observed_generation == 7
+        assert converged([], previous("Healthy", status=True)).observed_generation == 7
 
     @given(words=st.lists(st.sampled_from([*Al, *Op, *Co, GuardStatus.BLOCKED])), before=st.sampled_from(Reason))
     def test_ready_means_that_every_report_is_ready(self, words: list[Any], before: Reason) -> None:
-        """Whatever was before, the status is True exactly if nothing reports anything else than a ready word."""
-        condition = judged([StatusReport(word, "x") for word in words], previous(before))
+        """Whatever the stored condition, the status is True if and only if every report is ready."""
+        condition = converged([StatusReport(word, "x") for word in words], previous(before))
         assert condition.status is all(word in {"Healthy", "Operational", "Completed"} for word in words)
 
 
 def graded(
     *rows: tuple[Any, str, tuple[str, str] | None], before: str = "Creating", since: str = EARLIER, minutes: float = 5
 ) -> Condition:
-    """Judge rows of (word, reason, what the grace handler answers; None for a resource without one)."""
+    """Return the condition for rows of (status, reason, grace status or None)."""
 
     def observe(word: Any, reason: str, grade: tuple[str, str] | None) -> ResourceObservation:
         answer = StatusReport(GraceStatus(grade[0]), grade[1]) if grade else None
@@ -236,21 +236,21 @@ class TestGrace:
                 [(GuardStatus.BLOCKED, "waiting for the license", ("Healthy", "never asked"))],
                 "Down",
                 "Component is down: waiting for the license",
-                id="blocked is down and its handler is not asked",
+                id="blocked is down and its handler is not called",
             ),
             pytest.param(
                 "Blocked",
                 [(GuardStatus.BLOCKED, "", None)],
                 "Down",
                 "Component is down: the resource is blocked",
-                id="a block without words",
+                id="a block without a message",
             ),
             pytest.param(
                 "Creating",
                 [(Co.RUNNING, "x", None)],
                 "Down",
                 "Component is down: Component failed to converge within grace period.",
-                id="nothing can be judged",
+                id="no grace status",
             ),
             pytest.param(
                 "Creating",
@@ -269,7 +269,7 @@ class TestGrace:
                 [(Al.SCALING, "Still", ("Healthy", "fine"))],
                 "Creating",
                 "Still",
-                id="healthy keeps what was said",
+                id="healthy keeps the message",
             ),
             pytest.param(
                 "Down",
@@ -283,7 +283,7 @@ class TestGrace:
                 [(Al.CREATING, "wakes", ("Down", "never asked"))],
                 "Creating",
                 "wakes",
-                id="the period starts anew",
+                id="the period restarts",
             ),
         ],
     )
@@ -298,7 +298,7 @@ class TestGrace:
             pytest.param(59, "Down", id="over"),
             pytest.param(60, "Creating", id="to the second is not yet over"),
             pytest.param(61, "Creating", id="not over"),
-            pytest.param(0, "Creating", id="zero is for ever"),
+            pytest.param(0, "Creating", id="zero is no limit"),
         ],
     )
     def test_the_period_is_over_strictly_after_its_end(self, minutes: float, reason: str) -> None:
@@ -336,7 +336,7 @@ class TestGraceRemaining:
     def test_the_remaining_time_ends_within_a_second_after_the_period(
         self, cut: float, period: float, waited: float
     ) -> None:
-        """Stored times are whole seconds, so the true start may be up to a second later than what is stored."""
+        """Stored times are truncated to seconds, so the true start may be up to a second later."""
         start = NOW + timedelta(seconds=cut)
         grace = timedelta(seconds=period)
         now = start + grace * waited

@@ -1,4 +1,4 @@
-"""A condition as it is stored in its owner, and as an error changes it."""
+"""Conditions: reading a stored one, and the one after an error."""
 
 from datetime import UTC, datetime
 

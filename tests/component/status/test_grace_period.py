@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from tests.component.conftest import World
 
 
-def patient(resource: deployment.Resource, *, minutes: float = 5, suspended: bool = False) -> Component:
+def with_grace(resource: deployment.Resource, *, minutes: float = 5, suspended: bool = False) -> Component:
     builder = component.Builder("web", condition_type="WebReady").with_resource(resource)
     return builder.with_grace_period(timedelta(minutes=minutes)).suspend(suspended).build()
 
 
 async def test_the_requeue_finds_the_end_of_the_period(world: World, web: deployment.Resource) -> None:
-    first = await world.reconcile(patient(web))
+    first = await world.reconcile(with_grace(web))
     assert (first.condition.reason, first.requeue_after) == (Reason.CREATING, timedelta(minutes=5, seconds=1))
     world.clock.advance(timedelta(minutes=2))
-    second = await world.reconcile(patient(web))
+    second = await world.reconcile(with_grace(web))
     assert second.requeue_after == timedelta(minutes=3, seconds=1)
     world.clock.advance(timedelta(minutes=3, seconds=1))
-    third = await world.reconcile(patient(web))
+    third = await world.reconcile(with_grace(web))
     assert (third.condition.reason, third.condition.message) == (
         Reason.DOWN,
         "Component is down: No replicas are ready",
@@ -39,12 +39,12 @@ async def test_the_requeue_finds_the_end_of_the_period(world: World, web: deploy
 
 
 async def test_resuming_restarts_the_period(world: World, web: deployment.Resource) -> None:
-    await world.reconcile(patient(web))
-    await world.reconcile(patient(web, suspended=True))
+    await world.reconcile(with_grace(web))
+    await world.reconcile(with_grace(web, suspended=True))
     world.clock.advance(timedelta(hours=1))
-    awake = await world.reconcile(patient(web))
-    assert awake.condition.reason is not Reason.DOWN
-    assert awake.requeue_after == timedelta(minutes=5, seconds=1)
+    resumed = await world.reconcile(with_grace(web))
+    assert resumed.condition.reason is not Reason.DOWN
+    assert resumed.requeue_after == timedelta(minutes=5, seconds=1)
 
 
 async def test_an_error_in_between_neither_stops_nor_restarts_it(world: World, web_base: Manifest) -> None:
@@ -54,7 +54,7 @@ async def test_an_error_in_between_neither_stops_nor_restarts_it(world: World, w
         if failing[0]:
             raise ValueError("boom")
 
-    subject = patient(deployment.Builder(web_base).with_mutation(deployment.Mutation("m", sometimes)).build())
+    subject = with_grace(deployment.Builder(web_base).with_mutation(deployment.Mutation("m", sometimes)).build())
     failing[0] = False
     await world.reconcile(subject)
     failing[0] = True
@@ -70,7 +70,7 @@ async def test_a_failing_grace_handler_is_an_error(world: World, web_base: Manif
     def crash(_live: Any) -> StatusReport[GraceStatus]:
         raise RuntimeError("no idea")
 
-    subject = patient(deployment.Builder(web_base).with_custom_grace_status(crash).build())
+    subject = with_grace(deployment.Builder(web_base).with_custom_grace_status(crash).build())
     await world.reconcile(subject)
     world.clock.advance(timedelta(hours=1))
     with pytest.raises(

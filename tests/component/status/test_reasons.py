@@ -1,4 +1,4 @@
-"""The words of a component's condition."""
+"""Reasons of a component's condition."""
 
 from ocf.component.status.reasons import Reason
 
