@@ -47,7 +47,7 @@ class Builder:
         self._prunes = False
         self._grace_period = timedelta(0)
         self._poll_interval = _POLL_INTERVAL
-        self._handler_limit: timedelta | None = None
+        self._handler_timeout: timedelta | None = None
 
     def with_resource(self, resource: Resource, **options: Unpack[ResourceOptions]) -> Self:
         """Register a resource. By default it is applied, owned, and part of the condition.
@@ -154,7 +154,7 @@ class Builder:
         self._poll_interval = interval
         return self
 
-    def with_handler_timeout(self, limit: timedelta | None) -> Self:
+    def with_handler_timeout(self, timeout: timedelta | None) -> Self:
         """Set the timeout of one handler call: of a mutation, a guard, a status handler or a prerequisite.
 
         Without a timeout, handlers are called in the thread of the event loop, which is fastest, but a handler that
@@ -163,9 +163,9 @@ class Builder:
         be stopped: it ends with its handler or with the process.
 
         Args:
-            limit: Greater than zero; None, the default, for no limit.
+            timeout: Greater than zero; None, the default, for no limit.
         """
-        self._handler_limit = limit
+        self._handler_timeout = timeout
         return self
 
     def build(self) -> Component:
@@ -188,7 +188,7 @@ class Builder:
             prunes=self._prunes,
             grace_period=self._grace_period,
             poll_interval=self._poll_interval,
-            handler_timeout=self._handler_limit,
+            handler_timeout=self._handler_timeout,
         )
         return Component(definition)
 
@@ -203,8 +203,8 @@ class Builder:
             yield "an unpublished component has no grace period: its condition is not stored"
         if self._poll_interval <= timedelta(0):
             yield f"poll interval must be positive, got {self._poll_interval}"
-        if self._handler_limit is not None and self._handler_limit <= timedelta(0):
-            yield f"handler limit must be positive, got {self._handler_limit}"
+        if self._handler_timeout is not None and self._handler_timeout <= timedelta(0):
+            yield f"handler timeout must be positive, got {self._handler_timeout}"
         for prerequisite in self._prerequisites:
             if not callable(getattr(prerequisite, "check", None)):
                 yield f"a prerequisite needs a check method, {type(prerequisite).__name__} has none"

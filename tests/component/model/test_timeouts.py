@@ -164,5 +164,5 @@ async def test_a_late_result_is_ignored(stuck: Callable[..., Any]) -> None:
 
 
 def test_a_timeout_must_be_positive() -> None:
-    with pytest.raises(BuildError, match="handler limit must be positive"):
+    with pytest.raises(BuildError, match="handler timeout must be positive"):
         component.Builder("web", condition_type="WebReady").with_handler_timeout(timedelta(0)).build()

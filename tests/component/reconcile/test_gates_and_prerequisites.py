@@ -210,7 +210,7 @@ class TestPrerequisites:
     @pytest.mark.parametrize(
         ("answer", "problem"),
         [
-            pytest.param(StatusReport("Maybe"), 'prerequisite returned unrecognized status "Maybe"', id="unknown"),  # type: ignore[type-var] # what somebody might answer
+            pytest.param(StatusReport("Maybe"), 'prerequisite returned unrecognized status "Maybe"', id="unknown"),  # type: ignore[type-var] # what a user might return
             pytest.param(True, "prerequisite must return a StatusReport, got bool", id="no report"),
         ],
     )
