@@ -18,7 +18,7 @@ from ocf.concepts import ApplyOperation, GraceStatus, GuardStatus, StatusReport,
 from ocf.errors import ReconcileError
 
 if TYPE_CHECKING:
-    from ocf.component.apply.applier import Applier, ApplyResult
+    from ocf.component.apply.applier import ApplyResult
     from ocf.component.model.registration import Registration
     from ocf.objects import Manifest
 
@@ -100,10 +100,9 @@ async def _reconcile_one(entry: Registration, run: ReconcileRun) -> tuple[Resour
         guard = await run.ask("evaluate guard for", entry, entry.guardable.guard_status)
         if guard.status is GuardStatus.BLOCKED:
             return _blocked(entry, guard.reason), None
-    managed = run.object_of(entry)
     if entry.options.lifecycle is Lifecycle.READ_ONLY:
-        return await _read(entry, await managed.get(), run)
-    return await _managed(entry, managed, run)
+        return await _read(entry, await run.object_of(entry).get(), run)
+    return await _managed(entry, run)
 
 
 async def _read(
@@ -121,7 +120,8 @@ async def _read(
     return ResourceOutcome(resource=entry.identity, action=Action.UNCHANGED, report=report), live
 
 
-async def _managed(entry: Registration, managed: Applier, run: ReconcileRun) -> tuple[ResourceOutcome, Manifest | None]:
+async def _managed(entry: Registration, run: ReconcileRun) -> tuple[ResourceOutcome, Manifest | None]:
+    managed = run.object_of(entry)
     try:
         live = await managed.get()
         if live is not None and entry.options.block_on_foreign_controller:
