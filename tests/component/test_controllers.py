@@ -1,7 +1,7 @@
-"""A component beside the real controllers: quiet for a hundred passes, and the autoscaler's count is never touched.
+"""Components beside the real controllers: in sync for a hundred reconciles, without a change of the replicas.
 
-There are no nodes, so pods stay pending and no metric exists. The autoscaler then still lifts a count that is below
-its minimum and lowers one above its maximum; everything else it leaves, which is all these tests need.
+There are no nodes, so pods stay pending and there are no metrics. The autoscaler then only raises replicas below its
+minimum and lowers replicas above its maximum, which is all that these tests need.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ async def reconciles(world: World, subject: Component, number: int, *, count: in
     return results
 
 
-@pytest.mark.promise("real-controllers", runs="100 passes")
+@pytest.mark.promise("real-controllers", runs="100 reconciles")
 async def test_a_hundred_reconciles_write_nothing_and_keep_the_replicas(
     world: World,
     scaled: Callable[..., Component],
