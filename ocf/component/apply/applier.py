@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.cluster import LastWrite
 from ocf.component.apply.drift import find_drift
-from ocf.component.apply.field_handover import DesiredStates, has_no_saved_value, plan_handover, with_saved_values
+from ocf.component.apply.field_handover import (
+    DesiredStates,
+    has_no_saved_value,
+    owned_ignored_fields,
+    plan_handover,
+    with_saved_values,
+)
 from ocf.component.apply.write_backoff import is_fighting, is_older, next_write, record_revert, written
 from ocf.component.model.ownership import sendable
 from ocf.component.model.resource_options import Conflicts
@@ -174,14 +180,15 @@ class Applier:
         """Hand over the ignored fields that we still own."""
         if not self._ignore_fields:
             return live, ()
-        manager = self._context.owned_by.field_manager(self._component, "left")
         for tries_left in reversed(range(_HAND_OVER_TRIES)):
+            if live is None or not owned_ignored_fields(live, self._manager, self._ignore_fields):
+                break
             states = await self._desired_states(live)
-            plan = plan_handover(live, self._manager, self._ignore_fields, states) if live is not None else None
+            plan = plan_handover(live, self._manager, self._ignore_fields, states)
             if plan is None:
                 break
             try:
-                live = await self._cluster.apply(plan.manifest, field_manager=manager, force=plan.force)
+                live = await self._cluster.apply(plan.manifest, field_manager=self._handover_manager, force=plan.force)
             except ConflictError:
                 if not tries_left:
                     raise
@@ -189,6 +196,10 @@ class Applier:
             else:
                 return live, tuple(Drift(path, Why.HANDED_OVER) for path in plan.paths)
         return live, ()
+
+    @property
+    def _handover_manager(self) -> str:
+        return self._context.owned_by.field_manager(self._component, "left")
 
     async def _apply_if_drifted(self, desired: Manifest, live: Manifest | None) -> ApplyResult:
         digest = _digest(desired)

@@ -19,7 +19,15 @@ from typing import Any, Final, NamedTuple
 from ocf.objects import PREFIX, Manifest, format_path, get_field, with_field
 from ocf.objects.managed_fields import ManagedFields
 
-__all__ = ["BEFORE_SUSPENSION", "DesiredStates", "Handover", "has_no_saved_value", "plan_handover", "with_saved_values"]
+__all__ = [
+    "BEFORE_SUSPENSION",
+    "DesiredStates",
+    "Handover",
+    "has_no_saved_value",
+    "owned_ignored_fields",
+    "plan_handover",
+    "with_saved_values",
+]
 
 BEFORE_SUSPENSION: Final = f"{PREFIX}/before-suspension"
 """Annotation that holds the live values of ignored fields during a suspension, as JSON by field path."""
@@ -63,6 +71,20 @@ class Handover:
     paths: tuple[str, ...]
 
 
+def owned_ignored_fields(
+    live: Manifest, manager: str, ignore_fields: Collection[tuple[str, ...]]
+) -> list[tuple[str, ...]]:
+    """Return the ignored fields that we own.
+
+    Args:
+        live: The live object.
+        manager: Our field manager.
+        ignore_fields: The ignored fields.
+    """
+    managed = ManagedFields.of(live)
+    return [path for path in ignore_fields if managed.owns(manager, path)]
+
+
 def has_no_saved_value(live: Manifest | None, manager: str, ignore_fields: Collection[tuple[str, ...]]) -> bool:
     """Return whether we own an ignored field without a saved value.
 
@@ -91,8 +113,7 @@ def plan_handover(
     Returns:
         What is applied first; None if we own no ignored field, or none with a value to hand over.
     """
-    managed = ManagedFields.of(live)
-    owned = [path for path in ignore_fields if managed.owns(manager, path)]
+    owned = owned_ignored_fields(live, manager, ignore_fields)
     if not owned:
         return None
     saved = _saved_values(live)

@@ -42,6 +42,7 @@ class Registration:
         resource: The resource.
         options: How the component treats it.
         key: Key of its object.
+        unversioned: The key without the version of the API.
         identity: Identity of the resource, the key as text.
         label: Value of the `resource` label of metrics: the one that the author set, or the kind in lower case.
         cells_read: Data cells that it reads, optional ones included.
@@ -52,6 +53,7 @@ class Registration:
     resource: Resource
     options: EffectiveOptions
     key: ObjectKey
+    unversioned: tuple[str, str, str, str]
     identity: str
     label: str
     cells_read: frozenset[Data[Any]] = frozenset()
@@ -82,6 +84,7 @@ class Registration:
             resource=resource,
             options=options,
             key=resource.key,
+            unversioned=resource.key.unversioned,
             identity=resource.identity,
             label=metrics_identifier.strip() or resource.key.kind.lower(),
             cells_read=frozenset(read.cell for read in consumer.consumed_data) if consumer else frozenset(),
@@ -161,8 +164,9 @@ def find_scale_targets(
             target = entry.scaler.scale_target(scaling.rendered.get(entry.identity))
         if target is not None:
             scaling.targets[entry.identity] = target
+            unversioned = target.key.unversioned
             for other in entries:
-                if target.key.same_object(other.key):
+                if other.unversioned == unversioned:
                     before = scaling.ignored.get(other.identity, other.options.ignore_fields)
                     scaling.ignored[other.identity] = tuple(dict.fromkeys([*before, target.path]))
     return scaling
@@ -185,7 +189,7 @@ def scalers_first(entries: Sequence[Registration], targets: dict[str, ScaleTarge
             other
             for at, other in enumerate(waiting)
             if (target := targets.get(other.identity))
-            and target.key.same_object(entry.key)
+            and target.key.unversioned == entry.unversioned
             and other.cells_read.isdisjoint(*(earlier.cells_filled for earlier in (entry, *waiting[:at])))
         ]
         waiting = [other for other in waiting if other not in scalers]

@@ -81,7 +81,7 @@ class Pruner:
             entries: All resources of the component.
         """
         namespace = self._run.context.owned_by.key.namespace
-        registered = {entry.key.unversioned for entry in entries}
+        registered = {entry.unversioned for entry in entries}
         keys = [entry.key for entry in _scalers_first(entries)]
         kinds = dict.fromkeys((key.api_version, key.kind) for key in keys if key.namespace or not namespace)
         for api_version, kind in kinds:
