@@ -130,7 +130,7 @@ class LeaderRunner:
         stopping = asyncio.create_task(self._stop.wait(), name="stop")
         try:
             await asyncio.wait({terms, stopping}, return_when=asyncio.FIRST_COMPLETED)
-            if stopping.done() and self._running is not None:
+            if self._stop.is_set() and self._running is not None:
                 self._running.stop()
             if self._running is not None or terms.done():
                 await terms
