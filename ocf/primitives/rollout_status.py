@@ -1,15 +1,16 @@
-"""Judging workloads whose controller replaces pods until all are ready and of the latest template.
+"""Default status handlers of workloads that roll out pods: Deployment, StatefulSet and DaemonSet.
 
-Deployments, StatefulSets and DaemonSets differ in where they count and in what they call it, not in what is asked: is
-the latest spec observed, are exactly the wanted pods ready, is anything of the rollout still to come? So a kind says
-what it found, as a `Rollout`, and the two judgements are made here, from the same questions. They therefore agree:
-after the grace period a workload is healthy exactly when it would be healthy while converging.
+The three kinds differ in which fields of their status hold the counts and in when a rollout is complete. Each kind
+declares these two as functions; `RolloutStatus` builds the handlers from them. The converging and the grace handler
+evaluate the same conditions, so after the grace period a workload is healthy exactly when it would be healthy while
+converging.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ocf.concepts import (
     AliveStatus,
@@ -20,73 +21,112 @@ from ocf.concepts import (
     stale_generation_report,
 )
 
-__all__ = ["Rollout", "scaled_to_zero_report"]
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+__all__ = ["PodCounts", "RolloutStatus"]
+
+ModelT = TypeVar("ModelT", bound="BaseModel")
+
+
+class PodCounts(NamedTuple):
+    """Counts of pods in the status of a workload.
+
+    Args:
+        desired: Number of pods the workload should have.
+        ready: Number of pods that are ready.
+        running: Number of pods that exist, ready or not.
+    """
+
+    desired: int
+    ready: int
+    running: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rollout:
-    """What the status of a workload says.
+class RolloutStatus(Generic[ModelT]):
+    """Default status handlers of one kind of workload.
 
     Args:
-        live: The object as the server returned it; asked for its generation, and which of it the controller has seen.
-        kind: The kind as reasons name it, `Deployment`.
-        controller: The controller as reasons name it, `deployment`.
-        desired: How many pods are wanted.
-        ready: How many of them are ready.
-        pending: What of the rollout is still to come, as a sentence; empty for nothing.
-        pods: What reasons call the pods.
-        complete: What is said once nothing is missing.
+        kind: Name of the kind in reasons, `Deployment`.
+        counts: Returns the pod counts of a live object.
+        pending: Returns, for a live object and its desired number of pods, a sentence about the part of the rollout
+            that is not complete; an empty text once the rollout is complete.
+        controller: Name of the controller in reasons, `deployment`.
+        pods: Name of the pods in reasons.
+        none_desired: Reason reported for a healthy workload without desired pods; empty for the usual reason.
     """
 
-    live: Any
     kind: str
+    counts: Callable[[ModelT], PodCounts]
+    pending: Callable[[ModelT, int], str]
     controller: str
-    desired: int
-    ready: int
-    pending: str
-    pods: str
-    complete: str
+    pods: str = "replicas"
+    none_desired: str = ""
 
-    def converging(self, operation: ApplyOperation) -> StatusReport[AliveStatus]:
-        """Judge the workload on its way to the latest spec.
+    def converging(self, operation: ApplyOperation, live: ModelT) -> StatusReport[AliveStatus]:
+        """Return the status of a workload that converges to its latest spec.
 
         Args:
-            operation: What this pass did to it.
+            operation: What this reconcile did to the object.
+            live: The object as the API server returned it.
 
         Returns:
-            `Healthy` once nothing is missing; before that `Creating` or `Updating` by the operation, and where it did
-            nothing, `Scaling` while only pods are missing.
+            `Healthy` once the latest spec is observed, exactly the desired pods are ready and the rollout is complete.
+            Before that `Creating` or `Updating` according to the operation; if this reconcile did not write the
+            object, `Scaling` while pods are missing and `Updating` otherwise.
         """
-        stale = self._stale(operation)
+        stale = self._stale_report(operation, live)
         if stale is not None:
             return stale
-        if self.ready != self.desired:
-            waiting = f"Waiting for {self.pods}: {self.ready}/{self.desired} ready"
+        desired, ready, _ = self.counts(live)
+        if ready != desired:
+            waiting = f"Waiting for {self.pods}: {ready}/{desired} ready"
             return StatusReport(_progress(operation, AliveStatus.SCALING), waiting)
-        if self.pending:
-            return StatusReport(_progress(operation, AliveStatus.UPDATING), self.pending)
-        return StatusReport(AliveStatus.HEALTHY, self.complete)
+        pending = self.pending(live, desired)
+        if pending:
+            return StatusReport(_progress(operation, AliveStatus.UPDATING), pending)
+        return StatusReport(AliveStatus.HEALTHY, self._healthy_reason(desired))
 
-    def grace(self) -> StatusReport[GraceStatus]:
-        """Judge the workload once the grace period is over.
+    def grace(self, live: ModelT) -> StatusReport[GraceStatus]:
+        """Return the status of a workload whose grace period has expired.
+
+        Args:
+            live: The object as the API server returned it.
 
         Returns:
-            `Down` without a single ready pod (unless none is wanted), `Degraded` while anything is missing, else
-            `Healthy`.
+            `Down` if pods are desired and none is ready, `Degraded` while anything else is incomplete, else `Healthy`.
         """
-        if self.ready == 0 and self.desired > 0:
+        desired, ready, _ = self.counts(live)
+        if ready == 0 and desired > 0:
             return StatusReport(GraceStatus.DOWN, f"No {self.pods} are ready")
-        stale = self._stale(ApplyOperation.NONE)
+        stale = self._stale_report(ApplyOperation.NONE, live)
         if stale is not None:
             return StatusReport(GraceStatus.DEGRADED, stale.reason)
-        if self.ready != self.desired:
+        if ready != desired:
             return StatusReport(GraceStatus.DEGRADED, f"{self.kind} partially available")
-        if self.pending:
-            return StatusReport(GraceStatus.DEGRADED, self.pending)
-        return StatusReport(GraceStatus.HEALTHY, self.complete)
+        pending = self.pending(live, desired)
+        if pending:
+            return StatusReport(GraceStatus.DEGRADED, pending)
+        return StatusReport(GraceStatus.HEALTHY, self._healthy_reason(desired))
 
-    def _stale(self, operation: ApplyOperation) -> StatusReport[AliveStatus] | None:
-        status, metadata = self.live.status, self.live.metadata
+    def suspension(self, live: ModelT) -> StatusReport[SuspensionStatus]:
+        """Return the status of a workload that is suspended by scaling it to zero.
+
+        Args:
+            live: The object as the API server returned it.
+
+        Returns:
+            `Suspended` once its status counts no pods, `Suspending` before that.
+        """
+        running = self.counts(live).running
+        if running == 0:
+            return StatusReport(SuspensionStatus.SUSPENDED, f"{self.kind} scaled to zero")
+        waiting = f"Waiting for replicas to scale down, {running} replicas still running."
+        return StatusReport(SuspensionStatus.SUSPENDING, waiting)
+
+    def _stale_report(self, operation: ApplyOperation, live: Any) -> StatusReport[AliveStatus] | None:
+        status, metadata = live.status, live.metadata
         return stale_generation_report(
             operation,
             observed=status.observed_generation if status else None,
@@ -94,24 +134,11 @@ class Rollout:
             controller=self.controller,
         )
 
-
-def scaled_to_zero_report(kind: str, running: int) -> StatusReport[SuspensionStatus]:
-    """Judge how far a workload is from having no replicas.
-
-    Args:
-        kind: The kind as reasons name it, `Deployment`.
-        running: How many replicas its status counts.
-
-    Returns:
-        `Suspended` once it counts none.
-    """
-    if running == 0:
-        return StatusReport(SuspensionStatus.SUSPENDED, f"{kind} scaled to zero")
-    waiting = f"Waiting for replicas to scale down, {running} replicas still running."
-    return StatusReport(SuspensionStatus.SUSPENDING, waiting)
+    def _healthy_reason(self, desired: int) -> str:
+        return self.none_desired if self.none_desired and not desired else f"All {self.pods} are ready"
 
 
 def _progress(operation: ApplyOperation, otherwise: AliveStatus) -> AliveStatus:
-    """Name the progress by what this pass did; `otherwise` where it did nothing."""
+    """Return the status that matches what this reconcile did; `otherwise` if it did not write the object."""
     known = {ApplyOperation.CREATED: AliveStatus.CREATING, ApplyOperation.UPDATED: AliveStatus.UPDATING}
     return known.get(operation, otherwise)

@@ -1,19 +1,17 @@
-"""What the status of a DaemonSet says about it (API reference, `DaemonSetStatus`).
+"""Default status handlers of a DaemonSet (API reference, `DaemonSetStatus`).
 
-How many pods are wanted is no wish of the spec but what its controller counts: one for each node that fits.
+The desired number of pods is not in the spec: the DaemonSet controller counts one pod for each matching node.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from ocf.concepts import StatusReport, SuspensionStatus
-from ocf.primitives.rollout_status import Rollout
+from ocf.primitives.rollout_status import PodCounts, RolloutStatus
 
 if TYPE_CHECKING:
     from kubernetes.client import V1DaemonSet
-
-    from ocf.concepts import AliveStatus, ApplyOperation, GraceStatus
 
 __all__ = [
     "default_converging_status_handler",
@@ -22,58 +20,11 @@ __all__ = [
 ]
 
 
-def default_converging_status_handler(operation: ApplyOperation, live: V1DaemonSet) -> StatusReport[AliveStatus]:
-    """Judge a DaemonSet on its way to the latest spec.
-
-    Args:
-        operation: What this pass did to it.
-        live: The object as the server returned it.
-
-    Returns:
-        `Healthy` once the latest spec is observed, every node that fits has a pod that is ready, and the rollout is as
-        far as its strategy lets it go; also where no node fits. Before that `Creating` or `Updating`, and `Scaling`
-        where only pods are missing.
-    """
-    return _rollout(live).converging(operation)
-
-
-def default_grace_status_handler(live: V1DaemonSet) -> StatusReport[GraceStatus]:
-    """Judge a DaemonSet once the grace period is over.
-
-    Args:
-        live: The object as the server returned it.
-
-    Returns:
-        `Down` without a single ready pod (unless no node fits), `Degraded` while anything is incomplete, else
-        `Healthy`.
-    """
-    return _rollout(live).grace()
-
-
-def default_suspension_status_handler(
-    live: V1DaemonSet,  # noqa: ARG001 (the signature of every suspension handler)
-) -> StatusReport[SuspensionStatus]:
-    """Report a DaemonSet as suspended: it cannot be scaled to zero, so it is deleted.
-
-    Args:
-        live: The object as the server returned it; makes no difference.
-    """
-    return StatusReport(SuspensionStatus.SUSPENDED, "DaemonSet deleted on suspend")
-
-
-def _rollout(live: V1DaemonSet) -> Rollout:
+def _counts(live: V1DaemonSet) -> PodCounts:
     desired = live.status.desired_number_scheduled if live.status else 0
-    return Rollout(
-        live=live,
-        kind="DaemonSet",
-        controller="DaemonSet",
-        desired=desired,
-        # Where no node fits, pods that are still going are nobody's wish and no reason to wait.
-        ready=live.status.number_ready if live.status and desired else 0,
-        pending=_pending(live, desired),
-        pods="pods",
-        complete="All pods are ready" if desired else "No nodes match the DaemonSet node selector",
-    )
+    running = live.status.current_number_scheduled if live.status else 0
+    # Without a matching node, pods that still terminate are not desired and not a reason to wait.
+    return PodCounts(desired, ready=live.status.number_ready if live.status and desired else 0, running=running)
 
 
 def _pending(live: V1DaemonSet, desired: int) -> str:
@@ -82,3 +33,33 @@ def _pending(live: V1DaemonSet, desired: int) -> str:
     if updated >= desired or (strategy and strategy.type == "OnDelete"):
         return ""
     return f"Waiting for rollout: {updated}/{desired} pods updated"
+
+
+_STATUS: Final = RolloutStatus(
+    kind="DaemonSet",
+    controller="DaemonSet",
+    counts=_counts,
+    pending=_pending,
+    pods="pods",
+    none_desired="No nodes match the DaemonSet node selector",
+)
+
+default_converging_status_handler: Final = _STATUS.converging
+"""Status handler: `Healthy` once the latest spec is observed, every matching node has a ready pod and the rollout is as
+far as its update strategy takes it; also without a matching node. Before that `Creating` or `Updating`, and `Scaling`
+while only pods are missing."""
+
+default_grace_status_handler: Final = _STATUS.grace
+"""Grace handler: `Down` if a node matches and no pod is ready, `Degraded` while anything else is incomplete, else
+`Healthy`."""
+
+
+def default_suspension_status_handler(
+    live: V1DaemonSet,  # noqa: ARG001 (the signature of every suspension handler)
+) -> StatusReport[SuspensionStatus]:
+    """Return `Suspended`: a DaemonSet cannot be scaled to zero, so suspending deletes it.
+
+    Args:
+        live: The object as the API server returned it; not used.
+    """
+    return StatusReport(SuspensionStatus.SUSPENDED, "DaemonSet deleted on suspend")
