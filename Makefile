@@ -1,15 +1,20 @@
 # Every target does its own set-up: all that is needed beforehand is Python 3.11 (or newer) and make.
 
-PYTHON ?= python3
-VENV   := .venv
-BIN    := $(VENV)/bin
-PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+PYTHON  ?= python3
+VENV    := .venv
+LOWEST  := .venv-lowest
+BIN     := $(VENV)/bin
+PIP      = $(BIN)/python -m pip --disable-pip-version-check --quiet
+COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-header --no-annotate --upgrade
+
+# What `make test-lowest` runs; all tests, unless some are named with TESTS="tests/cli tests/objects".
+TESTS   ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test envtest kubernetes check bench format lock clean
+.PHONY: help demo test test-lowest envtest kubernetes check bench format lock lock-lowest clean
 
 help:  ## show this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-8s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /: /' | awk -F': ' '{printf "  make %-11s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and show what it does
 	@$(BIN)/python -m examples.memcached.demo
@@ -18,6 +23,12 @@ demo: $(VENV)/.ready  ## run the Memcached operator on the embedded cluster, and
 test: export PYTHONDONTWRITEBYTECODE :=
 test: $(VENV)/.ready  ## run the tests and the examples of the documentation
 	@$(BIN)/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal
+
+# An old library may use what a newer version of one of its own dependencies deprecates. What our code uses is tested by
+# `make test`, where every warning is an error.
+test-lowest: $(LOWEST)/.ready  ## run the tests with the lowest versions that pyproject.toml allows
+	@$(LOWEST)/bin/python -m pytest -q --numprocesses=auto --maxprocesses=4 --dist=worksteal \
+		-W ignore::DeprecationWarning $(TESTS)
 
 envtest: $(VENV)/.ready  ## build etcd and Kubernetes' programs, for the tests on a real API server
 	@$(BIN)/python -m ocf.testing.envtest
@@ -40,15 +51,21 @@ format: $(VENV)/.ready-check  ## fix and format the code with ruff
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-lock: $(VENV)/.ready  ## update the locked development versions
+lock: lock-lowest  ## update the locked development versions
+	for set in test check; do $(COMPILE) --generate-hashes pyproject.toml requirements/$$set.in -o requirements/$$set.lock || exit 1; done
+	$(COMPILE) --generate-hashes --constraint requirements/test.lock --extra admission --extra kopf pyproject.toml \
+		-o requirements/operator.lock
+
+# First the lowest versions, then the newest of all other packages that fit them. Wheels only: what was published as
+# sources alone is too old to build everywhere.
+lock-lowest: $(VENV)/.ready  ## update the lowest versions, after a change of a bound in pyproject.toml
 	$(PIP) install uv
-	for set in test check; do $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
-		--no-header --no-annotate --upgrade pyproject.toml requirements/$$set.in -o requirements/$$set.lock || exit 1; done
-	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate --upgrade \
-		--constraint requirements/test.lock --extra admission --extra kopf pyproject.toml -o requirements/operator.lock
+	$(COMPILE) --only-binary :all: --resolution lowest-direct --all-extras pyproject.toml -o $(VENV)/lowest.txt
+	$(COMPILE) --only-binary :all: --generate-hashes --constraint $(VENV)/lowest.txt --all-extras \
+		pyproject.toml requirements/test.in -o requirements/lowest.lock
 
 clean:  ## remove the virtual environment and all caches
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(LOWEST) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
 
 # The stamps say which locked set the environment holds; a changed lock file installs anew.
 $(VENV)/.ready: requirements/test.lock pyproject.toml
@@ -57,6 +74,17 @@ $(VENV)/.ready: requirements/test.lock pyproject.toml
 	@echo "Setting up $(VENV) (once, about a minute): virtual environment, locked dependencies, ocf itself"
 	@$(PYTHON) -m venv $(VENV)
 	@$(PIP) install --require-hashes -r requirements/test.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(LOWEST)/.ready: BIN := $(LOWEST)/bin
+$(LOWEST)/.ready: requirements/lowest.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info[:2] != (3, 11))' || { \
+		echo "the lowest versions are tested with the lowest Python, 3.11; $(PYTHON) is $$($(PYTHON) --version 2>&1);" \
+			"name another with PYTHON=..." >&2; exit 1; }
+	@echo "Setting up $(LOWEST) (once, about a minute): virtual environment, the lowest dependencies, ocf itself"
+	@$(PYTHON) -m venv $(LOWEST)
+	@$(PIP) install --only-binary :all: --require-hashes -r requirements/lowest.lock
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
