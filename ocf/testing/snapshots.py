@@ -18,6 +18,7 @@ from ocf.testing.diffs import unified
 __all__ = ["differences", "snapshot"]
 
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)")
+_SHORTEST_TIME: Final = len("2026-01-01T00:00:00Z")
 _UID: Final = re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b")
 
 
@@ -94,7 +95,7 @@ def _mask(value: Any, names: dict[str, str]) -> Any:
         return {_mask(key, names): _mask(value[key], names) for key in sorted(value)}
     if isinstance(value, list):
         return [_mask(item, names) for item in value]
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) < _SHORTEST_TIME:
         return value
     if _TIME.fullmatch(value):
         return "a time"

@@ -112,8 +112,11 @@ class Informer:
     @property
     def state(self) -> InformerState:
         """A snapshot of the state."""
+        api_version, kind, namespace = self.scope
         return InformerState(
-            **self.scope._asdict(),
+            api_version=api_version,
+            kind=kind,
+            namespace=namespace,
             synced=self.synced,
             objects=len(self.store),
             resource_version=self.store.version,

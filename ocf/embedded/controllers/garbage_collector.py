@@ -32,6 +32,7 @@ __all__ = ["GarbageCollector"]
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 _NAMESPACE: Final[Kind] = ("", "Namespace")
+_READ: Final = ("deletionTimestamp", "finalizers", "ownerReferences")
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class GarbageCollector:
                 if change.before is not None:
                     self._gone.add(change.before["metadata"]["uid"])
                 due = True
-            elif "deletionTimestamp" in after["metadata"] or "ownerReferences" in after["metadata"]:
+            elif _may_matter(after["metadata"], change.before):
                 due = True
         self._seen = self.registry.store.version
         return due
@@ -181,3 +182,13 @@ class GarbageCollector:
 
     def _resource(self, kind: Kind, manifest: Manifest) -> ApiResource:
         return self.registry.stored_as(manifest["apiVersion"], kind[1])
+
+
+def _may_matter(metadata: Manifest, before: Manifest | None) -> bool:
+    """Return whether a write may lead to a deletion: most writes change nothing that the garbage collector reads."""
+    if "deletionTimestamp" not in metadata and "ownerReferences" not in metadata:
+        return False
+    if before is None:
+        return True
+    earlier = before["metadata"]
+    return any(metadata.get(name) != earlier.get(name) for name in _READ)

@@ -14,12 +14,12 @@ from ocf.runtime.admission.worker_threads import WorkerThreads
 
 STUCK = """
 import asyncio, threading
-from ocf.runtime.admission.worker_threads import Threads
+from ocf.runtime.admission.worker_threads import WorkerThreads
 
 async def main():
     try:
         async with asyncio.timeout(0.01):
-            await Threads(1, "admission").call(threading.Event().wait)
+            await WorkerThreads(1, "admission").call(threading.Event().wait)
     except TimeoutError:
         print("given up")
 
