@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "components_of",
-    "import_named",
+    "find_attribute",
+    "import_by_name",
     "load_function",
-    "member",
     "one_line",
     "owner_name",
+    "parse_value",
     "read_owners",
-    "typed",
-    "where",
+    "source_location",
 ]
 
 # One more than a document may have, so that a longer one is refused as too long, and no file fills the memory.
@@ -52,14 +52,14 @@ def load_function(target: str) -> Callable[[Any], object]:
     module_name, _, name = target.partition(":")
     if not module_name or not name:
         raise ConfigError(f'"{target}" names no function: write MODULE:FUNCTION, for example shop.operator:components')
-    found = member(target, import_named(module_name), name)
+    found = find_attribute(target, import_by_name(module_name), name)
     if not callable(found):
         raise ConfigError(f"{target} is no function, but {type(found).__name__}")
     function: Callable[[Any], object] = found
     return function
 
 
-def member(target: str, module: Any, name: str) -> Any:
+def find_attribute(target: str, module: Any, name: str) -> Any:
     """Return what a module calls by a name.
 
     Args:
@@ -80,7 +80,7 @@ def member(target: str, module: Any, name: str) -> Any:
     return found
 
 
-def import_named(name: str) -> Any:
+def import_by_name(name: str) -> Any:
     """Import a module by name; those of the working directory are found, too.
 
     Args:
@@ -97,9 +97,9 @@ def import_named(name: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
             raise ConfigError(f'there is no module "{name}", neither installed nor in {here}') from error
-        raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{where(error)}") from error
+        raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{source_location(error)}") from error
     except (Exception, SystemExit) as error:
-        raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{where(error)}") from error
+        raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{source_location(error)}") from error
 
 
 def _nearest(module: Any, name: str) -> str:
@@ -135,7 +135,7 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Manifest, ...]:
             ObjectKey.of(owner)
         except ConfigError as error:
             raise ConfigError(f"{name}: document {number} is no owner: {error}") from error
-    return tuple(_changed(owner, changes) for owner in owners)
+    return tuple(_with_changes(owner, changes) for owner in owners)
 
 
 def _text(path: str) -> str:
@@ -145,16 +145,16 @@ def _text(path: str) -> str:
         return file.read(_LONGEST).decode()
 
 
-def _changed(owner: Manifest, changes: Sequence[str]) -> Manifest:
+def _with_changes(owner: Manifest, changes: Sequence[str]) -> Manifest:
     for change in changes:
         path, equals, value = change.partition("=")
         if not equals:
             raise ConfigError(f'"{change}" sets nothing: write PATH=VALUE, for example spec.version=2.3.1')
-        owner = with_field(owner, parse_path(path), typed(value))
+        owner = with_field(owner, parse_path(path), parse_value(value))
     return owner
 
 
-def typed(text: str) -> Any:
+def parse_value(text: str) -> Any:
     """Read a value of the command line: JSON, or else a text."""
     try:
         return json.loads(text)
@@ -180,15 +180,15 @@ def components_of(target: str, function: Callable[[Any], object], owner: Manifes
         ConfigError: If the function raises, or returns something else.
     """
     who = f"{target} for {owner_name(owner)}"
-    given = _as_wanted(function, owner, who)
+    given = _owner_argument(function, owner, who)
     try:
         found = function(given)
     except Exception as error:
-        raise ConfigError(f"{who} failed: {one_line(error)}{where(error)}") from error
-    return _checked(found, who)
+        raise ConfigError(f"{who} failed: {one_line(error)}{source_location(error)}") from error
+    return _require_components(found, who)
 
 
-def _as_wanted(function: Callable[[Any], object], owner: Manifest, who: str) -> Any:
+def _owner_argument(function: Callable[[Any], object], owner: Manifest, who: str) -> Any:
     model = _model_of(function)
     if model is None:
         return owner
@@ -220,7 +220,7 @@ def _model_of(function: Callable[[Any], object]) -> Any:
     return wanted if isinstance(wanted, type) and issubclass(wanted, BaseModel) else None
 
 
-def _checked(found: object, who: str) -> tuple[Component, ...]:
+def _require_components(found: object, who: str) -> tuple[Component, ...]:
     from ocf.component import Builder, Component
 
     if inspect.iscoroutine(found):
@@ -247,7 +247,7 @@ def one_line(error: BaseException) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def where(error: BaseException) -> str:
+def source_location(error: BaseException) -> str:
     """Say where in the operator's own code an error comes from; our own code is not where to look."""
     if isinstance(error, SyntaxError):
         return f" ({Path(error.filename or '?').name}:{error.lineno})"

@@ -39,7 +39,7 @@ def default(
     """
     with exit_on_error(traceback=traceback):
         from ocf.cli.manifest_files import read_documents
-        from ocf.cli.validate import only_autoscalers, told
+        from ocf.cli.validate import only_autoscalers, report_lines
         from ocf.cli.validation_report import check, gates_of
         from ocf.objects import dump_document
 
@@ -47,7 +47,7 @@ def default(
         valid, kept = True, []
         for document in only_autoscalers(read_documents(files)):
             verdict = check(document, gates=gates)
-            for line in told(verdict):
+            for line in report_lines(verdict):
                 typer.secho(line, err=True)
             valid = valid and verdict.valid
             if verdict.valid and document.manifest is not None:

@@ -16,13 +16,13 @@ from ocf.cli.options import Traceback
 from ocf.cli.output import exit_on_error
 from ocf.cli.server_setup import (
     Kubeconfig,
+    OutputOption,
     Port,
     ServeOutput,
-    Telling,
-    asked_to_stop,
     kubeconfig_of,
+    print_server,
     read_manifests,
-    tell,
+    stop_event,
 )
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ __all__ = ["dev"]
 
 _MANAGER: Final = "ocf-dev"
 _HOST: Final = "127.0.0.1"
-_OUT_OF_THE_WAY: Final = "kube-system"
+_WEBHOOK_NAMESPACE: Final = "kube-system"
 """Where the certificate of the webhooks is kept."""
 _RULES: Final = "x-kubernetes-validations"
 
@@ -57,7 +57,7 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
     port: Port = 0,
     kubeconfig: Kubeconfig = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what the operator does.")] = False,
-    output: Telling = ServeOutput.TEXT,
+    output: OutputOption = ServeOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:
     """Run an operator against an embedded Kubernetes API on this machine, to be played with.
@@ -69,14 +69,14 @@ def dev(  # noqa: PLR0913 (each is an option of the command line)
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
     with exit_on_error(traceback=traceback):
-        wishes = _Wishes(
+        wishes = _DevOptions(
             apply=apply or (), crd=crd or (), rollouts=rollouts, port=port, kubeconfig=kubeconfig, output=output
         )
         asyncio.run(_dev(target, wishes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Wishes:
+class _DevOptions:
     """What was asked for besides the operator."""
 
     apply: Sequence[Path]
@@ -87,7 +87,7 @@ class _Wishes:
     output: ServeOutput
 
 
-async def _dev(target: str, wishes: _Wishes) -> None:
+async def _dev(target: str, wishes: _DevOptions) -> None:
     from ocf.cli.operator_loader import load_operator
     from ocf.embedded import EmbeddedCluster
     from ocf.embedded.http import load_manifests, serving
@@ -96,18 +96,18 @@ async def _dev(target: str, wishes: _Wishes) -> None:
     manifests = list(read_manifests(wishes.apply))
     embedded = EmbeddedCluster()
     given = (*_definitions(operator), *read_manifests(wishes.crd))
-    definitions = [await _checkable(embedded, definition) for definition in given]
+    definitions = [await _without_unsupported_rules(embedded, definition) for definition in given]
     await load_manifests(embedded, definitions, field_manager=_MANAGER)
-    stopped = asked_to_stop()
+    stopped = stop_event()
     async with (
         serving(embedded, port=wishes.port) as server,
         kubeconfig_of(server, wishes.kubeconfig) as path,
-        _working(operator, path, rollouts=wishes.rollouts) as process,
+        _run_operator(operator, path, rollouts=wishes.rollouts) as process,
     ):
         await load_manifests(embedded, manifests, field_manager=_MANAGER)
-        tell(server, path, wishes.output)
+        print_server(server, path, wishes.output)
         if wishes.output is ServeOutput.TEXT:
-            _tell_operator(operator, process)
+            _print_operator(operator, process)
         await stopped.wait()
 
 
@@ -116,11 +116,11 @@ def _definitions(operator: Operator[Any]) -> list[Manifest]:
     return [*own, *operator.definitions]
 
 
-async def _checkable(embedded: Cluster, definition: Manifest) -> Manifest:
+async def _without_unsupported_rules(embedded: Cluster, definition: Manifest) -> Manifest:
     """Leave out the rules in CEL if the embedded cluster refuses to guess at one of them, and say so."""
     from ocf.errors import ApiError, BadRequestError
 
-    left = cast("Manifest", _left(definition))
+    left = cast("Manifest", _without_rules(definition))
     if left == definition:
         return definition
     try:
@@ -137,14 +137,14 @@ async def _checkable(embedded: Cluster, definition: Manifest) -> Manifest:
     return definition
 
 
-def _left(value: Any) -> Any:
+def _without_rules(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _left(below) for name, below in value.items() if name != _RULES}
-    return [_left(below) for below in value] if isinstance(value, list) else value
+        return {name: _without_rules(below) for name, below in value.items() if name != _RULES}
+    return [_without_rules(below) for below in value] if isinstance(value, list) else value
 
 
 @asynccontextmanager
-async def _working(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Manager]:
+async def _run_operator(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Manager]:
     """Have the operator work through the API as any client, with all that it needs."""
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.admission import Url
@@ -156,14 +156,14 @@ async def _working(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool)
         if rollouts:
             await stack.enter_async_context(fake_workload_controllers(cluster))
         address = Url(f"https://{_HOST}")
-        admission = WebhookOptions(address=address, namespace=_OUT_OF_THE_WAY, host=_HOST, port=0, register=True)
+        admission = WebhookOptions(address=address, namespace=_WEBHOOK_NAMESPACE, host=_HOST, port=0, register=True)
         options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission)
         process = await stack.enter_async_context(running(cluster, operator, options=options))
         await process.started()
         yield process
 
 
-def _tell_operator(operator: Operator[Any], process: Manager) -> None:
+def _print_operator(operator: Operator[Any], process: Manager) -> None:
     api_version, kind = operator.owner_kind
     typer.echo(f"operator {operator.name} works on {kind} of {api_version}")
     if process.endpoints is not None:

@@ -55,9 +55,9 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
     The exit status is 0 without a difference, 1 with one, and 2 if the reconcile, or this command, would fail.
     """
     with exit_on_error(traceback=traceback):
-        found = asyncio.run(_rehearsed(target, owner, changes or [], kubeconfig, context))
+        found = asyncio.run(_diffs(target, owner, changes or [], kubeconfig, context))
         if output is DiffOutput.JSON:
-            typer.echo(as_json([_plain(each) for each in found]))
+            typer.echo(as_json([_to_json(each) for each in found]))
         else:
             _show(found, explain=explain)
         raise typer.Exit(_status([each.diff for each in found]))
@@ -75,10 +75,10 @@ class _Found:
 def _status(found: Sequence[ComponentDiff]) -> int:
     if any(each.problem for each in found):
         return FAILED
-    return 0 if all(each.is_empty and not _halt(each) for each in found) else _DIFFERENT
+    return 0 if all(each.is_empty and not _early_stop(each) for each in found) else _DIFFERENT
 
 
-def _halt(diff: ComponentDiff) -> str:
+def _early_stop(diff: ComponentDiff) -> str:
     """Say what keeps the component from what it wants, if the pass would stop early; then nothing else was compared."""
     from ocf.component import Reason
 
@@ -88,7 +88,7 @@ def _halt(diff: ComponentDiff) -> str:
     return f"{condition.reason}: {condition.message}"
 
 
-async def _rehearsed(
+async def _diffs(
     target: str, file: str, changes: Sequence[str], kubeconfig: str | None, context: str | None
 ) -> list[_Found]:
     from ocf.cli.component_loader import components_of, load_function, owner_name, read_owners
@@ -99,7 +99,7 @@ async def _rehearsed(
     found: list[_Found] = []
     async with await connect(kubeconfig, context) as cluster:
         for owner in owners:
-            live = await _with_identity(owner, cluster)
+            live = await _with_live_metadata(owner, cluster)
             components = components_of(target, function, live)
             with _progress(sum(len(each.entries) for each in components)) as seen:
                 diffs = await rehearse(components, live, cluster, seen=seen)
@@ -115,7 +115,7 @@ async def connect(kubeconfig: str | None, context: str | None) -> Any:
     return await ApiServerCluster.connect(kubeconfig, context=context)
 
 
-async def _with_identity(owner: Manifest, cluster: Cluster) -> Manifest:
+async def _with_live_metadata(owner: Manifest, cluster: Cluster) -> Manifest:
     """Return an owner as the file wants it, and as the cluster knows it."""
     from ocf.cli.component_loader import owner_name
     from ocf.errors import NotFoundError
@@ -138,7 +138,7 @@ async def _with_identity(owner: Manifest, cluster: Cluster) -> Manifest:
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[ObjectKey], None] | None]:
     """Show how far it is, if there is something to wait for and somebody who sees it."""
-    if total < 2 or not _at_a_terminal():  # noqa: PLR2004 (one object needs no bar)
+    if total < 2 or not _is_terminal():  # noqa: PLR2004 (one object needs no bar)
         yield None
         return
     from rich.console import Console
@@ -155,14 +155,14 @@ def _progress(total: int) -> Iterator[Callable[[ObjectKey], None] | None]:
         yield seen
 
 
-def _at_a_terminal() -> bool:
+def _is_terminal() -> bool:
     return sys.stderr.isatty()
 
 
 def _show(found: Sequence[_Found], *, explain: bool) -> None:
     for each in found:
         title = f"component {each.component.name} of {each.owner}"
-        halt = _halt(each.diff)
+        halt = _early_stop(each.diff)
         _line(f"# {title}{': no difference' if each.diff.is_empty and not halt else ''}")
         if halt:
             _line(f"# the reconcile would stop early, {halt}", typer.colors.YELLOW)
@@ -176,7 +176,7 @@ def _show(found: Sequence[_Found], *, explain: bool) -> None:
         if each.diff.problem:
             _line(f"# the reconcile would fail: {each.diff.problem}", typer.colors.RED)
         if explain:
-            _accounts(title, each)
+            _print_summaries(title, each)
 
 
 def _object(changed: ObjectDiff) -> None:
@@ -214,16 +214,16 @@ def _sorted(value: Any) -> Any:
     return [_sorted(item) for item in value] if isinstance(value, list) else value
 
 
-def _accounts(title: str, each: _Found) -> None:
+def _print_summaries(title: str, each: _Found) -> None:
     rows = [
         (account.resource, account.action, "; ".join((account.because, *account.fields)), account.report)
-        for account in _told(each)
+        for account in _summaries(each)
     ]
     if rows:
         grid(title, ("resource", "action", "because", "reports"), rows)
 
 
-def _told(each: _Found) -> Sequence[ResourceSummary]:
+def _summaries(each: _Found) -> Sequence[ResourceSummary]:
     from ocf.component import summarize
 
     return summarize(each.component, each.diff.result) if each.diff.result is not None else ()
@@ -234,17 +234,17 @@ def _line(text: str, colour: str | None = None) -> None:
     typer.secho(text, fg=colour)
 
 
-def _plain(each: _Found) -> dict[str, Any]:
+def _to_json(each: _Found) -> dict[str, Any]:
     result = each.diff.result
     return {
         "owner": each.owner,
         "component": each.diff.component,
         "differs": not each.diff.is_empty,
-        "halt": _halt(each.diff),
+        "halt": _early_stop(each.diff),
         "problem": each.diff.problem,
         "objects": [asdict(one) for one in each.diff.objects],
         "left": [asdict(one) for one in each.diff.ignored],
         "conflicts": [asdict(one) for one in each.diff.conflicts],
         "condition": result.condition.to_manifest() if result is not None else None,
-        "resources": [asdict(account) for account in _told(each)],
+        "resources": [asdict(account) for account in _summaries(each)],
     }

@@ -249,11 +249,11 @@ def _options(mode: ModeName, settings: Settings, output: LogOutput, *, take_over
     from ocf.controllers.hpa import ControllerOptions, Mode
 
     chosen = Mode(mode)
-    report = _reporting(output) if chosen is Mode.DRY_RUN else None
+    report = _print_results(output) if chosen is Mode.DRY_RUN else None
     return ControllerOptions(mode=chosen, settings=settings, take_over=take_over, report=report)
 
 
-def _reporting(output: LogOutput) -> Callable[[DryRunResult], None]:
+def _print_results(output: LogOutput) -> Callable[[DryRunResult], None]:
     def report(said: DryRunResult) -> None:
         typer.echo(json.dumps(said.as_json()) if output is LogOutput.JSON else str(said))
         sys.stdout.flush()
@@ -280,10 +280,10 @@ async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | N
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        await run_process(cluster, process, stopped, on_serving=lambda endpoints: _tell(endpoints, output))
+        await run_process(cluster, process, stopped, on_serving=lambda endpoints: _print_endpoints(endpoints, output))
 
 
-def _tell(endpoints: Endpoints, output: LogOutput) -> None:
+def _print_endpoints(endpoints: Endpoints, output: LogOutput) -> None:
     told = {"metrics": f"{endpoints.url}/metrics", "health": f"{endpoints.url}/healthz"}
     told["ready"] = f"{endpoints.url}/readyz"
     line = json.dumps(told) if output is LogOutput.JSON else f"metrics on {told['metrics']}; Ctrl-C ends it"

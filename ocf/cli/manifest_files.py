@@ -22,7 +22,7 @@ STDIN: Final = "-"
 _SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
 _LONGEST: Final = 256 * 2**20
 # Three dashes in the first column begin a document wherever they stand, inside of texts of several lines, too.
-_BORDER: Final = re.compile(r"^---(?=\s|$)[^\S\n]*", re.MULTILINE)
+_SEPARATOR: Final = re.compile(r"^---(?=\s|$)[^\S\n]*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ def _of(file: str) -> Iterator[Document]:
         try:
             yield from _items(replace(document, manifest=load_document(part)))
         except ConfigError as error:
-            yield replace(document, problem=_shifted(str(error), line))
+            yield replace(document, problem=_with_file_line(str(error), line))
 
 
 def _text(file: str) -> str:
@@ -93,7 +93,7 @@ def _text(file: str) -> str:
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
     """Yield the documents that are not empty, each with the line in which it begins."""
-    borders = list(_BORDER.finditer(text))
+    borders = list(_SEPARATOR.finditer(text))
     starts = [0, *(border.end() for border in borders)]
     ends = [*(border.start() for border in borders), len(text)]
     line, counted = 1, 0
@@ -122,7 +122,7 @@ def _items(document: Document) -> Iterator[Document]:
         yield document
 
 
-def _shifted(problem: str, line: int) -> str:
+def _with_file_line(problem: str, line: int) -> str:
     """Count lines from the beginning of the file, not of the document."""
     problem = problem.removeprefix("document: ")
     return re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) + line - 1}", problem)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from ocf.cli.component_loader import import_named, member, one_line, where
+from ocf.cli.component_loader import find_attribute, import_by_name, one_line, source_location
 from ocf.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["load_operator"]
 
-_USUAL: Final = "operator"
+_DEFAULT_MODULE: Final = "operator"
 """The module of a package in which its operator is looked for, unless it is in the package itself."""
 
 
@@ -33,10 +33,10 @@ def load_operator(target: str) -> Operator[Any]:
     place, colon, name = target.partition(":")
     if not place or (colon and not name):
         raise ConfigError(f'"{target}" names no operator: write MODULE or MODULE:NAME, for example shop.operator')
-    module = import_named(_dotted(place))
+    module = import_by_name(_dotted(place))
     if colon:
-        return _made(target, member(target, module, name))
-    return _only(target, module)
+        return _require_operator(target, find_attribute(target, module, name))
+    return _single_operator(target, module)
 
 
 def _dotted(place: str) -> str:
@@ -50,10 +50,10 @@ def _dotted(place: str) -> str:
     return ".".join(part for part in Path(place).with_suffix("").parts if part != ".")
 
 
-def _only(target: str, module: ModuleType) -> Operator[Any]:
+def _single_operator(target: str, module: ModuleType) -> Operator[Any]:
     found = _operators(module)
     if not found and hasattr(module, "__path__"):
-        module = import_named(f"{module.__name__}.{_USUAL}")
+        module = import_by_name(f"{module.__name__}.{_DEFAULT_MODULE}")
         found = _operators(module)
     if len(found) == 1:
         return next(iter(found.values()))
@@ -73,14 +73,14 @@ def _operators(module: ModuleType) -> dict[str, Operator[Any]]:
     return dict(found.values())
 
 
-def _made(target: str, found: Any) -> Operator[Any]:
+def _require_operator(target: str, found: Any) -> Operator[Any]:
     from ocf.runtime.operator import Operator
 
     if not isinstance(found, Operator) and callable(found):
         try:
             found = found()
         except Exception as error:
-            raise ConfigError(f"{target} failed: {one_line(error)}{where(error)}") from error
+            raise ConfigError(f"{target} failed: {one_line(error)}{source_location(error)}") from error
     if not isinstance(found, Operator):
         raise ConfigError(f"{target} is no operator, but {type(found).__name__}")
     return found

@@ -39,7 +39,7 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
     with exit_on_error(traceback=traceback):
         pairs = list(_components(target, owner, changes or []))
         _note_suspended(pairs)
-        with _hinting(), _seeded([component for _, component in pairs], data or []):
+        with _with_data_hint(), _fill_data([component for _, component in pairs], data or []):
             if explain:
                 _explain(pairs, output or Output.TEXT)
             else:
@@ -58,7 +58,7 @@ def _note_suspended(pairs: Sequence[tuple[str, Component]]) -> None:
 
 
 @contextmanager
-def _hinting() -> Iterator[None]:
+def _with_data_hint() -> Iterator[None]:
     """Say how to fill a data cell that is not filled without a pass."""
     from ocf.errors import ConfigError, DataNotExtractedError
 
@@ -83,9 +83,9 @@ def _components(target: str, file: str, changes: Sequence[str]) -> Iterator[tupl
             yield owner_name(owner), component
 
 
-def _seeded(components: Sequence[Component], given: Sequence[str]) -> ExitStack:
+def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitStack:
     """Fill data cells by name, for as long as the result is open."""
-    from ocf.cli.component_loader import typed
+    from ocf.cli.component_loader import parse_value
     from ocf.errors import ConfigError
 
     entries = [entry for component in components for entry in component.entries]
@@ -98,7 +98,7 @@ def _seeded(components: Sequence[Component], given: Sequence[str]) -> ExitStack:
             known = ", ".join(sorted({cell.name for cell in cells})) or "none"
             raise ConfigError(f'"{each}" fills no data cell: write NAME=VALUE; the cells are: {known}')
         for cell in named:
-            stack.enter_context(cell.seeded(typed(value)))
+            stack.enter_context(cell.seeded(parse_value(value)))
     return stack
 
 
@@ -124,13 +124,17 @@ def _overview(owner: str, component: Component, manifests: Sequence[Manifest]) -
 
     applied = {str(ObjectKey.of(manifest)) for manifest in manifests}
     rows = [
-        (entry.identity, "applied" if entry.identity in applied else str(entry.lifecycle), ", ".join(_firing(entry)))
+        (
+            entry.identity,
+            "applied" if entry.identity in applied else str(entry.lifecycle),
+            ", ".join(_applied_mutations(entry)),
+        )
         for entry in component.entries
     ]
     grid(f"component {component.name} of {owner}", ("resource", "is", "mutations that fire"), rows)
 
 
-def _firing(entry: Any) -> Sequence[str]:
+def _applied_mutations(entry: Any) -> Sequence[str]:
     found: Sequence[str] = entry.inspector.firing_set() if entry.inspector is not None else ()
     return found
 

@@ -13,13 +13,13 @@ from ocf.cli.options import Traceback
 from ocf.cli.output import exit_on_error
 from ocf.cli.server_setup import (
     Kubeconfig,
+    OutputOption,
     Port,
     ServeOutput,
-    Telling,
-    asked_to_stop,
     kubeconfig_of,
+    print_server,
     read_manifests,
-    tell,
+    stop_event,
 )
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def serve(
             "--fault", metavar="FAULT", help="What goes wrong, such as conflict,kind=Shop,times=3; repeatable."
         ),
     ] = None,
-    output: Telling = ServeOutput.TEXT,
+    output: OutputOption = ServeOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:
     """Serve an embedded Kubernetes API on this machine.
@@ -66,12 +66,12 @@ async def _serve(
     cluster = EmbeddedCluster()
     await load_manifests(cluster, read_manifests(files), field_manager="ocf-serve")
     control = _LazyControl()
-    stopped = asked_to_stop()
+    stopped = stop_event()
     async with serving(cluster, port=port, control=control) as server, kubeconfig_of(server, kubeconfig) as path:
         control.server = server
         if faults:
             control.begin(faults)
-        tell(server, path, output)
+        print_server(server, path, output)
         await stopped.wait()
 
 

@@ -36,7 +36,7 @@ class ServerControl:
         self._server = server
         self._cluster = server.cluster
         self._texts: list[str] = []
-        self._front: FaultyCluster | None = None
+        self._faulty: FaultyCluster | None = None
         self._set(texts)
 
     def _set(self, texts: Iterable[str]) -> None:
@@ -45,8 +45,8 @@ class ServerControl:
         faults = read_faults(known)
 
         def wrap(cluster: Cluster) -> Cluster:
-            self._front = FaultyCluster(cluster, faults)
-            return self._front
+            self._faulty = FaultyCluster(cluster, faults)
+            return self._faulty
 
         self._server.wrap(wrap)
         self._texts = known
@@ -60,7 +60,7 @@ class ServerControl:
         return await action(self, body)
 
     async def _faults(self, _body: bytes) -> Mapping[str, Any]:
-        injected = self._front.injected if self._front is not None else ()
+        injected = self._faulty.injected if self._faulty is not None else ()
         return {"faults": self._texts, "injected": [str(one) for one in injected]}
 
     async def _replace(self, body: bytes) -> Mapping[str, Any]:

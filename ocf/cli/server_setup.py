@@ -20,7 +20,16 @@ if TYPE_CHECKING:
     from ocf.embedded.http import HttpServer
     from ocf.objects import Manifest
 
-__all__ = ["Kubeconfig", "Port", "ServeOutput", "Telling", "asked_to_stop", "kubeconfig_of", "read_manifests", "tell"]
+__all__ = [
+    "Kubeconfig",
+    "OutputOption",
+    "Port",
+    "ServeOutput",
+    "kubeconfig_of",
+    "print_server",
+    "read_manifests",
+    "stop_event",
+]
 
 
 class ServeOutput(StrEnum):
@@ -34,7 +43,7 @@ Port: TypeAlias = Annotated[int, typer.Option(min=0, max=65535, help="The port o
 Kubeconfig: TypeAlias = Annotated[
     Path | None, typer.Option(metavar="FILE", help="Where the kubeconfig is written; a temporary file by default.")
 ]
-Telling: TypeAlias = Annotated[ServeOutput, typer.Option(help="For people, or one line for programs.")]
+OutputOption: TypeAlias = Annotated[ServeOutput, typer.Option(help="For people, or one line for programs.")]
 
 
 def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
@@ -58,7 +67,7 @@ def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
             raise ConfigError(f"{file}: {error}") from error
 
 
-def asked_to_stop() -> asyncio.Event:
+def stop_event() -> asyncio.Event:
     """Return what is set when somebody asks the process to end."""
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -82,7 +91,7 @@ async def kubeconfig_of(server: HttpServer, path: Path | None) -> AsyncIterator[
         yield temporary
 
 
-def tell(server: HttpServer, kubeconfig: Path, output: ServeOutput) -> None:
+def print_server(server: HttpServer, kubeconfig: Path, output: ServeOutput) -> None:
     """Say where the server is and how to reach it."""
     if output is ServeOutput.JSON:
         found = {"url": server.url, "kubeconfig": str(kubeconfig.absolute()), "pid": os.getpid()}

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ocf.cli.validation_report import ValidationReport
     from ocf.objects import Manifest
 
-__all__ = ["Format", "only_autoscalers", "told", "validate"]
+__all__ = ["Format", "only_autoscalers", "report_lines", "validate"]
 
 _INVALID = 1
 
@@ -60,7 +60,7 @@ def validate(
         if lint:
             known = list(documents)
             documents, beside = iter(known), [one.manifest for one in known if one.manifest is not None]
-        verdicts = _verdicts(documents, gates, stored, beside)
+        verdicts = _reports(documents, gates, stored, beside)
         if not _show(verdicts, output):
             raise typer.Exit(_INVALID)
 
@@ -77,13 +77,13 @@ def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
             yield name_of(document.manifest), document.manifest
 
 
-def _verdicts(
+def _reports(
     documents: Iterable[Document], gates: FeatureGates, stored: dict[str, Manifest], beside: Sequence[Manifest] | None
 ) -> Iterator[ValidationReport]:
-    from ocf.cli.validation_report import check, namesake
+    from ocf.cli.validation_report import check, find_by_name
 
     for document in only_autoscalers(documents):
-        old = namesake(document.manifest, stored) if document.manifest is not None else None
+        old = find_by_name(document.manifest, stored) if document.manifest is not None else None
         yield check(document, gates=gates, old=old, beside=beside)
 
 
@@ -114,7 +114,7 @@ def _show(verdicts: Iterator[ValidationReport], output: Format) -> bool:
         found = [verdict.to_json() for verdict in verdicts]
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return all(one["valid"] for one in found)
-    lines = _annotations if output is Format.GITHUB else told
+    lines = _annotations if output is Format.GITHUB else report_lines
     for verdict in verdicts:
         valid = valid and verdict.valid
         for line in lines(verdict):
@@ -122,7 +122,7 @@ def _show(verdicts: Iterator[ValidationReport], output: Format) -> bool:
     return valid
 
 
-def told(verdict: ValidationReport) -> Iterator[str]:
+def report_lines(verdict: ValidationReport) -> Iterator[str]:
     """Yield a line for everything that is to be said about an object.
 
     Args:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ocf.cli.manifest_files import Document
     from ocf.objects import Manifest
 
-__all__ = ["KIND", "UNREADABLE", "ValidationError", "ValidationReport", "check", "gates_of", "name_of", "namesake"]
+__all__ = ["KIND", "UNREADABLE", "ValidationError", "ValidationReport", "check", "find_by_name", "gates_of", "name_of"]
 
 KIND: Final = "HorizontalPodAutoscaler"
 UNREADABLE: Final = "BadRequest"
@@ -117,7 +117,7 @@ def name_of(manifest: Manifest) -> str:
     return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
 
 
-def namesake(manifest: Manifest, others: Mapping[str, Manifest]) -> Manifest | None:
+def find_by_name(manifest: Manifest, others: Mapping[str, Manifest]) -> Manifest | None:
     """Return the object of the same name; one that names no namespace fits any."""
     name = name_of(manifest)
     return others.get(name) or others.get(name.rpartition("/")[2])

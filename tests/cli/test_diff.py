@@ -279,7 +279,7 @@ def test_the_file_says_what_is_wanted_and_the_cluster_says_what_is_known(cell: C
     updated = cell.inner.update({**kept, "status": status}, field_manager="user", subresource=Subresource.STATUS)
     live = asyncio.run(updated)
     [owner] = read_owners("owner.yaml", ["spec.size=9", "metadata.labels.a=b", "metadata.uid=made-up"])
-    found = asyncio.run(command._with_identity(owner, cell.inner))
+    found = asyncio.run(command._with_live_metadata(owner, cell.inner))
     assert found["spec"]["size"] == 9
     assert found["metadata"]["labels"] == {"a": "b"}
     assert found["metadata"]["uid"] == live["metadata"]["uid"]

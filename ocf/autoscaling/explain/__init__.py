@@ -1,14 +1,15 @@
-"""Why a decision is what it is, what would have to change for another one, and what is left open if the history is.
+"""Explanations of decisions: reasons, thresholds for another result, and the range that an unknown history leaves open.
 
-`explain` asks the algorithm; `render`, `render_text` and `plain` tell what it found, to people and to programs.
+`explain` and `explain_unknown` run the algorithm. `render` and `render_text` render the explanation for people,
+`to_json` for programs.
 """
 
 from ocf.autoscaling.explain.explanation import Explanation, explain, explain_unknown
 from ocf.autoscaling.explain.stabilization_holds import (
     Hold,
+    LaterAllowance,
     PolicyAllowance,
     Release,
-    Return,
     first_release,
     hold_of,
     policy_allowances,
@@ -31,11 +32,11 @@ __all__ = [
     "Explanation",
     "Hold",
     "KnownHistory",
+    "LaterAllowance",
     "MetricThresholds",
     "PolicyAllowance",
     "Release",
     "ReplicaRange",
-    "Return",
     "Section",
     "Timeline",
     "ValueRange",

@@ -1,4 +1,4 @@
-"""Everything that is to be said about a decision, as values."""
+"""Explanation of a decision."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -18,34 +18,34 @@ from ocf.autoscaling.explain.uncertainty import DecisionRange, KnownHistory, dec
 
 __all__ = ["Explanation", "explain", "explain_unknown"]
 
-_NOTHING: Final = History()
+_NO_HISTORY: Final = History()
 _DEFAULTS: Final = Settings()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """A decision, and what is to be said about it.
+    """A decision and its explanation.
 
     Args:
-        decision: The decision; its trace holds every number on the way.
-        history: What was remembered when it was made.
+        decision: The decision; its trace holds all intermediate numbers.
+        history: The history that the decision used.
         settings: The controller's settings.
-        hold: The recommendation that keeps the size; None if none does.
-        growing: What the policies of growing allow.
-        shrinking: What the policies of shrinking allow.
-        release: What results later if nothing measured changes; None if time alone changes nothing, or there is a
-            change now.
-        levers: What each metric would have to be to change something.
-        bounds: Between what the result lies, where the history is not known; this is about the fewest replicas then.
-        most: The same about the most replicas, where that is anything else.
+        hold: The recommendation that holds the number of replicas, if any.
+        scale_up_allowances: What the scale-up policies allow.
+        scale_down_allowances: What the scale-down policies allow.
+        release: The first change by time alone, with unchanged measurements; None if there is none, or if the decision
+            changes the replicas now.
+        thresholds: For each metric, the values at which the replicas change.
+        range: The range of possible results, if the history is not known. The other fields then describe the lower end.
+        most: The explanation of the upper end of that range, if it differs.
     """
 
     decision: Decision
     history: History
     settings: Settings
     hold: Hold | None
-    growing: tuple[PolicyAllowance, ...]
-    shrinking: tuple[PolicyAllowance, ...]
+    scale_up_allowances: tuple[PolicyAllowance, ...]
+    scale_down_allowances: tuple[PolicyAllowance, ...]
     release: Release | None
     thresholds: tuple[MetricThresholds, ...]
     range: DecisionRange | None = None
@@ -57,49 +57,49 @@ class Explanation:
         return self.range is None or self.range.exact
 
     @property
-    def guesses(self) -> bool:
-        """Whether anything that the history says is only possible, and not known."""
+    def has_unknown_history(self) -> bool:
+        """Whether the history is partly assumed."""
         return self.range is not None and bool(self.range.unknown)
 
-    def assumes(self, at: datetime) -> bool:
-        """Tell whether what the history says of an instant is only possible, and not known.
+    def is_assumed(self, at: datetime) -> bool:
+        """Return whether the history at an instant is assumed, not known.
 
         Args:
             at: The instant.
         """
         if self.range is None:
             return False
-        # A controller that has just started begins with a recommendation of now.
-        return at < self.range.since or (self.guesses and self.history.recommendations is None)
+        # A controller that has just started adds a recommendation of its own at the instant of the sync.
+        return at < self.range.since or (self.has_unknown_history and self.history.recommendations is None)
 
 
 def explain(
-    snapshot: Snapshot, history: History = _NOTHING, *, settings: Settings = _DEFAULTS, now: datetime
+    snapshot: Snapshot, history: History = _NO_HISTORY, *, settings: Settings = _DEFAULTS, now: datetime
 ) -> Explanation:
-    """Decide, and find out everything that is to be said about it.
+    """Decide, and explain the decision.
 
     Args:
-        snapshot: What is seen.
-        history: What is remembered of the rounds before.
+        snapshot: The snapshot.
+        history: The history of previous syncs.
         settings: The controller's settings.
-        now: The instant of the round.
+        now: The instant of the sync.
 
     Example:
         >>> from datetime import UTC
         >>> from ocf.autoscaling.algorithm import Autoscaler, Metric, Scale, MetricTarget
         >>> queue = Metric("External", "queue", MetricTarget(average=10_000))
         >>> web = Autoscaler(name="web", maximum=9, metrics=(queue,))
-        >>> seen = Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web"), metric_values=((30_000,),))
-        >>> [lever] = explain(seen, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).thresholds
-        >>> lever.more.low, lever.more.first
+        >>> snapshot = Snapshot(autoscaler=web, scale=Scale(3, 3, "app=web"), metric_values=((30_000,),))
+        >>> [thresholds] = explain(snapshot, now=datetime(2026, 1, 31, 12, tzinfo=UTC)).thresholds
+        >>> thresholds.more.low, thresholds.more.first
         (33001, 4)
     """
     decision = decide(snapshot, history, settings=settings, now=now)
     found = metric_thresholds(snapshot, (history,), settings=settings, now=now, decision=decision)
-    return _about(decision, history, settings, tuple(found))
+    return _explain(decision, history, settings, tuple(found))
 
 
-def _about(
+def _explain(
     decision: Decision,
     history: History,
     settings: Settings,
@@ -112,8 +112,8 @@ def _about(
         history=history,
         settings=settings,
         hold=hold_of(decision, settings),
-        growing=policy_allowances(autoscaler, current, history, up=True, now=now),
-        shrinking=policy_allowances(autoscaler, current, history, up=False, now=now),
+        scale_up_allowances=policy_allowances(autoscaler, current, history, up=True, now=now),
+        scale_down_allowances=policy_allowances(autoscaler, current, history, up=False, now=now),
         release=None if decision.rescale else first_release(decision, history, settings),
         thresholds=found,
         range=known,
@@ -123,23 +123,23 @@ def _about(
 def explain_unknown(
     snapshot: Snapshot, known: KnownHistory, *, settings: Settings = _DEFAULTS, now: datetime
 ) -> Explanation:
-    """Explain what another controller will decide, whose memory nobody can read.
+    """Explain what another controller will decide whose history is not known.
 
     Args:
-        snapshot: What is seen.
-        known: What is known of the history.
+        snapshot: The snapshot.
+        known: The known part of the history.
         settings: The controller's settings, as far as they are known.
-        now: The instant of the round.
+        now: The instant of the sync.
 
     Returns:
-        An explanation of the fewest replicas that may result; it holds another one of the most, if anything differs.
+        The explanation of the fewest replicas that may result. Its `most` explains the most replicas, if that differs.
     """
     found = decision_range(snapshot, known, settings=settings, now=now)
     low, high = (
         tuple(metric_thresholds(snapshot, found.histories, settings=settings, now=now, decision=decision, most=most))
         for decision, most in ((found.low, False), (found.high, True))
     )
-    least = _about(found.low, found.low_history, settings, low, found)
-    if found.exact and [each.spans for each in low] == [each.spans for each in high]:
+    least = _explain(found.low, found.low_history, settings, low, found)
+    if found.exact and [each.ranges for each in low] == [each.ranges for each in high]:
         return least
-    return replace(least, most=_about(found.high, found.high_history, settings, high, found))
+    return replace(least, most=_explain(found.high, found.high_history, settings, high, found))

@@ -1,4 +1,4 @@
-"""Numbers, durations and instants as people read them."""
+"""Text of amounts, numbers, durations and instants."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -14,18 +14,18 @@ _HOUR: Final = 3600
 
 
 def amount(milli: int, metric: Metric) -> str:
-    """Write thousandths as a quantity; memory in powers of 1024.
+    """Return thousandths as a quantity, with binary suffixes for memory.
 
     Args:
         milli: Thousandths.
-        metric: What was measured.
+        metric: The measured metric.
     """
     binary = metric.name == "memory" and metric.type in {"Resource", "ContainerResource"}
     return str(Quantity.from_milli(milli, binary=binary))
 
 
 def number(value: float) -> str:
-    """Write a ratio.
+    """Return a ratio with four significant digits.
 
     Example:
         >>> number(1.8), number(1.23456789), number(2.0)
@@ -35,32 +35,32 @@ def number(value: float) -> str:
 
 
 def duration(period: timedelta) -> str:
-    """Write a period.
+    """Return a duration with units.
 
     Example:
         >>> duration(timedelta(seconds=45)), duration(timedelta(seconds=200)), duration(timedelta(hours=1))
         ('45s', '3m20s', '1h')
     """
-    seconds = period.total_seconds()
-    if seconds < _MINUTE:
-        return f"{seconds:.6g}s"
-    hours, rest = divmod(int(seconds), _HOUR)
-    minutes, left = divmod(rest, _MINUTE)
-    parts = ((hours, "h"), (minutes, "m"), (left, "s"))
+    total = period.total_seconds()
+    if total < _MINUTE:
+        return f"{total:.6g}s"
+    hours, rest = divmod(int(total), _HOUR)
+    minutes, seconds = divmod(rest, _MINUTE)
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"))
     return "".join(f"{count}{unit}" for count, unit in parts if count)
 
 
 def clock(at: datetime, now: datetime) -> str:
-    """Write an instant near another one: the time of day, with the day if it is another one.
+    """Return the time of day of an instant, with the date if it is not today.
 
     Args:
         at: The instant.
-        now: The other one.
+        now: The present instant.
     """
     at, now = at.astimezone(UTC), now.astimezone(UTC)
     return f"{at:%H:%M:%S}" if at.date() == now.date() else f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 def instant(at: datetime) -> str:
-    """Write an instant for programs: RFC 3339, with fractions where there are any."""
+    """Return an instant as RFC 3339, with fractions of a second if there are any."""
     return format_time(at, Fraction.NONZERO)

@@ -1,4 +1,4 @@
-"""What the policies of a behavior allow, in words."""
+"""Text of the scaling policies of a behavior."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -11,15 +11,15 @@ from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance
 
 __all__ = ["policy_lines"]
 
-_SELECTS = {"Max": "the one that allows the largest change counts", "Min": "the one that allows the smallest counts"}
+_SELECTS = {"Max": "the largest change counts", "Min": "the smallest change counts"}
 
 
 def policy_lines(explanation: Explanation, step: Limit) -> Iterator[str]:
-    """Tell what policies allow in the direction of a change, or in both if there is none.
+    """Render what the policies allow in the direction of a change, or in both directions without a change.
 
     Args:
-        explanation: What it is part of.
-        step: What was limited.
+        explanation: The explanation.
+        step: The step that applied the policies.
     """
     current = explanation.decision.trace.current or 0
     if step.wanted >= current:
@@ -32,44 +32,50 @@ def _direction(explanation: Explanation, *, up: bool) -> Iterator[str]:
     behavior = explanation.decision.snapshot.autoscaler.behavior
     if behavior is None:
         return
-    rules, found = (behavior.up, explanation.growing) if up else (behavior.down, explanation.shrinking)
-    field, verb = ("scaleUp", "Growing") if up else ("scaleDown", "Shrinking")
+    rules, found = (
+        (behavior.up, explanation.scale_up_allowances) if up else (behavior.down, explanation.scale_down_allowances)
+    )
+    field, title = ("scaleUp", "Scale up") if up else ("scaleDown", "Scale down")
     if rules.select == "Disabled":
-        yield f"{verb}: behavior.{field}.selectPolicy is Disabled."
+        yield f"{title}: behavior.{field}.selectPolicy is Disabled."
         return
     several = f" (of {len(found)} policies, {_SELECTS.get(rules.select, '')})" if len(found) > 1 else ""
-    yield f"{verb}{several}:"
-    for budget in found:
-        changed = _unknown_change(budget, explanation)
+    yield f"{title}{several}:"
+    for allowance in found:
+        changed = _unknown_change(allowance, explanation)
         if changed is not None:
             at = clock(changed, explanation.decision.trace.now)
-            yield f"  {_policy(budget)}: not known, as the last change, at {at}, is of unknown size."
+            yield f"  {_policy(allowance)}: not known: the size of the last change, at {at}, is not known."
             continue
-        yield f"  {_policy(budget)}: {_state(budget, up=up)}"
-        yield from _returning(budget, explanation, up=up)
+        yield f"  {_policy(allowance)}: {_state(allowance, up=up)}"
+        yield from _later(allowance, explanation, up=up)
 
 
-def _unknown_change(budget: PolicyAllowance, explanation: Explanation) -> datetime | None:
-    """Return when the size was changed within the period of a policy, if nobody knows by how much."""
+def _unknown_change(allowance: PolicyAllowance, explanation: Explanation) -> datetime | None:
+    """Return when the replicas were last changed by an unknown amount, if within the period of a policy."""
     changed = None if explanation.range is None else explanation.range.changed
-    start = window_start(explanation.decision.trace.now, budget.policy.period)
+    start = window_start(explanation.decision.trace.now, allowance.policy.period)
     return changed if changed is not None and changed > start else None
 
 
-def _policy(budget: PolicyAllowance) -> str:
-    policy = budget.policy
+def _policy(allowance: PolicyAllowance) -> str:
+    policy = allowance.policy
     unit = "%" if policy.type == "Percent" else " pods" if policy.value != 1 else " pod"
     return f"{policy.value}{unit} in {duration(policy.period)}"
 
 
-def _state(budget: PolicyAllowance, *, up: bool) -> str:
-    since = [f"{count} {word}" for count, word in ((budget.added, "added"), (budget.removed, "removed")) if count]
-    start = f"{budget.start} at the start of it ({' and '.join(since)} since)" if since else f"{budget.start} all along"
+def _state(allowance: PolicyAllowance, *, up: bool) -> str:
+    since = [f"{count} {word}" for count, word in ((allowance.added, "added"), (allowance.removed, "removed")) if count]
+    start = (
+        f"{allowance.start} at its start ({' and '.join(since)} since)"
+        if since
+        else f"no change from {allowance.start}"
+    )
     side = "up" if up else "down"
-    return f"{start}, so {side} to {max(0, budget.allowed)}; {budget.left} left."
+    return f"{start}, so {side} to {max(0, allowance.allowed)}; {allowance.remaining} left."
 
 
-def _returning(budget: PolicyAllowance, explanation: Explanation, *, up: bool) -> Iterator[str]:
+def _later(allowance: PolicyAllowance, explanation: Explanation, *, up: bool) -> Iterator[str]:
     now, side = explanation.decision.trace.now, "up" if up else "down"
-    for each in budget.returns:
+    for each in allowance.later:
         yield f"    at {clock(each.at, now)} {side} to {max(0, each.allowed)}"

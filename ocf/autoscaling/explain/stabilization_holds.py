@@ -1,4 +1,4 @@
-"""What holds a size, how much budget policies have left, and when either lets go."""
+"""Recommendations that hold the replicas, allowances of scaling policies, and when either ends."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from ocf.autoscaling.algorithm import (
     normalize,
 )
 
-__all__ = ["Hold", "PolicyAllowance", "Release", "Return", "first_release", "hold_of", "policy_allowances"]
+__all__ = ["Hold", "LaterAllowance", "PolicyAllowance", "Release", "first_release", "hold_of", "policy_allowances"]
 
 _MOST: Final = 2**31 - 1
 # Without a `behavior`, an entry exactly as old as the window still counts.
@@ -25,23 +25,23 @@ _JUST: Final = timedelta(microseconds=1)
 
 
 class Hold(NamedTuple):
-    """A recommendation of the past that holds the size.
+    """A past recommendation that holds the number of replicas.
 
     Args:
-        recommendation: The one that counts; of several equal ones the youngest, as it lets go last.
-        until: When it lets go.
+        recommendation: The recommendation that counts; of several equal ones the youngest, as its hold ends last.
+        until: When the hold ends.
     """
 
     recommendation: Recommendation
     until: datetime
 
 
-class Return(NamedTuple):
-    """A change that falls out of the period of a policy.
+class LaterAllowance(NamedTuple):
+    """The allowance of a policy after a past change has left its period.
 
     Args:
-        at: When.
-        allowed: The size that the policy allows from then on, if nothing changes until then.
+        at: When the change leaves the period.
+        allowed: The replicas that the policy allows from then on, without further changes.
     """
 
     at: datetime
@@ -49,16 +49,16 @@ class Return(NamedTuple):
 
 
 class PolicyAllowance(NamedTuple):
-    """How far one policy lets a workload go.
+    """What one policy allows.
 
     Args:
         policy: The policy.
-        start: The size at the start of the period.
-        added: What was added within the period.
-        removed: What was removed within it.
-        allowed: The size that it allows now.
-        left: How many replicas that is from here.
-        returns: What it allows later, oldest change first.
+        start: The replicas at the start of the period.
+        added: Replicas added within the period.
+        removed: Replicas removed within the period.
+        allowed: The replicas that the policy allows now.
+        remaining: The difference to the replicas now.
+        later: What it allows later, oldest change first.
     """
 
     policy: ScalingPolicy
@@ -66,16 +66,16 @@ class PolicyAllowance(NamedTuple):
     added: int
     removed: int
     allowed: int
-    left: int
-    returns: tuple[Return, ...]
+    remaining: int
+    later: tuple[LaterAllowance, ...]
 
 
 class Release(NamedTuple):
-    """The first change to come if everything measured stays as it is.
+    """The first change of the result by time alone, with unchanged measurements.
 
     Args:
-        at: From when on.
-        replicas: What results then.
+        at: When the result changes.
+        replicas: The result from then on.
     """
 
     at: datetime
@@ -83,44 +83,44 @@ class Release(NamedTuple):
 
 
 def hold_of(decision: Decision, settings: Settings) -> Hold | None:
-    """Find the recommendation that keeps a decision from what its metrics want.
+    """Return the recommendation that keeps a decision from the replicas that its metrics want.
 
     Args:
         decision: The decision.
         settings: The settings that it was made with.
 
     Returns:
-        The one that holds, and when it lets go; None if none does.
+        The recommendation and the end of the hold; None without a hold.
     """
     step, now, known = decision.trace.stabilization, decision.trace.now, decision.history.recommendations or ()
     if step is None or step.rule is None:
         return None
     autoscaler = decision.snapshot.autoscaler
     down, up = _windows(autoscaler, settings)
-    growing = step.replicas < step.wanted
-    window, held_by = (up, step.lowest) if growing else (down, step.highest)
-    # The round's own entry is among them; it wants something else.
-    counted = [each for each in known if each.replicas == held_by and now <= _leaving(each.at, window, autoscaler)]
+    scaling_up = step.replicas < step.wanted
+    window, held_by = (up, step.lowest) if scaling_up else (down, step.highest)
+    # The entry of this sync is among them, but it has another number.
+    counted = [each for each in known if each.replicas == held_by and now <= _expiry(each.at, window, autoscaler)]
     if not counted:
         return None
     holder = max(counted, key=lambda each: each.at)
-    return Hold(holder, _leaving(holder.at, window, autoscaler))
+    return Hold(holder, _expiry(holder.at, window, autoscaler))
 
 
 def policy_allowances(
     autoscaler: Autoscaler, current: int, history: History, *, up: bool, now: datetime
 ) -> tuple[PolicyAllowance, ...]:
-    """Tell what each policy of a direction allows.
+    """Return what each policy of a direction allows.
 
     Args:
         autoscaler: The autoscaler.
-        current: What the workload should have now.
-        history: The changes made before.
-        up: Whether it is about growing.
+        current: The `spec.replicas` of the target's scale.
+        history: The history, with previous changes.
+        up: Whether the direction is up.
         now: The instant.
 
     Returns:
-        One per policy; none without a `behavior`, or where the direction is disabled.
+        One per policy; empty without a `behavior`, or if the direction is disabled.
     """
     behavior = autoscaler.behavior
     if behavior is None:
@@ -134,28 +134,28 @@ def policy_allowances(
         )
         return limit.allowances
 
-    def returns(position: int, policy: ScalingPolicy) -> Iterator[Return]:
+    def later(position: int, policy: ScalingPolicy) -> Iterator[LaterAllowance]:
         for at in _ends((*history.scale_ups, *history.scale_downs), policy.period, now):
-            yield Return(at, allowances(at)[position][2])
+            yield LaterAllowance(at, allowances(at)[position][2])
 
     found = []
     for position, (policy, start, allowed) in enumerate(allowances(now) if rules.policies else ()):
         added, removed = (_within(events, policy.period, now) for events in (history.scale_ups, history.scale_downs))
-        left = max(0, allowed - current if up else current - max(0, allowed))
-        found.append(PolicyAllowance(policy, start, added, removed, allowed, left, tuple(returns(position, policy))))
+        remaining = max(0, allowed - current if up else current - max(0, allowed))
+        found.append(PolicyAllowance(policy, start, added, removed, allowed, remaining, tuple(later(position, policy))))
     return tuple(found)
 
 
 def first_release(decision: Decision, history: History, settings: Settings) -> Release | None:
-    """Find out when something else results, if nothing that is measured changes.
+    """Return when the result changes by time alone, with unchanged measurements.
 
     Args:
         decision: The decision.
-        history: What was remembered when it was made.
+        history: The history that it was made with.
         settings: The settings that it was made with.
 
     Returns:
-        The first instant with another result; None if time alone changes nothing, or the metrics had no say.
+        The first change; None if time alone changes nothing, or if the metrics were not evaluated.
     """
     trace, autoscaler = decision.trace, decision.snapshot.autoscaler
     step, current = trace.stabilization, trace.current
@@ -167,21 +167,21 @@ def first_release(decision: Decision, history: History, settings: Settings) -> R
         return normalize(autoscaler, current, step.wanted, history, settings=settings, now=at)[1].replicas
 
     now = result(trace.now)
-    for at in sorted({each for each in _turning_points(autoscaler, history, settings) if each > trace.now}):
+    for at in sorted({each for each in _expiries(autoscaler, history, settings) if each > trace.now}):
         then = result(at)
         if then != now:
             return Release(at, then)
     return None
 
 
-def _turning_points(autoscaler: Autoscaler, history: History, settings: Settings) -> Iterator[datetime]:
+def _expiries(autoscaler: Autoscaler, history: History, settings: Settings) -> Iterator[datetime]:
     for entry in history.recommendations or ():
         for window in _windows(autoscaler, settings):
-            yield _leaving(entry.at, window, autoscaler)
+            yield _expiry(entry.at, window, autoscaler)
     behavior = autoscaler.behavior
     for policy in () if behavior is None else (*behavior.up.policies, *behavior.down.policies):
         for event in (*history.scale_ups, *history.scale_downs):
-            yield _later(event.at, policy.period)
+            yield _end(event.at, policy.period)
 
 
 def _windows(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, timedelta]:
@@ -190,13 +190,13 @@ def _windows(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, tim
     return downscale_window(autoscaler, settings), up
 
 
-def _leaving(at: datetime, window: timedelta, autoscaler: Autoscaler) -> datetime:
+def _expiry(at: datetime, window: timedelta, autoscaler: Autoscaler) -> datetime:
     """Return the first instant at which an entry no longer counts."""
-    end = _later(at, window)
-    return _later(end, _JUST) if autoscaler.behavior is None else end
+    end = _end(at, window)
+    return _end(end, _JUST) if autoscaler.behavior is None else end
 
 
-def _later(at: datetime, by: timedelta) -> datetime:
+def _end(at: datetime, by: timedelta) -> datetime:
     try:
         return at + by
     except OverflowError:
@@ -204,8 +204,8 @@ def _later(at: datetime, by: timedelta) -> datetime:
 
 
 def _within(events: Iterable[ScaleEvent], period: timedelta, now: datetime) -> int:
-    return sum(each.change for each in events if _later(each.at, period) > now)
+    return sum(each.change for each in events if _end(each.at, period) > now)
 
 
 def _ends(events: Iterable[ScaleEvent], period: timedelta, now: datetime) -> list[datetime]:
-    return sorted({end for each in events if (end := _later(each.at, period)) > now})
+    return sorted({end for each in events if (end := _end(each.at, period)) > now})

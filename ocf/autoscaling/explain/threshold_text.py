@@ -1,4 +1,4 @@
-"""What would have to change to scale, in words."""
+"""Text of the metric thresholds: which values would change the number of replicas."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -8,115 +8,125 @@ from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, clock
 from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds, ValueRange
 
-__all__ = ["others_change", "threshold_lines", "why"]
+__all__ = ["blocker_text", "required_changes", "threshold_lines"]
 
 _FULL: Final = 100
-_HOLDS: Final = {
+_BLOCKER_TEXT: Final = {
     Rule.TOO_MANY: "maxReplicas is {maximum}",
     Rule.TOO_FEW: "minReplicas is {minimum}",
-    Rule.SCALE_UP_LIMIT: "it may not grow faster",
-    Rule.SCALE_DOWN_LIMIT: "it may not shrink faster",
-    Rule.SCALE_UP_STABILIZED: "a lower recommendation within the window of growing holds it",
-    Rule.SCALE_DOWN_STABILIZED: "a higher recommendation within the window of shrinking holds it",
-    Rule.FAILED: "another metric failed, and on incomplete knowledge nothing shrinks",
+    Rule.SCALE_UP_LIMIT: "the scale-up rate limit applies",
+    Rule.SCALE_DOWN_LIMIT: "the scale-down rate limit applies",
+    Rule.SCALE_UP_STABILIZED: "a lower recommendation in the scale-up window holds it",
+    Rule.SCALE_DOWN_STABILIZED: "a higher recommendation in the scale-down window holds it",
+    Rule.FAILED: "another metric failed, and without all metrics nothing is scaled down",
 }
-_OTHERS: Final = {
-    Rule.UNREADABLE: "The scale of the target has to be readable: does the target exist, and has it"
-    " a scale subresource?",
-    Rule.DISABLED: "Somebody has to set the replicas of the target to at least 1; from zero, only a workload that the"
-    " controller took there comes back (HPAScaleToZero, and an Object or External metric).",
-    Rule.ABOVE_MAXIMUM: "Metrics count once there are at most maxReplicas ({maximum}); that is so after this round.",
-    Rule.BELOW_MINIMUM: "Metrics count once there are at least minReplicas ({minimum}); that is so after this round.",
-    Rule.FAILED: "What is named above has to be mended first.",
+_REQUIRED_CHANGES: Final = {
+    Rule.UNREADABLE: "The scale of the target must be readable: check that the target exists and has"
+    " a scale subresource.",
+    Rule.DISABLED: "Set the replicas of the target to at least 1. The controller scales up from zero only a workload"
+    " that it scaled to zero itself (HPAScaleToZero, and an Object or External metric).",
+    Rule.ABOVE_MAXIMUM: "Metrics are evaluated when there are at most maxReplicas ({maximum}), which is the case after"
+    " this sync.",
+    Rule.BELOW_MINIMUM: "Metrics are evaluated when there are at least minReplicas ({minimum}), which is the case after"
+    " this sync.",
+    Rule.FAILED: "Fix the problem named above first.",
 }
 
 
-def threshold_lines(lever: MetricThresholds, explanation: Explanation) -> Iterator[str]:
-    """Tell what a metric would have to be.
+def threshold_lines(thresholds: MetricThresholds, explanation: Explanation) -> Iterator[str]:
+    """Render the thresholds of a metric.
 
     Args:
-        lever: What it could change.
-        explanation: What it is part of.
+        thresholds: The thresholds.
+        explanation: The explanation that they belong to.
+
+    Yields:
+        Lines; none if the metric made no proposal.
     """
     found = explanation.decision.trace.combination
     if found is None:
         return
-    outcome = found.outcomes[lever.position]
+    outcome = found.outcomes[thresholds.position]
     metric, result = outcome.metric, outcome.result
     if not isinstance(result, Calculation):
         return
-    yield f"{outcome.name}, now {_value(lever.total, lever, metric)}:"
-    rows = [(_range(span, lever, metric), _consequence(span), _is_here(span, lever.total)) for span in lever.spans]
+    yield f"{outcome.name}, now {_value(thresholds.total, thresholds, metric)}:"
+    rows = [
+        (_values(each, thresholds, metric), _consequence(each), _contains(each, thresholds.total))
+        for each in thresholds.ranges
+    ]
     width = max(len(values) for values, _, _ in rows)
     for values, consequence, here in rows:
         yield f"  {'>' if here else ' '} {values.ljust(width)}  {consequence}"
-    for block, direction in ((lever.cannot_grow, "more"), (lever.cannot_shrink, "fewer")):
-        if block is not None:
-            yield f"    no value gives {direction}: {_held_by(block, lever, explanation)}"
+    for blocker, direction in ((thresholds.cannot_grow, "more"), (thresholds.cannot_shrink, "fewer")):
+        if blocker is not None:
+            yield f"    no value gives {direction}: {_blocked_by(blocker, thresholds, explanation)}"
 
 
-def others_change(explanation: Explanation) -> Iterator[str]:
-    """Tell what would have to change where no metric has a say.
+def required_changes(explanation: Explanation) -> Iterator[str]:
+    """Render what must change before metrics are evaluated.
 
     Args:
-        explanation: What it is part of.
+        explanation: An explanation without thresholds.
+
+    Yields:
+        A line, if there is one for the deciding rule.
     """
     trace = explanation.decision.trace
-    text = _OTHERS.get(trace.decided_by)
+    text = _REQUIRED_CHANGES.get(trace.decided_by)
     if text is not None:
         yield text.format(minimum=trace.minimum, maximum=trace.maximum)
 
 
-def _value(total: int, lever: MetricThresholds, metric: Metric) -> str:
-    """Write a total, and what it is per pod and of the requests."""
+def _value(total: int, thresholds: MetricThresholds, metric: Metric) -> str:
+    """Render a total, with its share per pod and of the requests."""
     written = amount(total, metric)
     notes = []
-    if len(lever.pods) > 1:
-        notes.append(f"{amount(total // len(lever.pods), metric)} per pod")
-    if lever.requests:
-        notes.append(f"{total * _FULL // lever.requests}%")
+    if len(thresholds.pods) > 1:
+        notes.append(f"{amount(total // len(thresholds.pods), metric)} per pod")
+    if thresholds.requests:
+        notes.append(f"{total * _FULL // thresholds.requests}%")
     return f"{written} ({', '.join(notes)})" if notes else written
 
 
-def _range(span: ValueRange, lever: MetricThresholds, metric: Metric) -> str:
-    if span == lever.spans[-1]:
-        return f"from {_value(span.low, lever, metric)}" if span.low else "any value"
-    if not span.low:
-        return f"up to {_value(span.high, lever, metric)}"
-    return f"{_value(span.low, lever, metric)} to {_value(span.high, lever, metric)}"
+def _values(values: ValueRange, thresholds: MetricThresholds, metric: Metric) -> str:
+    low, high = (_value(total, thresholds, metric) for total in (values.low, values.high))
+    if values == thresholds.ranges[-1]:
+        return f"from {low}" if values.low else "any value"
+    return f"{low} to {high}" if values.low else f"up to {high}"
 
 
-def _consequence(span: ValueRange) -> str:
-    if not span.change:
-        return f"no change, {span.first}"
-    reach = f"{span.first}" if span.first == span.last else f"{span.first} to {span.last}"
-    return f"{'more' if span.change > 0 else 'fewer'}, {reach}"
+def _consequence(values: ValueRange) -> str:
+    if not values.change:
+        return f"no change, {values.first}"
+    replicas = f"{values.first}" if values.first == values.last else f"{values.first} to {values.last}"
+    return f"{'more' if values.change > 0 else 'fewer'}, {replicas}"
 
 
-def _is_here(span: ValueRange, total: int) -> bool:
-    return span.low <= total <= span.high
+def _contains(values: ValueRange, total: int) -> bool:
+    return values.low <= total <= values.high
 
 
-def _held_by(block: Blocker, lever: MetricThresholds, explanation: Explanation) -> str:
-    reason = why(block.decision, lever)
-    if block.release is None:
+def _blocked_by(blocker: Blocker, thresholds: MetricThresholds, explanation: Explanation) -> str:
+    reason = blocker_text(blocker.decision, thresholds)
+    if blocker.release is None:
         return reason
-    at = clock(block.release.at, explanation.decision.trace.now)
-    latest = " at the latest" if explanation.guesses else ""
-    return f"{reason}; at {at}{latest}, {block.release.replicas} would result"
+    at = clock(blocker.release.at, explanation.decision.trace.now)
+    latest = " at the latest" if explanation.has_unknown_history else ""
+    return f"{reason}; at {at}{latest}, {blocker.release.replicas} would result"
 
 
-def why(decision: Decision, lever: MetricThresholds) -> str:
-    """Say what keeps a metric from changing anything.
+def blocker_text(decision: Decision, thresholds: MetricThresholds) -> str:
+    """Return why a metric cannot change the number of replicas in one direction.
 
     Args:
-        decision: What is decided on the most extreme of its values.
-        lever: The metric.
+        decision: The decision for the most extreme value of the metric.
+        thresholds: The thresholds of the metric.
     """
     trace = decision.trace
     found, chosen, rule = trace.combination, trace.chosen, trace.decided_by
-    if found is not None and chosen is not None and found.chosen != lever.position:
+    if found is not None and chosen is not None and found.chosen != thresholds.position:
         wanted = 0 if found.replicas is None else found.replicas
         if wanted >= (trace.current or 0):
             return f"{chosen.name} wants {wanted}"
-    return _HOLDS.get(rule, str(rule)).format(minimum=trace.minimum, maximum=trace.maximum)
+    return _BLOCKER_TEXT.get(rule, str(rule)).format(minimum=trace.minimum, maximum=trace.maximum)

@@ -1,9 +1,9 @@
-"""What a metric would have to be for more or fewer replicas, found by asking the algorithm itself.
+"""Values of a metric at which the number of replicas changes, found by running the algorithm.
 
-The algorithm is asked with other values of one metric while everything else stays. The number of replicas moves one way
-along the values as long as the ratio stays on one side of 1 and of the tolerance; beyond that it may jump back (a
-surge pod is enough). So the values are cut there, and each piece is halved until the last value without and the first
-value with a consequence lie next to each other.
+The algorithm runs with other values of one metric while everything else stays the same. The number of replicas is
+monotonic in the value as long as the ratio stays on one side of 1 and of the tolerance; across these boundaries it may
+jump back (a surge pod is enough). So the values are split at the boundaries, and each piece is bisected until the last
+value without a change and the first value with one are adjacent.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,18 +26,18 @@ from ocf.autoscaling.explain.what_if import WhatIf
 __all__ = ["Blocker", "MetricThresholds", "ValueRange", "metric_thresholds", "with_total"]
 
 _END: Final = 2**56
-"""Beyond it, sums of thousandths would leave 64 bits when they become percentages."""
+"""Beyond this, the percentage of a sum of thousandths does not fit into 64 bits."""
 
 Change = Literal[-1, 0, 1]
 
 
 class ValueRange(NamedTuple):
-    """Values of a metric with the same consequence.
+    """A range of values of a metric with the same consequence.
 
     Args:
-        low: The least, thousandths in all.
-        high: The most.
-        change: Whether fewer (-1), as many (0) or more (1) replicas result than now.
+        low: The lowest value: the total in thousandths.
+        high: The highest value.
+        change: Whether fewer (-1), as many (0) or more (1) replicas than now result.
         first: The replicas at `low`.
         last: The replicas at `high`.
     """
@@ -50,11 +50,11 @@ class ValueRange(NamedTuple):
 
 
 class Blocker(NamedTuple):
-    """Why no value of a metric changes anything in one direction.
+    """The reason why no value of a metric changes the replicas in one direction.
 
     Args:
-        decision: What would be decided at the far end of the values.
-        release: When that changes by itself; None if it does not.
+        decision: The decision at the extreme end of the values.
+        release: The first change by time alone; None if there is none.
     """
 
     decision: Decision
@@ -62,41 +62,41 @@ class Blocker(NamedTuple):
 
 
 class MetricThresholds(NamedTuple):
-    """What one metric alone could change now.
+    """The changes that one metric alone could cause now.
 
     Args:
-        position: Which metric, by its place in the spec.
-        total: What is measured, thousandths in all pods that count.
-        carriers: The pods whose samples are added up to it; none for a metric that is not measured by pod.
-        requests: What these pods request, for a utilization.
-        spans: All values from 0 up to where nothing more can come of it, in order.
-        no_more: Why no value gives more replicas; None if one does.
-        no_fewer: Why no value gives fewer; None if one does.
+        position: Index of the metric in the spec.
+        total: The measured total in thousandths, over all pods that count.
+        pods: The pods whose samples are summed; empty for a metric that is not measured per pod.
+        requests: Total requests of these pods, for a utilization.
+        ranges: All values in order, from 0 to where more makes no difference.
+        cannot_grow: Why no value gives more replicas; None if one does.
+        cannot_shrink: Why no value gives fewer replicas; None if one does.
     """
 
     position: int
     total: int
     pods: tuple[str, ...]
     requests: int | None
-    spans: tuple[ValueRange, ...]
+    ranges: tuple[ValueRange, ...]
     cannot_grow: Blocker | None
     cannot_shrink: Blocker | None
 
     @property
     def more(self) -> ValueRange | None:
-        """The span with more replicas that lies nearest to what is measured; None if there is none."""
+        """The range with more replicas nearest to the measured total, if any."""
         return self._nearest(1)
 
     @property
     def fewer(self) -> ValueRange | None:
-        """The span with fewer replicas that lies nearest to what is measured; None if there is none."""
+        """The range with fewer replicas nearest to the measured total, if any."""
         return self._nearest(-1)
 
     def _nearest(self, change: Change) -> ValueRange | None:
-        def distance(span: ValueRange) -> int:
-            return max(span.low - self.total, self.total - span.high, 0)
+        def distance(values: ValueRange) -> int:
+            return max(values.low - self.total, self.total - values.high, 0)
 
-        return min((span for span in self.spans if span.change == change), key=distance, default=None)
+        return min((each for each in self.ranges if each.change == change), key=distance, default=None)
 
 
 def metric_thresholds(
@@ -108,39 +108,39 @@ def metric_thresholds(
     decision: Decision,
     most: bool = False,
 ) -> Iterator[MetricThresholds]:
-    """Find out for each metric that made a proposal what it would have to be to change something now.
+    """Find the thresholds of each metric that made a proposal.
 
     Args:
-        snapshot: What was seen.
-        histories: What is remembered; several if it is one of these, and nobody knows which.
+        snapshot: The snapshot.
+        histories: The history of the controller; several if it is not known which one it has.
         settings: The controller's settings.
-        now: The instant of the round.
-        decision: What was decided on these.
-        most: Of several histories, the one with the most replicas counts for each value, or else that with the fewest.
+        now: The instant of the sync.
+        decision: The decision on the snapshot.
+        most: Use the history with the most replicas for each value; otherwise the one with the fewest.
 
     Yields:
-        One per metric that made a proposal; none where the metrics had no say.
+        One per metric that made a proposal; none if the metrics were not evaluated.
     """
     found = decision.trace.combination
     for position, outcome in enumerate(found.outcomes if found is not None else ()):
         if isinstance(outcome.result, Calculation):
-            ask = WhatIf(snapshot, histories, settings, now, most=most)
-            yield _Probe(ask, position, outcome.result).lever()
+            what_if = WhatIf(snapshot, histories, settings, now, most=most)
+            yield _Probe(what_if, position, outcome.result).thresholds()
 
 
-def with_total(snapshot: Snapshot, position: int, carriers: tuple[str, ...], total: int) -> Snapshot:
-    """Return a snapshot in which one metric measures something else.
+def with_total(snapshot: Snapshot, position: int, pods: tuple[str, ...], total: int) -> Snapshot:
+    """Return a snapshot with another total of one metric.
 
     Args:
-        snapshot: What was seen.
-        position: Which metric, by its place in the spec.
-        carriers: The pods whose samples count; as only their sum does, the first one carries all of it.
-        total: Thousandths.
+        snapshot: The snapshot.
+        position: Index of the metric in the spec.
+        pods: The pods whose samples count. Only their sum matters, so the first pod gets all of it.
+        total: The total in thousandths.
     """
     readings = list(snapshot.metric_values)
     reading = readings[position]
     if isinstance(reading, Mapping):
-        values = dict.fromkeys(carriers, 0) | dict.fromkeys(carriers[:1], total)
+        values = dict.fromkeys(pods, 0) | dict.fromkeys(pods[:1], total)
         readings[position] = {
             name: sample._replace(value=values.get(name, sample.value)) for name, sample in reading.items()
         }
@@ -149,8 +149,11 @@ def with_total(snapshot: Snapshot, position: int, carriers: tuple[str, ...], tot
     return replace(snapshot, metric_values=tuple(readings))
 
 
-def _carriers(snapshot: Snapshot, position: int, calculated: Calculation) -> tuple[str, ...]:
-    """Return the pods whose samples are added up: those of nobody count for an average, not for a utilization."""
+def _counted_pods(snapshot: Snapshot, position: int, calculated: Calculation) -> tuple[str, ...]:
+    """Return the pods whose samples are summed.
+
+    Samples without a matching pod count for an average, but not for a utilization.
+    """
     reading, groups = snapshot.metric_values[position], calculated.groups
     if groups is None or not isinstance(reading, Mapping):
         return ()
@@ -161,22 +164,22 @@ def _carriers(snapshot: Snapshot, position: int, calculated: Calculation) -> tup
 
 
 class _Probe:
-    """Asks what results from other values of one metric."""
+    """Runs the algorithm with other values of one metric."""
 
-    def __init__(self, asked: WhatIf, position: int, calculated: Calculation) -> None:
-        self._asked, self._snapshot = asked, asked.snapshot
+    def __init__(self, what_if: WhatIf, position: int, calculated: Calculation) -> None:
+        self._what_if, self._snapshot = what_if, what_if.snapshot
         self._position, self._calculated = position, calculated
-        self._carriers = _carriers(asked.snapshot, position, calculated)
-        self._known: dict[int, tuple[Decision, History]] = {}
+        self._pods = _counted_pods(what_if.snapshot, position, calculated)
+        self._decisions: dict[int, tuple[Decision, History]] = {}
 
-    def _about(self, total: int) -> tuple[Decision, History]:
-        if total not in self._known:
-            self._known[total] = self._asked.about(with_total(self._snapshot, self._position, self._carriers, total))
-        return self._known[total]
+    def _decide(self, total: int) -> tuple[Decision, History]:
+        if total not in self._decisions:
+            self._decisions[total] = self._what_if.decide(with_total(self._snapshot, self._position, self._pods, total))
+        return self._decisions[total]
 
     def decision(self, total: int) -> Decision:
-        """Return what would be decided."""
-        return self._about(total)[0]
+        """Return the decision for a total."""
+        return self._decide(total)[0]
 
     def replicas(self, total: int) -> int:
         return self.decision(total).desired
@@ -191,20 +194,20 @@ class _Probe:
         result = None if found is None else found.outcomes[self._position].result
         return result if isinstance(result, Calculation) else None
 
-    def lever(self) -> MetricThresholds:
-        """Return everything about the metric."""
+    def thresholds(self) -> MetricThresholds:
+        """Return the thresholds of the metric."""
         total = self._measured()
         end = self._end(max(total, 1))
-        spans = tuple(self._spans(end))
-        changes = {span.change for span in spans}
+        ranges = tuple(self._ranges(end))
+        changes = {each.change for each in ranges}
         return MetricThresholds(
             self._position,
             total,
-            self._carriers,
+            self._pods,
             self._calculated.requests,
-            spans,
-            None if 1 in changes else self._block(end),
-            None if -1 in changes else self._block(0),
+            ranges,
+            None if 1 in changes else self._blocker(end),
+            None if -1 in changes else self._blocker(0),
         )
 
     def _measured(self) -> int:
@@ -215,7 +218,7 @@ class _Probe:
         return sum(reading) if external else reading[0]
 
     def _end(self, start: int) -> int:
-        """Return a value from which on more of it makes no difference."""
+        """Return a value above which more makes no difference."""
         most = self._snapshot.autoscaler.maximum
         end, last = 1, 0.0
         while end < _END:
@@ -227,10 +230,10 @@ class _Probe:
             last, end = result.ratio, end * 2
         return end
 
-    def _spans(self, end: int) -> Iterator[ValueRange]:
-        edges = [0, *self._borders(end), end + 1]
+    def _ranges(self, end: int) -> Iterator[ValueRange]:
+        edges = [0, *self._boundaries(end), end + 1]
         pending: ValueRange | None = None
-        for low, high in self._pieces(edges):
+        for low, high in self._split(edges):
             change = self.change(low)
             if pending is not None and pending.change == change:
                 pending = pending._replace(high=high, last=self.replicas(high))
@@ -241,46 +244,46 @@ class _Probe:
         if pending is not None:
             yield pending
 
-    def _borders(self, end: int) -> list[int]:
-        """Return where the ratio passes the tolerance and 1."""
+    def _boundaries(self, end: int) -> list[int]:
+        """Return the values at which the ratio crosses the tolerance and 1."""
         tolerated = self.decision(0).trace.tolerances
 
         def ratio(total: int) -> float:
             result = self.result(total)
             return 0.0 if result is None else result.ratio
 
-        passes: tuple[Callable[[int], bool], ...] = (
+        crossed: tuple[Callable[[int], bool], ...] = (
             lambda total: ratio(total) >= 1.0 - tolerated.down,
             lambda total: ratio(total) >= 1.0,
             lambda total: ratio(total) > 1.0,
             lambda total: ratio(total) > 1.0 + tolerated.up,
         )
-        return sorted({_first(0, end + 1, each) for each in passes})
+        return sorted({_first(0, end + 1, each) for each in crossed})
 
-    def _pieces(self, edges: list[int]) -> Iterator[tuple[int, int]]:
-        """Yield runs of values with the same change; between two edges it moves one way."""
+    def _split(self, edges: list[int]) -> Iterator[tuple[int, int]]:
+        """Yield ranges of values with the same change; between two edges the change is monotonic."""
         for start, stop in pairwise(edges):
             while start < stop:
                 same = self.change(start)
                 if self.change(stop - 1) == same:
                     yield start, stop - 1
                     break
-                following = self._turn(start, stop - 1)
+                following = self._first_change(start, stop - 1)
                 yield start, following - 1
                 start = following  # noqa: PLW2901 (the rest of the piece)
 
-    def _turn(self, low: int, high: int) -> int:
-        """Return where the change stops being what it is at `low`."""
+    def _first_change(self, low: int, high: int) -> int:
+        """Return the first value whose change differs from that of `low`."""
         same = self.change(low)
         return _first(low, high, lambda total: self.change(total) != same)
 
-    def _block(self, total: int) -> Blocker:
-        decision, history = self._about(total)
-        return Blocker(decision, first_release(decision, history, self._asked.settings))
+    def _blocker(self, total: int) -> Blocker:
+        decision, history = self._decide(total)
+        return Blocker(decision, first_release(decision, history, self._what_if.settings))
 
 
 def _first(low: int, high: int, holds: Callable[[int], bool]) -> int:
-    """Return the first value from which on something holds; `high` if it does for none below."""
+    """Return the first value for which a monotonic condition holds; `high` if it holds for none below."""
     while low < high:
         middle = (low + high) // 2
         if holds(middle):

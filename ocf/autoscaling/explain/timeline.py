@@ -1,4 +1,4 @@
-"""The recommendation window as a picture: first as values, and drawn with letters for a terminal."""
+"""Timeline of the recommendation window: its values, and their rendering as text for a terminal."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -17,27 +17,27 @@ _LEAST: Final = timedelta(minutes=1)
 
 
 class Timeline(NamedTuple):
-    """What is to be seen in a picture of the recommendation window.
+    """Content of a picture of the recommendation window.
 
     Args:
-        start: Where it begins.
-        now: Where it ends.
-        shrinking: How far back shrinking looks.
-        growing: How far back growing looks.
-        recommendations: What was recommended since it begins, oldest first.
-        added: What was added since then.
-        removed: What was removed since then.
-        holder: The recommendation that holds the size; None if none does.
+        start: The start of the timeline.
+        now: The end of the timeline.
+        scale_down_window: Length of the scale-down stabilization window.
+        scale_up_window: Length of the scale-up stabilization window.
+        recommendations: Recommendations since the start, oldest first.
+        added: Replicas added since the start.
+        removed: Replicas removed since the start.
+        holder: The recommendation that holds the number of replicas, if any.
         current: The replicas now.
-        wanted: What the metrics want.
+        wanted: The replicas that the metrics want.
         desired: The replicas next.
-        assumed: The instants of recommendations that are only possible, and not known.
+        assumed: The instants of recommendations that are assumed, not known.
     """
 
     start: datetime
     now: datetime
-    shrinking: timedelta
-    growing: timedelta
+    scale_down_window: timedelta
+    scale_up_window: timedelta
     recommendations: tuple[Recommendation, ...]
     added: tuple[ScaleEvent, ...]
     removed: tuple[ScaleEvent, ...]
@@ -48,7 +48,7 @@ class Timeline(NamedTuple):
     assumed: frozenset[datetime]
 
 
-class _Signs(NamedTuple):
+class _Symbols(NamedTuple):
     point: str
     holder: str
     wanted: str
@@ -61,37 +61,38 @@ class _Signs(NamedTuple):
     removed: str
 
 
-_PLAIN: Final = _Signs("o", "@", "+", "=", "-", "|", "+", "-", "^", "v")
-_FINE: Final = _Signs("•", "●", "◆", "▶", "─", "│", "└", "─", "▲", "▼")
+_ASCII: Final = _Symbols("o", "@", "+", "=", "-", "|", "+", "-", "^", "v")
+_UNICODE: Final = _Symbols("•", "●", "◆", "▶", "─", "│", "└", "─", "▲", "▼")
 
 
 def timeline(explanation: Explanation) -> Timeline | None:
-    """Return what is to be seen of an explanation.
+    """Return the timeline of an explanation.
 
     Args:
         explanation: The explanation.
 
     Returns:
-        The picture's content; None if the metrics had no say, so that no window was looked at.
+        The timeline; None if the metrics were not evaluated, so that no window applied.
     """
     trace, autoscaler = explanation.decision.trace, explanation.decision.snapshot.autoscaler
     if trace.stabilization is None or trace.current is None:
         return None
     behavior, history = autoscaler.behavior, explanation.history.with_first_recommendation(trace.current, trace.now)
-    shrinking = downscale_window(autoscaler, explanation.settings)
-    growing = timedelta() if behavior is None else behavior.up.window or timedelta()
+    scale_down = downscale_window(autoscaler, explanation.settings)
+    scale_up = timedelta() if behavior is None else behavior.up.window or timedelta()
     longest = timedelta() if behavior is None else max(behavior.up.longest_period, behavior.down.longest_period)
-    # No window is longer than an hour, and no period than half of one, unless somebody made them up.
-    start = window_start(trace.now, max(_LEAST, shrinking, growing, longest))
-    assumed = frozenset(each.at for each in history.recommendations or () if explanation.assumes(each.at))
-    # What may have been recommended is of interest only where it counts.
-    counts = window_start(trace.now, max(shrinking, growing))
+    # The API server accepts windows up to an hour and periods up to half an hour; an unvalidated spec may have longer
+    # ones.
+    start = window_start(trace.now, max(_LEAST, scale_down, scale_up, longest))
+    assumed = frozenset(each.at for each in history.recommendations or () if explanation.is_assumed(each.at))
+    # Assumed recommendations are shown only where they count.
+    counts = window_start(trace.now, max(scale_down, scale_up))
     shown = [each for each in history.recommendations or () if each.at >= (counts if each.at in assumed else start)]
     return Timeline(
         start=start,
         now=trace.now,
-        shrinking=shrinking,
-        growing=growing,
+        scale_down_window=scale_down,
+        scale_up_window=scale_up,
         recommendations=tuple(sorted(shown, key=lambda each: each.at)),
         added=tuple(each for each in history.scale_ups if each.at >= start),
         removed=tuple(each for each in history.scale_downs if each.at >= start),
@@ -103,77 +104,78 @@ def timeline(explanation: Explanation) -> Timeline | None:
     )
 
 
-def render_text(picture: Timeline, *, width: int = 80, fine: bool = True) -> Iterator[str]:
-    """Draw the window with letters.
+def render_text(window: Timeline, *, width: int = 80, unicode: bool = True) -> Iterator[str]:
+    """Render a timeline as text.
 
     Args:
-        picture: What is to be seen.
-        width: How many columns there are.
-        fine: Whether the terminal has more than ASCII.
+        window: The timeline.
+        width: Number of columns.
+        unicode: Whether the terminal can show more than ASCII.
 
     Yields:
-        The lines of the picture, and what its signs mean.
+        The lines of the picture and its legend.
     """
-    signs = _FINE if fine else _PLAIN
-    levels = _levels(picture)
+    symbols = _UNICODE if unicode else _ASCII
+    levels = _levels(window)
     label = max(len(str(level)) for level in levels)
     columns = max(_NARROWEST, width - label - len(" now ") - 6)
     for low, high in zip((*levels[1:], -1), levels, strict=True):
-        yield _row(picture, signs, columns, (low, high), str(high).rjust(label)).rstrip()
-    yield f"{' ' * label} {signs.corner}{signs.tick * columns}"
-    changes = _changes(picture, signs, columns)
+        yield _row(window, symbols, columns, (low, high), str(high).rjust(label)).rstrip()
+    yield f"{' ' * label} {symbols.corner}{symbols.tick * columns}"
+    changes = _changes(window, symbols, columns)
     if changes.strip():
         yield f"{' ' * (label + 2)}{changes}".rstrip()
-    first, last = clock(picture.start, picture.now), clock(picture.now, picture.now)
+    first, last = clock(window.start, window.now), clock(window.now, window.now)
     yield f"{' ' * (label + 2)}{first}{last.rjust(columns - len(first))}"
-    yield from _legend(picture, signs)
+    yield from _legend(window, symbols)
 
 
-def _levels(picture: Timeline) -> list[int]:
-    """Return the counts that have a row, the highest first."""
-    counts = {each.replicas for each in picture.recommendations}
-    counts |= {picture.current, picture.wanted, picture.desired}
+def _levels(window: Timeline) -> list[int]:
+    """Return the replica counts that have a row, the highest first."""
+    counts = {each.replicas for each in window.recommendations}
+    counts |= {window.current, window.wanted, window.desired}
     low, high = min(counts), max(counts)
     step = -(-(high - low + 1) // _ROWS)
     return list(range(high, low - 1, -step))
 
 
-def _row(picture: Timeline, signs: _Signs, columns: int, span: tuple[int, int], label: str) -> str:
+def _row(window: Timeline, symbols: _Symbols, columns: int, span: tuple[int, int], label: str) -> str:
     low, high = span
-    cells = [signs.level if low < picture.current <= high else " "] * columns
-    for each in picture.recommendations:
+    cells = [symbols.level if low < window.current <= high else " "] * columns
+    for each in window.recommendations:
         if low < each.replicas <= high:
-            place = _column(each.at, picture, columns)
-            known = "?" if each.at in picture.assumed else signs.point
-            cells[place] = signs.holder if each == picture.holder and known != "?" else known
-    wanted = signs.wanted if low < picture.wanted <= high else " "
-    desired = signs.desired if low < picture.desired <= high else " "
-    return f"{label} {signs.axis}{''.join(cells)} {wanted}{desired}"
+            place = _column(each.at, window, columns)
+            known = "?" if each.at in window.assumed else symbols.point
+            cells[place] = symbols.holder if each == window.holder and known != "?" else known
+    wanted = symbols.wanted if low < window.wanted <= high else " "
+    desired = symbols.desired if low < window.desired <= high else " "
+    return f"{label} {symbols.axis}{''.join(cells)} {wanted}{desired}"
 
 
-def _column(at: datetime, picture: Timeline, columns: int) -> int:
-    share = (at - picture.start) / (picture.now - picture.start)
+def _column(at: datetime, window: Timeline, columns: int) -> int:
+    share = (at - window.start) / (window.now - window.start)
     return min(columns - 1, max(0, int(share * columns)))
 
 
-def _changes(picture: Timeline, signs: _Signs, columns: int) -> str:
+def _changes(window: Timeline, symbols: _Symbols, columns: int) -> str:
     cells = [" "] * columns
-    for events, sign in ((picture.added, signs.added), (picture.removed, signs.removed)):
+    for events, symbol in ((window.added, symbols.added), (window.removed, symbols.removed)):
         for each in events:
-            cells[_column(each.at, picture, columns)] = sign
+            cells[_column(each.at, window, columns)] = symbol
     return "".join(cells)
 
 
-def _legend(picture: Timeline, signs: _Signs) -> Iterator[str]:
+def _legend(window: Timeline, symbols: _Symbols) -> Iterator[str]:
     known = [
-        (f"{signs.point} recommended", any(each.at not in picture.assumed for each in picture.recommendations)),
-        ("? may have been recommended", bool(picture.assumed)),
-        (f"{signs.holder} holds", picture.holder is not None and picture.holder.at not in picture.assumed),
-        (f"{signs.level} size now", True),
-        (f"{signs.wanted} wanted", True),
-        (f"{signs.desired} next", True),
-        (f"{signs.added} added", bool(picture.added)),
-        (f"{signs.removed} removed", bool(picture.removed)),
+        (f"{symbols.point} recommended", any(each.at not in window.assumed for each in window.recommendations)),
+        ("? may have been recommended", bool(window.assumed)),
+        (f"{symbols.holder} holds", window.holder is not None and window.holder.at not in window.assumed),
+        (f"{symbols.level} size now", True),
+        (f"{symbols.wanted} wanted", True),
+        (f"{symbols.desired} next", True),
+        (f"{symbols.added} added", bool(window.added)),
+        (f"{symbols.removed} removed", bool(window.removed)),
     ]
     yield ", ".join(text for text, shown in known if shown)
-    yield f"window of shrinking {duration(picture.shrinking) or '0s'}, of growing {duration(picture.growing) or '0s'}"
+    down, up = (duration(length) or "0s" for length in (window.scale_down_window, window.scale_up_window))
+    yield f"stabilization windows: scale down {down}, scale up {up}"

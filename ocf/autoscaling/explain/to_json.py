@@ -1,7 +1,7 @@
-"""An explanation as plain values for programs: what is written as JSON.
+"""JSON form of an explanation.
 
-The form is an interface. Keys are added, never renamed or removed within a `version`. Amounts are quantities in texts,
-as the API writes them; instants are RFC 3339; periods are seconds.
+The form is a public interface: within a `version`, keys are added, but not renamed or removed. Amounts are quantities
+written as strings, like in the Kubernetes API; instants are RFC 3339; periods are seconds.
 """
 
 import math
@@ -13,17 +13,17 @@ from ocf.autoscaling.algorithm import Calculation, History, Limit, MetricOutcome
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, instant
 from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance, Release
-from ocf.autoscaling.explain.threshold_text import why
+from ocf.autoscaling.explain.threshold_text import blocker_text
 from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds
 
 __all__ = ["to_json"]
 
-_VERSION: Final = 1
+_VERSION: Final = 2
 _CHANGES: Final = {-1: "fewer", 0: "none", 1: "more"}
 
 
 def to_json(explanation: Explanation) -> dict[str, Any]:
-    """Return an explanation as values that JSON knows.
+    """Return an explanation as JSON values.
 
     Args:
         explanation: The explanation.
@@ -31,7 +31,7 @@ def to_json(explanation: Explanation) -> dict[str, Any]:
     decision, trace = explanation.decision, explanation.decision.trace
     autoscaler = decision.snapshot.autoscaler
     most = explanation.most or explanation
-    bounds = explanation.range
+    possible = explanation.range
     return {
         "version": _VERSION,
         "autoscaler": {"namespace": autoscaler.namespace, "name": autoscaler.name},
@@ -48,12 +48,12 @@ def to_json(explanation: Explanation) -> dict[str, Any]:
         },
         "tolerance": {"down": trace.tolerances.down, "up": trace.tolerances.up},
         "settings": _settings(explanation.settings),
-        "unknown": [] if bounds is None else list(bounds.unknown),
-        "knownSince": None if bounds is None else instant(bounds.since),
+        "unknown": [] if possible is None else list(possible.unknown),
+        "knownSince": None if possible is None else instant(possible.since),
         "metrics": _metrics(explanation),
         "problem": trace.problem,
-        "least": _side(explanation),
-        "most": _side(most),
+        "least": _bound(explanation),
+        "most": _bound(most),
     }
 
 
@@ -130,7 +130,7 @@ def _finite(ratio: float | None) -> float | None:
     return ratio if ratio is not None and math.isfinite(ratio) else None
 
 
-def _side(explanation: Explanation) -> dict[str, Any]:
+def _bound(explanation: Explanation) -> dict[str, Any]:
     decision, trace, hold = explanation.decision, explanation.decision.trace, explanation.hold
     return {
         "desired": trace.desired,
@@ -143,17 +143,20 @@ def _side(explanation: Explanation) -> dict[str, Any]:
             "replicas": hold.recommendation.replicas,
             "at": instant(hold.recommendation.at),
             "until": instant(hold.until),
-            "known": not explanation.assumes(hold.recommendation.at),
+            "known": not explanation.is_assumed(hold.recommendation.at),
         },
         "limit": None if trace.limit is None else _limit(trace.limit),
         "raisedFromZero": trace.raised_to_minimum,
-        "policies": {"up": _budgets(explanation.growing), "down": _budgets(explanation.shrinking)},
+        "policies": {
+            "up": _allowances(explanation.scale_up_allowances),
+            "down": _allowances(explanation.scale_down_allowances),
+        },
         "release": _release(explanation.release),
         "conditions": [each.to_manifest() for each in decision.status.conditions],
         "events": [{"type": each.type, "reason": each.reason, "message": each.message} for each in decision.events],
         "error": None if decision.error is None else {"kind": decision.error.kind, "message": decision.error.message},
         "history": _history(explanation.history),
-        "levers": [_lever(each, explanation) for each in explanation.thresholds],
+        "thresholds": [_thresholds(each, explanation) for each in explanation.thresholds],
     }
 
 
@@ -177,7 +180,7 @@ def _limit(step: Limit) -> dict[str, Any]:
     }
 
 
-def _budgets(found: Iterable[PolicyAllowance]) -> list[dict[str, Any]]:
+def _allowances(found: Iterable[PolicyAllowance]) -> list[dict[str, Any]]:
     return [
         {
             "type": each.policy.type,
@@ -187,8 +190,8 @@ def _budgets(found: Iterable[PolicyAllowance]) -> list[dict[str, Any]]:
             "added": each.added,
             "removed": each.removed,
             "allowed": each.allowed,
-            "left": each.left,
-            "returns": [{"at": instant(later.at), "allowed": later.allowed} for later in each.returns],
+            "remaining": each.remaining,
+            "later": [{"at": instant(later.at), "allowed": later.allowed} for later in each.later],
         }
         for each in found
     ]
@@ -213,29 +216,32 @@ def _history(history: History) -> dict[str, Any]:
     }
 
 
-def _lever(lever: MetricThresholds, explanation: Explanation) -> dict[str, Any]:
-    metric = explanation.decision.snapshot.autoscaler.metrics[lever.position]
+def _thresholds(thresholds: MetricThresholds, explanation: Explanation) -> dict[str, Any]:
+    metric = explanation.decision.snapshot.autoscaler.metrics[thresholds.position]
     return {
-        "metric": lever.position,
-        "measured": amount(lever.total, metric),
-        "pods": len(lever.pods) or None,
-        "requests": None if lever.requests is None else amount(lever.requests, metric),
-        "spans": [
+        "metric": thresholds.position,
+        "measured": amount(thresholds.total, metric),
+        "pods": len(thresholds.pods) or None,
+        "requests": None if thresholds.requests is None else amount(thresholds.requests, metric),
+        "ranges": [
             {
-                "from": amount(span.low, metric),
-                "to": None if span is lever.spans[-1] else amount(span.high, metric),
-                "change": _CHANGES[span.change],
-                "replicas": [span.first, span.last],
+                "from": amount(values.low, metric),
+                "to": None if values is thresholds.ranges[-1] else amount(values.high, metric),
+                "change": _CHANGES[values.change],
+                "replicas": [values.first, values.last],
             }
-            for span in lever.spans
+            for values in thresholds.ranges
         ],
-        "noMoreBecause": _block(lever.cannot_grow, lever),
-        "noFewerBecause": _block(lever.cannot_shrink, lever),
+        "cannotGrow": _blocker(thresholds.cannot_grow, thresholds),
+        "cannotShrink": _blocker(thresholds.cannot_shrink, thresholds),
     }
 
 
-def _block(block: Blocker | None, lever: MetricThresholds) -> dict[str, Any] | None:
-    if block is None:
+def _blocker(blocker: Blocker | None, thresholds: MetricThresholds) -> dict[str, Any] | None:
+    if blocker is None:
         return None
-    rule = str(block.decision.trace.decided_by)
-    return {"rule": rule, "words": why(block.decision, lever), "release": _release(block.release)}
+    return {
+        "rule": str(blocker.decision.trace.decided_by),
+        "message": blocker_text(blocker.decision, thresholds),
+        "release": _release(blocker.release),
+    }

@@ -1,13 +1,13 @@
-"""What can result although the history is not known.
+"""Range of results when the controller's history is not known.
 
-The history lives in the memory of the controller that runs an autoscaler, and nobody can ask for it. But its last round
-left a status, and that says much: if the round changed nothing, everything recommended within the window fits the size
-that it kept. What the status leaves open is filled with its extremes, the algorithm decides on each of them, and the
-real result lies between: windows and policies can only move a result the way their entries are moved.
+The history is in the memory of the controller that runs the autoscaler and cannot be read. The status of the last sync
+limits it, though: if that sync changed nothing, all recommendations in the window are compatible with the number that
+it kept. Everything that the status leaves open is set to its extremes, and the algorithm decides on each of them. The
+actual result lies between, because windows and policies are monotonic in their entries.
 
-What is taken for granted is what the controller guarantees (its last round is at most one sync period old, and the
-status is that round's) and what it cannot know (the spec has not been changed since, and bounds and windows were the
-same).
+Two things are assumed. The controller guarantees the first: its last sync is at most one sync period old, and the
+status is that sync's. The second cannot be known: the spec has not changed since then, so limits and windows were the
+same.
 """
 
 from collections.abc import Iterator
@@ -44,12 +44,12 @@ _RESCALED: Final = "SucceededRescale"
 
 
 class KnownHistory(NamedTuple):
-    """What is known of the history of an autoscaler that another controller runs.
+    """The known part of the history of an autoscaler that another controller runs.
 
     Args:
-        status: The status as it was when watching began; that of the last round before.
-        since: Since when everything is known.
-        history: What happened since; its list of recommendations may be empty, but is not None.
+        status: The status when watching began, written by the sync before that.
+        since: The instant from which on everything is known.
+        history: The history since then; its list of recommendations may be empty, but is not None.
     """
 
     status: Status
@@ -58,11 +58,11 @@ class KnownHistory(NamedTuple):
 
 
 class ReplicaRange(NamedTuple):
-    """Between what a number lies; both ends are possible.
+    """A range of replicas; both ends are possible.
 
     Args:
-        least: The least.
-        most: The most.
+        least: The lower end.
+        most: The upper end.
     """
 
     least: int
@@ -70,19 +70,19 @@ class ReplicaRange(NamedTuple):
 
 
 class DecisionRange(NamedTuple):
-    """Between what the result lies.
+    """The range of possible results.
 
     Args:
-        low: A decision with the fewest replicas that the unknown permits.
-        low_history: What would have to be remembered for it.
-        high: A decision with the most.
-        high_history: What would have to be remembered for that.
-        unknown: What is not known and matters, in words.
-        since: Since when everything is known; what a history says of the time before is made up.
-        histories: The extremes of everything that is possible.
-        watch: How long one has to watch until nothing is unknown.
-        agreed: Whether the same is written whatever the history is: conditions, events, the number.
-        changed: When the size was last changed by an amount that is not known; None if it never was.
+        low: A decision with the fewest replicas that are possible.
+        low_history: A history that leads to it.
+        high: A decision with the most replicas that are possible.
+        high_history: A history that leads to that.
+        unknown: The relevant parts of the history that are not known, as text.
+        since: The instant from which on everything is known; a history's entries before it are assumed.
+        histories: The extremes of all possible histories.
+        watch: How long to watch until everything is known.
+        is_history_independent: Whether every history leads to the same replicas, conditions and events.
+        changed: When the replicas were last changed by an unknown amount; None if they never were.
     """
 
     low: Decision
@@ -98,17 +98,17 @@ class DecisionRange(NamedTuple):
 
     @property
     def exact(self) -> bool:
-        """Whether the unknown makes no difference."""
+        """Whether every possible history gives the same number of replicas."""
         return self.low.desired == self.high.desired
 
 
-class _Facts(NamedTuple):
-    """What the last round says about recommendations.
+class _StatusFacts(NamedTuple):
+    """Limits on recommendations that the status of the last sync implies.
 
     Args:
-        wanted: Between what its own recommendation lies; None if it left none that is known.
-        least: What nothing in the window of growing is below.
-        most: What nothing in the window of shrinking is above.
+        wanted: Range of that sync's own recommendation; None if it is not known whether there is one.
+        least: Lower limit of all recommendations in the scale-up window.
+        most: Upper limit of all recommendations in the scale-down window.
     """
 
     wanted: ReplicaRange | None = None
@@ -117,13 +117,13 @@ class _Facts(NamedTuple):
 
 
 def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Settings, now: datetime) -> DecisionRange:
-    """Decide for the extremes of everything that the history may have been.
+    """Decide for the extremes of all possible histories.
 
     Args:
-        snapshot: What is seen now.
-        known: What is known of the history.
+        snapshot: The snapshot.
+        known: The known part of the history.
         settings: The controller's settings, as far as they are known.
-        now: The instant of the round.
+        now: The instant of the sync.
 
     Returns:
         The fewest and the most replicas that may result, each with a history that leads there.
@@ -132,9 +132,9 @@ def decision_range(snapshot: Snapshot, known: KnownHistory, *, settings: Setting
     found = [(decide(snapshot, history, settings=settings, now=now), history) for history in histories]
     low, high = min(found, key=_desired), max(found, key=_desired)
     unknown = tuple(_unknown(snapshot.autoscaler, known, settings, now))
-    watch = max(_memory(snapshot.autoscaler, settings))
-    agreed = len({(each.desired, each.status.conditions, each.events) for each, _ in found}) == 1
-    return DecisionRange(*low, *high, unknown, known.since, histories, watch, agreed, known.status.last_scale_time)
+    watch = max(_lookback(snapshot.autoscaler, settings))
+    independent = len({(each.desired, each.status.conditions, each.events) for each, _ in found}) == 1
+    return DecisionRange(*low, *high, unknown, known.since, histories, watch, independent, known.status.last_scale_time)
 
 
 def _desired(pair: tuple[Decision, History]) -> int:
@@ -142,16 +142,16 @@ def _desired(pair: tuple[Decision, History]) -> int:
 
 
 def compatible_histories(snapshot: Snapshot, known: KnownHistory, *, settings: Settings) -> Iterator[History]:
-    """Yield the extremes of all histories that what was observed permits.
+    """Yield the extremes of all histories that the observations permit.
 
     Args:
-        snapshot: What is seen now.
-        known: What is known.
+        snapshot: The snapshot.
+        known: The known part of the history.
         settings: The controller's settings.
 
     Yields:
-        Histories; among them the one of a controller that has just started. Without conditions, nobody has looked at
-        the autoscaler before, and there is no other one.
+        Histories, including that of a controller that has just started. If the status has no conditions, no controller
+        has synced the autoscaler before, and that is the only one.
     """
     new = not known.status.conditions
     if known.history == _NONE:
@@ -172,7 +172,7 @@ def compatible_histories(snapshot: Snapshot, known: KnownHistory, *, settings: S
 def _recommendations(
     autoscaler: Autoscaler, known: KnownHistory, settings: Settings
 ) -> Iterator[tuple[Recommendation, ...]]:
-    """Yield extremes of what was recommended before everything is known."""
+    """Yield the extremes of the recommendations before the known part."""
     facts = _facts(autoscaler, known.status)
     for last in (known.since - settings.sync_period, known.since - _JUST):
         own = () if facts.wanted is None else tuple(Recommendation(each, last) for each in facts.wanted)
@@ -181,26 +181,28 @@ def _recommendations(
                 yield others if mine is None else (*others, mine)
 
 
-def _facts(autoscaler: Autoscaler, status: Status) -> _Facts:
+def _facts(autoscaler: Autoscaler, status: Status) -> _StatusFacts:
     reasons = {each.type: each.reason for each in status.conditions}
     able, before = reasons.get("AbleToScale", ""), status.current_replicas
     rescaled = able == _RESCALED and bool(status.current_metrics)
     held = _held(autoscaler, status, reasons.get("ScalingLimited", ""))
     if held is None or not before or not (rescaled or able in {_READY, *_STABILIZED}):
-        return _Facts()
+        return _StatusFacts()
     if autoscaler.behavior is None:
         below = held.most - 1 if able == Rule.SCALE_DOWN_STABILIZED else held.most
-        return _Facts(held if able == _READY else ReplicaRange(0, below), most=held.most)
-    grown, shrunk = held.least > before, held.most < before
-    wanted = _wanted(able, before, held, ReplicaRange(held.least if grown else 0, held.most if shrunk else _MOST))
-    return _Facts(wanted, held.least if grown else 0, held.most if shrunk else _MOST)
+        return _StatusFacts(held if able == _READY else ReplicaRange(0, below), most=held.most)
+    scaled_up, scaled_down = held.least > before, held.most < before
+    wanted = _wanted(
+        able, before, held, ReplicaRange(held.least if scaled_up else 0, held.most if scaled_down else _MOST)
+    )
+    return _StatusFacts(wanted, held.least if scaled_up else 0, held.most if scaled_down else _MOST)
 
 
 _STABILIZED: Final = (Rule.SCALE_UP_STABILIZED.value, Rule.SCALE_DOWN_STABILIZED.value)
 
 
 def _wanted(able: str, before: int, held: ReplicaRange, otherwise: ReplicaRange) -> ReplicaRange:
-    """Tell what a round with a `behavior` recommended, by what became of that."""
+    """Return the range of the last recommendation with a `behavior`, from the reason of its condition."""
     if able == _READY:
         return held
     if able == Rule.SCALE_DOWN_STABILIZED:
@@ -211,7 +213,7 @@ def _wanted(able: str, before: int, held: ReplicaRange, otherwise: ReplicaRange)
 
 
 def _held(autoscaler: Autoscaler, status: Status, limited: str) -> ReplicaRange | None:
-    """Tell what the last round had after stabilization, by how it was limited."""
+    """Return the range of replicas after stabilization in the last sync, from how it was limited."""
     desired, minimum, maximum = status.desired_replicas, autoscaler.minimum, autoscaler.maximum
     if limited == Rule.WITHIN_RANGE and minimum <= desired <= maximum:
         return ReplicaRange(desired, desired)
@@ -227,27 +229,27 @@ def _held(autoscaler: Autoscaler, status: Status, limited: str) -> ReplicaRange 
 
 
 def _changes(snapshot: Snapshot, known: KnownHistory) -> Iterator[History]:
-    """Yield extremes of what was changed before everything is known: nothing, all of it, more than matters."""
+    """Yield the extremes of the changes before the known part: none, all, and more than matters."""
     yield _NONE
     scale, behavior, last = snapshot.scale, snapshot.autoscaler.behavior, known.status.last_scale_time
     if isinstance(scale, Unavailable) or behavior is None or last is None:
         return
-    # The API tells whole seconds.
+    # The API has whole seconds only.
     at = min(last + _SECOND, known.since) - _JUST
     added, removed = (sum(each.change for each in events) for events in known.history[1:])
     size = max(0, scale.replicas - added + removed)
-    # If somebody else made it smaller in between, it seems to have begun below zero.
+    # If another client scaled down in between, the size at the start of the period seems to be negative.
     most = size + max((each.value for each in behavior.up.policies if each.type == "Pods"), default=0)
     if most:
         yield History((), (ScaleEvent(most, at),))
-    harmless = (_harmless(scale.replicas, policy) for policy in behavior.down.policies)
-    largest = max(snapshot.autoscaler.maximum, scale.replicas, *harmless)
+    unconstrained = (_unconstrained_size(scale.replicas, policy) for policy in behavior.down.policies)
+    largest = max(snapshot.autoscaler.maximum, scale.replicas, *unconstrained)
     if largest > size:
         yield History((), (), (ScaleEvent(largest - size, at),))
 
 
-def _harmless(current: int, policy: ScalingPolicy) -> int:
-    """Return a size from which a policy of shrinking does not let the workload get below what it has now."""
+def _unconstrained_size(current: int, policy: ScalingPolicy) -> int:
+    """Return a start size from which a scale-down policy does not allow fewer replicas than now."""
     if policy.type == "Percent":
         return current * _ALL_OF_IT // (_ALL_OF_IT - policy.value) + 1 if policy.value < _ALL_OF_IT else current
     return current + policy.value
@@ -256,16 +258,16 @@ def _harmless(current: int, policy: ScalingPolicy) -> int:
 def _unknown(autoscaler: Autoscaler, known: KnownHistory, settings: Settings, now: datetime) -> Iterator[str]:
     if not known.status.conditions:
         return
-    window, longest = _memory(autoscaler, settings)
+    window, longest = _lookback(autoscaler, settings)
     if known.since > window_start(now, window):
-        yield f"what was recommended in the last {duration(window)}"
+        yield f"the recommendations of the last {duration(window)}"
     last = known.status.last_scale_time
     if last is not None and last + _SECOND > window_start(now, longest):
-        yield f"what was changed in the last {duration(longest)}, up to the last change at {last:%H:%M:%S}"
+        yield f"the changes of the last {duration(longest)}, up to the last change at {last:%H:%M:%S}"
 
 
-def _memory(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, timedelta]:
-    """Return how far back recommendations count, and how far back changes do."""
+def _lookback(autoscaler: Autoscaler, settings: Settings) -> tuple[timedelta, timedelta]:
+    """Return how far back recommendations and changes count."""
     window, behavior = downscale_window(autoscaler, settings), autoscaler.behavior
     if behavior is None:
         return window, timedelta()

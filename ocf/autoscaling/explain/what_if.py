@@ -1,4 +1,4 @@
-"""Asking the algorithm what it would decide on something else, with one history or the extreme one of several."""
+"""Decisions of the algorithm for other measurements, with one history or the extreme one of several."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,14 +9,14 @@ __all__ = ["WhatIf"]
 
 
 class WhatIf:
-    """The algorithm, asked about snapshots that differ in what was measured.
+    """Runs the algorithm on snapshots that differ in their measurements only.
 
     Args:
-        snapshot: What was seen.
-        histories: What is remembered; several if it is one of these, and nobody knows which.
+        snapshot: The actual snapshot.
+        histories: The history of the controller; several if it is not known which one it has.
         settings: The controller's settings.
-        now: The instant of the round.
-        most: Of several histories, the one with the most replicas counts, or else that with the fewest.
+        now: The instant of the sync.
+        most: Use the history with the most replicas for each snapshot; otherwise the one with the fewest.
     """
 
     def __init__(
@@ -25,30 +25,30 @@ class WhatIf:
         self.snapshot, self.settings = snapshot, settings
         self._histories, self._now, self._most = tuple(dict.fromkeys(histories)), now, most
 
-    def about(self, seen: Snapshot) -> tuple[Decision, History]:
-        """Decide.
+    def decide(self, snapshot: Snapshot) -> tuple[Decision, History]:
+        """Decide on another snapshot.
 
         Args:
-            seen: What is seen instead.
+            snapshot: The other snapshot.
 
         Returns:
             The extreme decision, and the history that leads to it.
         """
-        first = self._decided(seen, self._histories[0])
+        first = self._decide(snapshot, self._histories[0])
         trace = first.trace
         if len(self._histories) == 1 or trace.stabilization is None or not trace.current:
             return first, self._histories[0]
-        # Histories matter only after the metrics, so these are computed once.
+        # Histories matter only after the metrics, so the metrics are evaluated once.
         wanted, current, sign = trace.stabilization.wanted, trace.current, 1 if self._most else -1
 
-        def reached(history: History) -> int:
+        def replicas(history: History) -> int:
             started = history.with_first_recommendation(current, self._now)
-            autoscaler, settings = seen.autoscaler, self.settings
-            held = normalize(autoscaler, current, wanted, started, settings=settings, now=self._now)
-            return sign * held[1].replicas
+            autoscaler, settings = snapshot.autoscaler, self.settings
+            _, limit = normalize(autoscaler, current, wanted, started, settings=settings, now=self._now)
+            return sign * limit.replicas
 
-        extreme = max(self._histories, key=reached)
-        return self._decided(seen, extreme), extreme
+        extreme = max(self._histories, key=replicas)
+        return self._decide(snapshot, extreme), extreme
 
-    def _decided(self, seen: Snapshot, history: History) -> Decision:
-        return decide(seen, history, settings=self.settings, now=self._now)
+    def _decide(self, snapshot: Snapshot, history: History) -> Decision:
+        return decide(snapshot, history, settings=self.settings, now=self._now)

@@ -10,7 +10,7 @@ from ocf.objects import Manifest, Quantity
 
 __all__ = ["behavior_findings"]
 
-_LONG_DRAIN: Final = 3600
+_LONG_SCALE_DOWN: Final = 3600
 _ALL: Final = 100
 _DEFAULTS: Final[Manifest] = default_decoded({"spec": {"behavior": {}}})["spec"]["behavior"]
 
@@ -41,7 +41,7 @@ def behavior_findings(spec: Manifest) -> Iterator[Finding]:
             yield from _rules_findings(rules, f"spec.behavior.{direction}", most - least)
     down = behavior.get("scaleDown")
     if down:
-        yield from _drain_findings(down, most, least)
+        yield from _scale_down_findings(down, most, least)
 
 
 def _rules_findings(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
@@ -106,7 +106,7 @@ def _is_unlimited(policy: Mapping[str, Any], span: int, *, down: bool) -> bool:
     return bool(down and policy["value"] >= _ALL)
 
 
-def _drain_findings(rules: Manifest, most: int, least: int) -> Iterator[Finding]:
+def _scale_down_findings(rules: Manifest, most: int, least: int) -> Iterator[Finding]:
     path = "spec.behavior.scaleDown"
     if rules.get("selectPolicy") == "Disabled":
         yield Finding(
@@ -127,7 +127,7 @@ def _drain_findings(rules: Manifest, most: int, least: int) -> Iterator[Finding]
         )
         return
     seconds = scale_down_seconds(rules, most, least)
-    if seconds is None or seconds > _LONG_DRAIN:
+    if seconds is None or seconds > _LONG_SCALE_DOWN:
         shown = "more than three days" if seconds is None else shown_duration(seconds)
         yield Finding(
             Code.SLOW_DRAIN,

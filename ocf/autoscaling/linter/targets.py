@@ -58,9 +58,9 @@ def neighbour_findings(
     """
     others = list(others)
     for other in others:
-        if other.get("kind") != _HPA or _place(other) == _place(hpa) or _namespace(other) != _namespace(hpa):
+        if other.get("kind") != _HPA or _full_name(other) == _full_name(hpa) or _namespace(other) != _namespace(hpa):
             continue
-        named = f"{_HPA} {_place(other)}"
+        named = f"{_HPA} {_full_name(other)}"
         if scale_target_key(other).same_object(scale_target_key(hpa)):
             yield Finding(
                 Code.SHARED_TARGET,
@@ -82,7 +82,7 @@ def neighbour_findings(
             )
 
 
-def _place(manifest: Manifest) -> str:
+def _full_name(manifest: Manifest) -> str:
     name = str(get_field(manifest, ("metadata", "name")) or "")
     return f"{_namespace(manifest)}/{name}" if _namespace(manifest) else name
 

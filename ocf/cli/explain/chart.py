@@ -1,7 +1,7 @@
-"""The recommendation window as a picture in a file: SVG, PNG, or HTML with the SVG inside.
+"""Chart of the recommendation window in a file: SVG, PNG, or HTML with the SVG inside.
 
-Drawn with matplotlib, which writes SVG and PNG by itself; libraries that draw in a browser need one for that. Nothing
-here moves, so a page needs no scripts, either.
+It is chart with matplotlib, which writes SVG and PNG by itself; libraries that draw in a browser need one for that. The
+chart is static, so a page needs no scripts either.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ __all__ = ["check", "figure", "save"]
 _FORMATS: Final = (".svg", ".png", ".html")
 _INCHES: Final = (9.0, 3.6)
 _DOTS: Final = 120
-_INK, _QUIET, _UP, _DOWN, _WANTED = "#24292f", "#8c959f", "#0969da", "#bc4c00", "#8250df"
-# Text stays text, and the same picture is the same file.
+_INK, _MUTED, _UP, _DOWN, _WANTED = "#24292f", "#8c959f", "#0969da", "#bc4c00", "#8250df"
+# Text is not converted to paths, and equal charts give equal files.
 _STYLE: Final[dict[Any, Any]] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "ocf",
@@ -47,18 +47,18 @@ _PAGE: Final = """\
 
 
 def check(path: Path) -> None:
-    """Refuse a file that could not be drawn.
+    """Reject a file that cannot be chart.
 
     Args:
         path: The file.
 
     Raises:
-        ConfigError: If its ending is unknown, its folder is missing, or the library that draws is.
+        ConfigError: If its suffix is unknown, its folder does not exist, or matplotlib is not installed.
     """
     if path.suffix not in _FORMATS:
-        raise ConfigError(f"--picture must end in {', '.join(_FORMATS)}, not {path.name!r}")
+        raise ConfigError(f"--picture must end in {', '.join(_FORMATS)}, got {path.name!r}")
     if not path.parent.is_dir():
-        raise ConfigError(f"--picture: there is no folder {path.parent}")
+        raise ConfigError(f"--picture: the folder {path.parent} does not exist")
     if find_spec("matplotlib") is None:
         raise ConfigError("--picture needs matplotlib, which is not installed: pip install 'ocf[plots]'")
 
@@ -67,56 +67,56 @@ def save(explanation: Explanation, path: Path) -> None:
     """Draw the recommendation window into a file.
 
     Args:
-        explanation: What is to be drawn.
-        path: The file; its ending tells the format.
+        explanation: The explanation to draw.
+        path: The file; its suffix selects the format.
 
     Raises:
-        ConfigError: If there is no window to be drawn, or the file cannot be written.
+        ConfigError: If there is no window to draw, or the file cannot be written.
     """
     from matplotlib import rc_context
 
     with rc_context(_STYLE):
-        drawn = figure(explanation)
-        content = _page(explanation, drawn) if path.suffix == ".html" else _written(drawn, path.suffix[1:])
+        chart = figure(explanation)
+        content = _page(explanation, chart) if path.suffix == ".html" else _render(chart, path.suffix[1:])
     try:
         path.write_bytes(content)
     except OSError as error:
         raise ConfigError(f"--picture: {path} cannot be written: {error.strerror}") from error
 
 
-def _written(drawn: Figure, form: str) -> bytes:
+def _render(chart: Figure, form: str) -> bytes:
     buffer = io.BytesIO()
-    drawn.savefig(buffer, format=form, dpi=_DOTS, metadata={"Date": None} if form == "svg" else {})
+    chart.savefig(buffer, format=form, dpi=_DOTS, metadata={"Date": None} if form == "svg" else {})
     return buffer.getvalue()
 
 
-def _page(explanation: Explanation, drawn: Figure) -> bytes:
-    svg = _written(drawn, "svg").decode()
+def _page(explanation: Explanation, chart: Figure) -> bytes:
+    svg = _render(chart, "svg").decode()
     title = html.escape(f"Recommendations for {_name(explanation)}")
     return _PAGE.format(title=title, picture=svg[svg.index("<svg") :]).encode()
 
 
 def figure(explanation: Explanation) -> Figure:
-    """Draw the recommendation window, or both ends of what it may be.
+    """Draw the recommendation window, or both ends of its range if the history is not known.
 
     Args:
-        explanation: What is to be drawn.
+        explanation: The explanation to draw.
 
     Raises:
-        ConfigError: If the metrics had no say, so that no window was looked at.
+        ConfigError: If the metrics were not evaluated, so that no window applied.
     """
     from matplotlib.figure import Figure
 
-    sides = _sides(explanation)
-    if not sides:
-        raise ConfigError("--picture: the metrics had no say, so there is no recommendation window to be drawn")
-    drawn = Figure(figsize=(_INCHES[0], _INCHES[1] * len(sides)), layout="constrained")
-    for axes, (title, window) in zip(drawn.subplots(len(sides), squeeze=False).flat, sides, strict=True):
+    bounds = _bounds(explanation)
+    if not bounds:
+        raise ConfigError("--picture: the metrics were not evaluated, so there is no recommendation window to draw")
+    chart = Figure(figsize=(_INCHES[0], _INCHES[1] * len(bounds)), layout="constrained")
+    for axes, (title, window) in zip(chart.subplots(len(bounds), squeeze=False).flat, bounds, strict=True):
         _draw(axes, window, title)
-    return drawn
+    return chart
 
 
-def _sides(explanation: Explanation) -> Sequence[tuple[str, Timeline]]:
+def _bounds(explanation: Explanation) -> Sequence[tuple[str, Timeline]]:
     least, name = timeline(explanation), _name(explanation)
     if least is None:
         return ()
@@ -152,7 +152,7 @@ def _draw(axes: Axes, window: Timeline, title: str) -> None:
     length = window.now - window.start
     axes.set_xlim(_x(window.start - length * 0.02), _x(window.now + length * 0.04))
     axes.margins(y=0.18)
-    axes.grid(axis="y", color=_QUIET, alpha=0.25, linewidth=0.6)
+    axes.grid(axis="y", color=_MUTED, alpha=0.25, linewidth=0.6)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), frameon=False)
@@ -165,9 +165,12 @@ def _x(instant: Any) -> float:
 
 
 def _windows(axes: Axes, window: Timeline) -> None:
-    for length, colour, word in ((window.shrinking, _DOWN, "shrinking"), (window.growing, _UP, "growing")):
+    for length, colour, word in (
+        (window.scale_down_window, _DOWN, "scale-down"),
+        (window.scale_up_window, _UP, "scale-up"),
+    ):
         if length:
-            label = f"window of {word}: {length.total_seconds():g}s"
+            label = f"{word} window: {length.total_seconds():g}s"
             axes.axvspan(_x(window.now - length), _x(window.now), color=colour, alpha=0.08, label=label)
 
 

@@ -1,4 +1,4 @@
-"""`ocf explain`: what an autoscaler does now, why, and what would have to change."""
+"""`ocf explain`: the decision of an autoscaler, the reasons for it, and what would change it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _INDENT: Final = "  "
 
 
 class ExplainOutput(StrEnum):
-    """How an explanation is shown."""
+    """Output formats of an explanation."""
 
     TEXT = "text"
     JSON = "json"
@@ -34,49 +34,76 @@ class ExplainOutput(StrEnum):
 
 def explain(  # noqa: PLR0913 (each is an option of the command line)
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The autoscaler; with one in the files, it is that one.")
+        str | None, typer.Argument(metavar="NAME", help="Name of the autoscaler; optional if the files hold only one.")
     ] = None,
     *,
     file: Annotated[
         list[str] | None,
-        typer.Option("--file", "-f", metavar="FILE", help="Explain what files say, without a cluster; repeatable."),
+        typer.Option(
+            "--file", "-f", metavar="FILE", help="Read the objects from files instead of a cluster; repeatable."
+        ),
     ] = None,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", "-n", metavar="NAME", help="The context's by default.")
+        str | None,
+        typer.Option(
+            "--namespace", "-n", metavar="NAME", help="Namespace of the autoscaler; default: that of the context."
+        ),
     ] = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     own_kind: Annotated[
-        bool, typer.Option("--own-kind", help="In a cluster: a HorizontalAutoscaler, as ocf hpa-controller runs it.")
+        bool, typer.Option("--own-kind", help="In a cluster: explain a HorizontalAutoscaler of ocf hpa-controller.")
     ] = False,
     watch: Annotated[
-        str | None, typer.Option(metavar="DURATION", help="Collect the history for so long first, such as 5m.")
+        str | None, typer.Option(metavar="DURATION", help="Collect the history first, for a duration such as 5m.")
     ] = None,
     now: Annotated[
-        str | None, typer.Option(metavar="TIME", help="With files: when, such as 2026-01-31T12:00:00Z.")
+        str | None, typer.Option(metavar="TIME", help="With files: the time of the sync, such as 2026-01-31T12:00:00Z.")
     ] = None,
     kubernetes_version: KubernetesVersion = None,
     feature_gate: FeatureGateFlags = None,
-    tolerance: Annotated[str | None, typer.Option(metavar="RATIO", help="The controller's, 0.1 by default.")] = None,
-    sync_period: Annotated[str | None, typer.Option(metavar="DURATION", help="15s by default.")] = None,
-    downscale_stabilization: Annotated[str | None, typer.Option(metavar="DURATION", help="5m by default.")] = None,
-    cpu_initialization_period: Annotated[str | None, typer.Option(metavar="DURATION", help="5m by default.")] = None,
-    initial_readiness_delay: Annotated[str | None, typer.Option(metavar="DURATION", help="30s by default.")] = None,
-    scale_up_limit_factor: Annotated[str | None, typer.Option(metavar="FACTOR", help="2 by default.")] = None,
-    scale_up_limit_minimum: Annotated[str | None, typer.Option(metavar="PODS", help="4 by default.")] = None,
-    output: Annotated[ExplainOutput, typer.Option(help="For people, or for programs.")] = ExplainOutput.TEXT,
+    tolerance: Annotated[
+        str | None, typer.Option(metavar="RATIO", help="Tolerance of the controller; default: 0.1.")
+    ] = None,
+    sync_period: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Sync period of the controller; default: 15s.")
+    ] = None,
+    downscale_stabilization: Annotated[
+        str | None, typer.Option(metavar="DURATION", help="Scale-down window if the HPA has none; default: 5m.")
+    ] = None,
+    cpu_initialization_period: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="Time after its start in which a pod's cpu may be ignored; default: 5m."),
+    ] = None,
+    initial_readiness_delay: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DURATION",
+            help="Time after its start in which an unready pod counts as never ready; default: 30s.",
+        ),
+    ] = None,
+    scale_up_limit_factor: Annotated[
+        str | None,
+        typer.Option(metavar="FACTOR", help="Factor by which one sync may scale up without a behavior; default: 2."),
+    ] = None,
+    scale_up_limit_minimum: Annotated[
+        str | None,
+        typer.Option(metavar="PODS", help="Replicas that one sync may scale up to without a behavior; default: 4."),
+    ] = None,
+    output: Annotated[ExplainOutput, typer.Option(help="text for people, json for programs.")] = ExplainOutput.TEXT,
     picture: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Also draw the recommendation window: .svg, .png or .html; needs the extra plots."
+            metavar="FILE",
+            help="Also draw the recommendation window into a .svg, .png or .html file; needs the extra plots.",
         ),
     ] = None,
     traceback: Traceback = False,
 ) -> None:
-    """Explain what a HorizontalPodAutoscaler does now, and what would have to change for something else.
+    """Explain the current decision of a HorizontalPodAutoscaler, and what would change it.
 
-    With files it needs no cluster. In a cluster, nothing is written; what only the controller knows is bounded from
-    what its status says, and is known after --watch for as long as the longest window.
+    With --file no cluster is needed. In a cluster nothing is written. The history is known to the controller only: its
+    possible values are derived from the status, and --watch for as long as the longest window makes it known.
     """
     with exit_on_error(traceback=traceback):
         numbers = {
@@ -101,21 +128,21 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
 
             save(found, Path(picture))
         if output is ExplainOutput.JSON:
-            typer.echo(as_json(_plain(found, observed)))
+            typer.echo(as_json(_to_json(found, observed)))
         else:
             _show(found, observed)
 
 
 def _check(name: str | None, file: list[str] | None, watch: str | None, now: str | None, picture: str | None) -> None:
-    """Refuse what does not go together, before anything is asked of anybody."""
+    """Reject combinations of options before anything is read."""
     from ocf.errors import ConfigError
 
     if not file and name is None:
-        raise ConfigError("which autoscaler? give its NAME in the cluster, or files with -f FILE")
+        raise ConfigError("no autoscaler given: write its NAME in the cluster, or files with -f FILE")
     if file and watch is not None:
-        raise ConfigError("--watch needs a cluster; files say what was remembered as `history` of a Situation")
+        raise ConfigError("--watch needs a cluster; in files, write the history as `history` of a Snapshot")
     if not file and now is not None:
-        raise ConfigError("--now is for files; a cluster is looked at now")
+        raise ConfigError("--now needs files; a cluster is always read now")
     if picture is not None:
         from ocf.cli.explain.chart import check
 
@@ -137,9 +164,9 @@ def _settings(
         scale_to_zero=gates.scale_to_zero,
         configurable_tolerance=gates.configurable_tolerance,
     )
-    given: dict[str, Any] = {name: _number(name, text) for name, text in numbers.items() if text is not None}
-    given |= {name: _period(name, text) for name, text in periods.items() if text is not None}
-    return Settings(features=features, **given)
+    options: dict[str, Any] = {name: _number(name, text) for name, text in numbers.items() if text is not None}
+    options |= {name: _period(name, text) for name, text in periods.items() if text is not None}
+    return Settings(features=features, **options)
 
 
 def _number(name: str, text: str) -> float:
@@ -148,7 +175,7 @@ def _number(name: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise ConfigError(f"--{name.replace('_', '-')} must be a number like 0.1, not {text!r}") from None
+        raise ConfigError(f"--{name.replace('_', '-')} must be a number like 0.1, got {text!r}") from None
 
 
 def _period(name: str, text: str) -> timedelta:
@@ -161,24 +188,24 @@ def _period(name: str, text: str) -> timedelta:
         raise ConfigError(f"--{name.replace('_', '-')} {error}") from None
 
 
-def _of_files(  # noqa: PLR0917 (what the command line says)
+def _of_files(  # noqa: PLR0917 (the options of the command line)
     files: list[str], name: str | None, settings: Settings, now: str | None, version: str | None, switches: list[str]
 ) -> Explanation:
-    from ocf.autoscaling import explain as explaining
-    from ocf.cli.explain.from_files import read_given
+    from ocf.autoscaling import explain as explanations
+    from ocf.cli.explain.from_files import read_input
     from ocf.cli.validation_report import gates_of
 
-    given = read_given(files, name, gates=gates_of(version, switches), now=None if now is None else _instant(now))
-    for note in given.notes:
+    inputs = read_input(files, name, gates=gates_of(version, switches), now=None if now is None else _instant(now))
+    for note in inputs.notes:
         typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
-    if given.own_settings is not None:
+    if inputs.own_settings is not None:
         from ocf.controllers.hpa.settings import override_settings
 
-        settings = override_settings(settings, given.own_settings)
-    if given.history is not None:
-        return explaining.explain(given.snapshot, given.history, settings=settings, now=given.now)
-    known = explaining.KnownHistory(given.snapshot.status, given.now)
-    return explaining.explain_unknown(given.snapshot, known, settings=settings, now=given.now)
+        settings = override_settings(settings, inputs.own_settings)
+    if inputs.history is not None:
+        return explanations.explain(inputs.snapshot, inputs.history, settings=settings, now=inputs.now)
+    known = explanations.KnownHistory(inputs.snapshot.status, inputs.now)
+    return explanations.explain_unknown(inputs.snapshot, known, settings=settings, now=inputs.now)
 
 
 def _instant(text: str) -> datetime:
@@ -188,10 +215,10 @@ def _instant(text: str) -> datetime:
     try:
         return parse_time(text).astimezone(UTC)
     except ValueError:
-        raise ConfigError(f"--now must be a time like 2026-01-31T12:00:00Z, not {text!r}") from None
+        raise ConfigError(f"--now must be a time like 2026-01-31T12:00:00Z, got {text!r}") from None
 
 
-def _of_cluster(  # noqa: PLR0917 (what the command line says)
+def _of_cluster(  # noqa: PLR0917 (the options of the command line)
     name: str,
     namespace: str | None,
     kubeconfig: str | None,
@@ -203,43 +230,43 @@ def _of_cluster(  # noqa: PLR0917 (what the command line says)
 ) -> tuple[Explanation, Observed]:
     import asyncio
 
-    from ocf.autoscaling import explain as explaining
-    from ocf.cli.explain.from_cluster import observed
+    from ocf.autoscaling import explain as explanations
+    from ocf.cli.explain.from_cluster import observe
 
     period = None if watch is None else _period("watch", watch)
-    found = asyncio.run(observed(name, namespace, kubeconfig, context, period, settings, own_kind=own_kind))
-    explained = explaining.explain_unknown(found.snapshot, found.known, settings=found.settings, now=found.now)
-    return explained, found
+    found = asyncio.run(observe(name, namespace, kubeconfig, context, period, settings, own_kind=own_kind))
+    explanation = explanations.explain_unknown(found.snapshot, found.known, settings=found.settings, now=found.now)
+    return explanation, found
 
 
-def _plain(found: Explanation, observed: Observed | None) -> dict[str, Any]:
+def _to_json(found: Explanation, observed: Observed | None) -> dict[str, Any]:
     from ocf.autoscaling.explain import to_json
 
-    return {**to_json(found), "observed": None if observed is None else observed.plain()}
+    return {**to_json(found), "observed": None if observed is None else observed.to_json()}
 
 
 def _show(found: Explanation, observed: Observed | None) -> None:
     from ocf.autoscaling.explain import Section, render
 
     first, *rest = render(found)
-    seen = [] if observed is None else [Section("What the controller last said", tuple(observed.lines()))]
-    width, fine = _terminal()
+    seen = [] if observed is None else [Section("What the controller last reported", tuple(observed.lines()))]
+    width, unicode = _terminal()
     for section in (first, *seen, *rest):
         if section is not first:
             typer.echo()
-        for part in _broken(section.title, width, indent=""):
+        for part in _wrap(section.title, width, indent=""):
             typer.secho(part, bold=True)
         for line in section.lines:
-            for part in _broken(line, width):
+            for part in _wrap(line, width):
                 typer.echo(part)
-    for title, lines in _pictures(found, width, fine=fine):
+    for title, lines in _timelines(found, width, unicode=unicode):
         typer.secho(f"\n{title}", bold=True)
         for line in lines:
             typer.echo(f"{_INDENT}{line}")
 
 
 def _terminal() -> tuple[int, bool]:
-    """Return how wide the output is, and whether it knows more than ASCII."""
+    """Return the width of the output, and whether it can show more than ASCII."""
     import shutil
 
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower()
@@ -247,8 +274,8 @@ def _terminal() -> tuple[int, bool]:
     return width, encoding.startswith("utf")
 
 
-def _broken(line: str, width: int, *, indent: str = _INDENT) -> list[str]:
-    """Break a line between words; what goes on is indented further."""
+def _wrap(line: str, width: int, *, indent: str = _INDENT) -> list[str]:
+    """Wrap a line between words; continuation lines are indented further."""
     import textwrap
 
     text = line.lstrip()
@@ -265,15 +292,15 @@ def _broken(line: str, width: int, *, indent: str = _INDENT) -> list[str]:
     )
 
 
-def _pictures(found: Explanation, width: int, *, fine: bool) -> Iterator[tuple[str, list[str]]]:
-    """Yield pictures of the window; of both ends of what is possible, where it is not known."""
+def _timelines(found: Explanation, width: int, *, unicode: bool) -> Iterator[tuple[str, list[str]]]:
+    """Yield a timeline of the window; two for the ends of the range if the history is not known."""
     from ocf.autoscaling.explain import render_text, timeline
 
-    sides = [("The recommendation window", found)]
+    bounds = [("The recommendation window", found)]
     if not found.exact and found.most is not None:
         title = "The recommendation window, if the history permits the {}"
-        sides = [(title.format("fewest"), found), (title.format("most"), found.most)]
-    for title, side in sides:
-        window = timeline(side)
+        bounds = [(title.format("fewest"), found), (title.format("most"), found.most)]
+    for title, each in bounds:
+        window = timeline(each)
         if window is not None:
-            yield title, list(render_text(window, width=width - len(_INDENT), fine=fine))
+            yield title, list(render_text(window, width=width - len(_INDENT), unicode=unicode))

@@ -1,4 +1,4 @@
-"""What a round sees of an autoscaler in a cluster, and what can be known of its history from outside."""
+"""Snapshot of an autoscaler in a cluster, with the part of its history that can be known from outside."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from ocf.autoscaling.algorithm import Scale, Settings, Snapshot
 from ocf.autoscaling.explain import KnownHistory
-from ocf.cli.explain.watch import Place, watched
+from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
 from ocf.cluster import ListOptions
 from ocf.concepts import SystemClock
 from ocf.controllers.hpa.modes import BUILT_IN, OWN
@@ -22,21 +22,21 @@ from ocf.errors import ApiError, ConfigError, ManifestError, NotFoundError
 from ocf.objects import LabelSelector, Manifest, ObjectKey, get_field
 from ocf.objects.timestamps import parse_time
 
-__all__ = ["Observed", "observed", "reach"]
+__all__ = ["Observed", "observe", "open_autoscaler"]
 
-_LEFT_ALONE: Final = frozenset({"TargetClaimed", "InvalidSpec"})
+_NOT_SYNCED: Final = frozenset({"TargetClaimed", "InvalidSpec"})
 _EVENTS_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was observed.
+    """An observed autoscaler.
 
     Args:
-        snapshot: What a round sees now.
-        known: What is known of the history.
-        now: When it was seen.
-        settings: The controller's settings, with what the autoscaler itself says instead.
+        snapshot: The snapshot that a sync would use now.
+        known: The known part of the history.
+        now: The instant of the snapshot.
+        settings: The controller's settings, with the overrides of the autoscaler.
         events: Events about the autoscaler, the latest first.
     """
 
@@ -47,10 +47,10 @@ class Observed:
     events: tuple[Manifest, ...] = ()
 
     def lines(self) -> Iterator[str]:
-        """Tell what the controller last said of the autoscaler."""
+        """Render the last status and events of the autoscaler."""
         status = self.snapshot.status
         if not status.conditions:
-            yield "Nothing yet: no controller has looked at this autoscaler."
+            yield "Nothing yet: no controller has synced this autoscaler."
         else:
             scaled = "never" if status.last_scale_time is None else f"{status.last_scale_time:%Y-%m-%d %H:%M:%S} UTC"
             yield f"currentReplicas {status.current_replicas}, desiredReplicas {status.desired_replicas}."
@@ -58,18 +58,18 @@ class Observed:
         for condition in status.conditions:
             yield f"{condition.type}={condition.status} {condition.reason}"
             yield f"  {condition.message}"
-        if any(each.reason in _LEFT_ALONE for each in status.conditions):
-            yield "Its controller leaves it alone for that reason; what follows is what it would do otherwise."
+        if any(each.reason in _NOT_SYNCED for each in status.conditions):
+            yield "Its controller does not sync it for that reason; the following is what it would do otherwise."
         for event in self.events[:_EVENTS_SHOWN]:
             yield f"Event {event['type']} {event['reason']} at {event['at']}"
             yield f"  {event['message']}"
 
-    def plain(self) -> dict[str, Any]:
-        """Return it for programs."""
+    def to_json(self) -> dict[str, Any]:
+        """Return the status and the events as JSON values."""
         return {"status": self.snapshot.status.to_manifest(), "events": list(self.events)}
 
 
-async def observed(  # noqa: PLR0917 (what the command line says)
+async def observe(  # noqa: PLR0917 (the options of the command line)
     name: str,
     namespace: str | None,
     kubeconfig: str | None,
@@ -82,33 +82,33 @@ async def observed(  # noqa: PLR0917 (what the command line says)
     """Observe an autoscaler of a cluster.
 
     Args:
-        name: Its name.
-        namespace: Its namespace; None for the one of the context.
-        kubeconfig: How to reach the cluster; None as kubectl finds it.
-        context: The context; None for the current one.
-        watch: For how long to collect the history first; None for not at all.
+        name: Name of the autoscaler.
+        namespace: Its namespace; None for that of the context.
+        kubeconfig: Kubeconfig file; None for the default of kubectl.
+        context: Context of the kubeconfig; None for the current one.
+        watch: How long to collect the history first; None for not at all.
         settings: The controller's settings.
-        own_kind: Whether it is an autoscaler of our own kind.
+        own_kind: Whether it is a HorizontalAutoscaler of `ocf hpa-controller`.
 
     Raises:
-        ConfigError: If there is no such autoscaler.
-        ApiError: If the API server refuses to tell.
+        ConfigError: If the autoscaler does not exist.
+        ApiError: If the API server rejects a read.
     """
     where = namespace or _namespace(kubeconfig, context)
     key = ObjectKey(*(OWN if own_kind else BUILT_IN), name, where)
-    async with reach(kubeconfig, context, key, settings) as place:
-        live = await _present(place)
+    async with open_autoscaler(kubeconfig, context, key, settings) as autoscaler:
+        live = await _get_autoscaler(autoscaler)
         settings = override_settings(settings, get_field(live, ("spec", "settings")))
-        await _note_others(place)
-        known, snapshot = await watched(place, watch or timedelta(), settings)
-        return Observed(snapshot, known, place.clock.now(), settings, await _events(place))
+        await _note_other_selectors(autoscaler)
+        known, snapshot = await collect_history(autoscaler, watch or timedelta(), settings)
+        return Observed(snapshot, known, autoscaler.clock.now(), settings, await _events(autoscaler))
 
 
 @asynccontextmanager
-async def reach(
+async def open_autoscaler(
     kubeconfig: str | None, context: str | None, key: ObjectKey, settings: Settings
-) -> AsyncIterator[Place]:
-    """Open the cluster that is meant; a separate function, so that a test can give another one."""
+) -> AsyncIterator[ObservedAutoscaler]:
+    """Connect to the cluster; a function of its own so that tests can replace it."""
     from ocf.cluster.client import ApiServerCluster
 
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
@@ -118,8 +118,8 @@ async def reach(
         selectors = SelectorIndex()
         async with SnapshotReader(
             cluster, metrics, scales=scales, selectors=selectors, settings=settings, max_age=timedelta()
-        ) as observer:
-            yield Place(cluster, observer, scales, key, SystemClock())
+        ) as reader:
+            yield ObservedAutoscaler(cluster, reader, scales, key, SystemClock())
 
 
 def _namespace(kubeconfig: str | None, context: str | None) -> str:
@@ -128,52 +128,56 @@ def _namespace(kubeconfig: str | None, context: str | None) -> str:
 
     try:
         found: tuple[Any, Any] = list_kube_config_contexts(config_file=kubeconfig)  # type: ignore[no-untyped-call]
-    except Exception:  # noqa: BLE001 (whoever connects says what is wrong, and shows no secret)
+    except Exception:  # noqa: BLE001 (connecting reports the error, without secrets)
         return "default"
     contexts, active = found
-    meant = [each for each in contexts if each["name"] == context] if context else [active]
-    return str(meant[0]["context"].get("namespace") or "default") if meant else "default"
+    selected = [each for each in contexts if each["name"] == context] if context else [active]
+    return str(selected[0]["context"].get("namespace") or "default") if selected else "default"
 
 
-async def _present(place: Place) -> Manifest:
-    """Return the autoscaler; refuse one that is not there, and name those that are."""
-    key = place.key
+async def _get_autoscaler(autoscaler: ObservedAutoscaler) -> Manifest:
+    """Return the autoscaler; if it does not exist, raise an error that names the existing ones."""
+    key = autoscaler.key
     try:
-        return await place.cluster.get(key)
+        return await autoscaler.cluster.get(key)
     except NotFoundError as error:
-        found = await place.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
+        found = await autoscaler.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
         names = ", ".join(sorted(each["metadata"]["name"] for each in found.items)) or "none"
-        raise ConfigError(f"{error.message}; in namespace {key.namespace} there are: {names}") from error
+        raise ConfigError(f"{error.message}; autoscalers in namespace {key.namespace}: {names}") from error
 
 
-async def _note_others(place: Place) -> None:
-    """Learn which pods the other autoscalers of the namespace count, as a running controller knows it."""
-    key = place.key
-    found = await place.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
-    await asyncio.gather(*(_note(place, each) for each in found.items if each["metadata"]["name"] != key.name))
+async def _note_other_selectors(autoscaler: ObservedAutoscaler) -> None:
+    """Record the selectors of the other autoscalers of the namespace, as a running controller does."""
+    key = autoscaler.key
+    found = await autoscaler.cluster.list(key.api_version, key.kind, ListOptions(namespace=key.namespace))
+    await asyncio.gather(
+        *(_note_selector(autoscaler, each) for each in found.items if each["metadata"]["name"] != key.name)
+    )
 
 
-async def _note(place: Place, hpa: Manifest) -> None:
+async def _note_selector(autoscaler: ObservedAutoscaler, hpa: Manifest) -> None:
     target = hpa["spec"]["scaleTargetRef"]
-    key = ObjectKey(target.get("apiVersion", ""), target["kind"], target["name"], place.key.namespace)
+    key = ObjectKey(target.get("apiVersion", ""), target["kind"], target["name"], autoscaler.key.namespace)
     try:
-        selector = Scale.of(await place.scales.scale(key)).selector
-        place.observer.selectors.put(place.key.namespace, hpa["metadata"]["name"], LabelSelector.parse(selector))
+        selector = Scale.of(await autoscaler.scales.scale(key)).selector
+        autoscaler.reader.selectors.put(
+            autoscaler.key.namespace, hpa["metadata"]["name"], LabelSelector.parse(selector)
+        )
     except (ApiError, ManifestError):
-        # Whoever has no readable selector claims no pods.
+        # An autoscaler without a readable selector matches no pods.
         return
 
 
-async def _events(place: Place) -> tuple[Manifest, ...]:
-    """Return what was told about the autoscaler, the latest first."""
-    key = place.key
+async def _events(autoscaler: ObservedAutoscaler) -> tuple[Manifest, ...]:
+    """Return the events about the autoscaler, the latest first."""
+    key = autoscaler.key
     about = f"involvedObject.kind={key.kind},involvedObject.name={key.name}"
     try:
-        found = await place.cluster.list("v1", "Event", ListOptions(namespace=key.namespace, field_selector=about))
+        found = await autoscaler.cluster.list("v1", "Event", ListOptions(namespace=key.namespace, field_selector=about))
     except ApiError:
         return ()
-    told = [_event(each) for each in found.items]
-    return tuple(sorted(told, key=lambda each: parse_time(each["at"]), reverse=True))
+    events = [_event(each) for each in found.items]
+    return tuple(sorted(events, key=lambda each: parse_time(each["at"]), reverse=True))
 
 
 def _event(event: Manifest) -> Manifest:

@@ -1,4 +1,4 @@
-"""What a round sees, gathered from files: the HPA, its target, pods, and answers of the metrics APIs."""
+"""Snapshot of an autoscaler from files: the HPA, its target, pods, and answers of the metrics APIs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ocf.autoscaling.algorithm import (
 )
 from ocf.autoscaling.api.versions import read_hpa
 from ocf.cli.explain.input_validation import check, check_target, entries
-from ocf.cli.explain.metric_files import MEASUREMENTS, measured
+from ocf.cli.explain.metric_files import MEASUREMENTS, read_metric
 from ocf.cli.manifest_files import Document, read_documents
 from ocf.errors import ConfigError, ManifestError
 from ocf.objects import LabelSelector, Manifest, get_field, split_api_version
@@ -26,22 +26,23 @@ from ocf.objects.timestamps import parse_time
 if TYPE_CHECKING:
     from ocf.cli.explain.snapshot_file import SnapshotFile
 
-__all__ = ["Given", "read_given"]
+__all__ = ["SnapshotInput", "read_input"]
 
 _HPA: Final = "HorizontalPodAutoscaler"
 _OWN: Final = "HorizontalAutoscaler"
+_SNAPSHOT: Final = "Snapshot"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """What the files say.
+class SnapshotInput:
+    """The input of an explanation, from files.
 
     Args:
-        snapshot: What the round sees.
-        history: What it remembers; None where the files do not say.
-        now: When it takes place.
+        snapshot: The snapshot.
+        history: The history; None if the files have none.
+        now: The instant of the sync.
         notes: What was filled in.
-        own_settings: What an autoscaler of our own kind says about the settings; None where it says nothing.
+        own_settings: The settings of a HorizontalAutoscaler; None if it has none.
     """
 
     snapshot: Snapshot
@@ -52,10 +53,10 @@ class Given:
 
 
 class _Found(NamedTuple):
-    """An object, and where it stands."""
+    """An object, and its location."""
 
     manifest: Manifest
-    place: str
+    location: str
 
 
 @dataclass(slots=True)
@@ -63,7 +64,7 @@ class _Files:
     """The objects of all files, by kind."""
 
     by_kind: dict[str, list[_Found]] = field(default_factory=dict)
-    situation: SnapshotFile | None = None
+    snapshot: SnapshotFile | None = None
     notes: list[str] = field(default_factory=list)
 
     def of(self, kind: str, namespace: str | None = None) -> list[Manifest]:
@@ -74,41 +75,41 @@ class _Files:
         return [each for each in found if namespace is None or _namespace(each.manifest) in {namespace, None}]
 
 
-def read_given(paths: Sequence[str], name: str | None, *, gates: FeatureGates, now: datetime | None) -> Given:
-    """Read what a round sees from files.
+def read_input(paths: Sequence[str], name: str | None, *, gates: FeatureGates, now: datetime | None) -> SnapshotInput:
+    """Read the snapshot of an autoscaler from files.
 
     Args:
-        paths: Files, folders, `-` for the standard input.
-        name: Which HPA is meant, `web` or `shop/web`; None if there is one only.
-        gates: The feature gates of the server, for what it would refuse.
-        now: When the round takes place; None takes it from the files.
+        paths: Files, folders, or `-` for the standard input.
+        name: Name of the HPA, `web` or `shop/web`; None if there is only one.
+        gates: Feature gates of the API server, for validation.
+        now: The instant of the sync; None takes it from the files.
 
     Returns:
-        What it sees and remembers.
+        The input of an explanation.
 
     Raises:
-        ConfigError: If a file cannot be read, or does not say what is needed; with what to add.
+        ConfigError: If a file cannot be read, or if something is missing; the message says what to add.
     """
     files = _read(paths)
-    chosen = _chosen(files, name)
-    hpa = _checked(chosen, gates)
+    chosen = _choose(files, name)
+    hpa = _valid_hpa(chosen, gates)
     autoscaler = Autoscaler.of(hpa)
     now = now or _instant(files)
     scale, pods = _workload(files, autoscaler, now)
     snapshot = Snapshot.of(hpa, scale=scale, pods=pods, others=dict(_others(files, autoscaler, gates)))
-    readings = _readings(files, snapshot, now)
+    metric_values = _metric_values(files, snapshot, now)
     snapshot = Snapshot(
         autoscaler=snapshot.autoscaler,
         status=snapshot.status,
         scale=snapshot.scale,
         pods=snapshot.pods,
-        metric_values=readings,
+        metric_values=metric_values,
         others=snapshot.others,
     )
-    told = None if files.situation is None else files.situation.history
-    return Given(
+    history = None if files.snapshot is None else files.snapshot.history
+    return SnapshotInput(
         snapshot=snapshot,
-        history=None if told is None else told.history(now),
+        history=None if history is None else history.to_history(now),
         now=now,
         notes=tuple(files.notes),
         own_settings=get_field(chosen.manifest, ("spec", "settings")) if chosen.manifest["kind"] == _OWN else None,
@@ -118,79 +119,79 @@ def read_given(paths: Sequence[str], name: str | None, *, gates: FeatureGates, n
 def _read(paths: Sequence[str]) -> _Files:
     files = _Files()
     for document in read_documents(paths):
-        manifest, place = document.manifest, _place(document)
+        manifest, location = document.manifest, _location(document)
         if manifest is None:
-            raise ConfigError(f"{place}: {document.problem}")
-        if manifest.get("kind") == "Situation":
-            files.situation = _situation(document, files.situation)
+            raise ConfigError(f"{location}: {document.problem}")
+        if manifest.get("kind") == _SNAPSHOT:
+            files.snapshot = _snapshot_file(document, files.snapshot)
             continue
-        with _standing(place):
+        with _locating_errors(location):
             for each in entries(manifest):
                 check(each)
-                files.by_kind.setdefault(str(each.get("kind") or ""), []).append(_Found(each, place))
+                files.by_kind.setdefault(str(each.get("kind") or ""), []).append(_Found(each, location))
     return files
 
 
-def _place(document: Document) -> str:
+def _location(document: Document) -> str:
     return f"{document.file}: document {document.number}" if document.number else document.file
 
 
 @contextmanager
-def _standing(place: str) -> Iterator[None]:
-    """Say of whatever is wrong where it stands."""
+def _locating_errors(location: str) -> Iterator[None]:
+    """Add the location to errors."""
     try:
         yield
     except ManifestError as error:
-        raise ConfigError(f"{place}: {error}") from error
+        raise ConfigError(f"{location}: {error}") from error
 
 
-def _situation(document: Document, before: SnapshotFile | None) -> SnapshotFile:
+def _snapshot_file(document: Document, before: SnapshotFile | None) -> SnapshotFile:
     from ocf.cli.explain.snapshot_file import read_snapshot
 
     if before is not None:
-        raise ConfigError(f"{_place(document)}: there is another Situation; give one")
+        raise ConfigError(f"{_location(document)}: several Snapshots; give only one")
     return read_snapshot(document)
 
 
-def _chosen(files: _Files, name: str | None) -> _Found:
+def _choose(files: _Files, name: str | None) -> _Found:
     found = [*files.found(_OWN), *files.found(_HPA)]
     wanted = [each for each in found if name is None or name in {_full(each.manifest), _name(each.manifest)}]
     if len(wanted) == 1:
         return wanted[0]
     known = ", ".join(_full(each.manifest) for each in found) or "none"
     if not wanted:
-        raise ConfigError(f"the files hold no {_HPA} {name or ''}".rstrip() + f"; there are: {known}")
+        raise ConfigError(f"the files hold no {_HPA} {name or ''}".rstrip() + f"; found: {known}")
     raise ConfigError(f"the files hold several autoscalers; name one of: {known}")
 
 
-def _checked(found: _Found, gates: FeatureGates) -> Manifest:
-    """Return the HPA as autoscaling/v2, unless the API server would refuse it."""
+def _valid_hpa(found: _Found, gates: FeatureGates) -> Manifest:
+    """Return the HPA as autoscaling/v2; reject one that the API server would reject."""
     hpa = _hpa(found, gates)
     problems = validate({name: part for name, part in hpa.items() if name != "status"}, gates=gates)
     if problems:
         raise ConfigError(
-            f"{found.place}: the API server would refuse {_full(hpa)}: {problems[0].path}: {problems[0].message};"
-            " `ocf validate` says everything about it"
+            f"{found.location}: the API server would reject {_full(hpa)}: {problems[0].path}: {problems[0].message};"
+            " `ocf validate` shows all problems"
         )
     return hpa
 
 
 def _hpa(found: _Found, gates: FeatureGates) -> Manifest:
-    """Return an autoscaler as autoscaling/v2, in the namespace that it lands in where it names none."""
+    """Return an autoscaler as autoscaling/v2; without a namespace it gets the default one."""
     manifest = found.manifest
     if manifest["kind"] == _OWN:
         from ocf.controllers.hpa.parsed_autoscaler import to_autoscaling_v2
 
         manifest = to_autoscaling_v2(manifest)
-    with _standing(found.place):
+    with _locating_errors(found.location):
         read = read_hpa(manifest, gates=gates)
     status = {"status": manifest["status"]} if "status" in manifest else {}
     return {**read, "metadata": {"namespace": "default", **(read.get("metadata") or {})}, **status}
 
 
 def _instant(files: _Files) -> datetime:
-    if files.situation is not None and files.situation.now is not None:
-        return files.situation.now.astimezone(UTC)
+    if files.snapshot is not None and files.snapshot.now is not None:
+        return files.snapshot.now.astimezone(UTC)
     times = [each["timestamp"] for kind in MEASUREMENTS for each in files.of(kind) if each.get("timestamp")]
     if times:
         return max(map(parse_time, times))
@@ -198,30 +199,30 @@ def _instant(files: _Files) -> datetime:
 
 
 def _workload(files: _Files, autoscaler: Autoscaler, now: datetime) -> tuple[Manifest, list[Manifest]]:
-    """Return the Scale of the target, and the pods that there are."""
+    """Return the Scale of the target, and the pods."""
     target = _target(files, autoscaler)
     labels = _labels(target) or {"app": autoscaler.target or "app"}
-    situation = files.situation
+    written = files.snapshot
     pods = files.of("Pod", autoscaler.namespace)
     selector = _selector(target, labels)
-    if situation is not None:
-        selector = situation.selector or selector
-        pods += list(situation.manifests(autoscaler.target or "pod", autoscaler.namespace, labels, now))
+    if written is not None:
+        selector = written.selector or selector
+        pods += list(written.manifests(autoscaler.target or "pod", autoscaler.namespace, labels, now))
     scale = _scale(files, autoscaler, target, pods, selector)
-    if not pods and target is not None and (situation is None or situation.pods is None):
+    if not pods and target is not None and (written is None or written.pods is None):
         pods = list(_from_template(target, scale["spec"]["replicas"], autoscaler, now))
         files.notes.append(
-            f"no Pod is given, so there are {len(pods)} of them, as {autoscaler.kind} {autoscaler.target} makes them,"
+            f"the files hold no Pod: assuming {len(pods)} from the template of {autoscaler.kind} {autoscaler.target},"
             " running and ready for an hour"
         )
     return scale, pods
 
 
 def _target(files: _Files, autoscaler: Autoscaler) -> Manifest | None:
-    for each, place in files.found(autoscaler.kind, autoscaler.namespace):
+    for each, location in files.found(autoscaler.kind, autoscaler.namespace):
         group = split_api_version(str(each.get("apiVersion") or ""))[0]
         if _name(each) == autoscaler.target and group == split_api_version(autoscaler.api_version)[0]:
-            with _standing(place):
+            with _locating_errors(location):
                 check_target(each)
                 _selected(each)
             return each
@@ -229,7 +230,7 @@ def _target(files: _Files, autoscaler: Autoscaler) -> Manifest | None:
 
 
 def _selected(target: Manifest) -> LabelSelector | None:
-    """Return which pods are those of a workload; None where it does not say."""
+    """Return the label selector of a workload, if it has one."""
     written = get_field(target, ("spec", "selector"))
     if not written:
         return None
@@ -237,7 +238,7 @@ def _selected(target: Manifest) -> LabelSelector | None:
 
 
 def _labels(target: Manifest | None) -> Mapping[str, str]:
-    """Return labels of the pods of a workload."""
+    """Return the labels of the pods of a workload."""
     template: Mapping[str, str] = get_field(target or {}, ("spec", "template", "metadata", "labels")) or {}
     return template or get_field(target or {}, ("spec", "selector", "matchLabels")) or {}
 
@@ -253,9 +254,9 @@ def _scale(
     for each in files.of("Scale", autoscaler.namespace):
         if _name(each) == autoscaler.target:
             return {"spec": {"replicas": 0}, **each}
-    situation = files.situation
-    replicas = situation.replicas if situation is not None else None
-    observed = situation.observed_replicas if situation is not None else None
+    written = files.snapshot
+    replicas = written.replicas if written is not None else None
+    observed = written.observed_replicas if written is not None else None
     if replicas is None and target is not None:
         replicas = (target.get("spec") or {}).get("replicas", 1)
         observed = observed if observed is not None else (target.get("status") or {}).get("replicas")
@@ -264,7 +265,7 @@ def _scale(
     if replicas is None:
         raise ConfigError(
             f"the files do not say how many replicas {autoscaler.reference} has: add its manifest, its Scale, its"
-            " pods, or a Situation with `replicas`"
+            " pods, or a Snapshot with `replicas`"
         )
     status = {"replicas": replicas if observed is None else observed, "selector": selector}
     return {"spec": {"replicas": replicas}, "status": status}
@@ -281,7 +282,7 @@ def _from_template(target: Manifest, count: int, autoscaler: Autoscaler, now: da
 
 
 def _others(files: _Files, autoscaler: Autoscaler, gates: FeatureGates) -> Iterator[tuple[str, LabelSelector]]:
-    """Yield the selectors of the other autoscalers of the namespace, as far as their targets are in the files."""
+    """Yield the selectors of the other autoscalers of the namespace whose targets are in the files."""
     for each in files.found(_HPA, autoscaler.namespace):
         other = Autoscaler.of(_hpa(each, gates))
         target = _target(files, other) if other.name != autoscaler.name else None
@@ -290,7 +291,7 @@ def _others(files: _Files, autoscaler: Autoscaler, gates: FeatureGates) -> Itera
             yield other.name, selected
 
 
-def _readings(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[MetricValues, ...]:
+def _metric_values(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[MetricValues, ...]:
     pods = [pod.name for pod in snapshot.pods]
 
     def entries(kind: str) -> list[Manifest]:
@@ -298,8 +299,8 @@ def _readings(files: _Files, snapshot: Snapshot, now: datetime) -> tuple[MetricV
 
     found = []
     for metric in snapshot.autoscaler.metrics:
-        told = None if files.situation is None else files.situation.reading(metric, pods, now)
-        found.append(measured(metric, entries, set(pods)) if told is None else told)
+        values = None if files.snapshot is None else files.snapshot.values(metric, pods, now)
+        found.append(read_metric(metric, entries, set(pods)) if values is None else values)
     return tuple(found)
 
 

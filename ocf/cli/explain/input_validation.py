@@ -1,6 +1,6 @@
-"""What the objects of files have to look like, as far as a round reads them.
+"""Checks of objects from files, limited to the fields that a sync reads.
 
-In a cluster the API server has looked at them; what somebody wrote by hand, nobody has.
+In a cluster the API server has validated the objects; objects written by hand have not been validated.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ __all__ = ["check", "check_target", "entries"]
 
 
 def entries(manifest: Manifest) -> Iterator[Manifest]:
-    """Yield the entries of a list of any kind, each with its kind; anything else as it is.
+    """Yield the entries of a list of any kind, each with its kind, or the object itself if it is not a list.
 
     Args:
         manifest: The list, or another object.
 
     Raises:
-        ManifestError: If the list is none, or one of its entries is no object.
+        ManifestError: If `items` is not a list, or one of its entries is not an object.
     """
     kind = str(manifest.get("kind") or "")
     if not kind.endswith("List") or "items" not in manifest:
@@ -46,17 +46,17 @@ def entries(manifest: Manifest) -> Iterator[Manifest]:
 
 
 def check(manifest: Manifest) -> None:
-    """Refuse an object that could not be read later.
+    """Reject an object that cannot be read later.
 
     Args:
         manifest: Any object.
 
     Raises:
-        ManifestError: With every field that holds a value of a wrong type.
+        ManifestError: With every field that has a value of a wrong type.
     """
     kind = manifest.get("kind")
     if kind in MEASUREMENTS:
-        # Others do not pay for what this brings along.
+        # Imported here as it is slow to load, and not needed for other kinds.
         from ocf.controllers.metrics_client.decoding import check_measurement
 
         check_measurement(manifest, str(kind))
@@ -64,18 +64,18 @@ def check(manifest: Manifest) -> None:
         _read(manifest, _BY_KIND.get(str(kind), _OBJECT))
     settings = get_field(manifest, ("spec", "settings")) if kind == _OWN else None
     if settings is not None:
-        # Nobody else would notice a field that is spelled wrong.
+        # No later step would detect a misspelled field.
         read_object({"spec": {"settings": settings}}, struct(spec=struct(settings=_SETTINGS)), "", _OWN)
 
 
 def check_target(manifest: Manifest) -> None:
-    """Refuse a workload that could not be scaled, or of which no pods could be made.
+    """Reject a workload that cannot be scaled, or from which no pods can be made.
 
     Args:
         manifest: The workload.
 
     Raises:
-        ManifestError: With every field that holds a value of a wrong type.
+        ManifestError: With every field that has a value of a wrong type.
     """
     _read(manifest, _WORKLOAD)
 

@@ -1,4 +1,4 @@
-"""What the answers of the metrics APIs say of a metric, found in files."""
+"""Values of a metric from answers of the metrics APIs in files."""
 
 from __future__ import annotations
 
@@ -17,40 +17,40 @@ from ocf.autoscaling.algorithm import (
 from ocf.errors import ManifestError, QuantityError
 from ocf.objects import LabelSelector, Manifest
 
-__all__ = ["MEASUREMENTS", "measured"]
+__all__ = ["MEASUREMENTS", "read_metric"]
 
 MEASUREMENTS: Final = ("PodMetrics", "MetricValue", "ExternalMetricValue")
-"""The kinds of what was measured."""
+"""Kinds of the entries of the metrics APIs."""
 
 _UNREADABLE: Final = (ManifestError, QuantityError, ValueError, OverflowError)
 
 
-def measured(metric: Metric, entries: Callable[[str], Sequence[Manifest]], pods: set[str]) -> MetricValues:
-    """Return what was measured of a metric.
+def read_metric(metric: Metric, entries: Callable[[str], Sequence[Manifest]], pods: set[str]) -> MetricValues:
+    """Return the values of a metric.
 
     Args:
         metric: The metric.
-        entries: Returns what there is of a kind, in the namespace of the autoscaler.
+        entries: Returns the objects of a kind in the namespace of the autoscaler.
         pods: The names of the pods that count.
     """
     if metric.selector_error:
         return Unavailable("it was not asked for")
     if metric.type in {"Resource", "ContainerResource"}:
         usage = [each for each in entries("PodMetrics") if (each.get("metadata") or {}).get("name") in pods]
-        return _tried("resource", lambda: read_resource(usage, metric.name, metric.container))
+        return _or_unavailable("resource", lambda: read_resource(usage, metric.name, metric.container))
     if metric.type == "External":
         series = [each for each in entries("ExternalMetricValue") if _is_series(each, metric)]
-        return _tried("external", lambda: read_external(series))
+        return _or_unavailable("external", lambda: read_external(series))
     values = [each for each in entries("MetricValue") if _metric_name(each) == metric.name]
     if metric.type == "Pods":
         of_pods = [each for each in values if _describes(each, "Pod", pods)]
-        return _tried("custom", lambda: read_pods(of_pods))
+        return _or_unavailable("custom", lambda: read_pods(of_pods))
     described = metric.described_object or {}
     of_object = [each for each in values if _describes(each, str(described.get("kind")), {described.get("name")})]
-    return _tried("custom", lambda: read_object(of_object))
+    return _or_unavailable("custom", lambda: read_object(of_object))
 
 
-def _tried(api: str, read: Callable[[], MetricValues]) -> MetricValues:
+def _or_unavailable(api: str, read: Callable[[], MetricValues]) -> MetricValues:
     try:
         return read()
     except _UNREADABLE as error:

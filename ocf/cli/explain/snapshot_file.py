@@ -1,4 +1,4 @@
-"""A situation to be explained, written by hand: replicas, pods and metrics in few lines, and perhaps a history."""
+"""The file kind `Snapshot`: replicas, pods, metrics and history of an autoscaler in a few lines, written by hand."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ocf.objects.timestamps import format_time
 
 __all__ = ["KIND", "SnapshotFile", "read_snapshot", "ready_since"]
 
-KIND: Final = "Situation"
+KIND: Final = "Snapshot"
 _IN_TOTAL: Final = frozenset({"Object", "External"})
 
 
@@ -42,12 +42,12 @@ Milli = Annotated[int, BeforeValidator(_milli)]
 Count = Annotated[int, Field(ge=0)]
 
 
-class _Part(BaseModel):
+class _Model(BaseModel):
     model_config = ConfigDict(extra="forbid", alias_generator=to_camel, frozen=True)
 
 
-class Pods(_Part):
-    """Some pods that are alike."""
+class PodGroup(_Model):
+    """A group of equal pods."""
 
     count: Count = 1
     requests: Annotated[dict[str, Amount], Field(default_factory=dict)]
@@ -58,8 +58,8 @@ class Pods(_Part):
     deleted: bool = False
 
 
-class Measured(_Part):
-    """What was measured of one metric."""
+class MetricSample(_Model):
+    """The values of one metric."""
 
     name: str
     type: str | None = None
@@ -71,20 +71,22 @@ class Measured(_Part):
     window: Period = timedelta(minutes=1)
 
     def is_about(self, metric: Metric) -> bool:
-        """Tell whether this is about a metric of the autoscaler."""
+        """Return whether these are values of a metric."""
         return (
             self.name == metric.name and self.type in {None, metric.type} and self.container in {None, metric.container}
         )
 
     def check(self, metric: Metric) -> None:
-        """Refuse what is not said in the form that the type of the metric has."""
-        told, other = ("total", self.per_pod) if metric.type in _IN_TOTAL else ("perPod", self.total)
-        missing = told == "total" and self.total is None
+        """Reject values whose form does not fit the type of the metric."""
+        field, other = ("total", self.per_pod) if metric.type in _IN_TOTAL else ("perPod", self.total)
+        missing = field == "total" and self.total is None
         if self.error is None and (missing or other is not None):
-            raise ConfigError(f"metrics: {self.name}: write `{told}` for a metric of type {metric.type}, or an `error`")
+            raise ConfigError(
+                f"metrics: {self.name}: write `{field}` for a metric of type {metric.type}, or an `error`"
+            )
 
-    def reading(self, pods: list[str], now: datetime) -> MetricValues:
-        """Return what the algorithm takes."""
+    def values(self, pods: list[str], now: datetime) -> MetricValues:
+        """Return the values for the algorithm."""
         if self.error is not None:
             return Unavailable(self.error)
         if self.total is not None:
@@ -94,47 +96,49 @@ class Measured(_Part):
         if several and len(values) != len(pods):
             raise ConfigError(
                 f"metrics: {self.name}: perPod has {len(values)} values for {len(pods)} pods;"
-                " write one for each, null for a pod that is not measured, or a single value for all"
+                " write one per pod, null for a pod without a measurement, or a single value for all"
             )
         at = now - self.age
         pairs = zip(pods, values, strict=True)
         return {name: Sample(value, at, self.window) for name, value in pairs if value is not None}
 
 
-class Recommended(_Part):
-    """A recommendation of the past."""
+class PastRecommendation(_Model):
+    """A past recommendation."""
 
     replicas: Count
     ago: Period
 
 
-class Changed(_Part):
-    """A change of the past."""
+class PastChange(_Model):
+    """A past change."""
 
     change: Count
     ago: Period
 
 
-class Remembered(_Part):
-    """What the controller remembers."""
+class HistoryFile(_Model):
+    """The history of the controller."""
 
-    recommendations: list[Recommended] | None = None
-    scale_ups: Annotated[list[Changed], Field(default_factory=list)]
-    scale_downs: Annotated[list[Changed], Field(default_factory=list)]
+    recommendations: list[PastRecommendation] | None = None
+    scale_ups: Annotated[list[PastChange], Field(default_factory=list)]
+    scale_downs: Annotated[list[PastChange], Field(default_factory=list)]
 
-    def history(self, now: datetime) -> History:
-        """Return what the algorithm takes."""
+    def to_history(self, now: datetime) -> History:
+        """Return the history for the algorithm."""
         known = self.recommendations
         events = (
             tuple(ScaleEvent(each.change, now - each.ago) for each in found)
             for found in (self.scale_ups, self.scale_downs)
         )
-        told = None if known is None else tuple(Recommendation(each.replicas, now - each.ago) for each in known)
-        return History(told, *events)
+        recommendations = (
+            None if known is None else tuple(Recommendation(each.replicas, now - each.ago) for each in known)
+        )
+        return History(recommendations, *events)
 
 
-class SnapshotFile(_Part):
-    """Everything that a round sees and remembers, as far as no other manifest says it."""
+class SnapshotFile(_Model):
+    """Everything that a sync uses and that no other manifest holds."""
 
     api_version: str
     kind: str
@@ -143,17 +147,17 @@ class SnapshotFile(_Part):
     replicas: Count | None = None
     observed_replicas: Count | None = None
     selector: str | None = None
-    pods: list[Pods] | None = None
-    metrics: Annotated[list[Measured], Field(default_factory=list)]
-    history: Remembered | None = None
+    pods: list[PodGroup] | None = None
+    metrics: Annotated[list[MetricSample], Field(default_factory=list)]
+    history: HistoryFile | None = None
 
-    def reading(self, metric: Metric, pods: list[str], now: datetime) -> MetricValues | None:
-        """Return what was measured of a metric; None if nothing is said of it."""
+    def values(self, metric: Metric, pods: list[str], now: datetime) -> MetricValues | None:
+        """Return the values of a metric; None if the file has none."""
         found = [each for each in self.metrics if each.is_about(metric)]
         if not found:
             return None
         found[0].check(metric)
-        return found[0].reading(pods, now)
+        return found[0].values(pods, now)
 
     def manifests(self, name: str, namespace: str, labels: Mapping[str, str], now: datetime) -> Iterator[Manifest]:
         """Yield the pods as manifests."""
@@ -171,7 +175,7 @@ def ready_since(now: datetime, age: timedelta = timedelta(hours=1)) -> Manifest:
     return {"phase": "Running", "startTime": started, "conditions": [ready]}
 
 
-def _pod(group: Pods, metadata: Manifest, now: datetime) -> Manifest:
+def _pod(group: PodGroup, metadata: Manifest, now: datetime) -> Manifest:
     started = format_time(now - group.age)
     if group.deleted:
         metadata = {**metadata, "deletionTimestamp": format_time(now)}
@@ -186,28 +190,28 @@ def _pod(group: Pods, metadata: Manifest, now: datetime) -> Manifest:
 
 
 def _problems(error: ValidationError) -> dict[str, str]:
-    """Return what is wrong by its path; of a field that may be one thing or another, the first."""
+    """Return the problems by path; for a field with alternatives, only the first."""
     found: dict[str, str] = {}
     for each in error.errors():
-        # What pydantic calls the alternatives of a field is no part of the path.
+        # The names that pydantic gives to the alternatives of a field are not part of the path.
         path = ".".join(str(part) for part in each["loc"] if "[" not in str(part))
         found.setdefault(path, each["msg"].removeprefix("Value error, "))
     return found
 
 
 def read_snapshot(document: Document) -> SnapshotFile:
-    """Read a situation.
+    """Read a Snapshot.
 
     Args:
-        document: Where it stands.
+        document: The document.
 
     Raises:
-        ConfigError: If a field is unknown, or has a value of a wrong kind; names all of them.
+        ConfigError: If a field is unknown or has a wrong value; the message names all of them.
     """
     try:
         found = SnapshotFile.model_validate(document.manifest)
     except ValidationError as error:
-        problems = "; ".join(f"{path}: {told}" for path, told in _problems(error).items())
+        problems = "; ".join(f"{path}: {problem}" for path, problem in _problems(error).items())
         raise ConfigError(f"{document.file}: document {document.number}: {KIND}: {problems}") from error
     if found.now is not None and found.now.tzinfo is None:
         return found.model_copy(update={"now": found.now.replace(tzinfo=UTC)})

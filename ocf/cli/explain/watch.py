@@ -1,4 +1,4 @@
-"""Looking at an autoscaler of a cluster, once or for a while, and what is learnt of its history by that."""
+"""Reads of an autoscaler in a cluster, once or repeatedly, and the history that they reveal."""
 
 from __future__ import annotations
 
@@ -24,99 +24,104 @@ from ocf.objects import ObjectKey
 if TYPE_CHECKING:
     from ocf.cluster import Cluster
 
-__all__ = ["Place", "watched"]
+__all__ = ["ObservedAutoscaler", "collect_history"]
 
 _FORBIDDEN: Final = " is forbidden: "
 _RETRY: Final = timedelta(seconds=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """Where an autoscaler is read.
+class ObservedAutoscaler:
+    """An autoscaler in a cluster, with everything that is needed to read it.
 
     Args:
         cluster: The cluster.
-        observer: Gathers what a round sees.
-        scales: Where it reads Scales.
-        key: The autoscaler.
-        clock: Tells what time it is.
+        reader: Reads snapshots.
+        scales: Reads Scales.
+        key: Key of the autoscaler.
+        clock: The clock.
     """
 
     cluster: Cluster
-    observer: SnapshotReader
+    reader: SnapshotReader
     scales: ScaleGetter
     key: ObjectKey
     clock: Clock
 
-    async def look(self, settings: Settings | None = None) -> Snapshot:
-        """Return what a round would see now.
+    async def read(self, settings: Settings | None = None) -> Snapshot:
+        """Return the snapshot that a sync would use now.
 
         Args:
-            settings: The settings for this autoscaler; None takes those of the observer.
+            settings: The settings for this autoscaler; None for those of the reader.
         """
         live = await self.cluster.get(self.key)
         hpa = to_autoscaling_v2(live) if self.key.kind == OWN[1] else live
-        return _allowed((await self.observer.observe(hpa, settings=settings)).snapshot)
+        return _require_permission((await self.reader.observe(hpa, settings=settings)).snapshot)
 
 
-def _allowed(seen: Snapshot) -> Snapshot:
-    """Refuse to explain what we may not read: the controller may, so it is in no trouble that we could tell of."""
-    failures = [each.message for each in (seen.scale, *seen.metric_values) if isinstance(each, Unavailable)]
+def _require_permission(snapshot: Snapshot) -> Snapshot:
+    """Raise if a read is forbidden.
+
+    The controller has the permission, so its decision would be different from what we could explain.
+    """
+    failures = [each.message for each in (snapshot.scale, *snapshot.metric_values) if isinstance(each, Unavailable)]
     forbidden = next((each for each in failures if _FORBIDDEN in each), None)
     if forbidden is not None:
-        message = f"explain needs to read what the controller reads, and may not: {forbidden}"
+        message = f"explain needs the read permissions of the controller: {forbidden}"
         raise ForbiddenError(message, code=403, reason="Forbidden")
-    return seen
+    return snapshot
 
 
-async def watched(place: Place, period: timedelta, settings: Settings) -> tuple[KnownHistory, Snapshot]:
-    """Look at an autoscaler for a while, and remember what its controller remembers of that time.
+async def collect_history(
+    autoscaler: ObservedAutoscaler, period: timedelta, settings: Settings
+) -> tuple[KnownHistory, Snapshot]:
+    """Read an autoscaler repeatedly, and collect the history that its controller collects in that time.
 
     Args:
-        place: Where it is.
-        period: For how long; zero looks once.
-        settings: The controller's settings; looked at once per sync period.
+        autoscaler: The autoscaler.
+        period: For how long; zero reads once.
+        settings: The controller's settings; the autoscaler is read once per sync period.
 
     Returns:
-        What is known of the history, and what was seen last.
+        The known part of the history, and the last snapshot.
     """
-    since = place.clock.now()
-    snapshot = await place.look(settings)
+    since = autoscaler.clock.now()
+    snapshot = await autoscaler.read(settings)
     before, history = snapshot.status, History(())
     if not period:
         return KnownHistory(before, since), snapshot
-    with _progress(period, settings.sync_period) as passed:
-        while (left := since + period - place.clock.now()) > timedelta():
-            history = _recommended(snapshot, history, settings, place.clock.now())
+    with _progress(period, settings.sync_period) as update:
+        while (left := since + period - autoscaler.clock.now()) > timedelta():
+            history = _recommended(snapshot, history, settings, autoscaler.clock.now())
             await asyncio.sleep(min(left, settings.sync_period).total_seconds())
-            last, snapshot = snapshot, await _looked(place, settings)
+            last, snapshot = snapshot, await _read_with_retry(autoscaler, settings)
             history = _changed(last, snapshot, history)
-            passed(place.clock.now() - since)
+            update(autoscaler.clock.now() - since)
     return KnownHistory(before, since, history), snapshot
 
 
-async def _looked(place: Place, settings: Settings) -> Snapshot:
-    """Look, and for a sync period again if the cluster does not answer: what was collected is worth some patience."""
-    end = place.clock.now() + settings.sync_period
+async def _read_with_retry(autoscaler: ObservedAutoscaler, settings: Settings) -> Snapshot:
+    """Read; if the API server does not answer, retry for one sync period, to keep the collected history."""
+    end = autoscaler.clock.now() + settings.sync_period
     while True:
         try:
-            return await place.look(settings)
+            return await autoscaler.read(settings)
         except (NotFoundError, ForbiddenError):
             raise
         except ApiError:
-            if place.clock.now() >= end:
+            if autoscaler.clock.now() >= end:
                 raise
         await asyncio.sleep(_RETRY.total_seconds())
 
 
 def _recommended(snapshot: Snapshot, history: History, settings: Settings, now: datetime) -> History:
-    """Add what the controller's own round of about this time recommended."""
+    """Add the recommendation of the controller's sync at about this time."""
     recommended = decide(snapshot, history, settings=settings, now=now).history.recommendations
     return history._replace(recommendations=recommended)
 
 
 def _changed(before: Snapshot, after: Snapshot, history: History) -> History:
-    """Add a change that the controller made between two looks."""
+    """Add a change that the controller made between two reads."""
     at = after.status.last_scale_time
     if at is None or at == before.status.last_scale_time or after.autoscaler.behavior is None:
         return history
@@ -131,7 +136,7 @@ def _changed(before: Snapshot, after: Snapshot, history: History) -> History:
 
 @contextmanager
 def _progress(period: timedelta, every: timedelta) -> Iterator[Any]:
-    """Show how far it is: as a bar to a person, or as one line."""
+    """Show the progress: a bar in a terminal, otherwise one line."""
     total = period.total_seconds()
     if not sys.stderr.isatty():
         text = f"watching for {total:g}s, every {every.total_seconds():g}s"
@@ -143,4 +148,4 @@ def _progress(period: timedelta, every: timedelta) -> Iterator[Any]:
 
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("collecting the history", total=total)
-        yield lambda passed: bar.update(task, completed=passed.total_seconds())
+        yield lambda elapsed: bar.update(task, completed=elapsed.total_seconds())

@@ -1,4 +1,4 @@
-"""Whatever is seen and remembered can be told: in words, to programs, and as a picture of letters."""
+"""Every explanation can be rendered as text, as JSON and as a timeline."""
 
 import json
 from datetime import timedelta
@@ -40,36 +40,36 @@ STATUSES = st.builds(
 )
 
 
-def tell(explanation: Explanation) -> list[str]:
-    """Tell everything in every way, and return the words."""
+def rendered(explanation: Explanation) -> list[str]:
+    """Render in every form, and return the lines of the text."""
     json.dumps(to_json(explanation), allow_nan=False)
     for side in (explanation, explanation.most):
         window = None if side is None else timeline(side)
         if window is not None:
-            assert all(line.isascii() for line in render_text(window, fine=False))
+            assert all(line.isascii() for line in render_text(window, unicode=False))
             assert all(len(line) <= 80 for line in render_text(window)) or window.wanted > 10**6
-    told = list(render(explanation))
-    assert all(section.title and all(section.lines) for section in told)
-    return [line for section in told for line in section.lines]
+    sections = list(render(explanation))
+    assert all(section.title and all(section.lines) for section in sections)
+    return [line for section in sections for line in section.lines]
 
 
 @settings(max_examples=40)
 @given(snapshot=SNAPSHOTS, history=HISTORIES, flags=SETTINGS)
-def test_everything_that_is_known(snapshot: Snapshot, history: History, flags: Settings) -> None:
+def test_an_explanation_of_a_known_history(snapshot: Snapshot, history: History, flags: Settings) -> None:
     explanation = explain(snapshot, history, settings=flags, now=NOON)
 
     assert explanation.exact
-    assert tell(explanation)
+    assert rendered(explanation)
 
 
 @settings(max_examples=40)
 @given(snapshot=SNAPSHOTS, status=STATUSES, flags=SETTINGS)
-def test_everything_that_is_not(snapshot: Snapshot, status: Status, flags: Settings) -> None:
+def test_an_explanation_of_an_unknown_history(snapshot: Snapshot, status: Status, flags: Settings) -> None:
     explanation = explain_unknown(snapshot, KnownHistory(status, NOON), settings=flags, now=NOON)
     most = explanation.most or explanation
 
     assert explanation.decision.desired <= most.decision.desired
-    assert tell(explanation)
+    assert rendered(explanation)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_everything_that_is_not(snapshot: Snapshot, status: Status, flags: Setti
         ("pods by selector a=b are controlled by multiple HPAs: [a b]", "do not overlap"),
     ],
 )
-def test_what_to_do_about_a_message(message: str, piece: str) -> None:
+def test_advice_for_a_message(message: str, piece: str) -> None:
     [text] = advice(message)
     assert piece in text
 
 
-def test_where_nothing_helps_nothing_is_said() -> None:
-    assert list(advice("the weather is bad")) == []
+def test_an_unknown_message_has_no_advice() -> None:
+    assert list(advice("an unknown message")) == []
 
 
 @pytest.mark.parametrize(
@@ -100,5 +100,5 @@ def test_where_nothing_helps_nothing_is_said() -> None:
         ({"minutes": 4, "microseconds": 1}, "4m"),
     ],
 )
-def test_periods_are_written_short(period: dict[str, Any], text: str) -> None:
+def test_durations_are_written_with_units(period: dict[str, Any], text: str) -> None:
     assert duration(timedelta(**period)) == text

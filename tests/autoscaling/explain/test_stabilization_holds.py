@@ -1,4 +1,4 @@
-"""What holds a size is found, with the instant at which it lets go."""
+"""Recommendations that hold the replicas, and the end of each hold."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -40,7 +40,7 @@ def web(**fields: Any) -> Autoscaler:
 
 
 def decided(autoscaler: Autoscaler, wanted: int, current: int, history: History, now: datetime = NOON) -> Decision:
-    """Decide on a metric that wants a number, without any tolerance."""
+    """Decide for a metric that wants a number of replicas."""
     seen = Snapshot(autoscaler=autoscaler, scale=Scale(current, 0, "app=web"), metric_values=((wanted * 1000,),))
     return decide(seen, history, now=now)
 
@@ -51,7 +51,7 @@ def rules(*policies: tuple[str, int, int], window: int | None = None, select: st
 
 
 class TestHold:
-    def test_the_youngest_of_the_highest_holds_for_a_window(self) -> None:
+    def test_the_youngest_of_the_highest_recommendations_holds_for_a_window(self) -> None:
         """Without a behavior, an entry exactly as old as the window still counts."""
         known = History(tuple(Recommendation(n, ago(s)) for n, s in ((5, 200), (5, 100), (4, 10), (9, 301))))
         hold = hold_of(decided(web(), 2, 5, known), Settings())
@@ -59,36 +59,36 @@ class TestHold:
         assert hold.recommendation == Recommendation(5, ago(100))
         assert hold.until == NOON + timedelta(seconds=200) + JUST
 
-    def test_growing_is_held_by_the_lowest_of_its_own_window(self) -> None:
+    def test_scaling_up_is_held_by_the_lowest_recommendation_of_its_window(self) -> None:
         both = Behavior(rules(("Pods", 9, 15), window=60), rules(("Pods", 9, 15), window=300))
         known = History((Recommendation(4, ago(50)), Recommendation(2, ago(60))))
         hold = hold_of(decided(web(behavior=both), 8, 3, known), Settings())
         assert hold is not None
         assert hold == (Recommendation(4, ago(50)), NOON + timedelta(seconds=10))
 
-    def test_nothing_holds_what_is_not_held(self) -> None:
+    def test_without_stabilization_nothing_holds(self) -> None:
         assert hold_of(decided(web(), 5, 5, History(())), Settings()) is None
 
 
-class TestBudget:
-    def test_what_was_added_is_missing_until_it_falls_out_of_the_period(self) -> None:
+class TestPolicyAllowance:
+    def test_added_replicas_reduce_the_allowance_until_they_leave_the_period(self) -> None:
         both = Behavior(rules(("Pods", 4, 60), ("Percent", 100, 30)), rules(("Pods", 1, 60)))
         history = History((), (ScaleEvent(1, ago(50)), ScaleEvent(2, ago(20))))
         pods, percent = policy_allowances(web(behavior=both), 8, history, up=True, now=NOON)
-        assert (pods.start, pods.added, pods.allowed, pods.left) == (5, 3, 9, 1)
-        assert pods.returns == ((NOON + timedelta(seconds=10), 10), (NOON + timedelta(seconds=40), 12))
-        assert (percent.start, percent.added, percent.allowed, percent.left) == (6, 2, 12, 4)
+        assert (pods.start, pods.added, pods.allowed, pods.remaining) == (5, 3, 9, 1)
+        assert pods.later == ((NOON + timedelta(seconds=10), 10), (NOON + timedelta(seconds=40), 12))
+        assert (percent.start, percent.added, percent.allowed, percent.remaining) == (6, 2, 12, 4)
 
-    def test_shrinking_has_its_own(self) -> None:
+    def test_scaling_down_has_its_own_allowance(self) -> None:
         both = Behavior(rules(("Pods", 4, 60)), rules(("Pods", 3, 60)))
-        [budget] = policy_allowances(
+        [allowance] = policy_allowances(
             web(behavior=both), 8, History((), (), (ScaleEvent(3, ago(59)),)), up=False, now=NOON
         )
-        assert (budget.start, budget.removed, budget.allowed, budget.left) == (11, 3, 8, 0)
-        assert budget.returns == ((NOON + timedelta(seconds=1), 5),)
+        assert (allowance.start, allowance.removed, allowance.allowed, allowance.remaining) == (11, 3, 8, 0)
+        assert allowance.later == ((NOON + timedelta(seconds=1), 5),)
 
     @pytest.mark.parametrize("behavior", [None, Behavior(rules(select="Disabled"), rules())], ids=["none", "disabled"])
-    def test_without_policies_there_is_none(self, behavior: Behavior | None) -> None:
+    def test_without_policies_there_are_no_allowances(self, behavior: Behavior | None) -> None:
         assert policy_allowances(web(behavior=behavior), 8, History(()), up=True, now=NOON) == ()
 
 
@@ -111,7 +111,7 @@ RULES: Final = st.builds(
     ),
     share=st.floats(0, 1),
 )
-def test_until_it_lets_go_time_changes_nothing_and_then_it_does(
+def test_the_first_release_is_the_first_change_by_time_alone(
     behavior: Behavior | None, wanted: int, history: History, share: float
 ) -> None:
     autoscaler = web(behavior=behavior)
@@ -126,5 +126,5 @@ def test_until_it_lets_go_time_changes_nothing_and_then_it_does(
         assert decided(autoscaler, wanted, 5, history, release.at).desired == release.replicas
 
 
-def test_time_alone_moves_no_bound() -> None:
+def test_a_limit_of_the_spec_has_no_release() -> None:
     assert first_release(decided(web(maximum=3), 9, 3, History(())), History(()), Settings()) is None

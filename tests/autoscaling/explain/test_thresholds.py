@@ -1,4 +1,4 @@
-"""The values at which something changes are exact: there it does, and a thousandth before it does not."""
+"""The thresholds are exact: at each one the result changes, and a thousandth below it does not."""
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -63,7 +63,7 @@ RULES: Final = st.builds(
 
 
 @st.composite
-def situations(draw: st.DrawFn) -> tuple[Snapshot, History]:
+def snapshots(draw: st.DrawFn) -> tuple[Snapshot, History]:
     """Draw a small workload, so that all values of a metric can be tried."""
     pods = [replace(pod, name=f"web-{number}") for number, pod in enumerate(draw(PODS))]
     kinds = draw(st.lists(st.sampled_from(sorted(TARGETS)), min_size=1, max_size=2))
@@ -102,35 +102,34 @@ def found(snapshot: Snapshot, history: History, settings: Settings) -> list[Metr
     return list(metric_thresholds(snapshot, (history,), settings=settings, now=NOON, decision=decision))
 
 
-@given(situation=situations(), tolerance=st.sampled_from([0.0, 0.1, 0.3]))
-def test_every_value_belongs_to_the_span_that_names_its_consequence(
-    situation: tuple[Snapshot, History], tolerance: float
-) -> None:
-    """Ask the algorithm for each and every value, and compare."""
-    snapshot, history = situation
+@given(drawn=snapshots(), tolerance=st.sampled_from([0.0, 0.1, 0.3]))
+def test_every_value_is_in_the_range_with_its_consequence(drawn: tuple[Snapshot, History], tolerance: float) -> None:
+    """Run the algorithm for every value, and compare."""
+    snapshot, history = drawn
     settings = Settings(tolerance=tolerance)
     current = snapshot.scale.replicas if isinstance(snapshot.scale, Scale) else 0
-    for lever in found(snapshot, history, settings):
-        end = min(lever.spans[-1].high, 400)
+    for thresholds in found(snapshot, history, settings):
+        end = min(thresholds.ranges[-1].high, 400)
         for total in range(end + 1):
-            moved = with_total(snapshot, lever.position, lever.pods, total)
+            moved = with_total(snapshot, thresholds.position, thresholds.pods, total)
             desired = decide(moved, history, settings=settings, now=NOON).desired
-            [span] = [each for each in lever.spans if each.low <= total <= each.high]
-            assert span.change == (desired > current) - (desired < current)
-            if total in span[:2]:
-                assert desired == (span.first if total == span.low else span.last)
+            [values] = [each for each in thresholds.ranges if each.low <= total <= each.high]
+            assert values.change == (desired > current) - (desired < current)
+            if total in values[:2]:
+                assert desired == (values.first if total == values.low else values.last)
         assert all(
-            before.high + 1 == after.low and before.change != after.change for before, after in pairwise(lever.spans)
+            before.high + 1 == after.low and before.change != after.change
+            for before, after in pairwise(thresholds.ranges)
         )
 
 
-@given(situation=situations())
-def test_what_is_measured_now_is_where_the_lever_says(situation: tuple[Snapshot, History]) -> None:
-    """The same total gives the same decision, however the pods share it."""
-    snapshot, history = situation
+@given(drawn=snapshots())
+def test_the_measured_total_gives_the_actual_decision(drawn: tuple[Snapshot, History]) -> None:
+    """The same total gives the same decision, however it is distributed over the pods."""
+    snapshot, history = drawn
     now = decide(snapshot, history, now=NOON)
-    for lever in found(snapshot, history, Settings()):
-        moved = with_total(snapshot, lever.position, lever.pods, lever.total)
+    for thresholds in found(snapshot, history, Settings()):
+        moved = with_total(snapshot, thresholds.position, thresholds.pods, thresholds.total)
         assert decide(moved, history, now=NOON).desired == now.desired
 
 
@@ -146,12 +145,15 @@ def web(value: int, replicas: int = 3, **autoscaler: object) -> Snapshot:
 
 def test_a_total_per_pod() -> None:
     """Three pods at 1 each: 2 are enough for 2, and more than 10 percent above is not tolerated."""
-    [lever] = found(web(3000), History(()), Settings())
+    [thresholds] = found(web(3000), History(()), Settings())
 
-    assert [(span.change, span.low, span.high) for span in lever.spans[:2]] == [(-1, 0, 2000), (0, 2001, 3300)]
-    assert lever.more is not None
-    assert (lever.more.low, lever.more.first) == (3301, 4)
-    assert (lever.cannot_grow, lever.cannot_shrink) == (None, None)
+    assert [(values.change, values.low, values.high) for values in thresholds.ranges[:2]] == [
+        (-1, 0, 2000),
+        (0, 2001, 3300),
+    ]
+    assert thresholds.more is not None
+    assert (thresholds.more.low, thresholds.more.first) == (3301, 4)
+    assert (thresholds.cannot_grow, thresholds.cannot_shrink) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -161,10 +163,10 @@ def test_a_total_per_pod() -> None:
         pytest.param(5, 2, [(-1, 179), (0, 221), (-1, 401), (0, 501), (1, None)], id="fewer-pods-than-replicas"),
     ],
 )
-def test_with_other_pods_than_replicas_the_direction_turns_around(
+def test_with_other_pods_than_replicas_the_direction_can_reverse(
     replicas: int, ready: int, expected: list[tuple[int, int | None]]
 ) -> None:
-    """A ratio multiplies the pods that are ready: with 4 of them for 3 replicas, 0.8 gives 4."""
+    """The ratio is multiplied by the ready pods: with 4 of them for 3 replicas, 0.8 gives 4."""
     rps = Metric("Pods", "rps", MetricTarget("AverageValue", average=100))
     pods = [Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(ready)]
     snapshot = Snapshot(
@@ -173,30 +175,32 @@ def test_with_other_pods_than_replicas_the_direction_turns_around(
         pods=pods,
         metric_values=({pod.name: Sample(100, NOON) for pod in pods},),
     )
-    [lever] = found(snapshot, History(()), Settings())
+    [thresholds] = found(snapshot, History(()), Settings())
 
-    assert [(span.change, None if span is lever.spans[-1] else span.high) for span in lever.spans] == expected
+    assert [
+        (values.change, None if values is thresholds.ranges[-1] else values.high) for values in thresholds.ranges
+    ] == expected
 
 
-def test_why_no_value_helps() -> None:
-    """At the most, nothing gives more; with a recommendation in the window, nothing gives fewer, until it lets go."""
+def test_a_blocker_is_reported_with_its_release() -> None:
+    """At the maximum no value gives more; a recommendation in the window prevents fewer until its hold ends."""
     remembered = History((Recommendation(3, NOON - timedelta(minutes=1)),))
-    [lever] = found(web(3000, maximum=3), remembered, Settings())
+    [thresholds] = found(web(3000, maximum=3), remembered, Settings())
 
-    assert lever.cannot_grow is not None
-    assert lever.cannot_shrink is not None
-    assert lever.cannot_grow.decision.trace.decided_by == Rule.TOO_MANY
-    assert lever.cannot_shrink.decision.trace.decided_by == Rule.SCALE_DOWN_STABILIZED
-    assert lever.cannot_shrink.release is not None
-    assert lever.cannot_shrink.release == (NOON + timedelta(minutes=4, microseconds=1), 1)
+    assert thresholds.cannot_grow is not None
+    assert thresholds.cannot_shrink is not None
+    assert thresholds.cannot_grow.decision.trace.decided_by == Rule.TOO_MANY
+    assert thresholds.cannot_shrink.decision.trace.decided_by == Rule.SCALE_DOWN_STABILIZED
+    assert thresholds.cannot_shrink.release is not None
+    assert thresholds.cannot_shrink.release == (NOON + timedelta(minutes=4, microseconds=1), 1)
 
 
-def test_a_metric_that_failed_is_no_lever() -> None:
+def test_a_failed_metric_has_no_thresholds() -> None:
     queue = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
     both = web(3000, metrics=(queue, queue))
     snapshot = Snapshot(autoscaler=both.autoscaler, scale=both.scale, metric_values=((3000,), Unavailable("gone")))
-    [lever] = found(snapshot, History(()), Settings())
+    [thresholds] = found(snapshot, History(()), Settings())
 
-    assert lever.position == 0
-    assert lever.cannot_shrink is not None
-    assert lever.cannot_shrink.decision.trace.decided_by == Rule.FAILED
+    assert thresholds.position == 0
+    assert thresholds.cannot_shrink is not None
+    assert thresholds.cannot_shrink.decision.trace.decided_by == Rule.FAILED

@@ -1,4 +1,4 @@
-"""Whatever a controller remembers, its result lies within the bounds that its status permits."""
+"""The result of a controller with any history is within the range that its status permits."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -49,7 +49,7 @@ BEHAVIORS: Final = st.none() | st.builds(Behavior, RULES, RULES)
 
 
 def seen(value: int, replicas: int, status: Status, behavior: Behavior | None, maximum: int = 20) -> Snapshot:
-    """Return what a round sees of a workload that wants a replica for each thousand."""
+    """Return the snapshot of a workload that wants one replica per thousand."""
     queue = Metric("External", "queue", MetricTarget("AverageValue", average=1000))
     web = Autoscaler(name="web", minimum=2, maximum=maximum, metrics=(queue,), behavior=behavior)
     pods = [Pod(name=f"web-{number}", started=NOON, ready=Readiness("True", NOON)) for number in range(replicas)]
@@ -59,7 +59,7 @@ def seen(value: int, replicas: int, status: Status, behavior: Behavior | None, m
 
 
 def as_read(status: Status) -> Status:
-    """Return a status as the API gives it back: whole seconds."""
+    """Return a status as the API returns it: with whole seconds."""
     return Status.of(status.to_manifest())
 
 
@@ -72,7 +72,7 @@ def as_read(status: Status) -> Status:
     next_value=st.integers(0, 30_000),
     by_hand=st.dictionaries(st.integers(0, 20), st.integers(1, 22), max_size=3),
 )
-def test_the_result_of_a_real_run_lies_within_the_bounds(  # noqa: PLR0917 (drawn values)
+def test_the_result_of_a_run_is_within_the_range(  # noqa: PLR0917 (drawn values)
     behavior: Behavior | None,
     values: list[int],
     start: int,
@@ -81,9 +81,9 @@ def test_the_result_of_a_real_run_lies_within_the_bounds(  # noqa: PLR0917 (draw
     next_value: int,
     by_hand: dict[int, int],
 ) -> None:
-    """Run the controller, then look at no more than its status, and at what was seen while watching.
+    """Run the controller, then use only its status and what was seen while watching.
 
-    Now and then somebody else scales the workload, too.
+    Now and then another client scales the workload, too.
     """
     history, status, replicas, now = History(), Status(), start, NOON + timedelta(milliseconds=400)
     runs = []
@@ -114,7 +114,7 @@ def test_the_result_of_a_real_run_lies_within_the_bounds(  # noqa: PLR0917 (draw
         assert decide(snapshot, history_of_bound, settings=SETTINGS, now=now).desired == bound.desired
 
 
-def told(able: str, limited: str, before: int, desired: int, *, scaled: datetime | None = None) -> Status:
+def status_with(able: str, limited: str, before: int, desired: int, *, scaled: datetime | None = None) -> Status:
     conditions = (HpaCondition("AbleToScale", "True", able, ""), HpaCondition("ScalingLimited", "True", limited, ""))
     return Status(before, desired, scaled, ({"type": "External"},), conditions)
 
@@ -122,13 +122,23 @@ def told(able: str, limited: str, before: int, desired: int, *, scaled: datetime
 @pytest.mark.parametrize(
     ("value", "status", "expected"),
     [
-        pytest.param(3000, told("ReadyForNewScale", "DesiredWithinRange", 5, 5), (5, 5), id="held-by-the-last-round"),
-        pytest.param(3000, told("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (3, 5), id="may-be-let-go"),
-        pytest.param(9000, told("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (9, 9), id="growing-is-not-held"),
-        pytest.param(3000, told("ReadyForNewScale", "TooManyReplicas", 20, 20), (20, 20), id="wanted-even-more"),
-        pytest.param(3000, told("SucceededGetScale", "DesiredWithinRange", 5, 5), (3, 10), id="the-last-round-failed"),
-        pytest.param(3000, told("ReadyForNewScale", "TooManyReplicas", 5, 5), (3, 10), id="the-spec-has-changed"),
-        pytest.param(3000, Status(), (5, 5), id="never-looked-at"),
+        pytest.param(
+            3000, status_with("ReadyForNewScale", "DesiredWithinRange", 5, 5), (5, 5), id="held-by-the-last-sync"
+        ),
+        pytest.param(
+            3000, status_with("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (3, 5), id="the-hold-may-have-ended"
+        ),
+        pytest.param(
+            9000, status_with("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (9, 9), id="scaling-up-is-not-held"
+        ),
+        pytest.param(3000, status_with("ReadyForNewScale", "TooManyReplicas", 20, 20), (20, 20), id="more-was-wanted"),
+        pytest.param(
+            3000, status_with("SucceededGetScale", "DesiredWithinRange", 5, 5), (3, 10), id="the-last-sync-failed"
+        ),
+        pytest.param(
+            3000, status_with("ReadyForNewScale", "TooManyReplicas", 5, 5), (3, 10), id="the-spec-has-changed"
+        ),
+        pytest.param(3000, Status(), (5, 5), id="never-synced"),
     ],
 )
 def test_without_a_behavior(value: int, status: Status, expected: tuple[int, int]) -> None:
@@ -147,28 +157,35 @@ SLOW: Final = ScalingRules((ScalingPolicy("Pods", 2, timedelta(minutes=1)),), wi
 @pytest.mark.parametrize(
     ("value", "status", "expected"),
     [
-        pytest.param(3000, told("ReadyForNewScale", "DesiredWithinRange", 5, 5), (5, 5), id="fewer-waits"),
-        pytest.param(9000, told("ReadyForNewScale", "DesiredWithinRange", 5, 5), (5, 5), id="more-waits"),
-        pytest.param(3000, told("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (3, 5), id="may-be-let-go"),
+        pytest.param(3000, status_with("ReadyForNewScale", "DesiredWithinRange", 5, 5), (5, 5), id="fewer-waits"),
+        pytest.param(9000, status_with("ReadyForNewScale", "DesiredWithinRange", 5, 5), (5, 5), id="more-waits"),
         pytest.param(
-            9000, told("ScaleUpStabilized", "DesiredWithinRange", 5, 5, scaled=NOON), (5, 9), id="budget-not-known"
+            3000, status_with("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (3, 5), id="the-hold-may-have-ended"
         ),
         pytest.param(
             9000,
-            told("ScaleUpStabilized", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(minutes=2)),
-            (5, 7),
-            id="budget-is-back",
-        ),
-        pytest.param(
-            9000,
-            told("ScaleUpStabilized", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(minutes=1)),
+            status_with("ScaleUpStabilized", "DesiredWithinRange", 5, 5, scaled=NOON),
             (5, 9),
-            id="the-api-cuts-off-fractions-of-a-second",
+            id="allowance-not-known",
         ),
-        pytest.param(9000, told("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (5, 5), id="fewer-were-wanted"),
-        pytest.param(3000, told("ScaleUpStabilized", "DesiredWithinRange", 5, 5), (5, 5), id="more-were-wanted"),
-        pytest.param(4000, told("SucceededRescale", "DesiredWithinRange", 3, 5), (5, 5), id="it-has-just-grown"),
-        pytest.param(3000, told("SucceededRescale", "DesiredWithinRange", 7, 5), (3, 5), id="it-has-just-shrunk"),
+        pytest.param(
+            9000,
+            status_with("ScaleUpStabilized", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(minutes=2)),
+            (5, 7),
+            id="allowance-is-complete",
+        ),
+        pytest.param(
+            9000,
+            status_with("ScaleUpStabilized", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(minutes=1)),
+            (5, 9),
+            id="the-api-has-whole-seconds",
+        ),
+        pytest.param(
+            9000, status_with("ScaleDownStabilized", "DesiredWithinRange", 5, 5), (5, 5), id="fewer-were-wanted"
+        ),
+        pytest.param(3000, status_with("ScaleUpStabilized", "DesiredWithinRange", 5, 5), (5, 5), id="more-were-wanted"),
+        pytest.param(4000, status_with("SucceededRescale", "DesiredWithinRange", 3, 5), (5, 5), id="just-scaled-up"),
+        pytest.param(3000, status_with("SucceededRescale", "DesiredWithinRange", 7, 5), (3, 5), id="just-scaled-down"),
     ],
 )
 def test_with_a_behavior(value: int, status: Status, expected: tuple[int, int]) -> None:
@@ -178,12 +195,12 @@ def test_with_a_behavior(value: int, status: Status, expected: tuple[int, int]) 
     assert (found.low.desired, found.high.desired) == expected
 
 
-def test_somebody_made_it_smaller_in_between() -> None:
-    """It has just grown to 5, so nothing below 5 is in the window of growing, and it goes back to 5 at once.
+def test_another_client_scaled_down_in_between() -> None:
+    """The controller has just scaled up to 5, so its scale-up window holds nothing below 5, and it scales to 5 again.
 
-    A controller that has just started knows nothing of that.
+    A controller that has just started does not know that.
     """
-    status = told("SucceededRescale", "DesiredWithinRange", 3, 5)
+    status = status_with("SucceededRescale", "DesiredWithinRange", 3, 5)
     snapshot = seen(9000, 3, status, Behavior(SLOW, SLOW))
     found = decision_range(snapshot, KnownHistory(status, NOON), settings=Settings(), now=NOON)
     running = [each for each in found.histories if each.recommendations is not None]
@@ -192,10 +209,10 @@ def test_somebody_made_it_smaller_in_between() -> None:
     assert {decide(snapshot, each, now=NOON).desired for each in running} == {5}
 
 
-def test_what_somebody_else_removed_is_still_taken_off_the_budget() -> None:
-    """It has grown from 3 to 8, and somebody made that 2; so the period seems to have begun at -3, and 4 more are 1."""
+def test_what_another_client_removed_reduces_the_allowance() -> None:
+    """The controller scaled from 3 to 8, another client to 2; the period seems to start at -3, so 4 more give 1."""
     quick = ScalingRules((ScalingPolicy("Pods", 4, timedelta(minutes=1)),), window=timedelta())
-    status = told("SucceededRescale", "DesiredWithinRange", 3, 8, scaled=NOON - timedelta(seconds=10))
+    status = status_with("SucceededRescale", "DesiredWithinRange", 3, 8, scaled=NOON - timedelta(seconds=10))
     snapshot = seen(9000, 2, status, Behavior(quick, quick))
     found = decision_range(snapshot, KnownHistory(status, NOON), settings=Settings(), now=NOON)
     real = History((Recommendation(8, NOON - timedelta(seconds=10)),), (ScaleEvent(5, NOON - timedelta(seconds=10)),))
@@ -204,20 +221,20 @@ def test_what_somebody_else_removed_is_still_taken_off_the_budget() -> None:
     assert found.low.desired == 2
 
 
-@pytest.mark.parametrize(("able", "agreed"), [("SucceededGetScale", False), ("ReadyForNewScale", True)])
-def test_the_number_may_be_certain_and_the_words_may_not(able: str, *, agreed: bool) -> None:
-    """At the most, a higher recommendation of the past changes nothing but the reason."""
-    status = told(able, "DesiredWithinRange", 20, 20)
+@pytest.mark.parametrize(("able", "independent"), [("SucceededGetScale", False), ("ReadyForNewScale", True)])
+def test_the_replicas_may_be_known_while_the_conditions_are_not(able: str, *, independent: bool) -> None:
+    """At the maximum, a higher past recommendation changes nothing but the reason."""
+    status = status_with(able, "DesiredWithinRange", 20, 20)
     snapshot = seen(25_000, 20, status, None)
     found = decision_range(snapshot, KnownHistory(status, NOON), settings=Settings(), now=NOON)
     shown = render(explain_unknown(snapshot, KnownHistory(status, NOON), now=NOON))
 
-    assert (found.exact, found.low.desired, found.is_history_independent) == (True, 20, agreed)
-    assert ("What the controller writes" in [each.title for each in shown]) is agreed
+    assert (found.exact, found.low.desired, found.is_history_independent) == (True, 20, independent)
+    assert ("What the controller writes" in [each.title for each in shown]) is independent
 
 
-def test_watching_long_enough_leaves_nothing_unknown() -> None:
-    status = told("ScaleDownStabilized", "DesiredWithinRange", 5, 5)
+def test_after_watching_a_window_nothing_is_unknown() -> None:
+    status = status_with("ScaleDownStabilized", "DesiredWithinRange", 5, 5)
     recommended = tuple(Recommendation(4, NOON - timedelta(seconds=15 * number)) for number in range(1, 22))
     known = KnownHistory(status, NOON - timedelta(seconds=301), History(recommended))
     found = decision_range(seen(3000, 5, status, None), known, settings=Settings(), now=NOON)
@@ -225,16 +242,16 @@ def test_watching_long_enough_leaves_nothing_unknown() -> None:
     assert (found.low.desired, found.high.desired, found.unknown) == (4, 4, ())
 
 
-def test_what_was_made_up_and_no_longer_counts_is_not_shown() -> None:
-    """A picture shows a minute at least; a window may be shorter."""
-    status = told("ReadyForNewScale", "DesiredWithinRange", 5, 5)
+def test_assumed_recommendations_outside_the_window_are_not_shown() -> None:
+    """A timeline shows at least a minute; a window may be shorter."""
+    status = status_with("ReadyForNewScale", "DesiredWithinRange", 5, 5)
     rules = ScalingRules((ScalingPolicy("Pods", 2, timedelta(seconds=15)),), window=timedelta(seconds=10))
     recommended = tuple(Recommendation(5, NOON - timedelta(seconds=number)) for number in (12, 6))
     known = KnownHistory(status, NOON - timedelta(seconds=12), History(recommended))
     explanation = explain_unknown(seen(5000, 5, status, Behavior(rules, rules)), known, now=NOON)
     window = timeline(explanation)
 
-    assert explanation.history.recommendations not in {None, recommended}, "something is made up"
+    assert explanation.history.recommendations not in {None, recommended}, "something is assumed"
     assert window is not None
     assert (window.recommendations, window.assumed & {each.at for each in recommended}) == (
         recommended,
@@ -242,13 +259,13 @@ def test_what_was_made_up_and_no_longer_counts_is_not_shown() -> None:
     )
 
 
-def test_what_is_not_known_is_named() -> None:
-    status = told("ReadyForNewScale", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(seconds=30))
+def test_the_unknown_parts_are_named() -> None:
+    status = status_with("ReadyForNewScale", "DesiredWithinRange", 5, 5, scaled=NOON - timedelta(seconds=30))
     found = decision_range(
         seen(3000, 5, status, Behavior(SLOW, SLOW)), KnownHistory(status, NOON), settings=Settings(), now=NOON
     )
 
     assert found.unknown == (
-        "what was recommended in the last 2m",
-        "what was changed in the last 1m, up to the last change at 11:59:30",
+        "the recommendations of the last 2m",
+        "the changes of the last 1m, up to the last change at 11:59:30",
     )

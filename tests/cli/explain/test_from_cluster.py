@@ -1,4 +1,4 @@
-"""`ocf explain` of an autoscaler in a cluster: it reads what the controller reads, and bounds what it cannot read."""
+"""`ocf explain` of an autoscaler in a cluster: what it reads, and the range for what it cannot read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ocf.autoscaling.algorithm import History, Settings, decide
 from ocf.autoscaling.explain import explain_unknown
 from ocf.cli.app import app
 from ocf.cli.explain import from_cluster as explain_cluster
-from ocf.cli.explain.watch import Place, watched
+from ocf.cli.explain.watch import ObservedAutoscaler, collect_history
 from ocf.cluster import PatchOptions, PatchType, Subresource
 from ocf.cluster.interceptor import InterceptingCluster
 from ocf.controllers.hpa.crd import definition
@@ -65,10 +65,16 @@ def hpa(name: str = "web", **spec: Any) -> Manifest:
     }
 
 
-def said(able: str, *, current: int = 3, scaled: datetime | None = None) -> Manifest:
-    """Return a status as a controller leaves it."""
+def status_of(able: str, *, current: int = 3, scaled: datetime | None = None) -> Manifest:
+    """Return a status as a controller writes it."""
     conditions = [
-        {"type": kind, "status": status, "reason": reason, "message": "said", "lastTransitionTime": format_time(NOON)}
+        {
+            "type": kind,
+            "status": status,
+            "reason": reason,
+            "message": "some text",
+            "lastTransitionTime": format_time(NOON),
+        }
         for kind, status, reason in (
             ("AbleToScale", "True", able),
             ("ScalingActive", "True", "ValidMetricFound"),
@@ -80,7 +86,7 @@ def said(able: str, *, current: int = 3, scaled: datetime | None = None) -> Mani
 
 
 class Shop:
-    """A cluster with an autoscaler, and what is measured there."""
+    """A cluster with an autoscaler and a metric."""
 
     def __init__(self, clock: Any) -> None:
         self.clock = clock
@@ -98,21 +104,21 @@ class Shop:
         )
 
     async def scale(self, replicas: int, *, at: datetime) -> None:
-        """Do what a controller does that rescales."""
+        """Scale the target and write the status, as a controller does."""
         change = {"spec": {"replicas": replicas}}
         await self.cluster.patch(TARGET, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="controller"))
-        await self.status({**said("SucceededRescale", current=replicas), "lastScaleTime": format_time(at)})
+        await self.status({**status_of("SucceededRescale", current=replicas), "lastScaleTime": format_time(at)})
 
-    def place(self, key: ObjectKey = WEB, settings: Settings | None = None) -> Place:
+    def place(self, key: ObjectKey = WEB, settings: Settings | None = None) -> ObservedAutoscaler:
         scales = SubresourceScaleGetter(self.cluster)
-        observer = SnapshotReader(
+        reader = SnapshotReader(
             self.cluster, self.metrics, scales=scales, settings=settings or Settings(), max_age=timedelta()
         )
-        return Place(self.cluster, observer, scales, key, self.clock)
+        return ObservedAutoscaler(self.cluster, reader, scales, key, self.clock)
 
 
-class Still:
-    """A clock that stands still."""
+class FixedClock:
+    """A clock with a fixed time."""
 
     def now(self) -> datetime:
         return NOON
@@ -123,14 +129,16 @@ class Still:
 
 @pytest.fixture
 def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
-    found = Shop(Still())
+    found = Shop(FixedClock())
     found.metrics.set_external("shop", "queue", "15")
 
     @asynccontextmanager
-    async def reach(_file: object, _context: object, key: ObjectKey, settings: Settings) -> AsyncIterator[Place]:
+    async def open_autoscaler(
+        _file: object, _context: object, key: ObjectKey, settings: Settings
+    ) -> AsyncIterator[ObservedAutoscaler]:
         yield found.place(key, settings)
 
-    monkeypatch.setattr(explain_cluster, "reach", reach)
+    monkeypatch.setattr(explain_cluster, "open_autoscaler", open_autoscaler)
     asyncio.run(found.create(deployment("web", {"app": "web"}), hpa()))
     return found
 
@@ -139,42 +147,42 @@ def explain(*words: str) -> Result:
     return CliRunner().invoke(app, ["explain", *words])
 
 
-def told(*words: str) -> str:
+def shown(*words: str) -> str:
     answer = explain(*words)
     assert (answer.exit_code, answer.exception) == (0, None), answer.output
     return answer.stdout
 
 
 def as_json(*words: str) -> Any:
-    return json.loads(told(*words, "--output", "json"))
+    return json.loads(shown(*words, "--output", "json"))
 
 
-def test_nobody_has_looked_at_it_yet(shop: Shop) -> None:
-    """A controller that begins keeps what it finds for a window."""
+def test_an_autoscaler_that_was_never_synced(shop: Shop) -> None:
+    """A controller that starts keeps the current replicas for a window."""
     del shop
-    text = told("web", "-n", "shop")
-    assert "Nothing yet: no controller has looked at this autoscaler." in text
-    assert "2 wanted, but a controller begins with the size it finds, 3: 3 stays." in text
+    text = shown("web", "-n", "shop")
+    assert "Nothing yet: no controller has synced this autoscaler." in text
+    assert "2 wanted, but a controller starts with the current size, 3: 3 stays." in text
 
 
 @pytest.mark.parametrize(
     ("able", "least", "most"),
     [
-        pytest.param("ReadyForNewScale", 3, 3, id="held-by-the-last-round"),
-        pytest.param("ScaleDownStabilized", 2, 3, id="may-be-let-go"),
+        pytest.param("ReadyForNewScale", 3, 3, id="held-by-the-last-sync"),
+        pytest.param("ScaleDownStabilized", 2, 3, id="the-hold-may-have-ended"),
     ],
 )
-def test_the_result_lies_within_what_the_status_permits(shop: Shop, able: str, least: int, most: int) -> None:
-    asyncio.run(shop.status(said(able)))
+def test_the_range_is_what_the_status_permits(shop: Shop, able: str, least: int, most: int) -> None:
+    asyncio.run(shop.status(status_of(able)))
     found = as_json("web", "-n", "shop")
     assert (found["replicas"]["least"], found["replicas"]["most"]) == (least, most)
     assert found["exact"] is (least == most)
     assert found["replicas"]["desired"] == (least if least == most else None)
-    assert found["unknown"] == ["what was recommended in the last 5m"]
+    assert found["unknown"] == ["the recommendations of the last 5m"]
     assert found["observed"]["status"]["conditions"][0]["reason"] == able
 
 
-def test_what_the_controller_last_said_is_shown(shop: Shop) -> None:
+def test_the_last_status_and_events_of_the_controller_are_shown(shop: Shop) -> None:
     event = {
         "apiVersion": "v1",
         "kind": "Event",
@@ -191,13 +199,13 @@ def test_what_the_controller_last_said_is_shown(shop: Shop) -> None:
         "involvedObject": {"kind": "Pod", "name": "web"},
     }
     asyncio.run(shop.create(event, other))
-    asyncio.run(shop.status(said("ReadyForNewScale", scaled=NOON - timedelta(minutes=30))))
-    text = told("web", "-n", "shop")
+    asyncio.run(shop.status(status_of("ReadyForNewScale", scaled=NOON - timedelta(minutes=30))))
+    text = shown("web", "-n", "shop")
     assert "Last scaled: 2026-01-31 11:30:00 UTC." in text
     assert text.count("Event Normal SuccessfulRescale at 2026-01-31T11:30:00Z") == 1
 
 
-def test_another_autoscaler_that_counts_the_same_pods(shop: Shop) -> None:
+def test_another_autoscaler_that_selects_the_same_pods_is_reported(shop: Shop) -> None:
     twin = deployment("twin", {"app": "web"})
     pod = {
         "apiVersion": "v1",
@@ -206,7 +214,7 @@ def test_another_autoscaler_that_counts_the_same_pods(shop: Shop) -> None:
     }
     containers = {"spec": {"containers": [{"name": "app", "image": "app:1"}]}}
     asyncio.run(shop.create(twin, hpa("twin"), hpa("lost"), {**pod, **containers}))
-    text = told("web", "-n", "shop")
+    text = shown("web", "-n", "shop")
     assert "pods by selector app=web are controlled by multiple HPAs: [shop/twin" in text
     assert "Pods are counted by selector, not by owner" in text
 
@@ -216,7 +224,7 @@ def test_another_autoscaler_that_counts_the_same_pods(shop: Shop) -> None:
     [
         pytest.param(
             lambda shop: shop.cluster.delete(TARGET),
-            ('deployments.apps "web" not found', "does the target exist"),
+            ('deployments.apps "web" not found', "check that the target exists"),
             id="no-target",
         ),
         pytest.param(
@@ -228,19 +236,19 @@ def test_another_autoscaler_that_counts_the_same_pods(shop: Shop) -> None:
         ),
     ],
 )
-def test_what_stops_a_round_is_told(
+def test_what_stops_a_sync_is_shown(
     shop: Shop, prepare: Callable[[Shop], Awaitable[Any]], expected: tuple[str, ...]
 ) -> None:
     async def work() -> None:
         await prepare(shop)
 
     asyncio.run(work())
-    text = " ".join(told("web", "-n", "shop").split())
+    text = " ".join(shown("web", "-n", "shop").split())
     for each in expected:
         assert each in text
 
 
-def test_what_we_may_not_read_is_no_trouble_of_the_controller(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_forbidden_read_is_an_error_of_the_command(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
     message = 'deployments.apps "web" is forbidden: User "jane" cannot get resource "deployments/scale"'
 
     async def scale(_: object, target: ObjectKey) -> Manifest:
@@ -250,15 +258,15 @@ def test_what_we_may_not_read_is_no_trouble_of_the_controller(shop: Shop, monkey
     del shop
     monkeypatch.setattr(SubresourceScaleGetter, "scale", scale)
     answer = explain("web", "-n", "shop")
-    problem = f"error: explain needs to read what the controller reads, and may not: {message}\n"
+    problem = f"error: explain needs the read permissions of the controller: {message}\n"
     assert (answer.exit_code, answer.stdout, answer.stderr) == (2, "", problem)
 
 
-def test_an_autoscaler_that_is_not_there(shop: Shop) -> None:
+def test_an_autoscaler_that_does_not_exist(shop: Shop) -> None:
     del shop
     answer = explain("api", "-n", "shop")
     assert answer.exit_code == 2
-    assert 'horizontalpodautoscalers.autoscaling "api" not found; in namespace shop there are: web' in answer.stderr
+    assert 'horizontalpodautoscalers.autoscaling "api" not found; autoscalers in namespace shop: web' in answer.stderr
 
 
 class TestOwnKind:
@@ -266,14 +274,14 @@ class TestOwnKind:
         whole = hpa(settings={"tolerance": "0.05", "downscaleStabilizationSeconds": 90})
         return {**whole, "apiVersion": OWN[0], "kind": OWN[1], **status}
 
-    def test_it_is_explained_with_settings_of_its_own(self, shop: Shop) -> None:
+    def test_its_own_settings_are_applied(self, shop: Shop) -> None:
         asyncio.run(shop.create(definition(), self.own()))
         found = as_json("web", "-n", "shop", "--own-kind", "--sync-period", "5s")
         assumed = found["settings"]
         assert (assumed["tolerance"], assumed["downscaleStabilization"], assumed["syncPeriod"]) == (0.05, 90, 5)
         assert found["exact"]
 
-    def test_one_that_is_left_alone_says_so(self, shop: Shop) -> None:
+    def test_one_that_is_not_synced_is_reported(self, shop: Shop) -> None:
         claimed = {"type": "AbleToScale", "status": "False", "reason": "TargetClaimed", "message": "of web"}
         key = ObjectKey(*OWN, "web", "shop")
 
@@ -283,14 +291,14 @@ class TestOwnKind:
             await shop.cluster.update(live, field_manager="controller", subresource=Subresource.STATUS)
 
         asyncio.run(work())
-        assert "Its controller leaves it alone for that reason" in told("web", "-n", "shop", "--own-kind")
+        assert "Its controller does not sync it for that reason" in shown("web", "-n", "shop", "--own-kind")
 
 
 class TestWatch:
-    """In virtual time: a controller of our own plays the one that is watched."""
+    """Watch a controller in virtual time."""
 
-    def play(self, rounds: int, values: list[int], *, watch: timedelta, behavior: Manifest | None = None) -> Any:
-        """Let a controller run, watch it, and return what it remembers, and what was found out."""
+    def run(self, syncs: int, values: list[int], *, watch: timedelta, behavior: Manifest | None = None) -> Any:
+        """Run a controller, watch it, and return the explanation and the controller's actual decision."""
         settings = Settings(downscale_stabilization=timedelta(seconds=60))
 
         async def work() -> Any:
@@ -299,9 +307,9 @@ class TestWatch:
             spec: dict[str, Any] = {} if behavior is None else {"behavior": behavior}
             await shop.create(deployment("web", {"app": "web"}), hpa(**spec))
             running = _Running(shop, settings, values)
-            task = asyncio.create_task(running.run(rounds))
+            task = asyncio.create_task(running.run(syncs))
             await asyncio.sleep(15 * 6 + 5)
-            known, snapshot = await watched(shop.place(settings=settings), watch, settings)
+            known, snapshot = await collect_history(shop.place(settings=settings), watch, settings)
             found = explain_unknown(snapshot, known, settings=settings, now=clock.now())
             real = decide(snapshot, running.history, settings=settings, now=clock.now())
             task.cancel()
@@ -309,23 +317,23 @@ class TestWatch:
 
         return run_in_virtual_time(work())
 
-    def test_after_a_window_nothing_is_unknown(self) -> None:
-        found, real = self.play(40, [35, 35, 62, 20], watch=timedelta(seconds=90))
+    def test_after_a_window_the_history_is_known(self) -> None:
+        found, real = self.run(40, [35, 35, 62, 20], watch=timedelta(seconds=90))
         assert found.range.unknown == ()
         assert found.exact
         assert found.decision.desired == real.desired
         assert found.hold is not None
-        assert not found.assumes(found.hold.recommendation.at)
+        assert not found.is_assumed(found.hold.recommendation.at)
 
     @pytest.mark.parametrize("seconds", [0, 20, 50])
     @pytest.mark.parametrize("values", [[35, 62, 20], [80, 10, 10, 10, 10, 10, 10], [30]])
-    def test_before_that_the_result_lies_between(self, seconds: int, values: list[int]) -> None:
-        found, real = self.play(40, values, watch=timedelta(seconds=seconds))
+    def test_before_that_the_result_is_within_the_range(self, seconds: int, values: list[int]) -> None:
+        found, real = self.run(40, values, watch=timedelta(seconds=seconds))
         most = found.range.high.desired
         assert found.range.low.desired <= real.desired <= most
 
     @pytest.mark.parametrize(("outage", "survives"), [(10, True), (60, False)])
-    def test_a_cluster_that_does_not_answer_for_a_moment_ends_no_watch(self, outage: int, *, survives: bool) -> None:
+    def test_a_short_outage_does_not_end_the_watch(self, outage: int, *, survives: bool) -> None:
         async def work() -> Any:
             clock = LoopClock(NOON)
             shop = Shop(clock)
@@ -341,7 +349,7 @@ class TestWatch:
                     return await super().get(key, subresource=subresource)
 
             shaky = replace(place, cluster=Shaky(place.cluster))
-            known, _ = await watched(shaky, timedelta(seconds=75), Settings())
+            known, _ = await collect_history(shaky, timedelta(seconds=75), Settings())
             return known.history.recommendations
 
         if survives:
@@ -350,29 +358,29 @@ class TestWatch:
             with pytest.raises(ServerError):
                 run_in_virtual_time(work())
 
-    def test_changes_are_noticed_with_their_size(self) -> None:
+    def test_changes_are_recorded_with_their_size(self) -> None:
         policy = {"type": "Pods", "value": 2, "periodSeconds": 60}
         behavior = {
             "scaleUp": {"policies": [policy]},
             "scaleDown": {"stabilizationWindowSeconds": 0, "policies": [policy]},
         }
-        found, real = self.play(60, [30, 30, 90, 90, 90], watch=timedelta(seconds=120), behavior=behavior)
+        found, real = self.run(60, [30, 30, 90, 90, 90], watch=timedelta(seconds=120), behavior=behavior)
         assert found.range.unknown == ()
         assert found.decision.desired == real.desired
         assert sum(each.change for each in (*found.history.scale_ups, *found.history.scale_downs)) > 0
 
 
 class _Running:
-    """A controller, as far as somebody who watches can tell."""
+    """A running controller."""
 
     def __init__(self, shop: Shop, settings: Settings, values: list[int]) -> None:
         self.shop, self.settings, self.values, self.history = shop, settings, values, History()
 
-    async def run(self, rounds: int) -> None:
+    async def run(self, syncs: int) -> None:
         place = self.shop.place(settings=self.settings)
-        for number in range(rounds):
+        for number in range(syncs):
             self.shop.metrics.set_external("shop", "queue", str(self.values[number % len(self.values)]))
-            decision = decide(await place.look(), self.history, settings=self.settings, now=self.shop.clock.now())
+            decision = decide(await place.read(), self.history, settings=self.settings, now=self.shop.clock.now())
             self.history = decision.history
             if decision.rescale:
                 await self.shop.scale(decision.desired, at=self.shop.clock.now())
@@ -382,11 +390,11 @@ class _Running:
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path) -> Iterator[Path]:
-    """Serve a cluster without any metrics API over HTTP, and return how to reach it."""
+    """Serve a cluster without any metrics API over HTTP, and return how to open_autoscaler it."""
     path, ready, over = tmp_path / "kubeconfig", threading.Event(), threading.Event()
 
     async def work() -> None:
-        shop = Shop(Still())
+        shop = Shop(FixedClock())
         await shop.create(deployment("web", {"app": "web"}), hpa())
         async with serving(shop.cluster) as server:
             config = server.kubeconfig()
@@ -404,13 +412,13 @@ def kubeconfig(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_over_http_without_a_metrics_api(kubeconfig: Path) -> None:
-    """The namespace is the context's; what is missing is told as the controller tells it, and what to do."""
-    text = " ".join(told("web", "--kubeconfig", str(kubeconfig)).split())
+    """The namespace is that of the context; a missing API is reported with the controller's message and with advice."""
+    text = " ".join(shown("web", "--kubeconfig", str(kubeconfig)).split())
     assert "shop/web scales Deployment web" in text
     assert "FailedGetExternalMetric: unable to get external metric shop/queue/nil: unable to fetch metrics" in text
     assert "lists external.metrics.k8s.io." in text
 
 
-def test_a_cluster_that_is_not_there(tmp_path: Path) -> None:
+def test_a_missing_kubeconfig_is_one_line(tmp_path: Path) -> None:
     answer = explain("web", "--kubeconfig", str(tmp_path / "none"))
     assert (answer.exit_code, answer.stderr.count("\n")) == (2, 1)

@@ -1,4 +1,4 @@
-"""`ocf explain` beside the real controller, on a real API server, with real metrics APIs."""
+"""`ocf explain` next to the real controller, on a real API server, with real metrics APIs."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ def hpa(namespace: str, **more: Any) -> Manifest:
 
 
 async def until(cluster: ApiServerCluster, key: ObjectKey, holds: Callable[[Manifest], bool]) -> Manifest:
-    """Wait until something holds of an object; a test that waits in vain fails."""
+    """Wait until a condition holds for an object, or fail after 30 s."""
     async with asyncio.timeout(30):
-        while not holds(live := await cluster.get(key)):  # noqa: ASYNC110 (another program is waited for)
+        while not holds(live := await cluster.get(key)):  # noqa: ASYNC110 (it waits for another process)
             await asyncio.sleep(0.05)
     return live
 
 
-def says(reason: str) -> Callable[[Manifest], bool]:
-    def said(live: Manifest) -> bool:
+def has_reason(reason: str) -> Callable[[Manifest], bool]:
+    def holds(live: Manifest) -> bool:
         return any(each["reason"] == reason for each in (live.get("status") or {}).get("conditions") or ())
 
-    return said
+    return holds
 
 
 async def explained(envtest: Envtest, *words: str) -> Any:
-    """Run the command as a process of its own, as the metrics are served by this one."""
+    """Run the command as another process, as this one serves the metrics."""
     line = ["explain", "web", "-n", envtest.namespace, "--kubeconfig", str(envtest.kubeconfig), "--output", "json"]
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-c", "from ocf.cli import main; main()", *line, "--sync-period", "1s", *words, stdout=PIPE
@@ -63,7 +63,7 @@ async def explained(envtest: Envtest, *words: str) -> Any:
     return json.loads(answer)
 
 
-async def test_beside_the_real_controller(
+async def test_the_result_is_that_of_the_real_controller(
     envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
 ) -> None:
     home = envtest.namespace
@@ -74,27 +74,27 @@ async def test_beside_the_real_controller(
         before = await explained(envtest)
         with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
             await until(envtest_cluster, ObjectKey.of(web), lambda live: live["spec"]["replicas"] == 5)
-            live = await until(envtest_cluster, key, says("ReadyForNewScale"))
-            settled = await explained(envtest)
+            live = await until(envtest_cluster, key, has_reason("ReadyForNewScale"))
+            in_sync = await explained(envtest)
             stub.metrics.set_external(home, "queue", "12")
-            await until(envtest_cluster, key, says("ScaleDownStabilized"))
+            await until(envtest_cluster, key, has_reason("ScaleDownStabilized"))
             held = await explained(envtest)
 
     assert before["observed"]["status"].get("conditions", []) == []
     assert (before["exact"], before["replicas"]["desired"]) == (True, 5)
     assert before["least"]["events"][0]["message"].startswith("New size: 5; reason: external metric queue(nil) above")
 
-    told = {each["type"]: (each["status"], each["reason"], each["message"]) for each in live["status"]["conditions"]}
-    ours = {each["type"]: (each["status"], each["reason"], each["message"]) for each in settled["least"]["conditions"]}
-    assert (settled["exact"], settled["replicas"]["desired"]) == (True, 5)
-    assert ours == told
+    theirs = {each["type"]: (each["status"], each["reason"], each["message"]) for each in live["status"]["conditions"]}
+    ours = {each["type"]: (each["status"], each["reason"], each["message"]) for each in in_sync["least"]["conditions"]}
+    assert (in_sync["exact"], in_sync["replicas"]["desired"]) == (True, 5)
+    assert ours == theirs
 
     assert (held["replicas"]["least"], held["replicas"]["most"]) == (2, 5)
     assert held["most"]["hold"]["replicas"] == 5
     assert {each["reason"] for each in held["observed"]["events"]} >= {"SuccessfulRescale"}
 
 
-async def test_watching_the_real_controller_leaves_nothing_unknown(
+async def test_after_watching_the_history_is_known(
     envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
 ) -> None:
     home = envtest.namespace

@@ -1,4 +1,4 @@
-"""What the real controller did lies within the bounds that its status permitted just before."""
+"""The decisions of the real controller are within the range that its previous status permits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES = sorted(DATA.glob("*.json"))
 
 @dataclass(slots=True)
 class Outsider(OurController):
-    """Sees what can be seen from outside of the controller, round by round."""
+    """Computes the range from the status alone, sync by sync."""
 
     found: list[DecisionRange] = field(default_factory=list)
 
@@ -29,17 +29,16 @@ class Outsider(OurController):
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-async def test_what_the_controller_did_was_possible(file: Path) -> None:
+async def test_the_actual_decision_is_within_the_range(file: Path) -> None:
     outsider = Outsider()
     for number, tick in enumerate(load(file)):
         await replay(tick, outsider)
         found = outsider.found[-1]
         if (file.stem, number) not in DIFFERENCES and tick.replicas is not None and found.low.trace.current is not None:
-            assert found.low.desired <= tick.replicas <= found.high.desired, f"round {number}"
+            assert found.low.desired <= tick.replicas <= found.high.desired, f"sync {number}"
 
 
-async def test_often_there_is_nothing_to_guess() -> None:
-    """The status says enough in most rounds, and not in all."""
+async def test_the_range_is_exact_for_most_syncs_but_not_for_all() -> None:
     exact = []
     for file in FILES:
         outsider = Outsider()
