@@ -1,7 +1,6 @@
 """The command `ocf`.
 
-One module per command; what a command needs beyond the command line itself is imported when it runs, so that every
-other command starts without it.
+Each command has a module, which imports its dependencies when it runs, so that other commands start without them.
 """
 
 __all__ = ["main"]
@@ -11,7 +10,7 @@ def main() -> None:
     """Run the command line of this process."""
     import gc
 
-    # What a start allocates stays; walking it again and again would be a fifth of the time that a command takes.
+    # Objects allocated at start are permanent; collecting them repeatedly takes a fifth of the time of a command.
     gc.set_threshold(100_000)
     from ocf.cli.app import app
 

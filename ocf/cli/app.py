@@ -1,8 +1,8 @@
 """The commands of `ocf`.
 
-A command's module is imported when the command is looked up, and for the overview of all; so each starts as fast as it
-can by itself. typer converts every value with pydantic, even text to text; loading that would nearly double the time of
-`ocf validate`. So values that need no conversion are taken as they are.
+A command's module is imported when the command is looked up, and for the overview of all commands, so each command
+starts as fast as possible. typer converts every value with pydantic, even text to text, and loading pydantic would
+nearly double the time of `ocf validate`. So values that need no conversion are used without it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typer.main import get_command
 __all__ = ["app"]
 
 _COMMANDS: Final = ("validate", "default", "explain", "preview", "diff", "serve", "dev", "hpa-controller", "version")
-"""The commands in the order of the overview; each is the function of its name, with `_`, in the module of its name."""
+"""The commands in the order of the overview. Each is a function in a module of the same name, with `_` for `-`."""
 
 _SETTINGS: Final = {"help_option_names": ["-h", "--help"]}
 _TEXT: Final = (str, str | None)
@@ -28,18 +28,18 @@ _ANY_NUMBER: Final = -1
 
 
 class _Command(TyperCommand):
-    """A command whose option `--help` is off unless it is given."""
+    """A command whose option `--help` has a default."""
 
     def get_help_option(self, ctx: Any) -> Any:
         return _off(super().get_help_option(ctx))
 
 
 class _Commands(TyperGroup):
-    """The group of all commands, each loaded when it is looked up."""
+    """The group of all commands; each is loaded when it is looked up."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
-        # Only the names count: for the overview, and for what to suggest in place of a misspelt name.
+        # Only the names matter here: for the overview, and for suggestions for a misspelled name.
         self.commands = {name: TyperCommand(name) for name in _COMMANDS}
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002 (given by the base class)
@@ -50,7 +50,7 @@ class _Commands(TyperGroup):
 
 
 def _off(option: Any) -> Any:
-    """Give the option a default: without one, None would be converted."""
+    """Set the default of the option; without one, None would be converted."""
     if option is not None:
         option.default = False
     return option
@@ -70,11 +70,11 @@ def _load(name: str) -> Any:
 
 
 def _convert_on_demand(parameter: Any, hint: Any) -> None:
-    """Make a parameter take its default, text and the name of a choice without a conversion by typer.
+    """Let a parameter accept its default, text and names of choices without a conversion by typer.
 
     Args:
         parameter: The parameter; changed in place.
-        hint: The type that the function wants.
+        hint: The type that the function expects.
     """
     convert = parameter.process_value
     several = parameter.multiple or parameter.nargs == _ANY_NUMBER

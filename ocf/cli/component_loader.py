@@ -1,8 +1,8 @@
-"""Getting from `MODULE:FUNCTION` and a file to components, with one line for whatever is in the way.
+"""Components from `MODULE:FUNCTION` and a file with owners. Every error is one line.
 
-The function is the operator's own: it takes an owner and returns its components. An owner is given as a manifest, or as
-the pydantic model that the function's first parameter is annotated with. Several owners are several documents of one
-file.
+The function is the operator's own: it takes an owner and returns its components. The owner is passed as a manifest, or
+as the pydantic model in the annotation of the function's first parameter. A file with several documents has several
+owners.
 """
 
 from __future__ import annotations
@@ -35,40 +35,40 @@ __all__ = [
     "source_location",
 ]
 
-# One more than a document may have, so that a longer one is refused as too long, and no file fills the memory.
+# One byte more than a document may have, so that a longer one is rejected without reading the whole file.
 _LONGEST: Final = 3 * 2**20 + 1
 _STDIN: Final = "-"
 
 
 def load_function(target: str) -> Callable[[Any], object]:
-    """Import a function by name; modules of the working directory are found, too.
+    """Import a function by name; modules of the working directory can be imported, too.
 
     Args:
         target: `package.module:function`.
 
     Raises:
-        ConfigError: If the text is no such name, the module cannot be imported, or it has no such function.
+        ConfigError: If the text is not such a name, the module cannot be imported, or it has no such function.
     """
     module_name, _, name = target.partition(":")
     if not module_name or not name:
-        raise ConfigError(f'"{target}" names no function: write MODULE:FUNCTION, for example shop.operator:components')
+        raise ConfigError(f'invalid function "{target}": write MODULE:FUNCTION, for example shop.operator:components')
     found = find_attribute(target, import_by_name(module_name), name)
     if not callable(found):
-        raise ConfigError(f"{target} is no function, but {type(found).__name__}")
+        raise ConfigError(f"{target} is not a function, got {type(found).__name__}")
     function: Callable[[Any], object] = found
     return function
 
 
 def find_attribute(target: str, module: Any, name: str) -> Any:
-    """Return what a module calls by a name.
+    """Return an attribute of a module.
 
     Args:
-        target: What was asked for, for messages.
+        target: The name given by the user, for messages.
         module: The module.
-        name: The name; with dots, the name of something in it.
+        name: Name of the attribute; dots separate nested attributes.
 
     Raises:
-        ConfigError: If there is nothing of that name; with the nearest one.
+        ConfigError: If the attribute does not exist; the message has the nearest name.
     """
     found = module
     for part in name.split("."):
@@ -81,13 +81,13 @@ def find_attribute(target: str, module: Any, name: str) -> Any:
 
 
 def import_by_name(name: str) -> Any:
-    """Import a module by name; those of the working directory are found, too.
+    """Import a module by name; modules of the working directory can be imported, too.
 
     Args:
         name: Its name, `package.module`.
 
     Raises:
-        ConfigError: If there is none, or it cannot be imported; says where.
+        ConfigError: If the module does not exist or cannot be imported; the message has the source location.
     """
     here = str(Path.cwd())
     if here not in sys.path:
@@ -96,7 +96,7 @@ def import_by_name(name: str) -> Any:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
         if error.name is not None and (name == error.name or name.startswith(f"{error.name}.")):
-            raise ConfigError(f'there is no module "{name}", neither installed nor in {here}') from error
+            raise ConfigError(f'module "{name}" not found: it is neither installed nor in {here}') from error
         raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{source_location(error)}") from error
     except (Exception, SystemExit) as error:
         raise ConfigError(f"module {name} cannot be imported: {one_line(error)}{source_location(error)}") from error
@@ -113,11 +113,11 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Manifest, ...]:
     """Read the owners of a file.
 
     Args:
-        path: A file of YAML or JSON documents; `-` is the standard input.
-        changes: Fields to be set in every owner, `spec.version=2.3.1`; a value is JSON, or else a text.
+        path: A file with YAML or JSON documents, or `-` for the standard input.
+        changes: Fields to set in every owner, `spec.version=2.3.1`; a value is JSON, or otherwise a string.
 
     Raises:
-        ConfigError: If the file cannot be read, or holds something else.
+        ConfigError: If the file cannot be read, or a document is not an owner.
     """
     name = "the standard input" if path == _STDIN else path
     try:
@@ -125,16 +125,16 @@ def read_owners(path: str, changes: Sequence[str] = ()) -> tuple[Manifest, ...]:
     except OSError as error:
         raise ConfigError(f"{name} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:
-        raise ConfigError(f"{name} is no text: byte {error.start + 1} is not UTF-8") from error
+        raise ConfigError(f"{name}: invalid text: byte {error.start + 1} is not UTF-8") from error
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from error
     if not owners:
-        raise ConfigError(f"{name} holds no object; an owner is a manifest with apiVersion, kind and metadata")
+        raise ConfigError(f"{name} holds no objects; an owner is a manifest with apiVersion, kind and metadata")
     for number, owner in enumerate(owners, 1):
         try:
             ObjectKey.of(owner)
         except ConfigError as error:
-            raise ConfigError(f"{name}: document {number} is no owner: {error}") from error
+            raise ConfigError(f"{name}: document {number} is not an owner: {error}") from error
     return tuple(_with_changes(owner, changes) for owner in owners)
 
 
@@ -149,13 +149,13 @@ def _with_changes(owner: Manifest, changes: Sequence[str]) -> Manifest:
     for change in changes:
         path, equals, value = change.partition("=")
         if not equals:
-            raise ConfigError(f'"{change}" sets nothing: write PATH=VALUE, for example spec.version=2.3.1')
+            raise ConfigError(f'invalid change "{change}": write PATH=VALUE, for example spec.version=2.3.1')
         owner = with_field(owner, parse_path(path), parse_value(value))
     return owner
 
 
 def parse_value(text: str) -> Any:
-    """Read a value of the command line: JSON, or else a text."""
+    """Return a value of the command line: JSON, or otherwise a string."""
     try:
         return json.loads(text)
     except ValueError:
@@ -163,7 +163,7 @@ def parse_value(text: str) -> Any:
 
 
 def owner_name(owner: Manifest) -> str:
-    """Return what people call an owner, `Shop shop/corner`."""
+    """Return kind, namespace and name of an owner, `Shop shop/corner`."""
     key = ObjectKey.of(owner)
     return f"{key.kind} {key.namespace}/{key.name}" if key.namespace else f"{key.kind} {key.name}"
 
@@ -172,34 +172,36 @@ def components_of(target: str, function: Callable[[Any], object], owner: Manifes
     """Call the operator's function for an owner.
 
     Args:
-        target: What the function is called, for messages.
-        function: Takes the owner, returns a component or several.
+        target: Name of the function, for messages.
+        function: Takes the owner, and returns one or more components.
         owner: The owner's manifest.
 
     Raises:
         ConfigError: If the function raises, or returns something else.
     """
-    who = f"{target} for {owner_name(owner)}"
-    given = _owner_argument(function, owner, who)
+    call = f"{target} for {owner_name(owner)}"
+    given = _owner_argument(function, owner, call)
     try:
         found = function(given)
     except Exception as error:
-        raise ConfigError(f"{who} failed: {one_line(error)}{source_location(error)}") from error
-    return _require_components(found, who)
+        raise ConfigError(f"{call} failed: {one_line(error)}{source_location(error)}") from error
+    return _require_components(found, call)
 
 
-def _owner_argument(function: Callable[[Any], object], owner: Manifest, who: str) -> Any:
+def _owner_argument(function: Callable[[Any], object], owner: Manifest, call: str) -> Any:
     model = _model_of(function)
     if model is None:
         return owner
     try:
         return model.model_validate(owner)
     except ValueError as error:
-        raise ConfigError(f"{who}: the owner is no {model.__name__}: {describe_invalid(error) or error}") from error
+        raise ConfigError(
+            f"{call}: the owner is not a valid {model.__name__}: {describe_invalid(error) or error}"
+        ) from error
 
 
 def _model_of(function: Callable[[Any], object]) -> Any:
-    """Return the pydantic model that the first parameter is annotated with; None where it takes a manifest."""
+    """Return the pydantic model that annotates the first parameter; None if the function takes a manifest."""
     from pydantic import BaseModel
 
     try:
@@ -208,7 +210,7 @@ def _model_of(function: Callable[[Any], object]) -> Any:
         return None
     wanted = first.annotation
     if isinstance(wanted, str):
-        # Only this one: the others may name what is imported for type checkers alone.
+        # Only this annotation: the others may use names that are imported for type checkers only.
         def taking(owner: object) -> None: ...
 
         taking.__annotations__ = {"owner": wanted}
@@ -216,27 +218,27 @@ def _model_of(function: Callable[[Any], object]) -> Any:
             wanted = get_type_hints(taking, getattr(inspect.unwrap(function), "__globals__", {}))["owner"]
         except NameError as error:
             where = f"{getattr(function, '__qualname__', function)}({first.name}: {wanted})"
-            raise ConfigError(f"{where}: {error}; import the owner's model when the program runs, too") from error
+            raise ConfigError(f"{where}: {error}; import the owner's model outside of TYPE_CHECKING") from error
     return wanted if isinstance(wanted, type) and issubclass(wanted, BaseModel) else None
 
 
-def _require_components(found: object, who: str) -> tuple[Component, ...]:
+def _require_components(found: object, call: str) -> tuple[Component, ...]:
     from ocf.component import Builder, Component
 
     if inspect.iscoroutine(found):
         found.close()
-        raise ConfigError(f"{who} is asynchronous; it has to be a plain function")
+        raise ConfigError(f"{call} is asynchronous; it must be a plain function")
     several = tuple(found) if isinstance(found, Iterable) and not isinstance(found, str | dict) else (found,)
     for each in several:
         if isinstance(each, Builder):
-            raise ConfigError(f"{who} returned a builder; was .build() forgotten?")
+            raise ConfigError(f"{call} returned a builder; was .build() forgotten?")
         if not isinstance(each, Component):
-            raise ConfigError(f"{who} has to return a component, or several, not {type(each).__name__}")
+            raise ConfigError(f"{call} must return one or more components, got {type(each).__name__}")
     return tuple(each for each in several if isinstance(each, Component))
 
 
 def one_line(error: BaseException) -> str:
-    """Word an error in one line: what it is, unless it is ours, and what it says."""
+    """Return an error as one line, with its type unless it is one of our own."""
     if isinstance(error, BuildError):
         return "; ".join(error.problems)
     if isinstance(error, BaseExceptionGroup):
@@ -248,10 +250,10 @@ def one_line(error: BaseException) -> str:
 
 
 def source_location(error: BaseException) -> str:
-    """Say where in the operator's own code an error comes from; our own code is not where to look."""
+    """Return the location in the operator's code that an error comes from; frames of this package are skipped."""
     if isinstance(error, SyntaxError):
         return f" ({Path(error.filename or '?').name}:{error.lineno})"
     ours = Path(__file__).parents[1]
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith("<")]
-    theirs = [frame for frame in frames if ours not in Path(frame.filename).parents]
-    return f" ({Path(theirs[-1].filename).name}:{theirs[-1].lineno})" if theirs else ""
+    outside = [frame for frame in frames if ours not in Path(frame.filename).parents]
+    return f" ({Path(outside[-1].filename).name}:{outside[-1].lineno})" if outside else ""

@@ -1,4 +1,4 @@
-"""`ocf default`: the autoscalers of files as the API server would store them."""
+"""`ocf default`: the autoscalers of files with the defaults of the API server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["Format", "default"]
 
 
 class Format(StrEnum):
-    """How manifests are written."""
+    """Output formats of manifests."""
 
     YAML = "yaml"
     JSON = "json"
@@ -30,12 +30,13 @@ def default(
     *,
     kubernetes_version: KubernetesVersion = None,
     feature_gate: FeatureGateFlags = None,
-    output: Annotated[Format, typer.Option(help="JSON is a List of all.")] = Format.YAML,
+    output: Annotated[Format, typer.Option(help="Output format; json prints one List.")] = Format.YAML,
     traceback: Traceback = False,
 ) -> None:
-    """Print HorizontalPodAutoscalers as the API server would store them, in the version they are written in.
+    """Print HorizontalPodAutoscalers as the API server would store them, in the version of the file.
 
-    What it would refuse is told instead of printed, and the exit status is 1. Objects of other kinds are passed over.
+    For an object that the server would reject, its errors are printed instead, and the exit status is 1. Objects of
+    other kinds are ignored.
     """
     with exit_on_error(traceback=traceback):
         from ocf.cli.manifest_files import read_documents
@@ -46,11 +47,11 @@ def default(
         gates = gates_of(kubernetes_version, feature_gate or [])
         valid, kept = True, []
         for document in only_autoscalers(read_documents(files)):
-            verdict = check(document, gates=gates)
-            for line in report_lines(verdict):
+            report = check(document, gates=gates)
+            for line in report_lines(report):
                 typer.secho(line, err=True)
-            valid = valid and verdict.valid
-            if verdict.valid and document.manifest is not None:
+            valid = valid and report.valid
+            if report.valid and document.manifest is not None:
                 kept.append(_stored(document.manifest, gates))
         if output is Format.JSON:
             typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}, indent=2, ensure_ascii=False))

@@ -1,4 +1,4 @@
-"""`ocf dev`: an operator at work on an embedded API server, until it is stopped."""
+"""`ocf dev`: run an operator on an embedded API server."""
 
 from __future__ import annotations
 
@@ -35,49 +35,52 @@ __all__ = ["dev"]
 _MANAGER: Final = "ocf-dev"
 _HOST: Final = "127.0.0.1"
 _WEBHOOK_NAMESPACE: Final = "kube-system"
-"""Where the certificate of the webhooks is kept."""
+"""Namespace of the Secret with the webhooks' certificate."""
 _RULES: Final = "x-kubernetes-validations"
 
 
 def dev(  # noqa: PLR0913 (each is an option of the command line)
     target: Annotated[
         str,
-        typer.Argument(metavar="MODULE[:NAME]", help="Where the operator is: shop.operator, shop/operator.py or shop."),
+        typer.Argument(
+            metavar="MODULE[:NAME]",
+            help="The operator: shop.operator, shop/operator.py or shop, optionally with its name.",
+        ),
     ],
     *,
     apply: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Manifests to begin with, as kubectl applies; repeatable.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Manifests to apply at start; repeatable.")
     ] = None,
     crd: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Further CustomResourceDefinitions; repeatable.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Additional CustomResourceDefinitions; repeatable.")
     ] = None,
     rollouts: Annotated[
-        bool, typer.Option("--rollouts", help="Report every workload as rolled out, as if its pods ran.")
+        bool, typer.Option("--rollouts", help="Report every workload as rolled out, as if its pods were running.")
     ] = False,
     port: Port = 0,
     kubeconfig: Kubeconfig = None,
-    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log what the operator does.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log the actions of the operator.")] = False,
     output: OutputOption = ServeOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:
-    """Run an operator against an embedded Kubernetes API on this machine, to be played with.
+    """Run an operator on an embedded Kubernetes API server, to try it out.
 
-    Its definitions are applied and its webhooks are registered; kubectl and any other client can use the API. There are
-    no other controllers, so no pod ever runs. It ends with Ctrl-C, and everything in it is gone.
+    Its CustomResourceDefinitions are applied and its webhooks are registered; kubectl and other clients can use the
+    API. There are no other controllers, so no pod ever runs. Ctrl-C stops it; the state is in memory and not kept.
     """
     logging.basicConfig(
         level=logging.INFO if verbose else logging.WARNING, format="%(asctime)s %(levelname)s %(message)s"
     )
     with exit_on_error(traceback=traceback):
-        wishes = _DevOptions(
+        options = _DevOptions(
             apply=apply or (), crd=crd or (), rollouts=rollouts, port=port, kubeconfig=kubeconfig, output=output
         )
-        asyncio.run(_dev(target, wishes))
+        asyncio.run(_dev(target, options))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _DevOptions:
-    """What was asked for besides the operator."""
+    """Options besides the operator."""
 
     apply: Sequence[Path]
     crd: Sequence[Path]
@@ -87,28 +90,28 @@ class _DevOptions:
     output: ServeOutput
 
 
-async def _dev(target: str, wishes: _DevOptions) -> None:
+async def _dev(target: str, options: _DevOptions) -> None:
     from ocf.cli.operator_loader import load_operator
     from ocf.embedded import EmbeddedCluster
     from ocf.embedded.http import load_manifests, serving
 
     operator = load_operator(target)
-    manifests = list(read_manifests(wishes.apply))
+    manifests = list(read_manifests(options.apply))
     embedded = EmbeddedCluster()
-    given = (*_definitions(operator), *read_manifests(wishes.crd))
+    given = (*_definitions(operator), *read_manifests(options.crd))
     definitions = [await _without_unsupported_rules(embedded, definition) for definition in given]
     await load_manifests(embedded, definitions, field_manager=_MANAGER)
-    stopped = stop_event()
+    stop = stop_event()
     async with (
-        serving(embedded, port=wishes.port) as server,
-        kubeconfig_of(server, wishes.kubeconfig) as path,
-        _run_operator(operator, path, rollouts=wishes.rollouts) as process,
+        serving(embedded, port=options.port) as server,
+        kubeconfig_of(server, options.kubeconfig) as path,
+        _run_operator(operator, path, rollouts=options.rollouts) as manager,
     ):
         await load_manifests(embedded, manifests, field_manager=_MANAGER)
-        print_server(server, path, wishes.output)
-        if wishes.output is ServeOutput.TEXT:
-            _print_operator(operator, process)
-        await stopped.wait()
+        print_server(server, path, options.output)
+        if options.output is ServeOutput.TEXT:
+            _print_operator(operator, manager)
+        await stop.wait()
 
 
 def _definitions(operator: Operator[Any]) -> list[Manifest]:
@@ -117,22 +120,22 @@ def _definitions(operator: Operator[Any]) -> list[Manifest]:
 
 
 async def _without_unsupported_rules(embedded: Cluster, definition: Manifest) -> Manifest:
-    """Leave out the rules in CEL if the embedded cluster refuses to guess at one of them, and say so."""
+    """Remove the CEL rules from a definition if the embedded cluster rejects one of them, and print a note."""
     from ocf.errors import ApiError, BadRequestError
 
-    left = cast("Manifest", _without_rules(definition))
-    if left == definition:
+    stripped = cast("Manifest", _without_rules(definition))
+    if stripped == definition:
         return definition
     try:
         await embedded.create(definition, field_manager=_MANAGER, dry_run=True)
     except BadRequestError as error:
         if _RULES in error.message:
             name = definition.get("metadata", {}).get("name")
-            note = f"note: the rules in CEL ({_RULES}) of {name} are not checked here: {error.message}"
+            note = f"note: the CEL rules ({_RULES}) of {name} are not evaluated: {error.message}"
             typer.secho(note, fg=typer.colors.YELLOW, err=True)
-            return left
+            return stripped
     except ApiError:
-        # Whoever creates it in earnest is told.
+        # The actual create will report the error.
         pass
     return definition
 
@@ -145,7 +148,7 @@ def _without_rules(value: Any) -> Any:
 
 @asynccontextmanager
 async def _run_operator(operator: Operator[Any], kubeconfig: Path, *, rollouts: bool) -> AsyncIterator[Manager]:
-    """Have the operator work through the API as any client, with all that it needs."""
+    """Run the operator as a client of the API, with its webhooks and the simulated rollouts."""
     from ocf.cluster.client import ApiServerCluster
     from ocf.runtime.admission import Url
     from ocf.runtime.operator import Listen, ManagerOptions, WebhookOptions, running
@@ -157,14 +160,14 @@ async def _run_operator(operator: Operator[Any], kubeconfig: Path, *, rollouts: 
             await stack.enter_async_context(fake_workload_controllers(cluster))
         address = Url(f"https://{_HOST}")
         admission = WebhookOptions(address=address, namespace=_WEBHOOK_NAMESPACE, host=_HOST, port=0, register=True)
-        options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission)
-        process = await stack.enter_async_context(running(cluster, operator, options=options))
-        await process.started()
-        yield process
+        manager_options = ManagerOptions(listen=Listen(port=0, host=_HOST), admission=admission)
+        manager = await stack.enter_async_context(running(cluster, operator, options=manager_options))
+        await manager.started()
+        yield manager
 
 
-def _print_operator(operator: Operator[Any], process: Manager) -> None:
+def _print_operator(operator: Operator[Any], manager: Manager) -> None:
     api_version, kind = operator.owner_kind
-    typer.echo(f"operator {operator.name} works on {kind} of {api_version}")
-    if process.endpoints is not None:
-        typer.echo(f"its metrics: {process.endpoints.url}/metrics")
+    typer.echo(f"operator {operator.name} reconciles {kind} of {api_version}")
+    if manager.endpoints is not None:
+        typer.echo(f"metrics on {manager.endpoints.url}/metrics")

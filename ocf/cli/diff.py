@@ -1,4 +1,4 @@
-"""`ocf diff`: what the next reconcile would change in a cluster, object by object. Nothing is written."""
+"""`ocf diff`: the changes that the next reconcile would make in a cluster. Nothing is written."""
 
 from __future__ import annotations
 
@@ -24,35 +24,40 @@ if TYPE_CHECKING:
 __all__ = ["diff"]
 
 _DIFFERENT: Final = 1
-# No object has it, and no server gives it away.
+# No object has this uid.
 _NO_UID: Final = "00000000-0000-0000-0000-000000000000"
 _COLOURS: Final = {"+": typer.colors.GREEN, "-": typer.colors.RED, "@": typer.colors.CYAN}
 
 
 class DiffOutput(StrEnum):
-    """How a difference is shown."""
+    """Output formats of a diff."""
 
     TEXT = "text"
     JSON = "json"
 
 
 def diff(  # noqa: PLR0913 (each is an option of the command line)
-    target: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="Takes an owner, returns its components.")],
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="Function that takes an owner and returns its components.")
+    ],
     *,
     owner: Owner,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
-    explain: Annotated[bool, typer.Option("--explain", help="Say of every resource what is done, and why.")] = False,
-    output: Annotated[DiffOutput, typer.Option(help="For people, or for programs.")] = DiffOutput.TEXT,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Also show the action for every resource, and its reason.")
+    ] = False,
+    output: Annotated[DiffOutput, typer.Option(help="text for people, json for programs.")] = DiffOutput.TEXT,
     changes: Changes = None,
     traceback: Traceback = False,
 ) -> None:
-    """Show what the next reconcile would change in a cluster.
+    """Show the changes that the next reconcile would make in a cluster.
 
-    The reconcile is rehearsed: every write is a dry run of the server, so defaults and admission are the cluster's. The
-    file says what the owner wants; if the cluster has the owner, its uid and its status are taken from there.
+    The reconcile is a dry run: every write is a dry-run request to the API server, so defaulting and admission are
+    those of the cluster. The file has the spec of the owner; its uid and status are taken from the cluster if it exists
+    there.
 
-    The exit status is 0 without a difference, 1 with one, and 2 if the reconcile, or this command, would fail.
+    The exit status is 0 without changes, 1 with changes, and 2 if the reconcile or this command would fail.
     """
     with exit_on_error(traceback=traceback):
         found = asyncio.run(_diffs(target, owner, changes or [], kubeconfig, context))
@@ -65,7 +70,7 @@ def diff(  # noqa: PLR0913 (each is an option of the command line)
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """What would become of one component of one owner."""
+    """The diff of one component of one owner."""
 
     owner: str
     component: Component
@@ -79,7 +84,7 @@ def _status(found: Sequence[ComponentDiff]) -> int:
 
 
 def _early_stop(diff: ComponentDiff) -> str:
-    """Say what keeps the component from what it wants, if the pass would stop early; then nothing else was compared."""
+    """Return why the reconcile would stop early; anything after that point was not compared."""
     from ocf.component import Reason
 
     condition = diff.result.condition if diff.result is not None else None
@@ -92,7 +97,7 @@ async def _diffs(
     target: str, file: str, changes: Sequence[str], kubeconfig: str | None, context: str | None
 ) -> list[_Found]:
     from ocf.cli.component_loader import components_of, load_function, owner_name, read_owners
-    from ocf.component import diff as rehearse
+    from ocf.component import diff as dry_run
 
     function = load_function(target)
     owners = read_owners(file, changes)
@@ -102,21 +107,21 @@ async def _diffs(
             live = await _with_live_metadata(owner, cluster)
             components = components_of(target, function, live)
             with _progress(sum(len(each.entries) for each in components)) as seen:
-                diffs = await rehearse(components, live, cluster, seen=seen)
+                diffs = await dry_run(components, live, cluster, seen=seen)
             name = owner_name(owner)
             found += [_Found(name, component, each) for component, each in zip(components, diffs, strict=True)]
     return found
 
 
 async def connect(kubeconfig: str | None, context: str | None) -> Any:
-    """Open the cluster that is meant; a separate function, so that a test can give another one."""
+    """Connect to the cluster; a function of its own so that tests can replace it."""
     from ocf.cluster.client import ApiServerCluster
 
     return await ApiServerCluster.connect(kubeconfig, context=context)
 
 
 async def _with_live_metadata(owner: Manifest, cluster: Cluster) -> Manifest:
-    """Return an owner as the file wants it, and as the cluster knows it."""
+    """Return an owner with the spec of the file, and the metadata and status of the cluster."""
     from ocf.cli.component_loader import owner_name
     from ocf.errors import NotFoundError
     from ocf.objects import ObjectKey
@@ -124,11 +129,11 @@ async def _with_live_metadata(owner: Manifest, cluster: Cluster) -> Manifest:
     try:
         live = await cluster.get(ObjectKey.of(owner))
     except NotFoundError:
-        note = f"note: {owner_name(owner)} is not in the cluster, so everything is shown as for a new owner"
+        note = f"note: {owner_name(owner)} is not in the cluster, so the changes are those for a new owner"
         typer.secho(note, fg=typer.colors.YELLOW, err=True)
         return {**owner, "metadata": {**owner["metadata"], "uid": _NO_UID}}
     if "deletionTimestamp" in live["metadata"]:
-        note = f"note: {owner_name(owner)} is being deleted; shown is what a reconcile would do if it were not"
+        note = f"note: {owner_name(owner)} is being deleted; the changes are those of a reconcile without the deletion"
         typer.secho(note, fg=typer.colors.YELLOW, err=True)
     given = {key: value for key, value in owner["metadata"].items() if key in {"labels", "annotations"}}
     status = {"status": live["status"]} if "status" in live else {}
@@ -137,7 +142,7 @@ async def _with_live_metadata(owner: Manifest, cluster: Cluster) -> Manifest:
 
 @contextmanager
 def _progress(total: int) -> Iterator[Callable[[ObjectKey], None] | None]:
-    """Show how far it is, if there is something to wait for and somebody who sees it."""
+    """Show the progress in a terminal, if there is more than one object."""
     if total < 2 or not _is_terminal():  # noqa: PLR2004 (one object needs no bar)
         yield None
         return
@@ -146,7 +151,7 @@ def _progress(total: int) -> Iterator[Callable[[ObjectKey], None] | None]:
 
     looked_at: set[ObjectKey] = set()
     with Progress(console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("asking the server", total=total)
+        task = bar.add_task("dry run", total=total)
 
         def seen(key: ObjectKey) -> None:
             looked_at.add(key)
@@ -162,17 +167,19 @@ def _is_terminal() -> bool:
 def _show(found: Sequence[_Found], *, explain: bool) -> None:
     for each in found:
         title = f"component {each.component.name} of {each.owner}"
-        halt = _early_stop(each.diff)
-        _line(f"# {title}{': no difference' if each.diff.is_empty and not halt else ''}")
-        if halt:
-            _line(f"# the reconcile would stop early, {halt}", typer.colors.YELLOW)
+        early_stop = _early_stop(each.diff)
+        _line(f"# {title}{': no changes' if each.diff.is_empty and not early_stop else ''}")
+        if early_stop:
+            _line(f"# the reconcile would stop early, {early_stop}", typer.colors.YELLOW)
         for changed in each.diff.objects:
             _object(changed)
-        for left in each.diff.ignored:
-            owners = f", set by {' and '.join(left.managers)}" if left.managers else ""
-            _line(f"# {left.resource}: {left.path} is left to others: {value_text(left.value)}{owners}")
+        for ignored in each.diff.ignored:
+            owners = f", set by {' and '.join(ignored.managers)}" if ignored.managers else ""
+            _line(f"# {ignored.resource}: {ignored.path} is ignored: {value_text(ignored.value)}{owners}")
         for conflict in each.diff.conflicts:
-            _line(f'# {conflict.resource}: {conflict.path} belongs to "{conflict.manager}", and may not be taken')
+            _line(
+                f'# {conflict.resource}: {conflict.path} is owned by "{conflict.manager}", which on_conflict protects'
+            )
         if each.diff.problem:
             _line(f"# the reconcile would fail: {each.diff.problem}", typer.colors.RED)
         if explain:
@@ -185,7 +192,7 @@ def _object(changed: ObjectDiff) -> None:
     reasons = f": {', '.join(changed.reasons)}" if changed.reasons else ""
     _line(f"# {changed.verb} {changed.resource}{reasons}")
     if changed.before == changed.after:
-        _line("# no value changes, only who owns it")
+        _line("# no value changes, only the field ownership")
     elif changed.verb is not Verb.DELETE:
         for line in _unified(changed):
             _line(line, _COLOURS.get(line[0]))
@@ -193,7 +200,7 @@ def _object(changed: ObjectDiff) -> None:
         if field.source:
             _line(f"# {field.path} is set by {field.source}")
     for taken in changed.taken:
-        _line(f'# {taken.path} is taken from "{taken.manager}"')
+        _line(f'# {taken.path} is taken over from "{taken.manager}"')
 
 
 def _unified(changed: ObjectDiff) -> Iterator[str]:
@@ -203,12 +210,12 @@ def _unified(changed: ObjectDiff) -> Iterator[str]:
         [] if each is None else dump_document(_sorted(each)).rstrip("\n").split("\n")
         for each in (changed.before, changed.after)
     )
-    live, following = (f"{word} {changed.resource}" for word in ("live", "next"))
+    live, following = (f"{side} {changed.resource}" for side in ("live", "next"))
     return difflib.unified_diff(before, after, live, following, lineterm="")
 
 
 def _sorted(value: Any) -> Any:
-    """Put keys in order, so that no line differs only because it stands elsewhere."""
+    """Sort keys, so that lines differ in content only."""
     if isinstance(value, dict):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(item) for item in value] if isinstance(value, list) else value
@@ -216,8 +223,8 @@ def _sorted(value: Any) -> Any:
 
 def _print_summaries(title: str, each: _Found) -> None:
     rows = [
-        (account.resource, account.action, "; ".join((account.because, *account.fields)), account.report)
-        for account in _summaries(each)
+        (summary.resource, summary.action, "; ".join((summary.because, *summary.fields)), summary.report)
+        for summary in _summaries(each)
     ]
     if rows:
         grid(title, ("resource", "action", "because", "reports"), rows)
@@ -230,7 +237,7 @@ def _summaries(each: _Found) -> Sequence[ResourceSummary]:
 
 
 def _line(text: str, colour: str | None = None) -> None:
-    # Colours are left out where nobody sees them.
+    # typer omits colors if the output is not a terminal.
     typer.secho(text, fg=colour)
 
 
@@ -243,8 +250,8 @@ def _to_json(each: _Found) -> dict[str, Any]:
         "halt": _early_stop(each.diff),
         "problem": each.diff.problem,
         "objects": [asdict(one) for one in each.diff.objects],
-        "left": [asdict(one) for one in each.diff.ignored],
+        "ignored": [asdict(one) for one in each.diff.ignored],
         "conflicts": [asdict(one) for one in each.diff.conflicts],
         "condition": result.condition.to_manifest() if result is not None else None,
-        "resources": [asdict(account) for account in _summaries(each)],
+        "resources": [asdict(summary) for summary in _summaries(each)],
     }

@@ -1,4 +1,4 @@
-"""Faults as texts: what is written on a command line, and sent to a running server."""
+"""Faults in the format of the command line and of requests to a running server."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _WHEN: Final[Mapping[str, Callable[[str], Any]]] = {
 
 
 def read_fault(text: str) -> Fault:
-    """Read a fault.
+    """Parse a fault.
 
     Args:
         text: The name of a function of `ocf.testing.faults`, then its keywords: `conflict,kind=Shop,times=3`. Several
@@ -64,7 +64,7 @@ def read_fault(text: str) -> Fault:
         The fault.
 
     Raises:
-        ConfigError: If the text is none; says what could be there instead.
+        ConfigError: If the text is invalid; the message has the allowed values.
 
     Example:
         >>> read_fault("server-error,code=503,verbs=get+list,times=forever").verbs == {Verb.GET, Verb.LIST}
@@ -73,7 +73,7 @@ def read_fault(text: str) -> Fault:
     name, *pairs = (part.strip() for part in text.split(","))
     maker = _MAKERS.get(name.replace("-", "_"))
     if maker is None:
-        raise ConfigError(f'there is no fault "{name}"; there are {", ".join(sorted(_MAKERS))}')
+        raise ConfigError(f'unknown fault "{name}": must be one of {", ".join(sorted(_MAKERS))}')
     known = {**_WHEN, **_OWN.get(maker.__name__, {})}
     try:
         return maker(**dict(_keyword(pair, known, text) for pair in pairs))
@@ -85,14 +85,14 @@ def _keyword(pair: str, known: Mapping[str, Callable[[str], Any]], text: str) ->
     name, _, value = pair.partition("=")
     name = name.replace("-", "_")
     if name not in known:
-        raise ConfigError(f'fault "{text}": there is no keyword "{name}"; there are {", ".join(sorted(known))}')
+        raise ConfigError(f'fault "{text}": unknown keyword "{name}": must be one of {", ".join(sorted(known))}')
     try:
         return name, known[name](value)
     except ValueError:
-        allowed = f", one of {', '.join(Verb)} joined by +" if name == "verbs" else ", a number"
-        raise ConfigError(f'fault "{text}": {name} cannot be "{value}"{allowed}') from None
+        allowed = f"{', '.join(Verb)}, joined by +" if name == "verbs" else "a number"
+        raise ConfigError(f'fault "{text}": {name} must be {allowed}, got "{value}"') from None
 
 
 def read_faults(texts: Iterable[str]) -> list[Fault]:
-    """Read several faults; see `read_fault`."""
+    """Parse several faults; see `read_fault`."""
     return [read_fault(text) for text in texts]

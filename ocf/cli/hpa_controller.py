@@ -1,4 +1,4 @@
-"""`ocf hpa-controller`: run the HPA controller, or print what it needs in a cluster."""
+"""`ocf hpa-controller`: run the HPA controller, or print its manifests."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _DURATION: Final = "DURATION"
 
 
 class Action(StrEnum):
-    """What is done."""
+    """Actions of the command."""
 
     RUN = "run"
     MANIFESTS = "manifests"
 
 
 class ModeName(StrEnum):
-    """What is run; the names are those of `ocf.controllers.hpa.Mode`, which is loaded later."""
+    """Modes of the controller; the names are those of `ocf.controllers.hpa.Mode`, which is imported later."""
 
     OWN_KIND = "own-kind"
     REPLACE = "replace"
@@ -53,7 +53,7 @@ class ModeName(StrEnum):
 
 
 class LogOutput(StrEnum):
-    """How things are told."""
+    """Output formats."""
 
     TEXT = "text"
     JSON = "json"
@@ -65,7 +65,7 @@ SyncPeriod = Annotated[
         "--sync-period",
         "--horizontal-pod-autoscaler-sync-period",
         metavar=_DURATION,
-        help="How often an autoscaler is looked at.",
+        help="Time between two syncs of an autoscaler.",
     ),
 ]
 Downscale = Annotated[
@@ -74,7 +74,7 @@ Downscale = Annotated[
         "--downscale-stabilization",
         "--horizontal-pod-autoscaler-downscale-stabilization",
         metavar=_DURATION,
-        help="How long a recommendation keeps a target from shrinking below it.",
+        help="How long a recommendation prevents scaling down below it.",
     ),
 ]
 Tolerance = Annotated[
@@ -82,7 +82,7 @@ Tolerance = Annotated[
     typer.Option(
         "--tolerance",
         "--horizontal-pod-autoscaler-tolerance",
-        help="By how much a ratio may differ from 1 without consequence.",
+        help="Difference of a ratio from 1 that does not change the replicas.",
     ),
 ]
 CpuInitialization = Annotated[
@@ -91,7 +91,7 @@ CpuInitialization = Annotated[
         "--cpu-initialization-period",
         "--horizontal-pod-autoscaler-cpu-initialization-period",
         metavar=_DURATION,
-        help="How long after its start a pod's cpu may be passed over.",
+        help="Time after its start in which a pod's cpu may be ignored.",
     ),
 ]
 ReadinessDelay = Annotated[
@@ -100,7 +100,7 @@ ReadinessDelay = Annotated[
         "--initial-readiness-delay",
         "--horizontal-pod-autoscaler-initial-readiness-delay",
         metavar=_DURATION,
-        help="How long after its start a change to unready counts as never having been ready.",
+        help="Time after its start in which an unready pod counts as never ready.",
     ),
 ]
 Workers = Annotated[
@@ -108,43 +108,46 @@ Workers = Annotated[
     typer.Option(
         "--concurrent-syncs",
         "--concurrent-horizontal-pod-autoscaler-syncs",
-        help="How many autoscalers are looked at side by side.",
+        help="Number of autoscalers that are synced concurrently.",
     ),
 ]
-LeaderElect = Annotated[bool, typer.Option("--leader-elect/--no-leader-elect", help="Whether a leader is elected.")]
+LeaderElect = Annotated[bool, typer.Option("--leader-elect/--no-leader-elect", help="Use leader election.")]
 LeaseNamespace = Annotated[
     str | None,
     typer.Option(
         "--lease-namespace",
         "--leader-elect-resource-namespace",
         metavar="NAME",
-        help="Where the lease is; the pod's namespace by default.",
+        help="Namespace of the Lease; default: that of the pod.",
     ),
 ]
 Switches = Annotated[
     list[str] | None,
-    typer.Option("--feature-gates", metavar="NAME=BOOL", help=f"{', '.join(_GATES)}; repeatable."),
+    typer.Option("--feature-gates", metavar="NAME=BOOL", help=f"Set {', '.join(_GATES)}; repeatable."),
 ]
 Targets = Annotated[
     list[str] | None,
     typer.Option(
         "--scales",
         metavar="RESOURCE",
-        help="For manifests: a resource that may be scaled, such as rollouts.argoproj.io; repeatable."
-        " By default those of Kubernetes itself.",
+        help="For manifests: a resource that the controller may scale, such as rollouts.argoproj.io; repeatable."
+        " Default: those of Kubernetes.",
     ),
 ]
 
 
 def hpa_controller(  # noqa: PLR0913 (each is an option)
-    action: Annotated[Action, typer.Argument(help="Run it, or print what it needs in a cluster.")] = Action.RUN,
+    action: Annotated[Action, typer.Argument(help="Run the controller, or print its manifests.")] = Action.RUN,
     *,
     mode: Annotated[
         ModeName,
-        typer.Option(help="A kind of its own, in place of the built-in controller, or only watching that one."),
+        typer.Option(help="Run a kind of its own, replace the built-in controller, or compare with it."),
     ] = ModeName.OWN_KIND,
     take_over: Annotated[
-        bool, typer.Option("--take-over", help="With replace: run also what another controller ran before.")
+        bool,
+        typer.Option(
+            "--take-over", help="With replace: also take over autoscalers that another controller has synced."
+        ),
     ] = False,
     sync_period: SyncPeriod = "15s",
     downscale_stabilization: Downscale = "5m0s",
@@ -156,28 +159,29 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
     feature_gates: Switches = None,
     leader_elect: LeaderElect = True,
     lease_namespace: LeaseNamespace = None,
-    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Where metrics and probes are served.")] = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus come from outside of the pod)
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Their port; 0 takes a free one.")] = 8080,
+    host: Annotated[str, typer.Option(metavar="ADDRESS", help="Address for metrics and probes.")] = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside the pod)
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port for metrics and probes; 0 selects a free one.")
+    ] = 8080,
     namespace: Annotated[
         str, typer.Option(metavar="NAME", help="For manifests: the namespace of the controller.")
     ] = "ocf-system",
     image: Annotated[
-        str,
-        typer.Option("--image", metavar="IMAGE", help="For manifests: a container image in which ocf is installed."),
+        str, typer.Option("--image", metavar="IMAGE", help="For manifests: a container image with ocf installed.")
     ] = "ocf:latest",
     scales: Targets = None,
     kubeconfig: Kubeconfig = None,
     context: Context = None,
     output: Annotated[
-        LogOutput, typer.Option(help="For people, or one JSON object per line for programs.")
+        LogOutput, typer.Option(help="text for people, or json with one object per line.")
     ] = LogOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:
     """Run the HPA algorithm as a controller.
 
-    It never shares a target with the built-in controller: by default it runs a kind of its own; with --mode replace it
-    runs autoscaling/v2, where the built-in one is switched off; with --mode dry-run it reads, tells what it would do
-    next to what happens, and writes nothing.
+    It never shares a target with the built-in controller. By default it runs a kind of its own. With --mode replace it
+    runs autoscaling/v2 in a cluster where the built-in controller is disabled. With --mode dry-run it only reads, and
+    prints its decisions next to those of the built-in controller.
     """
     with exit_on_error(traceback=traceback):
         settings = _settings(
@@ -240,7 +244,7 @@ def _features(version: str | None, switches: Sequence[str]) -> FeatureGates:
         name, _, value = switch.partition("=")
         if name not in _GATES or value.lower() not in {"true", "false"}:
             known = ", ".join(_GATES)
-            raise ConfigError(f'"{switch}" is no feature gate: write NAME=true or NAME=false; there are {known}')
+            raise ConfigError(f'invalid feature gate "{switch}": write NAME=true or NAME=false, with one of {known}')
         found = replace(found, **{_GATES[name]: value.lower() == "true"})
     return found
 
@@ -254,8 +258,8 @@ def _options(mode: ModeName, settings: Settings, output: LogOutput, *, take_over
 
 
 def _print_results(output: LogOutput) -> Callable[[DryRunResult], None]:
-    def report(said: DryRunResult) -> None:
-        typer.echo(json.dumps(said.as_json()) if output is LogOutput.JSON else str(said))
+    def report(result: DryRunResult) -> None:
+        typer.echo(json.dumps(result.as_json()) if output is LogOutput.JSON else str(result))
         sys.stdout.flush()
 
     return report
@@ -276,17 +280,17 @@ async def _run(process: ProcessOptions, kubeconfig: str | None, context: str | N
     from ocf.cluster.client import ApiServerCluster
     from ocf.controllers.hpa.manager import run_process
 
-    stopped = asyncio.Event()
+    stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
     async with await ApiServerCluster.connect(kubeconfig, context=context) as cluster:
-        await run_process(cluster, process, stopped, on_serving=lambda endpoints: _print_endpoints(endpoints, output))
+        await run_process(cluster, process, stop, on_serving=lambda endpoints: _print_endpoints(endpoints, output))
 
 
 def _print_endpoints(endpoints: Endpoints, output: LogOutput) -> None:
-    told = {"metrics": f"{endpoints.url}/metrics", "health": f"{endpoints.url}/healthz"}
-    told["ready"] = f"{endpoints.url}/readyz"
-    line = json.dumps(told) if output is LogOutput.JSON else f"metrics on {told['metrics']}; Ctrl-C ends it"
+    urls = {"metrics": f"{endpoints.url}/metrics", "health": f"{endpoints.url}/healthz"}
+    urls["ready"] = f"{endpoints.url}/readyz"
+    line = json.dumps(urls) if output is LogOutput.JSON else f"metrics on {urls['metrics']}; Ctrl-C stops it"
     typer.echo(line, err=output is LogOutput.TEXT)
 
 
@@ -337,21 +341,21 @@ def _scalable(text: str) -> ScalableResource:
 
 
 def _arguments(options: ControllerOptions) -> Iterator[str]:
-    """Write the options as the command line that gives them, without those that are as by default."""
+    """Yield the command-line options for the settings that differ from the defaults."""
     from ocf.autoscaling import FeatureGates
     from ocf.autoscaling.algorithm import Settings
     from ocf.objects.durations import format_duration
 
-    settings, usual = options.settings, Settings()
+    settings, defaults = options.settings, Settings()
     yield f"--mode={options.mode}"
     if options.take_over:
         yield "--take-over"
     for name in ("sync_period", "downscale_stabilization", "cpu_initialization_period", "initial_readiness_delay"):
-        if getattr(settings, name) != getattr(usual, name):
+        if getattr(settings, name) != getattr(defaults, name):
             yield f"--{name.replace('_', '-')}={format_duration(getattr(settings, name))}"
-    if settings.tolerance != usual.tolerance:
+    if settings.tolerance != defaults.tolerance:
         yield f"--tolerance={settings.tolerance:g}"
-    if settings.workers != usual.workers:
+    if settings.workers != defaults.workers:
         yield f"--concurrent-syncs={settings.workers}"
     if settings.features.remembered_zero != FeatureGates().remembered_zero:
         yield "--kubernetes-version=1.35"

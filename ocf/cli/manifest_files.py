@@ -1,4 +1,4 @@
-"""The documents of files and folders, one by one: a document that cannot be read does not hide the others."""
+"""Documents of files and folders; a document that cannot be read does not prevent reading the others."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ STDIN: Final = "-"
 
 _SUFFIXES: Final = frozenset({".json", ".yaml", ".yml"})
 _LONGEST: Final = 256 * 2**20
-# Three dashes in the first column begin a document wherever they stand, inside of texts of several lines, too.
+# Three dashes in the first column start a document everywhere, even inside a block scalar.
 _SEPARATOR: Final = re.compile(r"^---(?=\s|$)[^\S\n]*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """One object of a file, or what is wrong with it.
+    """One object of a file, or the reason why it cannot be read.
 
     Args:
-        file: The file as it was named; `-` is the standard input.
-        number: Which document of the file it is, from 1; 0 for the file as a whole.
-        line: Where it begins, from 1.
-        manifest: The object; None where it cannot be read.
-        problem: Why it cannot be read; empty where it can.
+        file: The file as given by the user; `-` is the standard input.
+        number: Index of the document in the file, from 1; 0 for the file as a whole.
+        line: First line of the document, from 1.
+        manifest: The object; None if it cannot be read.
+        problem: Why it cannot be read; empty if it can.
     """
 
     file: str
@@ -45,13 +45,13 @@ class Document:
 
 
 def read_documents(paths: Iterable[str]) -> Iterator[Document]:
-    """Read files, and the files in folders; the objects of a `List` are read as if they stood alone.
+    """Read files, and the files in folders. The objects of a `List` are read like separate documents.
 
     Args:
-        paths: Files, folders, `-` for the standard input.
+        paths: Files, folders, or `-` for the standard input.
 
     Yields:
-        Every object, and everything that cannot be read, in order.
+        Every object, and every document that cannot be read, in order.
     """
     for path in paths:
         for file in _files(path):
@@ -71,7 +71,7 @@ def _of(file: str) -> Iterator[Document]:
         yield Document(file=file, problem=f"cannot be read: {error.strerror}")
         return
     except UnicodeDecodeError as error:
-        yield Document(file=file, problem=f"is no text: byte {error.start + 1} is not UTF-8")
+        yield Document(file=file, problem=f"invalid text: byte {error.start + 1} is not UTF-8")
         return
     if len(text) > _LONGEST:
         yield Document(file=file, problem=f"longer than {_LONGEST} characters")
@@ -92,10 +92,10 @@ def _text(file: str) -> str:
 
 
 def _parts(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the documents that are not empty, each with the line in which it begins."""
-    borders = list(_SEPARATOR.finditer(text))
-    starts = [0, *(border.end() for border in borders)]
-    ends = [*(border.start() for border in borders), len(text)]
+    """Yield the documents that are not empty, each with its first line."""
+    separators = list(_SEPARATOR.finditer(text))
+    starts = [0, *(separator.end() for separator in separators)]
+    ends = [*(separator.start() for separator in separators), len(text)]
     line, counted = 1, 0
     for start, end in zip(starts, ends, strict=True):
         line += text.count("\n", counted, start)
@@ -117,12 +117,14 @@ def _items(document: Document) -> Iterator[Document]:
             if isinstance(item, dict):
                 yield replace(document, manifest=item)
             else:
-                yield replace(document, problem=f"a List holds objects, not a {type(item).__name__}", manifest=None)
+                yield replace(
+                    document, problem=f"items of a List must be objects, got {type(item).__name__}", manifest=None
+                )
     else:
         yield document
 
 
 def _with_file_line(problem: str, line: int) -> str:
-    """Count lines from the beginning of the file, not of the document."""
+    """Convert line numbers of a document to those of the file."""
     problem = problem.removeprefix("document: ")
     return re.sub(r"\bline (\d+)", lambda found: f"line {int(found[1]) + line - 1}", problem)

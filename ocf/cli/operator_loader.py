@@ -1,4 +1,4 @@
-"""Getting from a module, a folder or a file to the operator in it."""
+"""Operators from a module, a folder or a file."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ if TYPE_CHECKING:
 __all__ = ["load_operator"]
 
 _DEFAULT_MODULE: Final = "operator"
-"""The module of a package in which its operator is looked for, unless it is in the package itself."""
+"""The module of a package that is searched for the operator, unless the package itself has one."""
 
 
 def load_operator(target: str) -> Operator[Any]:
     """Import an operator by name.
 
     Args:
-        target: `package.module`, `package/module.py` or `package`, perhaps with `:name`. Without a name the module has
-            to hold one operator, or is a package with one in its module `operator`. What is named may also be a
-            function without arguments that returns an operator.
+        target: `package.module`, `package/module.py` or `package`, optionally with `:name`. Without a name, the module
+            must have exactly one operator, or be a package with one in its module `operator`. The name may also be that
+            of a function without parameters that returns an operator.
 
     Raises:
-        ConfigError: If there is none, or more than one to choose from.
+        ConfigError: If there is no operator, or more than one without a name.
     """
-    place, colon, name = target.partition(":")
-    if not place or (colon and not name):
-        raise ConfigError(f'"{target}" names no operator: write MODULE or MODULE:NAME, for example shop.operator')
-    module = import_by_name(_dotted(place))
+    module_path, colon, name = target.partition(":")
+    if not module_path or (colon and not name):
+        raise ConfigError(f'invalid operator "{target}": write MODULE or MODULE:NAME, for example shop.operator')
+    module = import_by_name(_dotted(module_path))
     if colon:
         return _require_operator(target, find_attribute(target, module, name))
     return _single_operator(target, module)
 
 
-def _dotted(place: str) -> str:
-    """Return the name of a module that is given by its path, as shells complete it."""
-    if "/" not in place and not place.endswith(".py"):
-        return place
-    if Path(place).is_absolute():
+def _dotted(module_path: str) -> str:
+    """Return the name of a module that is given by its path."""
+    if "/" not in module_path and not module_path.endswith(".py"):
+        return module_path
+    if Path(module_path).is_absolute():
         raise ConfigError(
-            f"{place} is an absolute path: change to the folder that its packages are in, and leave it out"
+            f"{module_path} is an absolute path: change to the folder of its packages, and use a relative path"
         )
-    return ".".join(part for part in Path(place).with_suffix("").parts if part != ".")
+    return ".".join(part for part in Path(module_path).with_suffix("").parts if part != ".")
 
 
 def _single_operator(target: str, module: ModuleType) -> Operator[Any]:
@@ -58,12 +58,14 @@ def _single_operator(target: str, module: ModuleType) -> Operator[Any]:
     if len(found) == 1:
         return next(iter(found.values()))
     if not found:
-        raise ConfigError(f"{target}: there is no operator in module {module.__name__}; name a function: {target}:NAME")
-    raise ConfigError(f"{target}: there are {len(found)} operators, {', '.join(found)}; choose one: {target}:NAME")
+        raise ConfigError(f"{target}: module {module.__name__} has no operator; name a function: {target}:NAME")
+    raise ConfigError(
+        f"{target}: module {module.__name__} has {len(found)} operators, {', '.join(found)}; name one: {target}:NAME"
+    )
 
 
 def _operators(module: ModuleType) -> dict[str, Operator[Any]]:
-    """Return the operators of a module by name; one with several names counts once."""
+    """Return the operators of a module by name; an operator with several names counts once."""
     from ocf.runtime.operator import Operator
 
     found: dict[int, tuple[str, Operator[Any]]] = {}
@@ -82,5 +84,5 @@ def _require_operator(target: str, found: Any) -> Operator[Any]:
         except Exception as error:
             raise ConfigError(f"{target} failed: {one_line(error)}{source_location(error)}") from error
     if not isinstance(found, Operator):
-        raise ConfigError(f"{target} is no operator, but {type(found).__name__}")
+        raise ConfigError(f"{target} is not an operator, got {type(found).__name__}")
     return found

@@ -1,4 +1,4 @@
-"""Options that several commands have, so that they are called and explained alike everywhere."""
+"""Options that several commands share, with the same name and help text everywhere."""
 
 from __future__ import annotations
 
@@ -10,23 +10,27 @@ __all__ = ["Changes", "Context", "FeatureGateFlags", "Files", "Kubeconfig", "Kub
 
 Files = Annotated[
     list[str],
-    typer.Argument(
-        metavar="FILE...", help="YAML or JSON; a folder stands for all such files in it; - is the standard input."
-    ),
+    typer.Argument(metavar="FILE...", help="YAML or JSON files, folders with such files, or - for the standard input."),
 ]
 KubernetesVersion = Annotated[
     str | None,
-    typer.Option(metavar="VERSION", help="Whose feature gates count, for example 1.34; 1.36 by default."),
+    typer.Option(metavar="VERSION", help="Kubernetes version whose feature gates apply, such as 1.34; default: 1.36."),
 ]
 FeatureGateFlags = Annotated[
-    list[str] | None, typer.Option(metavar="NAME=BOOL", help="HPAScaleToZero or HPAConfigurableTolerance.")
+    list[str] | None,
+    typer.Option(metavar="NAME=BOOL", help="Set HPAScaleToZero or HPAConfigurableTolerance; repeatable."),
 ]
-Kubeconfig = Annotated[str | None, typer.Option(metavar="FILE", help="As kubectl finds it by default.")]
-Context = Annotated[str | None, typer.Option(metavar="NAME", help="The current one by default.")]
+Kubeconfig = Annotated[str | None, typer.Option(metavar="FILE", help="Kubeconfig file; default: that of kubectl.")]
+Context = Annotated[
+    str | None, typer.Option(metavar="NAME", help="Context of the kubeconfig; default: the current one.")
+]
 Owner = Annotated[
-    str, typer.Option(metavar="FILE", help="The owner, or several, as YAML or JSON; - is the standard input.")
+    str, typer.Option(metavar="FILE", help="YAML or JSON file with one or more owners, or - for the standard input.")
 ]
 Changes = Annotated[
-    list[str] | None, typer.Option("--set", metavar="PATH=VALUE", help="Set a field of the owner, as JSON or text.")
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="PATH=VALUE", help="Set a field of the owner to a JSON value or a string; repeatable."
+    ),
 ]
-Traceback = Annotated[bool, typer.Option("--traceback", help="Show where an error comes from.")]
+Traceback = Annotated[bool, typer.Option("--traceback", help="Print the traceback of an error.")]

@@ -1,4 +1,4 @@
-"""Showing: tables for people at a terminal, plain text for pipes, JSON for programs; and errors in one line."""
+"""Output of commands: tables for terminals, plain text for pipes, JSON for programs, and one-line errors."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import typer
 __all__ = ["FAILED", "Output", "as_json", "exit_on_error", "grid", "value_text"]
 
 FAILED: Final = 2
-"""The exit status of a command that could not do its work."""
+"""The exit status of a command that failed."""
 
 _GAP: Final = "  "
 _LONGEST_VALUE: Final = 60
 
 
 class Output(StrEnum):
-    """How something is shown."""
+    """Output formats."""
 
     YAML = "yaml"
     JSON = "json"
@@ -31,10 +31,10 @@ class Output(StrEnum):
 
 @contextmanager
 def exit_on_error(*, traceback: bool) -> Iterator[None]:
-    """End the command with one line for an error, and status 2.
+    """Print any error as one line, and exit with status 2.
 
     Args:
-        traceback: Whether the error is raised on instead, so that Python shows where it comes from.
+        traceback: Raise the error instead, so that Python prints the traceback.
 
     Raises:
         Exit: In place of any error.
@@ -42,7 +42,7 @@ def exit_on_error(*, traceback: bool) -> Iterator[None]:
     try:
         yield
     except (typer.Exit, BrokenPipeError):
-        # Whoever reads the output has read enough; that is no failure of the command's work.
+        # The reader of the output has closed the pipe, which is not an error of the command.
         raise
     except Exception as error:
         if traceback:
@@ -54,7 +54,7 @@ def exit_on_error(*, traceback: bool) -> Iterator[None]:
 
 
 def as_json(value: Any) -> str:
-    """Write dataclasses, manifests and plain values as JSON for programs."""
+    """Return dataclasses, manifests and plain values as JSON text."""
     return json.dumps(value, default=_plain, indent=2, ensure_ascii=False)
 
 
@@ -67,10 +67,10 @@ def _plain(value: Any) -> Any:
 
 
 def grid(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table: with lines and colours to a terminal, else as aligned text that other programs can read.
+    """Print a table: with lines and colors to a terminal, otherwise as aligned text.
 
     Args:
-        title: What the table is about.
+        title: Title of the table.
         headings: One per column.
         rows: The cells.
     """
@@ -98,7 +98,7 @@ def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -
 
 
 def value_text(value: Any) -> str:
-    """Write a value for a cell: as JSON, cut where it is long."""
+    """Return the text of a value for a cell: JSON, truncated if it is long."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     text = " ".join(text.splitlines())
     return text if len(text) <= _LONGEST_VALUE else f"{text[: _LONGEST_VALUE - 3]}..."

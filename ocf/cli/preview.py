@@ -1,4 +1,4 @@
-"""`ocf preview`: what a component would apply, without a cluster, and who set each field of it."""
+"""`ocf preview`: the objects that a component would apply, and the origin of each field, without a cluster."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ __all__ = ["preview"]
 
 
 def preview(  # noqa: PLR0913 (each is an option of the command line)
-    target: Annotated[str, typer.Argument(metavar="MODULE:FUNCTION", help="Takes an owner, returns its components.")],
+    target: Annotated[
+        str, typer.Argument(metavar="MODULE:FUNCTION", help="Function that takes an owner and returns its components.")
+    ],
     *,
     owner: Owner,
-    explain: Annotated[bool, typer.Option("--explain", help="Say field by field who set it.")] = False,
-    output: Annotated[Output | None, typer.Option(help="yaml by default, text with --explain.")] = None,
+    explain: Annotated[bool, typer.Option("--explain", help="Show for each field what set it.")] = False,
+    output: Annotated[Output | None, typer.Option(help="Output format; default: yaml, or text with --explain.")] = None,
     changes: Changes = None,
     data: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=VALUE", help="Fill a data cell that is only known in a pass.")
+        list[str] | None,
+        typer.Option(metavar="NAME=VALUE", help="Fill a data cell that is known only during a reconcile; repeatable."),
     ] = None,
-    show_secrets: Annotated[bool, typer.Option("--show-secrets", help="Show values of Secrets as they are.")] = False,
+    show_secrets: Annotated[bool, typer.Option("--show-secrets", help="Do not redact the values of Secrets.")] = False,
     traceback: Traceback = False,
 ) -> None:
-    """Show what components would apply. No cluster is needed.
+    """Show the objects that components would apply. No cluster is needed.
 
-    Shown is what is applied while a component is awake, without the reference to its owner.
+    The objects are those of a running component, even if it is suspended, without the owner reference.
     """
     with exit_on_error(traceback=traceback):
         pairs = list(_components(target, owner, changes or []))
@@ -47,19 +50,19 @@ def preview(  # noqa: PLR0913 (each is an option of the command line)
 
 
 def _note_suspended(pairs: Sequence[tuple[str, Component]]) -> None:
-    """Say where nothing of what is shown would be applied now."""
+    """Print a note for each component that is suspended or disabled now."""
     for owner, component in pairs:
         state = "suspended" if component.suspended else ""
         if component.gate is not None and not component.gate.enabled():
-            state = "switched off by its gate"
+            state = "disabled by its gate"
         if state:
-            note = f"note: component {component.name} of {owner} is {state}; shown is what is applied while it is awake"
+            note = f"note: component {component.name} of {owner} is {state}; these objects are applied while it runs"
             typer.secho(note, fg=typer.colors.YELLOW, err=True)
 
 
 @contextmanager
 def _with_data_hint() -> Iterator[None]:
-    """Say how to fill a data cell that is not filled without a pass."""
+    """Add to an error about an empty data cell how to fill it."""
     from ocf.errors import ConfigError, DataNotExtractedError
 
     try:
@@ -70,7 +73,7 @@ def _with_data_hint() -> Iterator[None]:
             cause = cause.__cause__
         if cause is None:
             raise
-        raise ConfigError(f"{error}; without a pass, fill it with --data {cause.name}=VALUE") from error
+        raise ConfigError(f"{error}; without a reconcile, fill it with --data {cause.name}=VALUE") from error
 
 
 def _components(target: str, file: str, changes: Sequence[str]) -> Iterator[tuple[str, Component]]:
@@ -84,7 +87,7 @@ def _components(target: str, file: str, changes: Sequence[str]) -> Iterator[tupl
 
 
 def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitStack:
-    """Fill data cells by name, for as long as the result is open."""
+    """Fill data cells by name until the returned stack is closed."""
     from ocf.cli.component_loader import parse_value
     from ocf.errors import ConfigError
 
@@ -96,7 +99,7 @@ def _fill_data(components: Sequence[Component], given: Sequence[str]) -> ExitSta
         named = [cell for cell in dict.fromkeys(cells) if cell.name == name]
         if not equals or not named:
             known = ", ".join(sorted({cell.name for cell in cells})) or "none"
-            raise ConfigError(f'"{each}" fills no data cell: write NAME=VALUE; the cells are: {known}')
+            raise ConfigError(f'invalid data "{each}": write NAME=VALUE; the data cells are: {known}')
         for cell in named:
             stack.enter_context(cell.seeded(parse_value(value)))
     return stack
@@ -131,7 +134,7 @@ def _overview(owner: str, component: Component, manifests: Sequence[Manifest]) -
         )
         for entry in component.entries
     ]
-    grid(f"component {component.name} of {owner}", ("resource", "is", "mutations that fire"), rows)
+    grid(f"component {component.name} of {owner}", ("resource", "state", "active mutations"), rows)
 
 
 def _applied_mutations(entry: Any) -> Sequence[str]:
@@ -144,24 +147,24 @@ def _explain(pairs: Sequence[tuple[str, Component]], output: Output) -> None:
 
     explained = [(owner, component, component.explain()) for owner, component in pairs]
     if output is Output.TEXT:
-        for owner, component, explanations in explained:
-            for explanation in explanations:
-                _fields(f"{explanation.resource}, component {component.name} of {owner}", explanation)
+        for owner, component, provenances in explained:
+            for provenance in provenances:
+                _fields(f"{provenance.resource}, component {component.name} of {owner}", provenance)
         return
-    plain = [
-        {"owner": owner, "component": component.name, **_plain(explanation)}
-        for owner, component, explanations in explained
-        for explanation in explanations
+    found = [
+        {"owner": owner, "component": component.name, **_to_json(provenance)}
+        for owner, component, provenances in explained
+        for provenance in provenances
     ]
     if output is Output.JSON:
-        typer.echo(as_json(plain))
+        typer.echo(as_json(found))
     else:
-        typer.echo("".join(f"---\n{dump_document(each)}" for each in plain), nl=False)
+        typer.echo("".join(f"---\n{dump_document(each)}" for each in found), nl=False)
 
 
-def _fields(title: str, explanation: Provenance) -> None:
+def _fields(title: str, provenance: Provenance) -> None:
     rows = []
-    for origin in (*explanation.fields, *explanation.removed):
+    for origin in (*provenance.fields, *provenance.removed):
         removed = origin.settings[-1].removed
         was = origin.previous
         rows.append(
@@ -173,21 +176,21 @@ def _fields(title: str, explanation: Provenance) -> None:
             )
         )
     grid(title, ("field", "value", "set by", "was"), rows)
-    if explanation.mutations:
+    if provenance.mutations:
         grid(
             "mutations",
             ("name", "effect", "because"),
-            [(m.name, str(m.effect), m.reason) for m in explanation.mutations],
+            [(m.name, str(m.effect), m.reason) for m in provenance.mutations],
         )
 
 
-def _plain(explanation: Provenance) -> dict[str, Any]:
-    """Return an explanation as JSON values."""
+def _to_json(provenance: Provenance) -> dict[str, Any]:
+    """Return the provenance of an object as JSON values."""
     return {
-        "resource": explanation.resource,
-        "fields": [_origin(origin) for origin in explanation.fields],
-        "removed": [_origin(origin) for origin in explanation.removed],
-        "mutations": [{"name": m.name, "effect": str(m.effect), "reason": m.reason} for m in explanation.mutations],
+        "resource": provenance.resource,
+        "fields": [_origin(origin) for origin in provenance.fields],
+        "removed": [_origin(origin) for origin in provenance.removed],
+        "mutations": [{"name": m.name, "effect": str(m.effect), "reason": m.reason} for m in provenance.mutations],
     }
 
 

@@ -1,4 +1,4 @@
-"""`ocf serve`: an embedded API server on loopback, until it is stopped."""
+"""`ocf serve`: serve an embedded API server on loopback."""
 
 from __future__ import annotations
 
@@ -34,24 +34,23 @@ def serve(
     port: Port = 0,
     kubeconfig: Kubeconfig = None,
     crd: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="CustomResourceDefinitions to begin with; repeatable.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="CustomResourceDefinitions to create at start; repeatable."),
     ] = None,
     load: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Manifests to begin with; repeatable.")
+        list[Path] | None, typer.Option(metavar="FILE", help="Manifests to create at start; repeatable.")
     ] = None,
     fault: Annotated[
         list[str] | None,
-        typer.Option(
-            "--fault", metavar="FAULT", help="What goes wrong, such as conflict,kind=Shop,times=3; repeatable."
-        ),
+        typer.Option("--fault", metavar="FAULT", help="Fault to inject, such as conflict,kind=Shop,times=3; repeatable."),
     ] = None,
     output: OutputOption = ServeOutput.TEXT,
     traceback: Traceback = False,
 ) -> None:
     """Serve an embedded Kubernetes API on this machine.
 
-    kubectl, kopf and any other client can use it; nobody logs in, so it is on loopback only. It has no controllers:
-    what is written is kept, and nothing runs. It ends with Ctrl-C, and everything in it is gone.
+    kubectl, kopf and other clients can use it. There is no authentication, so it listens on loopback only. It has no
+    controllers: objects are stored, and nothing runs. Ctrl-C stops it; the state is in memory and not kept.
     """
     with exit_on_error(traceback=traceback):
         asyncio.run(_serve(port, kubeconfig, [*(crd or ()), *(load or ())], fault or (), output))
@@ -66,28 +65,28 @@ async def _serve(
     cluster = EmbeddedCluster()
     await load_manifests(cluster, read_manifests(files), field_manager="ocf-serve")
     control = _LazyControl()
-    stopped = stop_event()
+    stop = stop_event()
     async with serving(cluster, port=port, control=control) as server, kubeconfig_of(server, kubeconfig) as path:
         control.server = server
         if faults:
-            control.begin(faults)
+            control.load(faults)
         print_server(server, path, output)
-        await stopped.wait()
+        await stop.wait()
 
 
 class _LazyControl:
-    """A control that loads what it needs when it is needed: a server that nobody disturbs starts without it."""
+    """A control that is loaded on the first use, so that a server without faults starts faster."""
 
     server: HttpServer
     _control: ServerControl | None = None
 
-    def begin(self, faults: Sequence[str] = ()) -> ServerControl:
-        """Begin with some faults."""
+    def load(self, faults: Sequence[str] = ()) -> ServerControl:
+        """Load the control, with some faults."""
         from ocf.cli.server_control import ServerControl
 
         self._control = ServerControl(self.server, faults)
         return self._control
 
     async def __call__(self, method: str, path: str, body: bytes) -> Any:
-        """Do what a request asks for."""
-        return await (self._control or self.begin())(method, path, body)
+        """Handle a request."""
+        return await (self._control or self.load())(method, path, body)

@@ -1,4 +1,4 @@
-"""What can be done to a server of `ocf serve` while it runs: faults, a compaction, a look at what was asked of it."""
+"""Control of a running `ocf serve`: faults, compaction, and the log of requests."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 __all__ = ["ServerControl"]
 
 _LAST: Final = 100
-"""How many of the last requests are told."""
+"""Number of requests in the log that are returned."""
 
 
 class ServerControl:
-    """Takes the requests under `/ocf/`.
+    """Handles the requests under `/ocf/`.
 
     Args:
-        server: The server; its wrapper is replaced as faults come and go.
-        texts: The faults to begin with, as `read_fault` reads them.
+        server: The server; its wrapper is replaced when the faults change.
+        texts: The initial faults, in the format of `read_fault`.
 
     Raises:
-        ConfigError: If one of them is none.
+        ConfigError: If a fault is invalid.
     """
 
     def __init__(self, server: HttpServer, texts: Iterable[str] = ()) -> None:
@@ -40,7 +40,7 @@ class ServerControl:
         self._set(texts)
 
     def _set(self, texts: Iterable[str]) -> None:
-        """Let other faults happen from now on; they count from here."""
+        """Replace the faults; their counts start from here."""
         known = list(texts)
         faults = read_faults(known)
 
@@ -52,11 +52,13 @@ class ServerControl:
         self._texts = known
 
     async def __call__(self, method: str, path: str, body: bytes) -> Any:
-        """Do what a request asks for."""
+        """Handle a request."""
         action = _ACTIONS.get((method, path.strip("/")))
         if action is None:
             known = ", ".join(f"{verb} /ocf/{place}" for verb, place in _ACTIONS)
-            raise api_error(f"there is no {method} /ocf/{path}; there are {known}", code=404, reason="NotFound")
+            raise api_error(
+                f"unknown request {method} /ocf/{path}; known requests: {known}", code=404, reason="NotFound"
+            )
         return await action(self, body)
 
     async def _faults(self, _body: bytes) -> Mapping[str, Any]:
@@ -89,7 +91,7 @@ def _texts(body: bytes) -> list[str]:
     try:
         found = json.loads(body)
     except ValueError as error:
-        raise ConfigError(f"the body is no JSON: {error}") from error
+        raise ConfigError(f"the body is not JSON: {error}") from error
     texts = found.get("faults") if isinstance(found, dict) else None
     if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
         raise ConfigError('the body must be {"faults": ["conflict,kind=Deployment", ...]}')
@@ -98,7 +100,7 @@ def _texts(body: bytes) -> list[str]:
 
 _Action = Callable[[ServerControl, bytes], Awaitable[Mapping[str, Any]]]
 _ACTIONS: Final[Mapping[tuple[str, str], _Action]] = {
-    ("GET", "faults"): ServerControl._faults,  # noqa: SLF001 (its own table, which must come after it)
+    ("GET", "faults"): ServerControl._faults,  # noqa: SLF001 (the table must follow its class)
     ("PUT", "faults"): ServerControl._replace,
     ("DELETE", "faults"): ServerControl._clear,  # noqa: SLF001 (likewise)
     ("POST", "compact"): ServerControl._compact,  # noqa: SLF001 (likewise)

@@ -1,4 +1,4 @@
-"""What commands share that serve a cluster: manifests to begin with, a kubeconfig, and an end when asked to."""
+"""Setup shared by commands that serve a cluster: manifests, kubeconfig, and signals."""
 
 from __future__ import annotations
 
@@ -33,27 +33,27 @@ __all__ = [
 
 
 class ServeOutput(StrEnum):
-    """How the start is told."""
+    """Output formats of the start message."""
 
     TEXT = "text"
     JSON = "json"
 
 
-Port: TypeAlias = Annotated[int, typer.Option(min=0, max=65535, help="The port on 127.0.0.1; 0 takes a free one.")]
+Port: TypeAlias = Annotated[int, typer.Option(min=0, max=65535, help="Port on 127.0.0.1; 0 selects a free one.")]
 Kubeconfig: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Where the kubeconfig is written; a temporary file by default.")
+    Path | None, typer.Option(metavar="FILE", help="File for the kubeconfig; default: a temporary file.")
 ]
-OutputOption: TypeAlias = Annotated[ServeOutput, typer.Option(help="For people, or one line for programs.")]
+OutputOption: TypeAlias = Annotated[ServeOutput, typer.Option(help="text for people, json for programs.")]
 
 
 def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
     """Read all documents of some files.
 
     Args:
-        files: Files of YAML or JSON documents.
+        files: Files with YAML or JSON documents.
 
     Raises:
-        ConfigError: If one cannot be read; names it.
+        ConfigError: If a file cannot be read.
     """
     from ocf.errors import ConfigError, ManifestError
     from ocf.objects import load_documents
@@ -68,17 +68,17 @@ def read_manifests(files: Iterable[Path]) -> Iterator[Manifest]:
 
 
 def stop_event() -> asyncio.Event:
-    """Return what is set when somebody asks the process to end."""
-    stopped = asyncio.Event()
+    """Return an event that is set on SIGINT or SIGTERM."""
+    event = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopped.set)
-    return stopped
+        loop.add_signal_handler(number, event.set)
+    return event
 
 
 @asynccontextmanager
 async def kubeconfig_of(server: HttpServer, path: Path | None) -> AsyncIterator[Path]:
-    """Write the kubeconfig while the block runs; what nobody named is removed afterwards."""
+    """Write the kubeconfig while the block runs; a temporary file is removed afterwards."""
     from ocf.embedded.http import write_kubeconfig
 
     if path is not None:
@@ -92,10 +92,10 @@ async def kubeconfig_of(server: HttpServer, path: Path | None) -> AsyncIterator[
 
 
 def print_server(server: HttpServer, kubeconfig: Path, output: ServeOutput) -> None:
-    """Say where the server is and how to reach it."""
+    """Print the address of the server, and the path of its kubeconfig."""
     if output is ServeOutput.JSON:
         found = {"url": server.url, "kubeconfig": str(kubeconfig.absolute()), "pid": os.getpid()}
         typer.echo(json.dumps(found))
         return
-    typer.echo(f"serving on {server.url}; Ctrl-C ends it")
+    typer.echo(f"serving on {server.url}; Ctrl-C stops it")
     typer.echo(f"export KUBECONFIG={shlex.quote(str(kubeconfig.absolute()))}")

@@ -1,4 +1,4 @@
-"""`ocf validate`: what the API server would refuse in the autoscalers of files, in its words."""
+"""`ocf validate`: validation of autoscalers in files, with the messages of the API server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _INVALID = 1
 
 
 class Format(StrEnum):
-    """How verdicts are shown."""
+    """Output formats of the reports."""
 
     TEXT = "text"
     JSON = "json"
@@ -35,19 +35,21 @@ def validate(
     files: Files,
     *,
     lint: Annotated[
-        bool, typer.Option("--lint", help="Say also what the server accepts and production regrets.")
+        bool, typer.Option("--lint", help="Also report settings that the server accepts and that cause problems.")
     ] = False,
     update_from: Annotated[
-        list[str] | None, typer.Option(metavar="FILE", help="The stored objects: judge as an update of those.")
+        list[str] | None, typer.Option(metavar="FILE", help="Stored objects: validate as an update of these.")
     ] = None,
     kubernetes_version: KubernetesVersion = None,
     feature_gate: FeatureGateFlags = None,
-    output: Annotated[Format, typer.Option(help="github prints annotations for a workflow.")] = Format.TEXT,
+    output: Annotated[
+        Format, typer.Option(help="Output format; github prints annotations for a workflow.")
+    ] = Format.TEXT,
     traceback: Traceback = False,
 ) -> None:
-    """Say what the API server would refuse in HorizontalPodAutoscalers, without a server.
+    """Validate HorizontalPodAutoscalers like the API server, without a server.
 
-    The exit status is 1 if anything would be refused. Objects of other kinds are passed over.
+    The exit status is 1 if the server would reject any object. Objects of other kinds are ignored.
     """
     with exit_on_error(traceback=traceback):
         from ocf.cli.manifest_files import read_documents
@@ -60,8 +62,8 @@ def validate(
         if lint:
             known = list(documents)
             documents, beside = iter(known), [one.manifest for one in known if one.manifest is not None]
-        verdicts = _reports(documents, gates, stored, beside)
-        if not _show(verdicts, output):
+        reports = _reports(documents, gates, stored, beside)
+        if not _show(reports, output):
             raise typer.Exit(_INVALID)
 
 
@@ -88,68 +90,71 @@ def _reports(
 
 
 def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
-    """Pass over objects of other kinds, and say so in the end; what cannot be read is kept.
+    """Yield autoscalers and unreadable documents; print a note about objects of other kinds at the end.
 
     Args:
         documents: The documents.
     """
     from ocf.cli.validation_report import KIND
 
-    passed_over: dict[str, list[str]] = {}
+    ignored: dict[str, list[str]] = {}
     for document in documents:
         if document.manifest is None or document.manifest.get("kind") == KIND:
             yield document
         else:
-            kinds = passed_over.setdefault(document.file, [])
+            kinds = ignored.setdefault(document.file, [])
             kinds.append(str(document.manifest.get("kind") or "none"))
-    for file, kinds in passed_over.items():
-        note = f"{file}: passed over {len(kinds)} of other kinds ({', '.join(dict.fromkeys(kinds))})"
+    for file, kinds in ignored.items():
+        note = f"{file}: ignored {len(kinds)} objects of other kinds ({', '.join(dict.fromkeys(kinds))})"
         typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
 
 
-def _show(verdicts: Iterator[ValidationReport], output: Format) -> bool:
-    """Show the verdicts, and return whether all objects are valid."""
+def _show(reports: Iterator[ValidationReport], output: Format) -> bool:
+    """Print the reports, and return whether all objects are valid."""
     valid = True
     if output is Format.JSON:
-        found = [verdict.to_json() for verdict in verdicts]
+        found = [report.to_json() for report in reports]
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return all(one["valid"] for one in found)
     lines = _annotations if output is Format.GITHUB else report_lines
-    for verdict in verdicts:
-        valid = valid and verdict.valid
-        for line in lines(verdict):
+    for report in reports:
+        valid = valid and report.valid
+        for line in lines(report):
             typer.echo(line)
     return valid
 
 
-def report_lines(verdict: ValidationReport) -> Iterator[str]:
-    """Yield a line for everything that is to be said about an object.
+def report_lines(report: ValidationReport) -> Iterator[str]:
+    """Render a report as lines.
 
     Args:
-        verdict: What was found.
+        report: The report.
+
+    Yields:
+        One line per error or finding.
     """
-    document = verdict.document
-    place = f"{document.file}: {verdict.name}"
+    document = report.document
+    place = f"{document.file}: {report.name}"
     if document.manifest is None:
         place = f"{document.file}: document {document.number}" if document.number else document.file
-    for mistake in verdict.errors:
-        yield f"{place}: {mistake}"
-    for finding in verdict.findings:
+    for error in report.errors:
+        yield f"{place}: {error}"
+    for finding in report.findings:
         yield f"{place}: {finding.severity}: {finding.path}: {finding.explanation} {finding.fix} [{finding.code}]"
 
 
-def _annotations(verdict: ValidationReport) -> Iterator[str]:
-    for mistake in verdict.errors:
-        yield _annotation("error", verdict, str(mistake))
+def _annotations(report: ValidationReport) -> Iterator[str]:
+    for error in report.errors:
+        yield _annotation("error", report, str(error))
     levels = {"error": "error", "warning": "warning", "info": "notice"}
-    for finding in verdict.findings:
+    for finding in report.findings:
         text = f"{finding.path}: {finding.explanation} {finding.fix} [{finding.code}]"
-        yield _annotation(levels[str(finding.severity)], verdict, text)
+        yield _annotation(levels[str(finding.severity)], report, text)
 
 
-def _annotation(level: str, verdict: ValidationReport, text: str) -> str:
-    document = verdict.document
-    title = f"HorizontalPodAutoscaler {verdict.name}" if document.manifest is not None else "unreadable"
+def _annotation(level: str, report: ValidationReport, text: str) -> str:
+    document = report.document
+    title = f"HorizontalPodAutoscaler {report.name}" if document.manifest is not None else "unreadable"
     place = f"file={_property(document.file)},line={document.line},title={_property(title)}"
     return f"::{level} {place}::{_data(text)}"
 

@@ -1,4 +1,4 @@
-"""What is to be said about one object of a file: whether the API server would take it, and what production regrets."""
+"""Validation report of one object of a file: errors of the API server, and findings of the linter."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ __all__ = ["KIND", "UNREADABLE", "ValidationError", "ValidationReport", "check",
 
 KIND: Final = "HorizontalPodAutoscaler"
 UNREADABLE: Final = "BadRequest"
-"""The type of a mistake that the server finds while it reads the object, before any rule is looked at."""
+"""The type of an error that the server detects while decoding, before validation."""
 
 _GATES: Final = {"HPAScaleToZero": "scale_to_zero", "HPAConfigurableTolerance": "configurable_tolerance"}
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationError:
-    """One reason to refuse an object.
+    """An error for which the API server would reject an object.
 
     Args:
         path: The field; empty for the object as a whole.
-        type: The server's word for it, `FieldValueForbidden`; `BadRequest` where it cannot even be read.
+        type: The server's type, such as `FieldValueForbidden`; `BadRequest` if the object cannot be decoded.
         detail: What is wrong, or what is allowed.
-        message: The same as the server puts it, `Forbidden: may not set both ...`.
+        message: The server's message, `Forbidden: may not set both ...`.
     """
 
     path: str
@@ -46,13 +46,13 @@ class ValidationError:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidationReport:
-    """What is to be said about one object.
+    """The validation report of one object.
 
     Args:
-        document: Where it stands.
-        name: `namespace/name`, or what is known of it.
-        mistakes: Why the server would refuse it.
-        findings: What production regrets.
+        document: The document of the object.
+        name: `namespace/name`, as far as it is known.
+        errors: Why the server would reject it.
+        findings: The findings of the linter.
     """
 
     document: Document
@@ -62,11 +62,11 @@ class ValidationReport:
 
     @property
     def valid(self) -> bool:
-        """Whether the server would take it."""
+        """Whether the server would accept the object."""
         return not self.errors
 
     def to_json(self) -> dict[str, Any]:
-        """Return it for programs."""
+        """Return the report as JSON values."""
         return {
             "file": self.document.file,
             "document": self.document.number,
@@ -82,7 +82,7 @@ class ValidationReport:
                     "severity": str(one.severity),
                     "path": one.path,
                     "explanation": one.explanation,
-                    "mend": one.fix,
+                    "fix": one.fix,
                 }
                 for one in self.findings
             ],
@@ -90,35 +90,35 @@ class ValidationReport:
 
 
 def gates_of(version: str | None, switches: Sequence[str]) -> FeatureGates:
-    """Read the options that describe a server.
+    """Return the feature gates that the options select.
 
     Args:
-        version: Version of Kubernetes; None for the newest whose rules are those of the texts.
+        version: Kubernetes version; None for the newest whose rules are implemented.
         switches: Feature gates, `HPAScaleToZero=true`.
 
     Raises:
-        ConfigError: If the version or a feature is not known.
+        ConfigError: If the version or a feature gate is not known.
     """
     gates = FeatureGates.for_release(version) if version else FeatureGates()
     chosen = {}
     for switch in switches:
         name, _, value = switch.partition("=")
         if name not in _GATES or value.lower() not in {"true", "false"}:
-            known = " and ".join(_GATES)
-            raise ConfigError(f'"{switch}" is no feature gate: write NAME=true or NAME=false; there are {known}')
+            known = ", ".join(_GATES)
+            raise ConfigError(f'invalid feature gate "{switch}": write NAME=true or NAME=false, with one of {known}')
         chosen[_GATES[name]] = value.lower() == "true"
     return replace(gates, **chosen)
 
 
 def name_of(manifest: Manifest) -> str:
-    """Return what an object is called, as far as it says."""
+    """Return the `namespace/name` of an object, as far as it has them."""
     metadata = _metadata(manifest)
     name = str(metadata.get("name") or metadata.get("generateName") or "?")
     return f"{metadata['namespace']}/{name}" if metadata.get("namespace") else name
 
 
 def find_by_name(manifest: Manifest, others: Mapping[str, Manifest]) -> Manifest | None:
-    """Return the object of the same name; one that names no namespace fits any."""
+    """Return the object of the same name; a manifest without a namespace matches any namespace."""
     name = name_of(manifest)
     return others.get(name) or others.get(name.rpartition("/")[2])
 
@@ -126,13 +126,13 @@ def find_by_name(manifest: Manifest, others: Mapping[str, Manifest]) -> Manifest
 def check(
     document: Document, *, gates: FeatureGates, old: Manifest | None = None, beside: Sequence[Manifest] | None = None
 ) -> ValidationReport:
-    """Judge one autoscaler.
+    """Check one autoscaler.
 
     Args:
-        document: Where it stands; one that could not be read is a verdict, too.
+        document: The document; one that cannot be read has a report, too.
         gates: The feature gates of the server.
         old: The stored object, for an update.
-        beside: The other objects, for a lint; None leaves that out.
+        beside: The other objects, for the linter; None disables it.
     """
     manifest = document.manifest
     if manifest is None:
@@ -142,8 +142,8 @@ def check(
         hpa = read_hpa(manifest, gates=gates)
         stored = None if old is None else read_hpa(old, gates=gates)
     except ManifestError as error:
-        mistakes = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
-        return ValidationReport(document=document, name=name, errors=mistakes)
+        errors = tuple(_unreadable(problem.detail, problem.path) for problem in error.problems)
+        return ValidationReport(document=document, name=name, errors=errors)
     found = tuple(
         ValidationError(error.path, str(error.type), error.detail, error.message)
         for error in validate(hpa, stored, gates=gates)
@@ -163,7 +163,7 @@ def _lint_findings(
     try:
         return lint(hpa, find_scale_target(hpa, others), others, gates=gates)
     except ConfigError:
-        # Something beside it cannot be read; that is told where it stands.
+        # Another object cannot be read; its own report has that error.
         return lint(hpa, gates=gates)
 
 

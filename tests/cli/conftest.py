@@ -1,4 +1,4 @@
-"""An operator's module in a directory of its own, as somebody at a terminal has it."""
+"""An operator's module in a working directory of its own."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -133,7 +133,7 @@ def operator_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 @pytest.fixture
 def rewrite(operator_directory: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
-    """Replace a piece of the operator's module, and forget that it was imported."""
+    """Replace a part of the operator's module, and forget that it was imported."""
     del operator_directory
     monkeypatch.setattr(sys, "dont_write_bytecode", True)
 
@@ -149,7 +149,7 @@ def rewrite(operator_directory: None, monkeypatch: pytest.MonkeyPatch) -> Callab
 
 @pytest.fixture
 def ocf(operator_directory: None) -> Callable[..., Result]:
-    """Run a command as a shell does."""
+    """Run a command of the command line."""
     del operator_directory
 
     def run(*words: str, stdin: str | None = None) -> Result:

@@ -1,4 +1,4 @@
-"""The command line as a whole: which commands there are, and that one costs no other."""
+"""The command line as a whole: the overview, unknown commands, and what a command imports."""
 
 import subprocess
 import sys
@@ -15,35 +15,35 @@ def test_the_overview_names_every_command() -> None:
     assert "Print the version of ocf." in answer.stdout
 
 
-def test_a_misspelt_command_is_refused_with_the_nearest() -> None:
+def test_an_unknown_command_is_rejected_with_the_nearest_one() -> None:
     answer = CliRunner().invoke(app, ["verson"])
     assert answer.exit_code == 2
     assert "No such command 'verson'. Did you mean 'version'?" in answer.stderr
 
 
-def test_a_word_that_is_no_choice_is_refused_with_those_there_are() -> None:
+def test_an_invalid_choice_is_rejected_with_the_valid_ones() -> None:
     answer = CliRunner().invoke(app, ["validate", "--output", "xml", "web.yaml"])
     assert answer.exit_code == 2
     assert "Invalid value for '--output': must be one of text, json, github, got 'xml'" in answer.stderr
 
 
 def loaded_by(*words: str) -> set[str]:
-    """Return the modules that a process has loaded when a command is done."""
+    """Return the modules that a process has imported when a command is done."""
     program = "import sys\nfrom ocf.cli import main\ntry: main()\nexcept SystemExit: print(*sys.modules)"
     command = [sys.executable, "-c", program, *words]
     done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603 (ours)
     return set(done.stdout.splitlines()[-1].split())
 
 
-def test_a_command_loads_nothing_of_the_others() -> None:
-    """Of `ocf version`, typer is the whole cost: nothing that only other commands need is loaded."""
+def test_a_command_imports_nothing_of_the_others() -> None:
+    """`ocf version` imports typer, and nothing that only other commands need."""
     loaded = loaded_by("version")
     assert {name for name in loaded if name.startswith("ocf.")} == {"ocf.cli", "ocf.cli.app", "ocf.cli.version"}
     assert loaded.isdisjoint({"kubernetes", "pydantic", "rich", "yaml"})
 
 
-def test_text_and_choices_and_what_is_not_given_need_no_conversion(tmp_path: Path) -> None:
-    """Loading what typer converts with would nearly double the time that it takes to validate a file."""
+def test_text_choices_and_defaults_are_not_converted(tmp_path: Path) -> None:
+    """Importing what typer converts with would nearly double the time to validate a file."""
     file = tmp_path / "web.yaml"
     file.write_text("{apiVersion: v1, kind: ConfigMap, metadata: {name: web}}")
     loaded = loaded_by("validate", str(file), "--output", "json", "--kubernetes-version", "1.36")
@@ -57,7 +57,7 @@ def test_everything_else_is_converted() -> None:
     assert "Invalid value for '--port'" in answer.stderr
 
 
-def test_an_argument_that_is_missing_is_named() -> None:
+def test_a_missing_argument_is_named() -> None:
     answer = CliRunner().invoke(app, ["validate"])
     assert answer.exit_code == 2
     assert "Missing argument 'FILE...'" in answer.stderr

@@ -1,4 +1,4 @@
-"""Whatever is in the way of loading an operator's code is told in one line."""
+"""Loading the operator's code: functions, owners and components, with one-line errors."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,10 +18,10 @@ OWNER = {
 }
 
 
-def said(work: Callable[[], object]) -> str:
-    with pytest.raises(ConfigError) as refused:
+def error_of(work: Callable[[], object]) -> str:
+    with pytest.raises(ConfigError) as raised:
         work()
-    text = str(refused.value)
+    text = str(raised.value)
     assert "\n" not in text
     return text
 
@@ -30,19 +30,19 @@ class TestFunction:
     def test_it_is_found_in_the_working_directory(self) -> None:
         assert load_function("shop_operator:one").__name__ == "one"
 
-    def test_it_may_be_an_attribute_of_something(self) -> None:
+    def test_it_may_be_a_nested_attribute(self) -> None:
         assert load_function("shop_operator:Shop.model_validate").__name__ == "model_validate"
 
     @pytest.mark.parametrize("target", ["shop_operator", "shop_operator:", ":one", ""])
-    def test_a_text_that_names_none_is_refused(self, target: str) -> None:
-        assert said(lambda: load_function(target)) == (
-            f'"{target}" names no function: write MODULE:FUNCTION, for example shop.operator:components'
+    def test_an_invalid_name_is_rejected(self, target: str) -> None:
+        assert error_of(lambda: load_function(target)) == (
+            f'invalid function "{target}": write MODULE:FUNCTION, for example shop.operator:components'
         )
 
     @pytest.mark.parametrize("module", ["shop_oprator", "shop.operator"])
-    def test_a_module_that_is_not_there(self, module: str, tmp_path: Path) -> None:
-        assert said(lambda: load_function(f"{module}:one")) == (
-            f'there is no module "{module}", neither installed nor in {tmp_path}'
+    def test_a_missing_module(self, module: str, tmp_path: Path) -> None:
+        assert error_of(lambda: load_function(f"{module}:one")) == (
+            f'module "{module}" not found: it is neither installed nor in {tmp_path}'
         )
 
     @pytest.mark.parametrize(
@@ -53,24 +53,24 @@ class TestFunction:
             pytest.param("import sys; sys.exit(3)", "SystemExit: 3", id="exit"),
         ],
     )
-    def test_a_module_that_fails_says_where(self, tmp_path: Path, source: str, problem: str) -> None:
+    def test_a_failing_module_has_the_source_location(self, tmp_path: Path, source: str, problem: str) -> None:
         (tmp_path / "broken.py").write_text(source)
         line = source.count("\n") + 1
-        assert said(lambda: load_function("broken:one")) == (
+        assert error_of(lambda: load_function("broken:one")) == (
             f"module broken cannot be imported: {problem} (broken.py:{line})"
         )
 
-    def test_a_module_that_is_no_python(self, tmp_path: Path) -> None:
+    def test_a_module_with_a_syntax_error(self, tmp_path: Path) -> None:
         (tmp_path / "broken.py").write_text("def one(:\n")
-        assert said(lambda: load_function("broken:one")).endswith("(broken.py:1)")
+        assert error_of(lambda: load_function("broken:one")).endswith("(broken.py:1)")
 
-    def test_a_name_that_is_not_there_is_refused_with_the_nearest(self) -> None:
-        assert said(lambda: load_function("shop_operator:componets")) == (
+    def test_an_unknown_name_is_rejected_with_the_nearest_one(self) -> None:
+        assert error_of(lambda: load_function("shop_operator:componets")) == (
             'shop_operator:componets: module shop_operator has no "componets", did you mean "components"?'
         )
 
-    def test_what_is_no_function(self) -> None:
-        assert said(lambda: load_function("shop_operator:SIZE")) == "shop_operator:SIZE is no function, but int"
+    def test_another_object_than_a_function(self) -> None:
+        assert error_of(lambda: load_function("shop_operator:SIZE")) == "shop_operator:SIZE is not a function, got int"
 
 
 class TestOwners:
@@ -79,7 +79,7 @@ class TestOwners:
         (tmp_path / "two.yaml").write_text(f"{text}---{text.replace('corner', 'main')}")
         assert [owner["metadata"]["name"] for owner in read_owners("two.yaml")] == ["corner", "main"]
 
-    def test_fields_are_set_as_json_or_as_text(self) -> None:
+    def test_fields_are_set_to_json_or_text(self) -> None:
         [owner] = read_owners("owner.yaml", ["spec.size=4", "spec.version=2.0", "spec.name=a=b", "spec.on=true"])
         assert owner["spec"] == {"version": 2.0, "size": 4, "name": "a=b", "on": True}
 
@@ -87,33 +87,33 @@ class TestOwners:
         ("content", "problem"),
         [
             pytest.param(
-                b"", "owner.yaml holds no object; an owner is a manifest with apiVersion, kind and", id="empty"
+                b"", "owner.yaml holds no objects; an owner is a manifest with apiVersion, kind and", id="empty"
             ),
             pytest.param(b"a: [", "owner.yaml: document 1: ", id="no YAML"),
             pytest.param(b"- a", "owner.yaml: document 1: a map with keys is expected, not a list", id="a list"),
             pytest.param(
-                b"kind: Shop", "owner.yaml: document 1 is no owner: Shop: apiVersion: required value", id="no owner"
+                b"kind: Shop", "owner.yaml: document 1 is not an owner: Shop: apiVersion: required value", id="no owner"
             ),
-            pytest.param(b"a: \xff", "owner.yaml is no text: byte 4 is not UTF-8", id="no text"),
+            pytest.param(b"a: \xff", "owner.yaml: invalid text: byte 4 is not UTF-8", id="no text"),
             pytest.param(b"#" * (3 * 2**20 + 1), "owner.yaml: document 1: longer than 3145728 bytes", id="too long"),
         ],
     )
-    def test_a_file_that_holds_none(self, tmp_path: Path, content: bytes, problem: str) -> None:
+    def test_a_file_without_a_valid_owner(self, tmp_path: Path, content: bytes, problem: str) -> None:
         (tmp_path / "owner.yaml").write_bytes(content)
-        assert problem in said(lambda: read_owners("owner.yaml"))
+        assert problem in error_of(lambda: read_owners("owner.yaml"))
 
-    def test_a_file_that_is_not_there(self) -> None:
-        assert said(lambda: read_owners("nowhere.yaml")) == "nowhere.yaml cannot be read: No such file or directory"
+    def test_a_missing_file(self) -> None:
+        assert error_of(lambda: read_owners("nowhere.yaml")) == "nowhere.yaml cannot be read: No such file or directory"
 
-    def test_a_file_without_an_end_is_not_read_to_its_end(self) -> None:
-        assert "longer than" in said(lambda: read_owners("/dev/zero"))
+    def test_an_endless_file_is_not_read_completely(self) -> None:
+        assert "longer than" in error_of(lambda: read_owners("/dev/zero"))
 
     def test_a_directory(self, tmp_path: Path) -> None:
-        assert said(lambda: read_owners(str(tmp_path))).endswith("cannot be read: Is a directory")
+        assert error_of(lambda: read_owners(str(tmp_path))).endswith("cannot be read: Is a directory")
 
     @pytest.mark.parametrize("change", ["spec.size", "=4", "a..b=3"])
-    def test_a_change_that_sets_nothing(self, change: str) -> None:
-        assert "write" in said(lambda: read_owners("owner.yaml", [change]))
+    def test_an_invalid_change(self, change: str) -> None:
+        assert "write" in error_of(lambda: read_owners("owner.yaml", [change]))
 
 
 class TestComponents:
@@ -127,31 +127,33 @@ class TestComponents:
         [
             pytest.param("fails", "failed: RuntimeError: no such size (shop_operator.py:", id="raises"),
             pytest.param("forgets", "returned a builder; was .build() forgotten?", id="builder"),
-            pytest.param("waits", "is asynchronous; it has to be a plain function", id="coroutine"),
-            pytest.param("nothing", "has to return a component, or several, not NoneType", id="None"),
-            pytest.param("refused", "failed: component name cannot be empty; condition type cannot be", id="refused"),
+            pytest.param("waits", "is asynchronous; it must be a plain function", id="coroutine"),
+            pytest.param("nothing", "must return one or more components, got NoneType", id="None"),
+            pytest.param("refused", "failed: component name cannot be empty; condition type cannot be", id="rejected"),
         ],
     )
-    def test_what_a_function_does_wrong(self, name: str, problem: str) -> None:
+    def test_an_invalid_result_of_a_function(self, name: str, problem: str) -> None:
         function = load_function(f"shop_operator:{name}")
-        told = said(lambda: components_of(f"shop_operator:{name}", function, OWNER))
-        assert told.startswith(f"shop_operator:{name} for Shop shop/corner {problem}")
+        message = error_of(lambda: components_of(f"shop_operator:{name}", function, OWNER))
+        assert message.startswith(f"shop_operator:{name} for Shop shop/corner {problem}")
 
-    def test_a_model_that_only_type_checkers_see(self) -> None:
-        """Handing over a manifest instead would fail far from the cause."""
+    def test_a_model_that_is_imported_for_type_checkers_only(self) -> None:
+        """Passing a manifest instead would fail far from the cause."""
         function = load_function("shop_operator:unknown_model")
-        told = said(lambda: components_of("unknown_model", function, OWNER))
-        assert told.startswith("unknown_model(owner: OnlyForTypeCheckers): name 'OnlyForTypeCheckers' is not defined")
+        message = error_of(lambda: components_of("unknown_model", function, OWNER))
+        assert message.startswith(
+            "unknown_model(owner: OnlyForTypeCheckers): name 'OnlyForTypeCheckers' is not defined"
+        )
 
-    def test_an_owner_that_is_not_the_model(self) -> None:
+    def test_an_owner_that_does_not_match_the_model(self) -> None:
         function = load_function("shop_operator:modelled")
-        told = said(lambda: components_of("modelled", function, {**OWNER, "spec": {"size": "many"}}))
-        assert told.startswith("modelled for Shop shop/corner: the owner is no Shop: ")
-        assert "size" in told
-        assert "version" in told
+        message = error_of(lambda: components_of("modelled", function, {**OWNER, "spec": {"size": "many"}}))
+        assert message.startswith("modelled for Shop shop/corner: the owner is not a valid Shop: ")
+        assert "size" in message
+        assert "version" in message
 
 
-def test_several_errors_are_told_each_once() -> None:
+def test_equal_errors_of_a_group_are_reported_once() -> None:
     watch, lease = ConfigError("no watch"), ConfigError("no lease")
     group = ExceptionGroup(
         "unhandled errors in a TaskGroup", [watch, ExceptionGroup("", [lease]), ConfigError("no watch")]

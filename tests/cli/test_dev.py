@@ -1,4 +1,4 @@
-"""`ocf dev` as a process: the operator works, its webhooks are asked, and all ends as it is asked to."""
+"""`ocf dev` as a process: the operator runs, its webhooks are called, and it stops on a signal."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def default(shop):
     shop.spec.branches = shop.spec.branches or 3
 
 
-def judge(shop, old, operation):
+def validate_shop(shop, old, operation):
     if (shop.spec.branches or 0) > 9:
         yield invalid("spec.branches", shop.spec.branches, "must be at most 9")
 
 
 DEFINITION = crd("example.com", CRDVersion("v1", Shop))
-WEBHOOK = Webhook.of(DEFINITION, Shop, defaulters=[default], validators=[judge])
+WEBHOOK = Webhook.of(DEFINITION, Shop, defaulters=[default], validators=[validate_shop])
 shops = Operator(name="shops", owner=OwnerType.of(DEFINITION, Shop), components=components, webhooks=[WEBHOOK])
 
 
@@ -95,7 +95,7 @@ CONFIGURATION: Final = "/apis/admissionregistration.k8s.io/v1/validatingwebhookc
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Give a folder with an operator in it, as somebody at a terminal has it."""
+    """Create a folder with the operator, as the working directory."""
     (tmp_path / "dev_shop.py").write_text(SHOP)
     (tmp_path / "dev_package").mkdir()
     (tmp_path / "dev_package" / "__init__.py").write_text("")
@@ -115,19 +115,19 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 @dataclass
 class Running:
-    """The process and what it said at its start."""
+    """The process and its start message."""
 
     process: asyncio.subprocess.Process
-    said: dict[str, Any]
+    started: dict[str, Any]
     session: aiohttp.ClientSession
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        async with self.session.request(method, self.said["url"] + path, json=body) as answer:
+        async with self.session.request(method, self.started["url"] + path, json=body) as answer:
             return answer.status, await answer.json(content_type=None)
 
     async def first(self, path: str) -> Any:
         """Return the first object of a kind, as soon as there is one."""
-        url = f"{self.said['url']}{path}?watch=1"
+        url = f"{self.started['url']}{path}?watch=1"
         async with self.session.get(url) as answer, asyncio.timeout(120):
             return json.loads(await answer.content.readline())["object"]
 
@@ -157,19 +157,19 @@ async def dev(*arguments: str) -> AsyncIterator[Running]:
 
 @pytest.mark.usefixtures("folder")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_the_operator_works_until_it_is_asked_to_end(folder: Path, number: signal.Signals) -> None:
+async def test_the_operator_runs_until_a_signal(folder: Path, number: signal.Signals) -> None:
     (folder / "corner.yaml").write_text(CORNER)
     async with dev("dev_shop", "--apply", "corner.yaml") as running:
         deployment = await running.first(DEPLOYMENTS)
         assert deployment["metadata"]["ownerReferences"][0]["name"] == "corner"
-        assert deployment["spec"]["replicas"] == 3, "the defaulting webhook was asked"
+        assert deployment["spec"]["replicas"] == 3, "the defaulting webhook was called"
         running.process.send_signal(number)
         out, err = await running.process.communicate()
     assert (running.process.returncode, out, err) == (0, b"", b"")
 
 
 @pytest.mark.usefixtures("folder")
-async def test_the_webhooks_are_asked() -> None:
+async def test_the_webhooks_are_called() -> None:
     async with dev("dev_package") as running:
         shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "big"}, "spec": {"branches": 10}}
         status, refusal = await running.ask("POST", SHOPS, shop)
@@ -180,10 +180,10 @@ async def test_the_webhooks_are_asked() -> None:
 
 
 @pytest.mark.usefixtures("folder")
-async def test_rollouts_are_played_where_that_is_asked_for(folder: Path) -> None:
+async def test_rollouts_are_simulated_on_request(folder: Path) -> None:
     (folder / "corner.yaml").write_text(CORNER)
     async with dev("dev_shop.py:made", "--rollouts", "--apply", "corner.yaml") as running:
-        url = f"{running.said['url']}{SHOPS}?watch=1"
+        url = f"{running.started['url']}{SHOPS}?watch=1"
         async with running.session.get(url) as answer, asyncio.timeout(120):
             async for line in answer.content:
                 conditions = (json.loads(line)["object"].get("status") or {}).get("conditions") or [{}]
@@ -192,13 +192,13 @@ async def test_rollouts_are_played_where_that_is_asked_for(folder: Path) -> None
 
 
 def ruled(rule: str) -> str:
-    """Return the operator with a rule for its spec."""
+    """Return the operator with a CEL rule for its spec."""
     program = SHOP.replace("class Spec(", f"@rules(ValidationRule({rule!r}))\nclass Spec(")
     return program.replace("import CRDVersion, crd", "import CRDVersion, ValidationRule, crd, rules")
 
 
 @pytest.mark.usefixtures("folder")
-async def test_objects_are_held_to_rules_in_cel(folder: Path) -> None:
+async def test_cel_rules_are_evaluated(folder: Path) -> None:
     (folder / "dev_ruled.py").write_text(ruled("!has(self.branches) || self.branches > 0"))
     (folder / "none.yaml").write_text(CORNER.replace("}}", "}, spec: {branches: -1}}"))
     process = await start("dev_ruled", "--apply", "none.yaml")
@@ -209,22 +209,22 @@ async def test_objects_are_held_to_rules_in_cel(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-async def test_rules_in_cel_that_are_not_known_are_left_out_and_that_is_said(folder: Path) -> None:
+async def test_unsupported_cel_rules_are_skipped_with_a_note(folder: Path) -> None:
     (folder / "dev_ruled.py").write_text(ruled("!isURL('a')"))
     async with dev("dev_ruled") as running:
         assert (await running.ask("GET", SHOPS))[0] == 200
         running.process.send_signal(signal.SIGINT)
         _, err = await running.process.communicate()
-    told = (
-        "note: the rules in CEL (x-kubernetes-validations) of shops.example.com are not checked here: "
+    note = (
+        "note: the CEL rules (x-kubernetes-validations) of shops.example.com are not evaluated: "
         "the embedded cluster cannot evaluate isURL() in x-kubernetes-validations; "
         "write the rule without, or test it against a real API server\n"
     )
-    assert err.decode() == told
+    assert err.decode() == note
 
 
 @pytest.mark.usefixtures("folder")
-async def test_what_cannot_be_begins_nothing_and_says_why_in_one_line(folder: Path) -> None:
+async def test_an_invalid_manifest_is_a_one_line_error(folder: Path) -> None:
     (folder / "broken.yaml").write_text("{apiVersion: example.com/v1, kind: Shop, metadata: {name: Corner}}")
     process = await start("dev_shop", "--apply", "broken.yaml")
     out, err = await process.communicate()
@@ -257,25 +257,25 @@ def test_an_operator_is_found(target: str) -> None:
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        pytest.param("dev_two", "there are 2 operators, shops, others; choose one: dev_two:NAME", id="two"),
-        pytest.param("dev_none", "there is no operator in module dev_none", id="none"),
-        pytest.param("dev_none:components", "dev_none:components is no operator, but int", id="something else"),
+        pytest.param("dev_two", "module dev_two has 2 operators, shops, others; name one: dev_two:NAME", id="two"),
+        pytest.param("dev_none", "module dev_none has no operator", id="none"),
+        pytest.param("dev_none:components", "dev_none:components is not an operator, got int", id="something else"),
         pytest.param("dev_shop:shop", 'module dev_shop has no "shop", did you mean "shops"?', id="misspelt"),
         pytest.param(
             "dev_shop:failing", r"dev_shop:failing failed: RuntimeError: no licence \(dev_shop.py:", id="fails"
         ),
-        pytest.param("dev_shop:", "names no operator: write MODULE or MODULE:NAME", id="no name"),
-        pytest.param("dev_nothing", 'there is no module "dev_nothing"', id="no module"),
+        pytest.param("dev_shop:", 'invalid operator "dev_shop:": write MODULE or MODULE:NAME', id="no name"),
+        pytest.param("dev_nothing", 'module "dev_nothing" not found', id="no module"),
         pytest.param("/shops/shop.py", "is an absolute path: change to the folder", id="an absolute path"),
     ],
 )
-def test_what_is_no_operator_is_refused(target: str, problem: str) -> None:
+def test_an_invalid_operator_is_rejected(target: str, problem: str) -> None:
     with pytest.raises(ConfigError, match=problem):
         load_operator(target)
 
 
-async def test_a_module_that_runs_its_operator_when_it_is_imported_is_refused(folder: Path) -> None:
-    """Where it is imported, a loop runs; otherwise the operator would go to work on whatever cluster is configured."""
+async def test_a_module_that_runs_its_operator_on_import_is_rejected(folder: Path) -> None:
+    """An event loop runs during the import; otherwise the operator would run on the configured cluster."""
     (folder / "dev_running.py").write_text(f"{SHOP}\nfrom ocf.runtime.operator import main\nmain(shops)")
     with pytest.raises(ConfigError, match=r"main\(\.\.\.\) cannot run in a running event loop: .* \(dev_running.py:"):
         load_operator("dev_running")

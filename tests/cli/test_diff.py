@@ -1,4 +1,4 @@
-"""`ocf diff` shows what the next reconcile would change, and changes nothing."""
+"""`ocf diff` shows the changes of the next reconcile, and makes none."""
 
 import asyncio
 import json
@@ -39,20 +39,20 @@ CHANGED = """\
    selector:
      matchLabels:
 # spec.replicas is set by mutation size, edit_deployment_spec
-# spec.replicas is taken from "kubectl"
+# spec.replicas is taken over from "kubectl"
 """
 
 
-class Cell:
-    """The cluster that the command reaches."""
+class Env:
+    """The cluster that the command connects to."""
 
     def __init__(self) -> None:
         self.inner = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["shop"])
         self.recorded = RecordingCluster(self.inner)
-        self.asked: tuple[str | None, str | None] | None = None
+        self.connected_with: tuple[str | None, str | None] | None = None
 
     async def connect(self, kubeconfig: str | None, context: str | None) -> Any:
-        self.asked = kubeconfig, context
+        self.connected_with = kubeconfig, context
 
         @asynccontextmanager
         async def opened() -> AsyncIterator[RecordingCluster]:
@@ -65,7 +65,7 @@ class Cell:
         asyncio.run(self.inner.create(owner, field_manager="user"))
 
     def reconcile(self, name: str = "one", *changes: str) -> None:
-        """Run a real pass, as the operator does."""
+        """Run a real reconcile, as the operator does."""
 
         async def work() -> None:
             [given] = read_owners("owner.yaml", changes)
@@ -87,29 +87,29 @@ class Cell:
 
 
 @pytest.fixture
-def cell(monkeypatch: pytest.MonkeyPatch) -> Cell:
-    found = Cell()
+def env(monkeypatch: pytest.MonkeyPatch) -> Env:
+    found = Env()
     monkeypatch.setattr(command, "connect", found.connect)
     return found
 
 
 @pytest.fixture
-def diff(cell: Cell, ocf: Run) -> Run:
-    """Run the command, and prove that it sent dry runs only."""
+def diff(env: Env, ocf: Run) -> Run:
+    """Run the command, and check that it sends dry runs only."""
 
     def run(*words: str) -> Result:
-        changes = cell.inner.requests.changes
+        changes = env.inner.requests.changes
         answer = ocf(*(words or ONE))
-        assert cell.recorded.writes == ()
-        assert cell.inner.requests.changes == changes
+        assert env.recorded.writes == ()
+        assert env.inner.requests.changes == changes
         return answer
 
     return run
 
 
-def test_what_is_blocked_is_no_lack_of_differences(cell: Cell, diff: Run) -> None:
-    """Nothing is deployed, so saying nothing would be wrong."""
-    cell.create_owner()
+def test_a_blocked_component_is_a_change(env: Env, diff: Run) -> None:
+    """Nothing is deployed, so no output would be wrong."""
+    env.create_owner()
     arguments = ("diff", "shop_operator:waiting", "--owner", "owner.yaml")
     answer = diff(*arguments)
     assert (answer.exit_code, answer.stdout.splitlines()) == (
@@ -120,12 +120,10 @@ def test_what_is_blocked_is_no_lack_of_differences(cell: Cell, diff: Run) -> Non
     assert (shown["differs"], shown["halt"]) == (False, "Blocked: no license")
 
 
-def test_an_owner_that_is_not_there_is_told_and_everything_is_new(diff: Run) -> None:
+def test_without_the_owner_in_the_cluster_everything_is_new(diff: Run) -> None:
     answer = diff()
     assert answer.exit_code == 1
-    assert answer.stderr == (
-        "note: Shop shop/corner is not in the cluster, so everything is shown as for a new owner\n"
-    )
+    assert answer.stderr == ("note: Shop shop/corner is not in the cluster, so the changes are those for a new owner\n")
     lines = answer.stdout.splitlines()
     assert lines[:5] == [
         "# component web of Shop shop/corner",
@@ -138,38 +136,38 @@ def test_an_owner_that_is_not_there_is_told_and_everything_is_new(diff: Run) -> 
     assert "+      restartPolicy: Always" in lines
 
 
-def test_no_difference_is_status_0(cell: Cell, diff: Run) -> None:
-    cell.create_owner()
-    cell.reconcile()
+def test_no_changes_are_status_0(env: Env, diff: Run) -> None:
+    env.create_owner()
+    env.reconcile()
     answer = diff()
     assert (answer.exit_code, answer.stderr) == (0, "")
-    assert answer.stdout == "# component web of Shop shop/corner: no difference\n"
+    assert answer.stdout == "# component web of Shop shop/corner: no changes\n"
 
 
-def test_a_difference_says_what_who_and_from_whom(cell: Cell, diff: Run) -> None:
-    cell.create_owner()
-    cell.reconcile()
-    cell.patch(spec={"replicas": 9})
+def test_a_change_has_its_source_and_its_previous_manager(env: Env, diff: Run) -> None:
+    env.create_owner()
+    env.reconcile()
+    env.patch(spec={"replicas": 9})
     answer = diff(*ONE, "--set", "spec.size=4")
     assert answer.exit_code == 1
-    assert answer.stdout.replace(cell.uid(), "UID") == CHANGED
+    assert answer.stdout.replace(env.uid(), "UID") == CHANGED
 
 
-def test_a_write_that_changes_no_value_says_so(cell: Cell, diff: Run) -> None:
-    cell.create_owner()
-    cell.reconcile()
-    cell.patch(spec={"replicas": 4})
+def test_a_write_that_changes_ownership_only(env: Env, diff: Run) -> None:
+    env.create_owner()
+    env.reconcile()
+    env.patch(spec={"replicas": 4})
     answer = diff(*ONE, "--set", "spec.size=4")
     assert answer.exit_code == 1
     assert answer.stdout.splitlines()[1:] == [
         "# update apps/v1/Deployment/shop/backend: spec.replicas: not owned",
-        "# no value changes, only who owns it",
+        "# no value changes, only the field ownership",
     ]
 
 
-def test_an_object_that_would_go_is_named(cell: Cell, diff: Run, rewrite: Callable[[str, str], None]) -> None:
-    cell.create_owner()
-    cell.reconcile()
+def test_a_deleted_object_is_shown(env: Env, diff: Run, rewrite: Callable[[str, str], None]) -> None:
+    env.create_owner()
+    env.reconcile()
     rewrite("with_resource(resource)", "with_resource(resource, delete_when=True)")
     answer = diff()
     assert answer.exit_code == 1
@@ -178,36 +176,37 @@ def test_an_object_that_would_go_is_named(cell: Cell, diff: Run, rewrite: Callab
     )
 
 
-def test_a_field_that_is_left_says_to_whom(cell: Cell, diff: Run, rewrite: Callable[[str, str], None]) -> None:
+def test_an_ignored_field_has_its_managers(env: Env, diff: Run, rewrite: Callable[[str, str], None]) -> None:
     rewrite("with_resource(resource)", 'with_resource(resource, ignore_fields=["spec.replicas"])')
-    cell.create_owner()
-    cell.reconcile()
-    cell.patch(spec={"replicas": 9})
+    env.create_owner()
+    env.reconcile()
+    env.patch(spec={"replicas": 9})
     answer = diff()
     assert answer.exit_code == 0
     assert answer.stdout.splitlines()[1] == (
-        "# apps/v1/Deployment/shop/backend: spec.replicas is left to others: 9, set by kubectl (Update)"
+        "# apps/v1/Deployment/shop/backend: spec.replicas is ignored: 9, set by kubectl (Update)"
     )
 
 
-def test_a_conflict_names_field_and_manager_and_is_status_2(
-    cell: Cell, diff: Run, rewrite: Callable[[str, str], None]
+def test_a_conflict_has_field_and_manager_and_is_status_2(
+    env: Env, diff: Run, rewrite: Callable[[str, str], None]
 ) -> None:
     rewrite("with_resource(resource)", 'with_resource(resource, on_conflict="fail")')
-    cell.create_owner()
-    cell.reconcile()
-    cell.patch(spec={"replicas": 9})
+    env.create_owner()
+    env.reconcile()
+    env.patch(spec={"replicas": 9})
     answer = diff()
     assert answer.exit_code == 2
     assert (
-        '# apps/v1/Deployment/shop/backend: spec.replicas belongs to "kubectl", and may not be taken' in answer.stdout
+        '# apps/v1/Deployment/shop/backend: spec.replicas is owned by "kubectl", which on_conflict protects'
+        in answer.stdout
     )
     assert "# the reconcile would fail: failed to apply resource apps/v1/Deployment/shop/backend: " in answer.stdout
 
 
-def test_explain_says_of_every_resource_what_and_why(cell: Cell, diff: Run) -> None:
-    cell.create_owner()
-    cell.reconcile()
+def test_explain_shows_action_and_reason_of_every_resource(env: Env, diff: Run) -> None:
+    env.create_owner()
+    env.reconcile()
     title, headings, row = diff(*ONE, "--explain").stdout.splitlines()[1:4]
     assert title == "component web of Shop shop/corner"
     assert headings.split() == ["resource", "action", "because", "reports"]
@@ -218,10 +217,10 @@ def test_explain_says_of_every_resource_what_and_why(cell: Cell, diff: Run) -> N
     ]
 
 
-def test_json_for_programs(cell: Cell, diff: Run) -> None:
-    cell.create_owner()
-    cell.reconcile()
-    cell.patch(spec={"replicas": 9})
+def test_json_for_programs(env: Env, diff: Run) -> None:
+    env.create_owner()
+    env.reconcile()
+    env.patch(spec={"replicas": 9})
     [shown] = json.loads(diff(*ONE, "--output", "json").stdout)
     assert (shown["owner"], shown["component"], shown["differs"]) == ("Shop shop/corner", "web", True)
     [changed] = shown["objects"]
@@ -240,9 +239,9 @@ def test_secrets_are_digests(diff: Run) -> None:
     assert "redacted, sha256" in answer.stdout
 
 
-def test_the_cluster_is_the_one_that_is_meant(cell: Cell, diff: Run) -> None:
+def test_the_cluster_is_that_of_the_options(env: Env, diff: Run) -> None:
     diff(*ONE, "--kubeconfig", "there", "--context", "that")
-    assert cell.asked == ("there", "that")
+    assert env.connected_with == ("there", "that")
 
 
 def test_without_a_cluster_it_is_one_line_and_status_2(ocf: Run) -> None:
@@ -251,35 +250,35 @@ def test_without_a_cluster_it_is_one_line_and_status_2(ocf: Run) -> None:
     assert answer.stderr.startswith("error: no kubeconfig at nowhere")
 
 
-def test_a_cluster_that_does_not_answer(cell: Cell, diff: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_does_not_answer(env: Env, diff: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     async def unreachable(*_: Any, **__: Any) -> Any:
         raise ServerError("no answer")
 
-    monkeypatch.setattr(cell.recorded, "get", unreachable)
+    monkeypatch.setattr(env.recorded, "get", unreachable)
     answer = diff()
     assert (answer.exit_code, answer.stderr) == (2, "error: no answer\n")
 
 
-def test_an_owner_that_is_being_deleted_is_told(cell: Cell, diff: Run) -> None:
-    cell.create_owner()
+def test_an_owner_that_is_being_deleted_has_a_note(env: Env, diff: Run) -> None:
+    env.create_owner()
     key = ObjectKey("example.com/v1", "Shop", "corner", "shop")
     held = {"metadata": {"finalizers": ["example.com/hold"]}}
-    asyncio.run(cell.inner.patch(key, held, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")))
-    asyncio.run(cell.inner.delete(key))
+    asyncio.run(env.inner.patch(key, held, PatchOptions(patch_type=PatchType.MERGE, field_manager="user")))
+    asyncio.run(env.inner.delete(key))
     assert diff().stderr == (
-        "note: Shop shop/corner is being deleted; shown is what a reconcile would do if it were not\n"
+        "note: Shop shop/corner is being deleted; the changes are those of a reconcile without the deletion\n"
     )
 
 
-def test_the_file_says_what_is_wanted_and_the_cluster_says_what_is_known(cell: Cell) -> None:
-    cell.create_owner()
+def test_the_spec_is_that_of_the_file_and_the_metadata_that_of_the_cluster(env: Env) -> None:
+    env.create_owner()
     key = ObjectKey("example.com/v1", "Shop", "corner", "shop")
     status = {"conditions": [{"type": "OtherReady", "status": "True"}]}
-    kept = asyncio.run(cell.inner.get(key))
-    updated = cell.inner.update({**kept, "status": status}, field_manager="user", subresource=Subresource.STATUS)
+    kept = asyncio.run(env.inner.get(key))
+    updated = env.inner.update({**kept, "status": status}, field_manager="user", subresource=Subresource.STATUS)
     live = asyncio.run(updated)
     [owner] = read_owners("owner.yaml", ["spec.size=9", "metadata.labels.a=b", "metadata.uid=made-up"])
-    found = asyncio.run(command._with_live_metadata(owner, cell.inner))
+    found = asyncio.run(command._with_live_metadata(owner, env.inner))
     assert found["spec"]["size"] == 9
     assert found["metadata"]["labels"] == {"a": "b"}
     assert found["metadata"]["uid"] == live["metadata"]["uid"]
@@ -287,15 +286,15 @@ def test_the_file_says_what_is_wanted_and_the_cluster_says_what_is_known(cell: C
 
 
 class TestProgress:
-    def test_there_is_none_without_a_terminal(self) -> None:
+    def test_it_is_not_shown_without_a_terminal(self) -> None:
         with command._progress(9) as seen:
             assert seen is None
 
     @pytest.mark.parametrize(("total", "shown"), [(1, False), (2, True)])
-    def test_there_is_some_at_a_terminal_for_several_objects(
+    def test_it_is_shown_in_a_terminal_for_several_objects(
         self, monkeypatch: pytest.MonkeyPatch, total: int, shown: bool
     ) -> None:
-        monkeypatch.setattr(command, "_at_a_terminal", lambda: True)
+        monkeypatch.setattr(command, "_is_terminal", lambda: True)
         with command._progress(total) as seen:
             assert (seen is not None) is shown
             if seen is not None:

@@ -1,4 +1,4 @@
-"""Every command of the page about explaining runs, and prints what the page says."""
+"""Every command of docs/explain.md runs, and prints the output shown."""
 
 import re
 from collections.abc import Callable
@@ -35,7 +35,7 @@ def _files(operator_directory: None) -> None:
 
 @pytest.fixture
 async def cluster(monkeypatch: pytest.MonkeyPatch) -> EmbeddedCluster:
-    """A cluster with the owner of the page, and its components as they are there."""
+    """A cluster with the owner of the page, and its components in their applied state."""
     found = EmbeddedCluster(kinds=[CustomKind("example.com", "v1", "Shop")], namespaces=["shop"])
     [owner] = read_owners("owner.yaml")
     await found.create(owner, field_manager="user")
@@ -61,7 +61,7 @@ class Opened:
         return self.cluster
 
     async def __aexit__(self, *_: object) -> None:
-        """Nothing is to be closed."""
+        """Nothing to close."""
 
 
 def test_the_page_has_commands() -> None:
@@ -70,7 +70,7 @@ def test_the_page_has_commands() -> None:
 
 @pytest.mark.parametrize(("line", "expected"), COMMAND.findall(PAGE))
 @pytest.mark.usefixtures("cluster")
-def test_a_command_prints_what_the_page_says(line: str, expected: str, ocf: Callable[..., Result]) -> None:
+def test_a_command_prints_the_output_shown(line: str, expected: str, ocf: Callable[..., Result]) -> None:
     answer = ocf(*line.split()[1:])
     assert answer.stderr == ""
     assert UID.sub("uid", answer.stdout) == UID.sub("uid", expected)

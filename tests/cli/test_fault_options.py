@@ -1,4 +1,4 @@
-"""Faults are written as texts, and a text that is none is refused with what could be there."""
+"""Parsing of faults; an invalid text is rejected with the allowed values."""
 
 import pytest
 
@@ -22,22 +22,22 @@ from ocf.testing.faults import Fault
         pytest.param("dropped_event, name=web, first=2", faults.dropped_event(name="web", first=2), id="spaces"),
     ],
 )
-def test_a_text_is_the_call_it_spells(text: str, expected: Fault) -> None:
+def test_a_text_is_parsed_to_its_fault(text: str, expected: Fault) -> None:
     assert read_fault(text) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "part"),
     [
-        pytest.param("conflit", 'no fault "conflit"; there are conflict,', id="name"),
-        pytest.param("conflict,colour=red", 'no keyword "colour"; there are api_version,', id="keyword"),
-        pytest.param("conflict,first=x", 'first cannot be "x", a number', id="number"),
-        pytest.param("conflict,verbs=sing", 'verbs cannot be "sing", one of get, list,', id="verb"),
+        pytest.param("conflit", 'unknown fault "conflit": must be one of conflict,', id="name"),
+        pytest.param("conflict,colour=red", 'unknown keyword "colour": must be one of api_version,', id="keyword"),
+        pytest.param("conflict,first=x", 'first must be a number, got "x"', id="number"),
+        pytest.param("conflict,verbs=sing", "verbs must be get, list,", id="verb"),
         pytest.param("lost_reply,verbs=get", "LostReply cannot happen to get", id="what never happens"),
         pytest.param("server_error,code=404", "a status from 500 to 599, got 404", id="own keyword"),
     ],
 )
-def test_a_text_that_is_none_is_refused(text: str, part: str) -> None:
+def test_an_invalid_text_is_rejected(text: str, part: str) -> None:
     with pytest.raises(ConfigError) as caught:
         read_fault(text)
     assert part in str(caught.value)

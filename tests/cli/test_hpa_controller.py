@@ -1,4 +1,4 @@
-"""`ocf hpa-controller`: what its options mean, what it prints, and that it runs and ends as a process."""
+"""`ocf hpa-controller`: options, manifests, and the running process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TestOptions:
             pytest.param(["--tolerance=nan"], "--tolerance must be a number of at least 0", id="no tolerance"),
             pytest.param(["--concurrent-syncs=0"], "--concurrent-syncs must be at least 1, got 0", id="no worker"),
             pytest.param(["--take-over"], "taking over is only possible in mode replace", id="nothing to take"),
-            pytest.param(["--feature-gates=HPAMagic=true"], '"HPAMagic=true" is no feature gate', id="unknown gate"),
+            pytest.param(["--feature-gates=HPAMagic=true"], 'invalid feature gate "HPAMagic=true"', id="unknown gate"),
             pytest.param(["--kubernetes-version=2.0"], "must be 1.30 to 1.37", id="unknown version"),
             pytest.param(["manifests", "--scales=Rollout/x"], "--scales must be a resource like", id="no resource"),
             pytest.param(
@@ -71,13 +71,13 @@ class TestOptions:
             ),
         ],
     )
-    def test_what_is_out_of_range_is_refused_with_what_is_allowed(self, arguments: list[str], problem: str) -> None:
+    def test_an_invalid_option_is_rejected_with_the_allowed_values(self, arguments: list[str], problem: str) -> None:
         done = CliRunner().invoke(app, ["hpa-controller", *arguments])
 
         assert done.exit_code == 2
         assert problem in done.stderr
 
-    def test_the_flags_of_the_built_in_controller_are_understood(self) -> None:
+    def test_the_flags_of_the_built_in_controller_are_accepted(self) -> None:
         long = {
             "--horizontal-pod-autoscaler-sync-period": ("5s", "--sync-period=5s"),
             "--horizontal-pod-autoscaler-downscale-stabilization": ("10m0s", "--downscale-stabilization=10m0s"),
@@ -91,7 +91,7 @@ class TestOptions:
 
         assert set(found["args"]) == {"run", "--mode=own-kind", "--output=json", *(short for _, short in long.values())}
 
-    def test_the_printed_arguments_mean_what_was_asked_for(self) -> None:
+    def test_the_printed_arguments_have_the_same_effect(self) -> None:
         wanted = ["--mode=replace", "--take-over", "--kubernetes-version=1.37", "--feature-gates=HPAScaleToZero=false"]
         printed = container(*wanted)["args"]
 
@@ -108,7 +108,9 @@ class TestManifests:
             pytest.param("dry-run", "ServiceAccount", set(), id="dry run"),
         ],
     )
-    def test_each_mode_has_what_it_needs_and_no_more(self, mode: str, first: str, written: set[str]) -> None:
+    def test_each_mode_has_the_permissions_it_needs_and_no_others(
+        self, mode: str, first: str, written: set[str]
+    ) -> None:
         found = manifests(f"--mode={mode}", "--namespace=ops", "--image=registry.example.com/ocf:1")
 
         assert found[0]["kind"] == first
@@ -125,14 +127,14 @@ class TestManifests:
         (deployment,) = (one for one in found if one["kind"] == "Deployment")
         assert deployment["spec"]["replicas"] == (1 if mode == "dry-run" else 2)
 
-    def test_without_election_two_never_work_at_once(self) -> None:
+    def test_without_leader_election_there_is_one_replica(self) -> None:
         (deployment,) = (one for one in manifests("--no-leader-elect") if one["kind"] == "Deployment")
 
         assert deployment["spec"]["strategy"] == {"type": "Recreate"}
         assert deployment["spec"]["replicas"] == 1
         assert not [one for one in manifests("--no-leader-elect") if one["kind"] == "Role"]
 
-    def test_other_kinds_may_be_scaled(self) -> None:
+    def test_other_kinds_can_be_scaled(self) -> None:
         found = manifests("--scales=rollouts.argoproj.io", "--scales=deployments.apps")
         (role,) = (one for one in found if one["kind"] == "ClusterRole")
 
@@ -144,7 +146,7 @@ class TestManifests:
         }
         assert scales == {("argoproj.io", "rollouts/scale"), ("apps", "deployments/scale")}
 
-    async def test_a_cluster_takes_them(self, cluster: EmbeddedCluster) -> None:
+    async def test_a_cluster_accepts_them(self, cluster: EmbeddedCluster) -> None:
         listed = json.loads(ask("manifests", "--namespace=default", "--output=json"))
 
         assert listed["kind"] == "List"
@@ -161,12 +163,12 @@ async def start(*arguments: str) -> asyncio.subprocess.Process:
 
 @asynccontextmanager
 async def running(cluster: EmbeddedCluster, folder: Path, *arguments: str) -> AsyncIterator[dict[str, Any]]:
-    """Run the command beside a served cluster; give what it said first."""
+    """Run the command with a served cluster; yield its start message and the process."""
     async with serving(cluster) as server:
         kubeconfig = folder / "kubeconfig"
         write_kubeconfig(server.kubeconfig(), kubeconfig)
-        usual = ["--port=0", "--host=127.0.0.1", "--output=json", f"--kubeconfig={kubeconfig}", "--sync-period=100ms"]
-        process = await start(*usual, *arguments)
+        common = ["--port=0", "--host=127.0.0.1", "--output=json", f"--kubeconfig={kubeconfig}", "--sync-period=100ms"]
+        process = await start(*common, *arguments)
         try:
             assert process.stdout is not None
             yield {**json.loads(await process.stdout.readline()), "process": process}
@@ -186,7 +188,7 @@ def deployment() -> Manifest:
 
 
 def autoscaler(kind: tuple[str, str]) -> Manifest:
-    """An autoscaler whose minimum is above the count, which takes no metrics."""
+    """Return an autoscaler whose minimum is above the replicas, which needs no metrics."""
     reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     metadata = {"name": "web", "namespace": "default"}
     spec = {"scaleTargetRef": reference, "minReplicas": 5, "maxReplicas": 9}
@@ -203,7 +205,7 @@ async def reached(cluster: Cluster, replicas: int) -> None:
 
 
 @pytest.mark.parametrize(("mode", "kind"), [("own-kind", OWN), ("replace", BUILT_IN)])
-async def test_it_runs_as_its_manifests_say_and_ends_gracefully(
+async def test_it_runs_with_its_manifests_and_stops_gracefully(
     tmp_path: Path, mode: str, kind: tuple[str, str]
 ) -> None:
     cluster = EmbeddedCluster()
@@ -211,12 +213,12 @@ async def test_it_runs_as_its_manifests_say_and_ends_gracefully(
         await cluster.apply(manifest, field_manager="admin")
     for manifest in (deployment(), autoscaler(kind)):
         await cluster.create(manifest, field_manager="user")
-    async with running(cluster, tmp_path, f"--mode={mode}") as said:
+    async with running(cluster, tmp_path, f"--mode={mode}") as started:
         await reached(cluster, 5)
         async with aiohttp.ClientSession() as session:
-            async with session.get(said["ready"]) as answer:
+            async with session.get(started["ready"]) as answer:
                 assert answer.status == 200
-            async with session.get(said["metrics"]) as answer:
+            async with session.get(started["metrics"]) as answer:
                 assert "horizontal_pod_autoscaler_controller_num_horizontal_pod_autoscalers 1.0" in await answer.text()
     lease = await cluster.get(ObjectKey("coordination.k8s.io/v1", "Lease", NAME, "default"))
     assert lease["spec"]["holderIdentity"] == ""
@@ -224,15 +226,15 @@ async def test_it_runs_as_its_manifests_say_and_ends_gracefully(
     assert status["conditions"][0]["reason"] in ("SucceededRescale", "SucceededGetScale")
 
 
-async def test_a_dry_run_prints_a_line_for_what_is_new_and_sends_no_write(tmp_path: Path) -> None:
+async def test_a_dry_run_prints_changed_decisions_and_sends_no_writes(tmp_path: Path) -> None:
     cluster = EmbeddedCluster()
     for manifest in (deployment(), autoscaler(BUILT_IN)):
         await cluster.create(manifest, field_manager="user")
     cluster.requests.clear()
-    async with running(cluster, tmp_path, "--mode=dry-run") as said:
-        line = json.loads(await said["process"].stdout.readline())
-        told = {name: line[name] for name in ("name", "current", "wanted", "rule", "reported", "agrees")}
-        assert told == {
+    async with running(cluster, tmp_path, "--mode=dry-run") as started:
+        line = json.loads(await started["process"].stdout.readline())
+        decision = {name: line[name] for name in ("name", "current", "wanted", "rule", "reported", "agrees")}
+        assert decision == {
             "name": "web",
             "current": 3,
             "wanted": 5,
@@ -243,7 +245,7 @@ async def test_a_dry_run_prints_a_line_for_what_is_new_and_sends_no_write(tmp_pa
     assert cluster.requests.writes == 0
 
 
-async def test_without_the_kind_it_says_what_to_apply(tmp_path: Path) -> None:
+async def test_without_the_crd_the_error_names_the_manifests(tmp_path: Path) -> None:
     cluster = EmbeddedCluster()
     async with serving(cluster) as server:
         kubeconfig = tmp_path / "kubeconfig"

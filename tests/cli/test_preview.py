@@ -1,4 +1,4 @@
-"""`ocf preview` shows what would be applied, and who set it, without a cluster."""
+"""`ocf preview` shows the objects and the origin of each field, without a cluster."""
 
 import json
 import sys
@@ -55,18 +55,18 @@ def test_json_is_a_list_that_kubectl_reads(ocf: Run) -> None:
 def test_text_is_an_overview(ocf: Run) -> None:
     assert ocf(*ONE, "--output", "text").stdout == (
         "component web of Shop shop/corner\n"
-        "  resource                         is       mutations that fire\n"
+        "  resource                         state    active mutations\n"
         "  apps/v1/Deployment/shop/backend  applied  size, tracing\n"
     )
 
 
-def test_explain_says_of_every_field_who_set_it(ocf: Run) -> None:
+def test_explain_shows_the_origin_of_every_field(ocf: Run) -> None:
     answer = ocf(*ONE, "--explain", "--set", "spec.version=2.0.9")
     assert answer.stdout == EXPLAINED
 
 
 @pytest.mark.parametrize("output", ["json", "yaml"])
-def test_an_explanation_for_programs(ocf: Run, output: str) -> None:
+def test_explain_as_json_and_yaml(ocf: Run, output: str) -> None:
     text = ocf(*ONE, "--explain", "--output", output).stdout
     [explained] = json.loads(text) if output == "json" else load_documents(text)
     fields = {field["path"]: field["settings"] for field in explained["fields"]}
@@ -111,24 +111,24 @@ class TestSecrets:
 class TestData:
     ZONED = ("preview", "shop_operator:zoned", "--owner", "owner.yaml")
 
-    def test_a_cell_that_is_needed_is_named_with_the_way_to_fill_it(self, ocf: Run) -> None:
+    def test_an_empty_data_cell_is_named_with_the_option_to_fill_it(self, ocf: Run) -> None:
         answer = ocf(*self.ZONED)
         assert answer.exit_code == 2
         assert answer.stderr.endswith(
-            'data "zone": data not extracted; without a pass, fill it with --data zone=VALUE\n'
+            'data "zone": data not extracted; without a reconcile, fill it with --data zone=VALUE\n'
         )
 
     def test_a_cell_can_be_filled(self, ocf: Run) -> None:
         manifests = load_documents(ocf(*self.ZONED, "--data", "zone=b").stdout)
         assert manifests[1]["metadata"]["annotations"] == {"zone": "b"}
 
-    def test_a_cell_that_nobody_knows_is_refused(self, ocf: Run) -> None:
+    def test_an_unknown_data_cell_is_rejected(self, ocf: Run) -> None:
         answer = ocf(*self.ZONED, "--data", "zon=b")
-        assert answer.stderr == 'error: "zon=b" fills no data cell: write NAME=VALUE; the cells are: zone\n'
+        assert answer.stderr == 'error: invalid data "zon=b": write NAME=VALUE; the data cells are: zone\n'
 
 
 class TestErrors:
-    def test_a_reader_that_has_read_enough_is_none(self) -> None:
+    def test_a_closed_pipe_is_not_an_error(self) -> None:
         with pytest.raises(BrokenPipeError), output.exit_on_error(traceback=False):
             raise BrokenPipeError
 
@@ -141,31 +141,31 @@ class TestErrors:
         )
         assert answer.stderr.count("\n") == 1
 
-    def test_where_they_come_from_on_request(self, ocf: Run) -> None:
+    def test_the_traceback_is_shown_on_request(self, ocf: Run) -> None:
         answer = ocf("preview", "shop_operator:fails", "--owner", "owner.yaml", "--traceback")
         assert answer.exit_code == 1
         assert isinstance(answer.exception, Exception)
         assert isinstance(answer.exception.__cause__, RuntimeError)
 
-    def test_what_cannot_be_rendered_is_named(self, ocf: Run) -> None:
+    def test_a_failing_mutation_is_named(self, ocf: Run) -> None:
         answer = ocf(*ONE, "--set", "spec.version=latest")
         assert answer.exit_code == 2
         assert "failed to apply mutation intent for tracing: 'latest' is no version" in answer.stderr
 
-    def test_an_owner_is_needed(self, ocf: Run) -> None:
+    def test_the_owner_is_required(self, ocf: Run) -> None:
         assert ocf("preview", "shop_operator:one").exit_code == 2
 
 
 @pytest.mark.parametrize(
     ("how", "state"),
-    [("suspend()", "suspended"), ("with_feature_gate(VersionGate('1', '>= 2'))", "switched off by its gate")],
+    [("suspend()", "suspended"), ("with_feature_gate(VersionGate('1', '>= 2'))", "disabled by its gate")],
 )
-def test_a_component_that_is_not_awake_is_shown_so_and_says_so(
+def test_a_component_that_does_not_run_has_a_note(
     ocf: Run, rewrite: Callable[[str, str], None], how: str, state: str
 ) -> None:
     rewrite("with_resource(resource).build()", f"with_resource(resource).{how}.build()")
     answer = ocf(*ONE)
     assert answer.stderr == (
-        f"note: component web of Shop shop/corner is {state}; shown is what is applied while it is awake\n"
+        f"note: component web of Shop shop/corner is {state}; these objects are applied while it runs\n"
     )
     assert load_documents(answer.stdout)[0]["spec"]["replicas"] == 3

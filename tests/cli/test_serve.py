@@ -1,4 +1,4 @@
-"""`ocf serve` as a process: what it prints, what it leaves behind, how it ends."""
+"""`ocf serve` as a process: its output, its files, and how it stops."""
 
 import asyncio
 import json
@@ -20,14 +20,14 @@ PATH = "/api/v1/namespaces/default/configmaps"
 
 @dataclass
 class Running:
-    """The process and what it said at its start."""
+    """The process and its start message."""
 
     process: asyncio.subprocess.Process
-    said: dict[str, Any]
+    started: dict[str, Any]
     session: aiohttp.ClientSession
 
     async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-        async with self.session.request(method, self.said["url"] + path, json=body) as answer:
+        async with self.session.request(method, self.started["url"] + path, json=body) as answer:
             return answer.status, await answer.json(content_type=None)
 
 
@@ -53,16 +53,16 @@ async def serve(*arguments: str) -> AsyncIterator[Running]:
     process = await start("--output", "json", *arguments)
     try:
         assert process.stdout is not None
-        said = json.loads(await process.stdout.readline())
+        started = json.loads(await process.stdout.readline())
         async with aiohttp.ClientSession() as session:
-            yield Running(process, said, session)
+            yield Running(process, started, session)
     finally:
         if process.returncode is None:
             process.terminate()
         await process.communicate()
 
 
-async def refused(*arguments: str) -> str:
+async def error_of(*arguments: str) -> str:
     process = await start(*arguments)
     out, err = await process.communicate()
     assert (process.returncode, out) == (2, b"")
@@ -70,11 +70,11 @@ async def refused(*arguments: str) -> str:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-async def test_it_serves_until_it_is_asked_to_end_and_leaves_nothing(number: signal.Signals) -> None:
+async def test_it_serves_until_a_signal_and_removes_its_files(number: signal.Signals) -> None:
     async with serve() as running:
-        kubeconfig = Path(running.said["kubeconfig"])
+        kubeconfig = Path(running.started["kubeconfig"])
         server, mode = look(kubeconfig)
-        assert (server, mode) == (running.said["url"], 0o600)
+        assert (server, mode) == (running.started["url"], 0o600)
         assert (await running.ask("GET", "/version"))[0] == 200
         running.process.send_signal(number)
         out, err = await running.process.communicate()
@@ -82,18 +82,18 @@ async def test_it_serves_until_it_is_asked_to_end_and_leaves_nothing(number: sig
     assert files(kubeconfig.parent) == []
 
 
-async def test_files_are_there_from_the_start_and_the_kubeconfig_where_it_is_wanted(tmp_path: Path) -> None:
+async def test_manifests_are_loaded_and_the_kubeconfig_is_written(tmp_path: Path) -> None:
     file, kubeconfig = tmp_path / "settings.yaml", tmp_path / "kubeconfig"
     file.write_text(SETTINGS)
     async with serve("--load", str(file), "--kubeconfig", str(kubeconfig)) as running:
-        assert running.said["kubeconfig"] == str(kubeconfig)
+        assert running.started["kubeconfig"] == str(kubeconfig)
         _, found = await running.ask("GET", f"{PATH}/settings")
         assert found["data"] == {"colour": "red"}
     assert files(tmp_path, "*kubeconfig*") == ["kubeconfig"]
 
 
-async def test_faults_come_from_the_command_line_and_from_requests() -> None:
-    """A fault happens to the request it names; control shows it, replaces it, and ends it."""
+async def test_faults_are_set_by_option_and_by_request() -> None:
+    """A fault affects the request that it names; requests can list, replace and remove the faults."""
     async with serve("--fault", "conflict,kind=ConfigMap,verbs=create") as running:
         manifest = {"metadata": {"name": "a"}}
         assert (await running.ask("POST", PATH, manifest))[0] == 409
@@ -106,10 +106,10 @@ async def test_faults_come_from_the_command_line_and_from_requests() -> None:
         assert (await running.ask("GET", f"{PATH}/a"))[0] == 200
         status, refusal = await running.ask("PUT", "/ocf/faults", {"faults": ["conflit"]})
         assert (status, refusal["reason"]) == (400, "BadRequest")
-        assert 'no fault "conflit"' in refusal["message"]
+        assert 'unknown fault "conflit"' in refusal["message"]
 
 
-async def test_what_was_asked_of_the_server_can_be_asked() -> None:
+async def test_the_requests_of_the_server_are_counted() -> None:
     async with serve() as running:
         await running.ask("POST", PATH, {"metadata": {"name": "a"}})
         _, before = await running.ask("GET", "/ocf/requests")
@@ -123,19 +123,19 @@ async def test_a_compaction_ends_older_watches() -> None:
     async with serve() as running:
         await running.ask("POST", PATH, {"metadata": {"name": "a"}})
         await running.ask("POST", "/ocf/compact")
-        async with running.session.get(f"{running.said['url']}{PATH}?watch=1&resourceVersion=1") as answer:
+        async with running.session.get(f"{running.started['url']}{PATH}?watch=1&resourceVersion=1") as answer:
             event = json.loads(await answer.content.readline())
         assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
 
 
-async def test_what_cannot_be_begins_nothing_and_says_why_in_one_line(tmp_path: Path) -> None:
+async def test_an_error_at_start_is_one_line(tmp_path: Path) -> None:
     broken = tmp_path / "broken.yaml"
     broken.write_text("a: [")
-    assert await refused("--load", str(tmp_path / "none")) == (
+    assert await error_of("--load", str(tmp_path / "none")) == (
         f"error: {tmp_path / 'none'} cannot be read: No such file or directory\n"
     )
-    assert (await refused("--load", str(broken))).startswith(f"error: {broken}: document 1: line ")
-    assert "error: there is no fault" in await refused("--fault", "conflit")
+    assert (await error_of("--load", str(broken))).startswith(f"error: {broken}: document 1: line ")
+    assert "error: unknown fault" in await error_of("--fault", "conflit")
     async with serve() as running:
-        port = running.said["url"].rpartition(":")[2]
-        assert await refused("--port", port) == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"
+        port = running.started["url"].rpartition(":")[2]
+        assert await error_of("--port", port) == f"error: cannot listen on 127.0.0.1:{port}: Address already in use\n"

@@ -1,4 +1,4 @@
-"""`ocf validate` and `ocf default`: what the server would say, per file and document, without a server."""
+"""`ocf validate` and `ocf default`: the errors of the API server per file and document, without a server."""
 
 from __future__ import annotations
 
@@ -59,68 +59,68 @@ def run(*arguments: str, stdin: str = "") -> Result:
     return CliRunner().invoke(app, list(arguments), input=stdin, catch_exceptions=False)
 
 
-def told(*arguments: str, stdin: str = "") -> tuple[int, list[str]]:
+def validate(*arguments: str, stdin: str = "") -> tuple[int, list[str]]:
     answer = run("validate", *arguments, stdin=stdin)
     return answer.exit_code, answer.stdout.splitlines()
 
 
-class TestVerdict:
-    def test_nothing_is_said_of_what_the_server_takes(self) -> None:
-        assert told(write("web.yaml", GOOD)) == (0, [])
+class TestReport:
+    def test_a_valid_object_has_no_output(self) -> None:
+        assert validate(write("web.yaml", GOOD)) == (0, [])
 
-    def test_a_mistake_is_a_line_in_the_words_of_the_server(self) -> None:
-        assert told(write("web.yaml", BAD)) == (1, [f"web.yaml: {BOTH}"])
+    def test_an_error_is_one_line_with_the_message_of_the_server(self) -> None:
+        assert validate(write("web.yaml", BAD)) == (1, [f"web.yaml: {BOTH}"])
 
     def test_the_standard_input_is_a_dash(self) -> None:
-        assert told("-", stdin=BAD) == (1, [f"-: {BOTH}"])
+        assert validate("-", stdin=BAD) == (1, [f"-: {BOTH}"])
 
     def test_json_is_read_too(self) -> None:
-        assert told(write("web.json", json.dumps(load_documents(BAD)[0]))) == (1, [f"web.json: {BOTH}"])
+        assert validate(write("web.json", json.dumps(load_documents(BAD)[0]))) == (1, [f"web.json: {BOTH}"])
 
     def test_a_folder_stands_for_its_files(self) -> None:
         write("deploy/b/web.yml", BAD)
         write("deploy/a.json", json.dumps(load_documents(BAD)[0]))
         write("deploy/notes.txt", BAD)
-        assert told("deploy") == (1, [f"deploy/a.json: {BOTH}", f"deploy/b/web.yml: {BOTH}"])
+        assert validate("deploy") == (1, [f"deploy/a.json: {BOTH}", f"deploy/b/web.yml: {BOTH}"])
 
-    def test_a_list_is_its_items(self) -> None:
+    def test_the_items_of_a_list_are_validated(self) -> None:
         whole = {"apiVersion": "v1", "kind": "List", "items": [*load_documents(GOOD + "---" + BAD), 7]}
-        code, lines = told(write("list.json", json.dumps(whole)))
+        code, lines = validate(write("list.json", json.dumps(whole)))
         assert (code, lines) == (
             1,
-            [f"list.json: {BOTH}", "list.json: document 1: a List holds objects, not a int"],
+            [f"list.json: {BOTH}", "list.json: document 1: items of a List must be objects, got int"],
         )
 
-    def test_other_kinds_are_passed_over_with_a_note(self) -> None:
+    def test_other_kinds_are_ignored_with_a_note(self) -> None:
         answer = run("validate", write("all.yaml", DEPLOYMENT + "---" + GOOD + "---\nkind: Service\n"))
         assert (answer.exit_code, answer.stdout) == (0, "")
-        assert answer.stderr == "note: all.yaml: passed over 2 of other kinds (Deployment, Service)\n"
+        assert answer.stderr == "note: all.yaml: ignored 2 objects of other kinds (Deployment, Service)\n"
 
-    def test_the_defaulted_object_is_judged(self) -> None:
-        """Without `minReplicas` it is 1, and `maxReplicas: 0` breaks two rules."""
+    def test_the_defaulted_object_is_validated(self) -> None:
+        """Without `minReplicas` it is 1, and `maxReplicas: 0` violates two rules."""
         text = GOOD.replace("  minReplicas: 2\n", "").replace("maxReplicas: 10", "maxReplicas: 0")
-        assert told(write("web.yaml", text))[1] == [
+        assert validate(write("web.yaml", text))[1] == [
             "web.yaml: shop/web: spec.maxReplicas: Required value: must be set and greater than 0",
             "web.yaml: shop/web: spec.maxReplicas: Invalid value: 0: must be greater than or equal to `minReplicas`",
         ]
 
-    def test_the_first_version_is_judged_as_what_it_becomes(self) -> None:
+    def test_autoscaling_v1_is_validated_after_conversion(self) -> None:
         target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
         old = {"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "web"}}
         write("good.json", json.dumps({**old, "spec": {"scaleTargetRef": target, "maxReplicas": 3}}))
         write("bad.json", json.dumps({**old, "spec": {"scaleTargetRef": target, "maxReplicas": 3, "metrics": []}}))
         write("low.json", json.dumps({**old, "spec": {"scaleTargetRef": target, "maxReplicas": -3}}))
-        assert told("good.json") == (0, [])
-        assert told("bad.json")[1][0].startswith("bad.json: web: spec.metrics: unknown field")
-        assert told("low.json")[1][0].startswith("low.json: web: spec.maxReplicas: Invalid value: -3")
+        assert validate("good.json") == (0, [])
+        assert validate("bad.json")[1][0].startswith("bad.json: web: spec.metrics: unknown field")
+        assert validate("low.json")[1][0].startswith("low.json: web: spec.maxReplicas: Invalid value: -3")
 
-    def test_an_update_is_judged_as_one(self) -> None:
+    def test_an_update_is_validated_as_one(self) -> None:
         write("old.yaml", GOOD.replace("namespace: shop", "namespace: shop, resourceVersion: '1', uid: a"))
         new = GOOD.replace("namespace: shop", "namespace: shop, resourceVersion: '1', uid: b")
-        code, lines = told(write("new.yaml", new), "--update-from", "old.yaml")
+        code, lines = validate(write("new.yaml", new), "--update-from", "old.yaml")
         assert code == 1
         assert lines[0].startswith('new.yaml: shop/web: metadata.uid: Invalid value: "b": field is immutable')
-        assert told("new.yaml") == (0, [])
+        assert validate("new.yaml") == (0, [])
 
     @pytest.mark.parametrize(
         ("options", "code"),
@@ -131,21 +131,21 @@ class TestVerdict:
             (["--kubernetes-version", "1.37", "--feature-gate", "HPAScaleToZero=false"], 1),
         ],
     )
-    def test_feature_gates_decide(self, options: list[str], code: int) -> None:
+    def test_feature_gates_are_applied(self, options: list[str], code: int) -> None:
         external = "{type: External, external: {metric: {name: q}, target: {type: Value, value: 1}}}"
         text = GOOD.replace("minReplicas: 2", "minReplicas: 0").partition("  - type: Resource")[0] + f"  - {external}\n"
-        assert told(write("web.yaml", text), *options)[0] == code
+        assert validate(write("web.yaml", text), *options)[0] == code
 
     @pytest.mark.parametrize(
         ("options", "problem"),
         [
-            (["--feature-gate", "Nope=true"], '"Nope=true" is no feature gate: write NAME=true'),
-            (["--feature-gate", "HPAScaleToZero=maybe"], "is no feature gate"),
+            (["--feature-gate", "Nope=true"], 'invalid feature gate "Nope=true": write NAME=true'),
+            (["--feature-gate", "HPAScaleToZero=maybe"], "invalid feature gate"),
             (["--kubernetes-version", "2.0"], "2.0"),
             (["--update-from", "gone.yaml"], "gone.yaml: document 0: cannot be read"),
         ],
     )
-    def test_options_that_mean_nothing_are_refused_in_one_line(self, options: list[str], problem: str) -> None:
+    def test_an_invalid_option_is_a_one_line_error(self, options: list[str], problem: str) -> None:
         answer = run("validate", write("web.yaml", GOOD), *options)
         assert (answer.exit_code, answer.stdout) == (2, "")
         assert answer.stderr.startswith("error: ")
@@ -154,7 +154,7 @@ class TestVerdict:
 
 
 class TestBadInput:
-    """Whatever stands in a file is named with file and document, and the other documents are judged."""
+    """Every document that cannot be read is reported with file and document, and the others are validated."""
 
     @pytest.mark.parametrize(
         ("text", "place", "problem"),
@@ -166,19 +166,19 @@ class TestBadInput:
             pytest.param("kind: HorizontalPodAutoscaler", "?", "apiVersion", id="no version"),
         ],
     )
-    def test_one_document_hides_no_other(self, text: str, place: str, problem: str) -> None:
-        code, lines = told(write("all.yaml", f"# first\n---\n{text}\n---{BAD}"))
+    def test_a_bad_document_does_not_hide_others(self, text: str, place: str, problem: str) -> None:
+        code, lines = validate(write("all.yaml", f"# first\n---\n{text}\n---{BAD}"))
         assert code == 1
         assert lines[-1] == f"all.yaml: {BOTH}"
         assert lines[0].startswith(f"all.yaml: {place}: ")
         assert problem in lines[0]
 
-    def test_an_alias_bomb_is_refused(self) -> None:
+    def test_an_alias_bomb_is_rejected(self) -> None:
         bomb = 'a: &a ["x","x","x","x","x","x","x","x","x"]\n' + "".join(
             f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n"
             for before, name in zip("abcdefgh", "bcdefghi", strict=True)
         )
-        code, lines = told("-", stdin=bomb)
+        code, lines = validate("-", stdin=bomb)
         assert code == 1
         assert "more than" in lines[0]
 
@@ -191,33 +191,33 @@ class TestBadInput:
             ("autoscaling/v2", "autoscaling/v2beta2", '"autoscaling/v2beta2" is not served by a supported release'),
         ],
     )
-    def test_what_cannot_be_decoded_names_the_field(self, before: str, after: str, line: str) -> None:
-        code, lines = told(write("web.yaml", GOOD.replace(before, after)))
+    def test_a_decoding_error_has_the_field(self, before: str, after: str, line: str) -> None:
+        code, lines = validate(write("web.yaml", GOOD.replace(before, after)))
         assert code == 1
         assert line in lines[0]
 
-    def test_a_missing_file_hides_no_other(self) -> None:
+    def test_a_missing_file_does_not_hide_others(self) -> None:
         write("latin.yaml", "")
         Path("latin.yaml").write_bytes(b"name: \xe9")
-        code, lines = told("gone.yaml", "latin.yaml", write("web.yaml", BAD))
+        code, lines = validate("gone.yaml", "latin.yaml", write("web.yaml", BAD))
         assert (code, lines) == (
             1,
             [
                 "gone.yaml: cannot be read: No such file or directory",
-                "latin.yaml: is no text: byte 7 is not UTF-8",
+                "latin.yaml: invalid text: byte 7 is not UTF-8",
                 f"web.yaml: {BOTH}",
             ],
         )
 
 
 class TestOutput:
-    def test_json_is_a_list_of_verdicts(self) -> None:
+    def test_json_is_a_list_of_reports(self) -> None:
         answer = run("validate", "--output", "json", "--lint", write("all.yaml", f"{GOOD}---{BAD}---\n- 1"))
         good, bad, broken = json.loads(answer.stdout)
         assert answer.exit_code == 1
         assert (good["valid"], good["errors"]) == (True, [])
         assert {finding["code"] for finding in good["findings"]} >= {"unknown-requests"}
-        assert set(good["findings"][0]) == {"code", "severity", "path", "explanation", "mend"}
+        assert set(good["findings"][0]) == {"code", "severity", "path", "explanation", "fix"}
         detail = "may not set both a target raw value and a target utilization"
         assert bad == {
             "file": "all.yaml",
@@ -238,14 +238,14 @@ class TestOutput:
 
     def test_github_gets_annotations_with_lines(self) -> None:
         text = GOOD.replace("averageUtilization: 70", "averageUtilization: 70, averageValue: 1")
-        code, lines = told("--output", "github", write("a,b.yaml", f"{GOOD}---\n{text}"))
+        code, lines = validate("--output", "github", write("a,b.yaml", f"{GOOD}---\n{text}"))
         line = GOOD.count("\n") + 1
         message = BOTH.partition(": ")[2]
         assert code == 1
         assert lines == [f"::error file=a%2Cb.yaml,line={line},title=HorizontalPodAutoscaler shop/web::{message}"]
 
-    def test_lint_knows_what_stands_beside(self) -> None:
-        code, lines = told("--lint", write("all.yaml", f"{GOOD}---{DEPLOYMENT}"))
+    def test_lint_uses_the_other_objects(self) -> None:
+        code, lines = validate("--lint", write("all.yaml", f"{GOOD}---{DEPLOYMENT}"))
         codes = {line.rpartition("[")[2] for line in lines}
         assert code == 0
         assert {"fixed-replicas]", "missing-request]"} <= codes
@@ -269,20 +269,20 @@ class TestDefault:
         found: dict[str, Any] = json.loads(answer.stdout)
         assert (found["kind"], len(found["items"])) == ("List", 1)
 
-    def test_the_first_version_stays_the_first(self) -> None:
+    def test_autoscaling_v1_is_printed_as_v1(self) -> None:
         old = "apiVersion: autoscaling/v1\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\n"
         target = "{apiVersion: apps/v1, kind: Deployment, name: web}"
         answer = run("default", "-", stdin=f"{old}spec: {{scaleTargetRef: {target}, maxReplicas: 3}}")
         (stored,) = load_documents(answer.stdout)
         assert (stored["apiVersion"], stored["spec"]["targetCPUUtilizationPercentage"]) == ("autoscaling/v1", 80)
 
-    def test_what_would_be_refused_is_told_instead(self) -> None:
+    def test_an_invalid_object_is_reported_instead(self) -> None:
         answer = run("default", write("all.yaml", f"{BAD}---{GOOD}"))
         assert (answer.exit_code, answer.stderr) == (1, f"all.yaml: {BOTH}\n")
         assert len(load_documents(answer.stdout)) == 1
 
 
-def test_documents_know_their_line() -> None:
+def test_documents_have_their_line() -> None:
     write("all.yaml", "# licence\n---\na: 1\n--- # more\nb: |\n  x\n---\n\n---   \nc: 3\n")
     found = [(one.number, one.line, one.manifest) for one in read_documents(["all.yaml"])]
     assert found == [(1, 2, {"a": 1}), (2, 4, {"b": "x\n"}), (3, 9, {"c": 3})]

@@ -1,4 +1,4 @@
-"""What the page about validation shows is what happens, and the ways to call it from elsewhere work."""
+"""The examples of docs/validate.md, the pre-commit hook, and the GitHub action."""
 
 import os
 import re
@@ -27,14 +27,14 @@ spec: {maxReplicas: 3, scaleTargetRef: {apiVersion: apps/v1, kind: Deployment}}
 
 
 def steps() -> Iterator[tuple[list[str], str]]:
-    """Yield the commands of the page, each with what it prints."""
+    """Yield the commands of the page, each with its output."""
     for session in SESSION.findall(PAGE):
         for step in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
             command, _, output = step.partition("\n")
             yield command.split(), output
 
 
-def test_every_command_of_the_page_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_command_of_the_page_prints_the_output_shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     ran = 0
     for (program, *arguments), output in steps():
@@ -47,10 +47,10 @@ def test_every_command_of_the_page_prints_what_it_says(tmp_path: Path, monkeypat
     assert ran == 3
 
 
-def test_every_option_is_in_the_table() -> None:
-    told = set(re.findall(r"^\| `(--[a-z-]+)", PAGE, re.MULTILINE))
+def test_every_option_is_documented() -> None:
+    documented = set(re.findall(r"^\| `(--[a-z-]+)", PAGE, re.MULTILINE))
     shown = CliRunner().invoke(app, ["validate", "--help"], env={"COLUMNS": "200"}).stdout
-    assert told == set(re.findall(r"--[a-z-]+", shown)) - {"--help", "--traceback"}
+    assert documented == set(re.findall(r"--[a-z-]+", shown)) - {"--help", "--traceback"}
     assert set(re.findall(r"`--output ([a-z]+)`", PAGE)) == set(Format) - {Format.TEXT}
 
 
@@ -79,7 +79,7 @@ def test_the_action_annotates(tmp_path: Path, lint: str, version: str, level: st
     (tmp_path / "deploy" / "web.yaml").write_text(WEB)
     environment = {**os.environ, "FILES": "deploy", "LINT": lint, "VERSION": version, "RUNNER_TEMP": str(tmp_path)}
     ran = subprocess.run(  # noqa: S603 (the step of our own action)
-        ["bash", "-euo", "pipefail", "-c", step["run"]],  # noqa: S607 (a workflow takes the first bash, too)
+        ["bash", "-euo", "pipefail", "-c", step["run"]],  # noqa: S607 (a workflow uses the first bash, too)
         cwd=tmp_path,
         env=environment,
         capture_output=True,

@@ -1,3 +1,3 @@
-"""Lint: settings of an HPA that are valid, but harmful."""
+"""Linter: settings of an HPA that the API server accepts and that cause problems in production."""
 
 __all__: list[str] = []

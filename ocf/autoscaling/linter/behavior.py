@@ -1,4 +1,4 @@
-"""What is to be said about bounds and behavior: sizes that never change, policies that never act, drains that last."""
+"""Findings about limits and behavior: constant sizes, policies without effect, and slow scale-down."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ _DEFAULTS: Final[Manifest] = default_decoded({"spec": {"behavior": {}}})["spec"]
 
 
 def behavior_findings(spec: Manifest) -> Iterator[Finding]:
-    """Find what bounds and behavior never do, or do late.
+    """Find limits and rules that have no effect, or a late one.
 
     Args:
         spec: The spec of an HPA, with its defaults.
@@ -30,8 +30,8 @@ def behavior_findings(spec: Manifest) -> Iterator[Finding]:
             Code.CONSTANT_SIZE,
             Severity.WARNING,
             "spec.maxReplicas",
-            f"The least and the most are both {most}, so it never scales.",
-            "Raise maxReplicas, or set replicas in the target and drop the autoscaler.",
+            f"minReplicas and maxReplicas are both {most}, so it never scales.",
+            "Raise maxReplicas, or set replicas in the target and delete the autoscaler.",
         )
         return
     behavior = spec.get("behavior", {})
@@ -52,8 +52,8 @@ def _rules_findings(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
                 Code.IDLE_RULES,
                 Severity.INFO,
                 path,
-                "Scaling in this direction is disabled, so its window, policies and tolerance never act.",
-                "Drop them, or drop selectPolicy.",
+                "Scaling in this direction is disabled, so its window, policies and tolerance have no effect.",
+                "Remove them, or remove selectPolicy.",
             )
         return
     window = rules.get("stabilizationWindowSeconds", 0)
@@ -62,7 +62,7 @@ def _rules_findings(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
             Code.IDLE_WINDOW,
             Severity.INFO,
             f"{path}.stabilizationWindowSeconds",
-            f"The controller looks every {SYNC_SECONDS} s, so {window} s never hold a second recommendation.",
+            f"The controller syncs every {SYNC_SECONDS} s, so {window} s never hold a second recommendation.",
             f"Use 0, or more than {SYNC_SECONDS}.",
         )
     if rules["policies"] != default["policies"]:
@@ -76,31 +76,31 @@ def _idle_policies(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
     for position, policy in enumerate(policies):
         for other_position, other in enumerate(policies):
             winner, loser = (other, policy) if selection == "Max" else (policy, other)
-            # Of two that are alike the first one counts.
-            alike = _always_allows(loser, winner, span, down=down)
+            # Of two equal policies the first one counts.
+            equal = _always_allows(loser, winner, span, down=down)
             if position == other_position or not _always_allows(winner, loser, span, down=down):
                 continue
-            if alike and position < other_position:
+            if equal and position < other_position:
                 continue
             less = "less" if selection == "Max" else "more"
             yield Finding(
                 Code.IDLE_POLICY,
                 Severity.INFO,
                 f"{path}.policies[{position}]",
-                f"It never decides: policies[{other_position}] never allows {less}, and selectPolicy is {selection}.",
-                "Drop it, or change selectPolicy.",
+                f"It has no effect: policies[{other_position}] never allows {less}, and selectPolicy is {selection}.",
+                "Remove it, or change selectPolicy.",
             )
             break
 
 
 def _always_allows(one: Mapping[str, Any], other: Mapping[str, Any], span: int, *, down: bool) -> bool:
-    """Tell whether a policy never allows less than another, whatever the size and whatever happened before."""
+    """Return whether a policy never allows less than another, for every size and history."""
     same = one["type"] == other["type"] and one["periodSeconds"] == other["periodSeconds"]
     return _is_unlimited(one, span, down=down) or (same and one["value"] >= other["value"])
 
 
 def _is_unlimited(policy: Mapping[str, Any], span: int, *, down: bool) -> bool:
-    """Tell whether a policy lets the whole way go at once."""
+    """Return whether a policy allows the whole range at once."""
     if policy["type"] == "Pods":
         return bool(policy["value"] >= span)
     return bool(down and policy["value"] >= _ALL)
@@ -113,8 +113,8 @@ def _scale_down_findings(rules: Manifest, most: int, least: int) -> Iterator[Fin
             Code.NEVER_DOWN,
             Severity.INFO,
             f"{path}.selectPolicy",
-            "Scaling down is disabled: after a peak it stays at the largest size until somebody intervenes.",
-            "Allow it slowly, for example one pod per 10 minutes.",
+            "Scaling down is disabled: after a peak it keeps the largest size until a user scales it.",
+            "Allow a slow scale-down, for example one pod per 10 minutes.",
         )
         return
     if "tolerance" in rules and Quantity.parse(rules["tolerance"]) >= Quantity.parse(1):
@@ -122,8 +122,8 @@ def _scale_down_findings(rules: Manifest, most: int, least: int) -> Iterator[Fin
             Code.NEVER_DOWN,
             Severity.ERROR,
             f"{path}.tolerance",
-            f"A tolerance of {rules['tolerance']} ends below nothing, so no metric is ever low enough to scale down.",
-            "Write it as a share: 0.1 is ten percent.",
+            f"With a tolerance of {rules['tolerance']}, no metric is ever low enough to scale down.",
+            "Write it as a fraction: 0.1 is ten percent.",
         )
         return
     seconds = scale_down_seconds(rules, most, least)
@@ -133,6 +133,6 @@ def _scale_down_findings(rules: Manifest, most: int, least: int) -> Iterator[Fin
             Code.SLOW_DRAIN,
             Severity.WARNING,
             f"{path}.policies",
-            f"From {most} pods to {least} it takes {shown} after the load has gone.",
-            "Allow more pods per period, a share of them, or a shorter window.",
+            f"From {most} pods to {least} it takes {shown} after the load has ended.",
+            "Allow more pods per period, a percentage of them, or a shorter window.",
         )

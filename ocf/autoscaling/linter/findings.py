@@ -1,4 +1,4 @@
-"""What a lint says: a code that stays, a severity, a place, why it matters, and what to do."""
+"""Findings of the linter: stable code, severity, path, explanation and fix."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -8,20 +8,20 @@ __all__ = ["Code", "Finding", "Severity"]
 
 
 class Severity(StrEnum):
-    """How bad it is."""
+    """Severity of a finding."""
 
     ERROR = "error"
     """It cannot work as written."""
 
     WARNING = "warning"
-    """It works, and will be regretted."""
+    """It works, but causes problems."""
 
     INFO = "info"
-    """Worth knowing."""
+    """It may not be what is meant."""
 
 
 class Code(StrEnum):
-    """What was found. Codes are kept from release to release, so that programs can rely on them."""
+    """Code of a finding. Codes are stable across releases, so that programs can rely on them."""
 
     CANNOT_SCALE = "cannot-scale"
     COARSE_UTILIZATION = "coarse-utilization"
@@ -49,14 +49,14 @@ class Code(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that the API server accepts and production regrets.
+    """A setting that the API server accepts and that causes problems in production.
 
     Args:
-        code: What was found.
-        severity: How bad it is.
+        code: The code.
+        severity: The severity.
         path: The field, `spec.metrics[0].resource`.
-        explanation: Why it matters, with the numbers that count here.
-        mend: What to do about it.
+        explanation: Why it is a problem, with the values of this HPA.
+        fix: How to fix it.
 
     Example:
         >>> print(Finding(Code.CONSTANT_SIZE, Severity.WARNING, "spec.maxReplicas", "It never scales.", "Raise it."))
@@ -73,11 +73,11 @@ class Finding:
         return f"{self.path}: {self.severity} {self.code}: {self.explanation} {self.fix}"
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON: `code`, `severity`, `path`, `explanation` and `mend`."""
+        """Return the finding as JSON values: `code`, `severity`, `path`, `explanation` and `fix`."""
         return {
             "code": self.code.value,
             "severity": self.severity.value,
             "path": self.path,
             "explanation": self.explanation,
-            "mend": self.fix,
+            "fix": self.fix,
         }

@@ -1,4 +1,4 @@
-"""What the API server accepts and production regrets."""
+"""Linter of an HPA, with its target and the objects beside it."""
 
 from __future__ import annotations
 
@@ -31,21 +31,20 @@ def lint(
     *,
     gates: FeatureGates = _CURRENT,
 ) -> tuple[Finding, ...]:
-    """Find what the API server accepts and production regrets.
+    """Find settings that the API server accepts and that cause problems in production.
 
     Args:
         hpa: A manifest of autoscaling/v2, or a model of the client.
-        target: What it scales, as for `autoscale`; None where it is not known, and then less can be found.
-        others: Other objects beside it: HPAs, and what those scale. Objects of other kinds are passed over.
-
+        target: The target, as for `autoscale`. Fewer problems can be found if it is None.
+        others: Other objects of the cluster: HPAs and their targets. Objects of other kinds are ignored.
         gates: The feature gates of the cluster; by default those of Kubernetes 1.36.
 
     Returns:
-        The findings, in the order of the fields; empty if there is nothing to be said. An HPA that the API server
-        would refuse is not judged: `validate` does that, and nothing is found here.
+        The findings in the order of the fields; empty if there are none. An HPA that the API server would reject has no
+        findings; use `validate` to check that.
 
     Raises:
-        ManifestError: If it cannot be decoded at all.
+        ManifestError: If the HPA cannot be decoded.
         ConfigError: If the target has no kind or no name.
 
     Example:
@@ -58,18 +57,20 @@ def lint(
         warning constant-size spec.maxReplicas
     """
     decoded = decode(hpa)
-    given = bool(decoded.get("spec", {}).get("metrics"))
+    explicit = bool(decoded.get("spec", {}).get("metrics"))
     manifest = default_decoded(decode(hpa))
     if any(not error.path.startswith("metadata.") for error in validate(decoded, gates=gates)):
         return ()
-    return tuple(_findings(manifest, target, [manifest_of(each) for each in others], given=given))
+    return tuple(_findings(manifest, target, [manifest_of(each) for each in others], explicit=explicit))
 
 
-def _findings(hpa: Manifest, source: TargetSource | None, others: list[Manifest], *, given: bool) -> Iterator[Finding]:
+def _findings(
+    hpa: Manifest, source: TargetSource | None, others: list[Manifest], *, explicit: bool
+) -> Iterator[Finding]:
     target = None if source is None else read_target(source)
     yield from target_findings(hpa, target)
     yield from neighbour_findings(hpa, _target_manifest(source), others)
-    yield from metric_findings(hpa["spec"], None if target is None else target.pods, given=given)
+    yield from metric_findings(hpa["spec"], None if target is None else target.pods, explicit=explicit)
     yield from behavior_findings(hpa["spec"])
 
 

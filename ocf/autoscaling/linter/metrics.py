@@ -1,4 +1,4 @@
-"""What is to be said about metrics, with and without knowing the pods of the target."""
+"""Findings about metrics, with and without the pods of the target."""
 
 from collections.abc import Hashable, Iterator
 from typing import Any, Final
@@ -18,26 +18,26 @@ _COARSE: Final = 10
 _DEFAULT_TOLERANCE: Final = Quantity.parse("100m")
 
 
-def metric_findings(spec: Manifest, pods: PodResources | None, *, given: bool) -> Iterator[Finding]:
-    """Find metrics that cannot work, or not as meant.
+def metric_findings(spec: Manifest, pods: PodResources | None, *, explicit: bool) -> Iterator[Finding]:
+    """Find metrics that cannot work, or that do not work as intended.
 
     Args:
         spec: The spec of an HPA, with its defaults.
-        pods: The pods of the target; None where they are not known.
-        given: Whether the metrics are the author's own; otherwise the API server fills one in.
+        pods: The pods of the target; None if they are not known.
+        explicit: Whether the manifest has metrics; otherwise the API server sets a default.
 
     Yields:
         Findings, in the order of the metrics.
     """
-    if not given:
+    if not explicit:
         yield Finding(
             Code.DEFAULT_METRIC,
             Severity.INFO,
             "spec.metrics",
-            "Without metrics the API server scales on 80 percent of the cpu requests.",
-            "Write the metric down, if that is what you want.",
+            "Without metrics, the API server sets a target of 80 percent of the cpu requests.",
+            "Write the metric explicitly, if this is intended.",
         )
-    yield from _missing_requests(spec, pods, given=given)
+    yield from _missing_requests(spec, pods, explicit=explicit)
     seen: dict[Hashable, int] = {}
     for position, metric in enumerate(spec["metrics"]):
         field = source_field(metric.get("type", ""))
@@ -51,7 +51,7 @@ def metric_findings(spec: Manifest, pods: PodResources | None, *, given: bool) -
                 Code.DUPLICATE_METRIC,
                 Severity.WARNING,
                 f"spec.metrics[{position}]",
-                f"It is the same metric as spec.metrics[{first}]; only the one that asks for more pods counts.",
+                f"It is the same metric as spec.metrics[{first}]; only the one that wants more pods counts.",
                 "Keep one of them.",
             )
         yield from _source_findings(source, path)
@@ -60,19 +60,19 @@ def metric_findings(spec: Manifest, pods: PodResources | None, *, given: bool) -
             yield from _reach_findings(source, path, pods, spec)
 
 
-def _missing_requests(spec: Manifest, pods: PodResources | None, *, given: bool) -> Iterator[Finding]:
+def _missing_requests(spec: Manifest, pods: PodResources | None, *, explicit: bool) -> Iterator[Finding]:
     if pods is None:
-        shares = [position for position, metric in enumerate(spec["metrics"]) if _is_share(metric)]
-        if shares:
+        utilizations = [position for position, metric in enumerate(spec["metrics"]) if _has_utilization(metric)]
+        if utilizations:
             yield Finding(
                 Code.UNKNOWN_REQUESTS,
                 Severity.INFO,
-                f"spec.metrics[{shares[0]}]",
-                "A utilization is a share of what every container requests, and the target's containers are not known.",
-                "Look at the target together with its autoscaler.",
+                f"spec.metrics[{utilizations[0]}]",
+                "A utilization is a percentage of the requests of all containers, and the target is not known.",
+                "Lint the target together with its autoscaler.",
             )
         return
-    for problem in missing_requests({"spec": spec}, pods, by_default=not given):
+    for problem in missing_requests({"spec": spec}, pods, by_default=not explicit):
         unknown = problem.path.endswith("container")
         yield Finding(
             Code.UNKNOWN_CONTAINER if unknown else Code.MISSING_REQUEST,
@@ -83,13 +83,13 @@ def _missing_requests(spec: Manifest, pods: PodResources | None, *, given: bool)
         )
 
 
-def _is_share(metric: Manifest) -> bool:
+def _has_utilization(metric: Manifest) -> bool:
     source: Any = metric.get(source_field(metric.get("type", ""))) or {}
     return metric.get("type") in RESOURCE_METRICS and "averageUtilization" in source.get("target", {})
 
 
 def _identity(kind: str, source: Manifest) -> Hashable:
-    """Return what makes a metric this metric; its target never counts."""
+    """Return the identity of a metric, which does not include its target."""
     described = source.get("describedObject", {})
     metric = source.get("metric", {})
     try:
@@ -111,8 +111,8 @@ def _source_findings(source: Manifest, path: str) -> Iterator[Finding]:
                 Code.INVALID_SELECTOR,
                 Severity.ERROR,
                 f"{path}.metric.selector",
-                f"The API server does not look at it, but the metrics API will refuse it: {problem}.",
-                "Mend the selector.",
+                f"The API server does not validate it, but the metrics API will reject it: {problem}.",
+                "Fix the selector.",
             )
     target = source.get("target", {})
     field = TARGET_FIELDS.get(target.get("type", ""))
@@ -124,7 +124,7 @@ def _source_findings(source: Manifest, path: str) -> Iterator[Finding]:
             f"{path}.target.type",
             f"The type {target['type']} belongs to {field}, but {found} is set; which of the two counts depends on the "
             "metric.",
-            f"Make type and value agree: {field} for {target['type']}.",
+            f"Set {field} for the type {target['type']}, or change the type.",
         )
 
 
@@ -144,16 +144,16 @@ def _resource_findings(source: Manifest, path: str, least: int) -> Iterator[Find
             Code.COARSE_UTILIZATION,
             Severity.INFO,
             f"{path}.target.averageUtilization",
-            f"The controller counts in whole percents, so around {utilization} one percent is a step of "
+            f"The controller rounds to whole percents, so around {utilization} one percent is a step of "
             f"{_WHOLE // max(utilization, 1)} percent.",
-            "Request less, and raise the target.",
+            "Lower the requests, and raise the target.",
         )
     if resource == "memory":
         yield _flat_memory(source.get("target", {}), path, least)
 
 
 def _flat_memory(target: Manifest, path: str, least: int) -> Finding:
-    """Say how far memory has to fall before the last pod above the least goes: the controller rounds up."""
+    """Return a finding with the average to which memory must fall; the controller rounds up."""
     least = max(least, 1)
     share = least / (least + 1)
     if "averageUtilization" in target:
@@ -164,14 +164,14 @@ def _flat_memory(target: Manifest, path: str, least: int) -> Finding:
         Code.FLAT_MEMORY,
         Severity.INFO,
         path,
-        f"Memory seldom falls when the load does, and to go from {least + 1} pods to {least} the average has to fall "
+        f"Memory seldom falls with the load, and to scale from {least + 1} pods to {least} the average has to fall "
         f"to {enough}, because the controller rounds up.",
-        "Scale on what the load is, or make sure that the process gives memory back.",
+        "Use a metric of the load, or make sure that the process releases memory.",
     )
 
 
 def _reach_findings(source: Manifest, path: str, pods: PodResources | None, spec: Manifest) -> Iterator[Finding]:
-    """Find targets that can never be exceeded, or only with what nobody guarantees."""
+    """Find targets that can never be exceeded, or only with resources that are not guaranteed."""
     target, resource, container = source.get("target", {}), source.get("name", ""), source.get("container")
     if pods is None:
         return
@@ -183,7 +183,7 @@ def _reach_findings(source: Manifest, path: str, pods: PodResources | None, spec
             limit = Quantity.from_milli(usage // 10**6, binary=resource == "memory")
             yield _unreachable(f"{path}.target.averageValue", f"{limit} per pod", f"{wanted}", tolerance)
     elif "averageUtilization" in target:
-        yield from _share_findings(
+        yield from _utilization_findings(
             target["averageUtilization"],
             f"{path}.target.averageUtilization",
             pods.highest_utilization(resource, container),
@@ -192,7 +192,7 @@ def _reach_findings(source: Manifest, path: str, pods: PodResources | None, spec
         )
 
 
-def _share_findings(
+def _utilization_findings(
     utilization: int, path: str, highest: float | None, resource: str, tolerance: Quantity
 ) -> Iterator[Finding]:
     if highest is not None:
@@ -203,9 +203,9 @@ def _share_findings(
             Code.UNBOUNDED_UTILIZATION,
             Severity.WARNING,
             path,
-            f"Above 100 percent the pods live on {resource} that they did not request and nobody keeps for them; "
-            "without limits, whether the target is ever reached depends on their neighbours.",
-            "Request what is needed and stay below 100, or set limits.",
+            f"Above 100 percent the pods use {resource} that they did not request and that is not reserved for them; "
+            "without limits, other pods on the node decide whether the target is ever reached.",
+            "Request what is needed and use a target below 100, or set limits.",
         )
 
 

@@ -1,7 +1,7 @@
-"""How long an autoscaler takes from its largest size to its smallest, once nothing is left to do.
+"""Time that an autoscaler takes to scale down from its maximum to its minimum when the load has ended.
 
-The policies for scaling down bound how many pods may go within their periods, so the answer is found by playing the
-controller's loop on an idle target: every sync period it removes what the policies allow by then.
+The scale-down policies limit how many pods may be removed within their periods. The time is found by simulating the
+controller with an idle target: every sync removes as many pods as the policies allow by then.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,10 +10,10 @@ from typing import Any, Final
 __all__ = ["DEFAULT_WINDOW", "SYNC_SECONDS", "scale_down_seconds", "shown_duration"]
 
 SYNC_SECONDS: Final = 15
-"""How often the controller looks, unless it was set up otherwise."""
+"""Default sync period of the controller."""
 
 DEFAULT_WINDOW: Final = 300
-"""The window for scaling down of a controller that was not set up otherwise, in seconds."""
+"""Default scale-down stabilization window of the controller, in seconds."""
 
 _MOST_STEPS: Final = 20_000
 _MINUTE: Final = 60
@@ -21,16 +21,16 @@ _HOUR: Final = 3600
 
 
 def scale_down_seconds(rules: Mapping[str, Any], largest: int, smallest: int) -> int | None:
-    """Return how long it takes from the largest to the smallest size.
+    """Return how long it takes to scale from the largest to the smallest size.
 
     Args:
-        rules: The rules for scaling down, with their defaults.
+        rules: The scale-down rules, with their defaults.
         largest: Number of pods at the beginning.
         smallest: Number of pods at the end.
 
     Returns:
-        Seconds from when the load ended, window included, in steps of the controller's sync period; None if it is
-        never reached, or takes more than three days.
+        Seconds from the end of the load, including the window, in steps of the sync period; None if the smallest size
+        is never reached, or not within three days.
 
     Example:
         >>> rules = {"selectPolicy": "Max", "policies": [{"type": "Pods", "value": 1, "periodSeconds": 300}]}
@@ -47,7 +47,7 @@ def scale_down_seconds(rules: Mapping[str, Any], largest: int, smallest: int) ->
 
 
 def _sizes(rules: Mapping[str, Any], largest: int, smallest: int) -> Iterator[int]:
-    """Yield the size after each look of the controller."""
+    """Yield the size after each sync."""
     policies = {(each["type"], each["value"], each["periodSeconds"]) for each in rules.get("policies") or ()}
     if rules.get("selectPolicy") == "Disabled" or not policies:
         return
@@ -60,22 +60,22 @@ def _sizes(rules: Mapping[str, Any], largest: int, smallest: int) -> Iterator[in
 
 
 def _limit(kind: str, value: int, period: int, before: Sequence[int], step: int) -> int:
-    """Return how small a policy lets it become, counting from the size at the beginning of its period.
+    """Return the lowest size that a policy allows, relative to the size at the start of its period.
 
     Args:
         kind: `Pods` or `Percent`.
-        value: How many.
+        value: The value of the policy.
         period: Seconds.
-        before: The size before each look of the controller; this one comes last.
-        step: The number of this look.
+        before: The size before each sync, this one last.
+        step: Index of this sync.
     """
-    looks = -(-period // SYNC_SECONDS)
-    start = before[max(0, step - looks + 1)]
+    syncs = -(-period // SYNC_SECONDS)
+    start = before[max(0, step - syncs + 1)]
     return start - value if kind == "Pods" else int(start * (1 - value / 100))
 
 
 def shown_duration(seconds: int) -> str:
-    """Write a duration for a person.
+    """Return a duration as text.
 
     Args:
         seconds: The duration.

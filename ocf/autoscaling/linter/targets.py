@@ -1,4 +1,4 @@
-"""What is to be said about an autoscaler's target, and about autoscalers that get in each other's way."""
+"""Findings about the target of an autoscaler, and about autoscalers that conflict."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
@@ -14,11 +14,11 @@ _HPA: Final = "HorizontalPodAutoscaler"
 
 
 def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding]:
-    """Find targets that cannot be scaled, or set their own number.
+    """Find targets that cannot be scaled, or that set their own replicas.
 
     Args:
         hpa: The HPA.
-        target: Its target; None where it is not known.
+        target: Its target; None if it is not known.
 
     Yields:
         Findings.
@@ -31,27 +31,27 @@ def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding
             Severity.ERROR,
             "spec.scaleTargetRef.kind",
             f"A {kind} has no scale subresource, so the controller can never read its size.",
-            "Point at what makes the pods: a Deployment, a StatefulSet, or a resource of yours with a scale.",
+            "Use the owner of the pods: a Deployment, a StatefulSet, or a custom resource with a scale subresource.",
         )
     if target is not None and target.replicas is not None:
         yield Finding(
             Code.FIXED_REPLICAS,
             Severity.WARNING,
             "spec.scaleTargetRef",
-            f"{target} sets replicas to {target.replicas}, so every apply of it undoes what the autoscaler did.",
-            "Leave replicas out of the target.",
+            f"{target} sets replicas to {target.replicas}, so every apply of it reverts the autoscaler.",
+            "Remove replicas from the target.",
         )
 
 
 def neighbour_findings(
     hpa: Manifest, target: Mapping[str, Any] | None, others: Iterable[Manifest]
 ) -> Iterator[Finding]:
-    """Find autoscalers that share a target, or whose pods are the same.
+    """Find autoscalers that share a target, or whose targets select the same pods.
 
     Args:
         hpa: The HPA.
-        target: The manifest of its target; None where it is not known.
-        others: Other objects: HPAs, and the targets of these.
+        target: The manifest of its target; None if it is not known.
+        others: Other objects: HPAs and their targets.
 
     Yields:
         Findings.
@@ -66,8 +66,8 @@ def neighbour_findings(
                 Code.SHARED_TARGET,
                 Severity.ERROR,
                 "spec.scaleTargetRef",
-                f"{named} scales the same target, so the two undo each other's work.",
-                "Put the metrics of both into one autoscaler; it follows the one that asks for most.",
+                f"{named} scales the same target, so the two revert each other.",
+                "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
             )
             continue
         neighbour = find_scale_target(other, others)
@@ -77,8 +77,8 @@ def neighbour_findings(
                 Severity.ERROR,
                 "spec.scaleTargetRef",
                 f"The selector of one target matches pods of the other, which {named} scales; "
-                "the controller then refuses to scale either (AmbiguousSelector).",
-                "Give the pods of each target a label of their own, and select on it.",
+                "the controller then scales neither (AmbiguousSelector).",
+                "Give the pods of each target a unique label, and select by it.",
             )
 
 

@@ -1,4 +1,4 @@
-"""A lint finds what the API server accepts and production regrets, and nothing in an HPA that is well."""
+"""The linter finds settings that cause problems in production, and nothing in a good HPA."""
 
 import copy
 from typing import Any
@@ -50,12 +50,12 @@ def found(manifest: Manifest, target: Any = None, others: Any = ()) -> list[tupl
     return [(each.severity.value, each.code.value, each.path) for each in lint(manifest, target, others)]
 
 
-WELL = workload(FULL)
+GOOD = workload(FULL)
 
 
-def test_what_is_well_is_left_alone() -> None:
-    assert lint(hpa(), WELL) == ()
-    assert lint(hpa(behavior={}), WELL) == ()
+def test_a_good_hpa_has_no_findings() -> None:
+    assert lint(hpa(), GOOD) == ()
+    assert lint(hpa(behavior={}), GOOD) == ()
     assert lint(hpa(metrics=[queue()])) == ()
 
 
@@ -65,7 +65,7 @@ TARGETS = [
     pytest.param(
         hpa(metrics=[{"type": "ContainerResource", "containerResource": {"name": "cpu", "container": "x", "target": {
             "type": "AverageValue", "averageValue": "1"}}}]),
-        WELL,
+        GOOD,
         ("error", "unknown-container", "spec.metrics[0].containerResource.container"),
         id="a container that is not there",
     ),
@@ -87,10 +87,10 @@ TARGETS = [
     ),
 ]  # fmt: skip
 METRICS = [
-    pytest.param(hpa(metrics=[]), WELL, ("info", "default-metric", "spec.metrics"), id="filled in"),
+    pytest.param(hpa(metrics=[]), GOOD, ("info", "default-metric", "spec.metrics"), id="filled in"),
     pytest.param(
         hpa(metrics=[resource(), queue(), resource(averageValue="500m")]),
-        WELL,
+        GOOD,
         ("warning", "duplicate-metric", "spec.metrics[2]"),
         id="the same resource",
     ),
@@ -109,25 +109,25 @@ METRICS = [
     pytest.param(
         hpa(metrics=[{"type": "Resource", "resource": {"name": "cpu", "target": {
             "type": "Value", "averageUtilization": 50}}}]),
-        WELL,
+        GOOD,
         ("warning", "mismatched-target", "spec.metrics[0].resource.target.type"),
         id="type and value disagree",
     ),
     pytest.param(
         hpa(metrics=[resource("nvidia.com/gpu", averageValue="1")]),
-        WELL,
+        GOOD,
         ("error", "unknown-resource", "spec.metrics[0].resource.name"),
         id="a resource that is not measured",
     ),
     pytest.param(
         hpa(metrics=[resource(averageUtilization=3)]),
-        WELL,
+        GOOD,
         ("info", "coarse-utilization", "spec.metrics[0].resource.target.averageUtilization"),
         id="few percent",
     ),
     pytest.param(
         hpa(metrics=[resource("memory", averageUtilization=60)]),
-        WELL,
+        GOOD,
         ("info", "flat-memory", "spec.metrics[0].resource"),
         id="memory",
     ),
@@ -145,7 +145,7 @@ METRICS = [
     ),
     pytest.param(
         hpa(metrics=[resource(averageUtilization=190)]),
-        WELL,
+        GOOD,
         ("error", "never-up", "spec.metrics[0].resource.target.averageUtilization"),
         id="limits of twice the requests end within the tolerance",
     ),
@@ -170,29 +170,29 @@ METRICS = [
 ]  # fmt: skip
 DOWN = "spec.behavior.scaleDown"
 BEHAVIOR = [
-    pytest.param(hpa(minReplicas=5, maxReplicas=5), WELL, ("warning", "constant-size", "spec.maxReplicas"), id="size"),
+    pytest.param(hpa(minReplicas=5, maxReplicas=5), GOOD, ("warning", "constant-size", "spec.maxReplicas"), id="size"),
     pytest.param(
         hpa(behavior={"scaleUp": {"selectPolicy": "Disabled", "policies": [policy("Pods", 1)]}}),
-        WELL,
+        GOOD,
         ("info", "idle-rules", "spec.behavior.scaleUp"),
         id="policies of a direction that is disabled",
     ),
     pytest.param(
         hpa(behavior={"scaleDown": {"selectPolicy": "Disabled"}}),
-        WELL,
+        GOOD,
         ("info", "never-down", f"{DOWN}.selectPolicy"),
         id="down disabled",
     ),
     pytest.param(
         hpa(behavior={"scaleDown": {"tolerance": "10"}}),
-        WELL,
+        GOOD,
         ("error", "never-down", f"{DOWN}.tolerance"),
         id="a tolerance in percent",
     ),
     *(
         pytest.param(
             hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": window}}),
-            WELL,
+            GOOD,
             ("info", "idle-window", "spec.behavior.scaleUp.stabilizationWindowSeconds"),
             id=f"a window of {window} s: what is as old as the window does not count",
         )
@@ -200,31 +200,31 @@ BEHAVIOR = [
     ),
     pytest.param(
         hpa(behavior={"scaleDown": {"policies": [policy("Percent", 100), policy("Pods", 1)]}}),
-        WELL,
+        GOOD,
         ("info", "idle-policy", f"{DOWN}.policies[1]"),
         id="beside one without bounds",
     ),
     pytest.param(
         hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 2)]}}),
-        WELL,
+        GOOD,
         ("info", "idle-policy", "spec.behavior.scaleUp.policies[0]"),
         id="beside a larger one",
     ),
     pytest.param(
         hpa(behavior={"scaleUp": {"selectPolicy": "Min", "policies": [policy("Pods", 1), policy("Pods", 2)]}}),
-        WELL,
+        GOOD,
         ("info", "idle-policy", "spec.behavior.scaleUp.policies[1]"),
         id="beside a smaller one that counts",
     ),
     pytest.param(
         hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 1)]}}),
-        WELL,
+        GOOD,
         ("info", "idle-policy", "spec.behavior.scaleUp.policies[1]"),
         id="the same twice",
     ),
     pytest.param(
         hpa(maxReplicas=50, behavior={"scaleDown": {"policies": [policy("Pods", 1, 300)]}}),
-        WELL,
+        GOOD,
         ("warning", "slow-drain", f"{DOWN}.policies"),
         id="hours",
     ),
@@ -232,8 +232,8 @@ BEHAVIOR = [
 
 
 @pytest.mark.parametrize(("manifest", "target", "expected"), [*TARGETS, *METRICS, *BEHAVIOR])
-def test_it_finds_just_this(manifest: Manifest, target: Any, expected: tuple[str, str, str]) -> None:
-    """The API server takes each of them."""
+def test_each_problem_has_exactly_one_finding(manifest: Manifest, target: Any, expected: tuple[str, str, str]) -> None:
+    """The API server accepts each of them."""
     assert validate(manifest) == ()
     assert found(manifest, target) == [expected]
 
@@ -242,7 +242,7 @@ def test_it_finds_just_this(manifest: Manifest, target: Any, expected: tuple[str
     ("manifest", "target"),
     [
         pytest.param(hpa(metrics=[resource(averageUtilization=90)]), workload({"limits": {"cpu": "1"}}), id="90"),
-        pytest.param(hpa(metrics=[resource(averageUtilization=120)]), WELL, id="above 100 with limits"),
+        pytest.param(hpa(metrics=[resource(averageUtilization=120)]), GOOD, id="above 100 with limits"),
         pytest.param(
             hpa(
                 metrics=[
@@ -256,44 +256,44 @@ def test_it_finds_just_this(manifest: Manifest, target: Any, expected: tuple[str
                 ]
             ),
             workload({}),
-            id="a share that does not count, of what is no resource",
+            id="a percentage that does not count, of another metric type",
         ),
         pytest.param(hpa(metrics=[resource(averageUtilization=100)]), workload({"requests": {"cpu": "1"}}), id="100"),
-        pytest.param(hpa(metrics=[resource(averageUtilization=10)]), WELL, id="10 percent"),
+        pytest.param(hpa(metrics=[resource(averageUtilization=10)]), GOOD, id="10 percent"),
         pytest.param(hpa(metrics=[resource(averageValue="1800m")]), workload(FULL, FULL), id="an amount below limits"),
         pytest.param(
             hpa(metrics=[resource(averageValue="9")]), workload(FULL, {}), id="an amount, one without a limit"
         ),
-        pytest.param(hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": 16}}), WELL, id="a window of two looks"),
+        pytest.param(hpa(behavior={"scaleUp": {"stabilizationWindowSeconds": 16}}), GOOD, id="a window of two syncs"),
         pytest.param(
-            hpa(maxReplicas=14, behavior={"scaleDown": {"policies": [policy("Pods", 1, 300)]}}), WELL, id="an hour"
+            hpa(maxReplicas=14, behavior={"scaleDown": {"policies": [policy("Pods", 1, 300)]}}), GOOD, id="an hour"
         ),
         pytest.param(
-            hpa(behavior={"scaleDown": {"policies": [policy("Pods", 1), policy("Percent", 10)]}}), WELL, id="two kinds"
+            hpa(behavior={"scaleDown": {"policies": [policy("Pods", 1), policy("Percent", 10)]}}), GOOD, id="two kinds"
         ),
         pytest.param(
-            hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 2, 120)]}}), WELL, id="two periods"
+            hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 2, 120)]}}), GOOD, id="two periods"
         ),
-        pytest.param(hpa(maxReplicas=3, behavior={"scaleUp": {}}), WELL, id="the server's own policies"),
-        pytest.param(hpa(behavior={"scaleDown": {"tolerance": "0.9"}}), WELL, id="a wide tolerance"),
+        pytest.param(hpa(maxReplicas=3, behavior={"scaleUp": {}}), GOOD, id="the server's default policies"),
+        pytest.param(hpa(behavior={"scaleDown": {"tolerance": "0.9"}}), GOOD, id="a wide tolerance"),
         pytest.param(hpa(metrics=[queue(), queue(selector={})]), None, id="with and without a selector"),
     ],
 )
-def test_the_neighbour_of_a_mistake_is_none(manifest: Manifest, target: Any) -> None:
+def test_a_value_next_to_a_problem_has_no_finding(manifest: Manifest, target: Any) -> None:
     assert found(manifest, target) == []
 
 
 class TestExplanations:
-    def text(self, manifest: Manifest, target: Any = WELL) -> str:
+    def text(self, manifest: Manifest, target: Any = GOOD) -> str:
         (finding,) = lint(manifest, target)
         return finding.explanation
 
-    def test_a_drain_says_how_long(self) -> None:
+    def test_a_slow_scale_down_has_its_duration(self) -> None:
         manifest = hpa(minReplicas=1, maxReplicas=50, behavior={"scaleDown": {"policies": [policy("Pods", 1, 300)]}})
 
-        assert self.text(manifest) == "From 50 pods to 1 it takes 4 h 5 min after the load has gone."
+        assert self.text(manifest) == "From 50 pods to 1 it takes 4 h 5 min after the load has ended."
 
-    def test_a_drain_without_end_says_so(self) -> None:
+    def test_an_endless_scale_down_is_more_than_three_days(self) -> None:
         slow = {"scaleDown": {"policies": [policy("Pods", 1, 1800)]}}
 
         assert "more than three days" in self.text(hpa(maxReplicas=1000, behavior=slow))
@@ -308,32 +308,32 @@ class TestExplanations:
             ({"averageValue": "96Mi"}, "to 64Mi"),
         ],
     )
-    def test_memory_says_how_far_it_has_to_fall(self, target: Manifest, enough: str) -> None:
+    def test_flat_memory_has_the_average_to_fall_to(self, target: Manifest, enough: str) -> None:
         assert enough in self.text(hpa(metrics=[resource("memory", **target)]))
 
-    def test_an_unreachable_target_shows_the_numbers(self) -> None:
+    def test_an_unreachable_target_has_the_numbers(self) -> None:
         text = self.text(hpa(metrics=[resource(averageUtilization=95)]), workload({"limits": {"cpu": "1"}}))
 
         assert "The limits allow 100 percent of the requests, which never exceeds the target of 95 percent" in text
         assert "the tolerance of 10 percent" in text
 
-    def test_an_unreachable_amount_shows_the_numbers(self) -> None:
+    def test_an_unreachable_amount_has_the_numbers(self) -> None:
         text = self.text(hpa(metrics=[resource(averageValue="1")]), workload(FULL))
 
         assert "The limits allow 1 per pod, which never exceeds the target of 1 by more than" in text
 
     @pytest.mark.parametrize(("selection", "word"), [("Max", "less"), ("Min", "more")])
-    def test_an_idle_policy_says_which_one_decides(self, selection: str, word: str) -> None:
+    def test_an_idle_policy_names_the_deciding_one(self, selection: str, word: str) -> None:
         twice = {"selectPolicy": selection, "policies": [policy("Pods", 1), policy("Pods", 1)]}
 
         assert self.text(hpa(behavior={"scaleUp": twice})) == (
-            f"It never decides: policies[0] never allows {word}, and selectPolicy is {selection}."
+            f"It has no effect: policies[0] never allows {word}, and selectPolicy is {selection}."
         )
 
 
 class TestNeighbours:
     def test_two_autoscalers_of_one_target(self) -> None:
-        (finding,) = lint(hpa(), WELL, [kinded(hpa()), kinded(hpa("other", {**TARGET, "apiVersion": "apps/v1beta1"}))])
+        (finding,) = lint(hpa(), GOOD, [kinded(hpa()), kinded(hpa("other", {**TARGET, "apiVersion": "apps/v1beta1"}))])
 
         assert (finding.code, finding.severity) == (Code.SHARED_TARGET, Severity.ERROR)
         assert finding.explanation.startswith("HorizontalPodAutoscaler other scales the same target")
@@ -343,14 +343,14 @@ class TestNeighbours:
         [{**TARGET, "name": "x"}, {**TARGET, "kind": "StatefulSet"}, {**TARGET, "apiVersion": "example.com/v1"}],
         ids=["name", "kind", "group"],
     )
-    def test_another_target_is_fine(self, target: Manifest) -> None:
-        assert found(hpa(), WELL, [kinded(hpa("other", target))]) == []
+    def test_another_target_is_no_conflict(self, target: Manifest) -> None:
+        assert found(hpa(), GOOD, [kinded(hpa("other", target))]) == []
 
-    def test_another_namespace_is_fine(self) -> None:
+    def test_another_namespace_is_no_conflict(self) -> None:
         other = kinded(hpa("other"))
         other["metadata"]["namespace"] = "elsewhere"
 
-        assert found(hpa(), WELL, [other]) == []
+        assert found(hpa(), GOOD, [other]) == []
 
     @pytest.mark.parametrize(
         ("ours", "theirs"),
@@ -368,11 +368,11 @@ class TestNeighbours:
             ("error", "overlapping-selectors", "spec.scaleTargetRef")
         ]
 
-    def test_selectors_apart_are_fine(self) -> None:
+    def test_distinct_selectors_are_no_conflict(self) -> None:
         neighbour = workload(FULL, name="other")
 
         assert (
-            found(hpa(), WELL, [kinded(hpa("second", {**TARGET, "name": "other"})), neighbour, {"kind": "Service"}])
+            found(hpa(), GOOD, [kinded(hpa("second", {**TARGET, "name": "other"})), neighbour, {"kind": "Service"}])
             == []
         )
 
@@ -381,20 +381,20 @@ def kinded(manifest: Manifest) -> Manifest:
     return {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", **manifest}
 
 
-def test_models_are_taken_everywhere() -> None:
-    made = autoscale(WELL, max_replicas=5, metrics=[metrics.cpu(average_utilization=60)]).hpa
+def test_models_are_accepted_everywhere() -> None:
+    made = autoscale(GOOD, max_replicas=5, metrics=[metrics.cpu(average_utilization=60)]).hpa
     other = V2HorizontalPodAutoscaler.model_validate(hpa("other"))
 
-    assert [finding.code for finding in lint(made, WELL, [other])] == [Code.SHARED_TARGET]
+    assert [finding.code for finding in lint(made, GOOD, [other])] == [Code.SHARED_TARGET]
 
 
-def test_what_the_server_would_refuse_is_left_to_validation() -> None:
+def test_an_invalid_hpa_has_no_findings() -> None:
     assert lint(hpa(maxReplicas=0)) == ()
     assert lint(hpa(minReplicas=0, metrics=[queue()])) == ()
     assert lint(hpa(minReplicas=0, metrics=[]), gates=FeatureGates.for_release("1.37")) == ()
 
 
-def test_a_name_that_is_missing_stops_no_lint() -> None:
+def test_an_hpa_without_a_name_is_linted() -> None:
     """A template of an HPA gets its name later."""
     assert [each[1] for each in found({"spec": hpa()["spec"]})] == ["unknown-requests"]
 
@@ -428,7 +428,7 @@ def test_the_json_form_is_stable() -> None:
         "severity": "error",
         "path": "spec.x",
         "explanation": "Because.",
-        "mend": "Do.",
+        "fix": "Do.",
     }
     assert str(finding) == "spec.x: error never-up: Because. Do."
 
@@ -453,7 +453,7 @@ def test_every_finding_points_into_the_spec_and_says_something(
     low: int, high: int, up: Manifest, down: Manifest
 ) -> None:
     manifest = hpa(minReplicas=low, maxReplicas=high, behavior={"scaleUp": up, "scaleDown": down})
-    for finding in lint(manifest, WELL):
+    for finding in lint(manifest, GOOD):
         assert finding.path.startswith("spec.")
         assert finding.explanation.endswith(".")
         assert finding.fix.endswith(".")
@@ -481,12 +481,12 @@ places = st.sampled_from(
 
 
 @given(places, anything)
-def test_a_malformed_target_or_neighbour_stops_no_lint(place: tuple[str, ...], value: Any) -> None:
-    """It is judged by its own validation."""
+def test_malformed_other_objects_are_ignored(place: tuple[str, ...], value: Any) -> None:
+    """Each object has its own validation."""
     broken = with_field(workload(FULL, name="other"), place, value)
     others = [
         broken,
         kinded(hpa("second", {**TARGET, "name": "other"})),
         with_field(kinded(hpa("third")), place, value),
     ]
-    lint(hpa(), with_field(WELL, place, value), others)
+    lint(hpa(), with_field(GOOD, place, value), others)

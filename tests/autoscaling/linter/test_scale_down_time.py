@@ -1,4 +1,4 @@
-"""How long it takes from the largest size to the smallest."""
+"""Time from the largest size to the smallest."""
 
 from typing import Any
 
@@ -34,38 +34,36 @@ def rules(policies: list[dict[str, Any]], selection: str, window: int) -> dict[s
             rules([percent(90, 15)], "Max", 0),
             (20, 1),
             0,
-            id="a share is cut: 10 percent of 20 leave 1, by way of 1.99",
+            id="a percentage is truncated: 10 percent of 20 leave 1, by way of 1.99",
         ),
         pytest.param(rules([pods(1, 60), pods(3, 60)], "Max", 0), (7, 1), 60, id="the largest change counts"),
         pytest.param(rules([pods(1, 60), pods(3, 60)], "Min", 0), (4, 1), 120, id="the smallest change counts"),
-        pytest.param(rules([pods(1, 1)], "Max", 0), (4, 1), 30, id="never more often than the controller looks"),
+        pytest.param(rules([pods(1, 1)], "Max", 0), (4, 1), 30, id="never more often than the controller syncs"),
         pytest.param(rules([pods(1, 15)], "Max", 300), (3, 3), 0, id="nothing to do"),
     ],
 )
-def test_a_drain_takes_what_the_policies_take(
-    given_rules: dict[str, Any], sizes: tuple[int, int], seconds: int
-) -> None:
+def test_the_time_follows_from_the_policies(given_rules: dict[str, Any], sizes: tuple[int, int], seconds: int) -> None:
     assert scale_down_seconds(given_rules, *sizes) == seconds
 
 
-def test_without_a_window_it_is_the_controllers() -> None:
+def test_the_default_window_is_that_of_the_controller() -> None:
     assert scale_down_seconds({"policies": [percent(100, 15)], "selectPolicy": "Max"}, 5, 1) == 300
 
 
 @pytest.mark.parametrize(
-    "endless",
+    "rules_given",
     [
         pytest.param({"policies": [pods(1, 15)], "selectPolicy": "Disabled"}, id="disabled"),
         pytest.param({"policies": [pods(1, 1800)], "selectPolicy": "Max"}, id="days"),
         pytest.param({"policies": [], "selectPolicy": "Max"}, id="no policies"),
     ],
 )
-def test_what_has_no_end_in_sight_is_none(endless: dict[str, Any]) -> None:
-    assert scale_down_seconds(endless, 10_000, 1) is None
+def test_an_endless_scale_down_is_none(rules_given: dict[str, Any]) -> None:
+    assert scale_down_seconds(rules_given, 10_000, 1) is None
 
 
 @given(st.integers(1, 60), st.integers(1, 10), st.integers(15, 120))
-def test_a_larger_size_never_drains_faster(size: int, value: int, period: int) -> None:
+def test_a_larger_size_never_takes_less_time(size: int, value: int, period: int) -> None:
     slow = rules([pods(value, period)], "Max", 0)
 
     assert (scale_down_seconds(slow, size, 1) or 0) <= (scale_down_seconds(slow, size + 1, 1) or 0)
@@ -74,5 +72,5 @@ def test_a_larger_size_never_drains_faster(size: int, value: int, period: int) -
 @pytest.mark.parametrize(
     ("seconds", "shown"), [(0, "0 s"), (59, "59 s"), (60, "1 min"), (3599, "59 min"), (3600, "1 h 0 min")]
 )
-def test_durations_are_for_people(seconds: int, shown: str) -> None:
+def test_durations_are_written_with_units(seconds: int, shown: str) -> None:
     assert shown_duration(seconds) == shown
