@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from ocf.errors import ConstraintError
-from ocf.feature.version_ranges import OPERATORS, Comparator, Operand
+from ocf.feature.comparators import OPERATORS, Comparator, Operand
 from ocf.feature.versions import read_version, shown, version_order
 
 __all__ = ["parse_constraint"]

@@ -66,7 +66,7 @@ def read_base(source: object, model: type[ModelT], *, api_version: str, kind: st
         expected = f"must be a {model.__name__}, a manifest or a YAML text"
         raise ManifestError(kind, [FieldProblem("", f"{expected}, got an object of type {type(source).__name__}")])
     _demand_kind(manifest, api_version, kind)
-    return _validated(manifest, model, _subject(kind, manifest))
+    return _validated(manifest, model, kind)
 
 
 def _demand_kind(manifest: Manifest, api_version: str, kind: str) -> None:
@@ -158,7 +158,7 @@ def copy_model(model: ModelT) -> ModelT:
     return type(model).model_validate(write_model(model))
 
 
-def _validated(manifest: Manifest, model: type[BaseModel], subject: str) -> Manifest:
+def _validated(manifest: Manifest, model: type[BaseModel], kind: str) -> Manifest:
     """Return what the model makes of a manifest; a number in a quantity field is mended first."""
     from pydantic import ValidationError
 
@@ -168,11 +168,11 @@ def _validated(manifest: Manifest, model: type[BaseModel], subject: str) -> Mani
         errors = error.errors()
         mended = quantities_as_text(errors, manifest, model)
         if mended is manifest:
-            raise ManifestError(subject, problems_of(errors, manifest, model)) from None
-        return _validated(mended, model, subject)
+            raise ManifestError(_subject(kind, manifest), problems_of(errors, manifest, model)) from None
+        return _validated(mended, model, kind)
     strays = list(_stray_keys(manifest, written, ()))
     if strays:
-        raise ManifestError(subject, [unknown_field(model, path) for path in strays])
+        raise ManifestError(_subject(kind, manifest), [unknown_field(model, path) for path in strays])
     return written
 
 

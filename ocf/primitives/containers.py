@@ -13,8 +13,15 @@ from ocf.editors import ContainerEditor, ContainerSelector, ObjectMetaEditor, al
 from ocf.objects import copy_model
 from ocf.primitives.content_hash import DATA_HASH, combined_hash
 from ocf.primitives.list_edits import ListEdits
-from ocf.primitives.mutator import BaseMutator, BoundRecorder, CategoryDescriptor, Edits, call_edit, require_callable
-from ocf.primitives.subobjects import SubObject
+from ocf.primitives.mutator import (
+    BaseMutator,
+    BoundRecorder,
+    CategoryDescriptor,
+    Edits,
+    SubObject,
+    call_edit,
+    require_callable,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,26 +110,26 @@ class PodTemplateMutator(BaseMutator):
     """
 
     edit_pod_template_metadata: ClassVar[Edits[ObjectMetaEditor]]
-    container_presence: ClassVar[ContainerListEdits]
+    _container_presence: ClassVar[ContainerListEdits]
     edit_containers: ClassVar[ContainerEdits]
-    init_container_presence: ClassVar[ContainerListEdits]
+    _init_container_presence: ClassVar[ContainerListEdits]
     edit_init_containers: ClassVar[ContainerEdits]
 
     def ensure_container(self, container: V1Container) -> None:
         """Record that a container is there: the one of its name is replaced whole at its place, else it is appended."""
-        self.container_presence.ensure(container)
+        self._container_presence.ensure(container)
 
     def remove_container(self, *names: str) -> None:
         """Record that containers of these names are not there."""
-        self.container_presence.remove(*names)
+        self._container_presence.remove(*names)
 
     def ensure_init_container(self, container: V1Container) -> None:
         """Record that an init container is there, as `ensure_container` does."""
-        self.init_container_presence.ensure(container)
+        self._init_container_presence.ensure(container)
 
     def remove_init_container(self, *names: str) -> None:
         """Record that init containers of these names are not there."""
-        self.init_container_presence.remove(*names)
+        self._init_container_presence.remove(*names)
 
     def ensure_container_env_var(self, *variables: V1EnvVar) -> None:
         """Record environment variables for every container; init containers are left alone."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from ocf.concepts import ApplyOperation, GraceStatus, StatusReport, SuspensionStatus
@@ -25,7 +26,8 @@ GraceHandler = Callable[[ModelT], StatusReport[GraceStatus]]
 SuspensionHandler = Callable[[ModelT], StatusReport[SuspensionStatus]]
 
 
-@dataclass(frozen=True, slots=True)
+# Not slotted: a cached property needs a `__dict__`.
+@dataclass(frozen=True)
 class Kind(Generic[ModelT, MutatorT]):
     """A kind of object.
 
@@ -43,9 +45,9 @@ class Kind(Generic[ModelT, MutatorT]):
     mutator: type[MutatorT]
     cluster_scoped: bool = False
 
-    @property
+    @cached_property
     def model(self) -> type[ModelT]:
-        """The client's model."""
+        """The client's model, loaded on first use."""
         return cast("type[ModelT]", client_model(self.model_name))
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from ocf.objects import copy_model
-from ocf.primitives.mutator import BoundRecorder, CategoryDescriptor
-from ocf.primitives.subobjects import SubObject
+from ocf.primitives.mutator import BoundRecorder, CategoryDescriptor, SubObject
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

@@ -15,15 +15,23 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar, get_args, overload
 
 from ocf.errors import ConfigError
-from ocf.primitives.subobjects import SubObject
 
 if TYPE_CHECKING:
     from typing import Self
 
-__all__ = ["BaseMutator", "BoundRecorder", "CategoryDescriptor", "EditError", "Edits", "call_edit", "require_callable"]
+__all__ = [
+    "BaseMutator",
+    "BoundRecorder",
+    "CategoryDescriptor",
+    "EditError",
+    "Edits",
+    "SubObject",
+    "call_edit",
+    "require_callable",
+]
 
 EditorT = TypeVar("EditorT")
 RecorderT = TypeVar("RecorderT")
@@ -111,7 +119,7 @@ class CategoryDescriptor(Generic[RecorderT]):
         self._recorder = recorder
 
     def __set_name__(self, owner: type[BaseMutator], name: str) -> None:
-        self.name = name
+        self.name = name.removeprefix("_")
 
     @overload
     def __get__(self, instance: None, owner: type[BaseMutator]) -> Self: ...
@@ -124,6 +132,47 @@ class CategoryDescriptor(Generic[RecorderT]):
     def apply(self, target: Any, records: list[Any]) -> None:
         """Run the records, in order, on the model of the whole object."""
         raise NotImplementedError
+
+
+class SubObject:
+    """A place inside a model.
+
+    Args:
+        path: Attribute names joined by dots, `spec.template.metadata`; what leads to the last one is never absent.
+            Empty for the object itself.
+    """
+
+    __slots__ = ("_name", "_parents", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path: Final = path
+        *self._parents, self._name = path.split(".")
+
+    def of(self, target: Any) -> Any:
+        """Return the model at this place; one that is absent is made, and has to be kept afterwards."""
+        if not self._name:
+            return target
+        parent = self._parent(target)
+        model = getattr(parent, self._name)
+        return _type_of(parent, self._name)() if model is None else model
+
+    def keep(self, target: Any, model: Any) -> None:
+        """Put a model that was made into its place, unless nothing was set in it."""
+        if not self._name or not model.model_fields_set:
+            return
+        parent = self._parent(target)
+        if getattr(parent, self._name) is None:
+            setattr(parent, self._name, model)
+
+    def _parent(self, target: Any) -> Any:
+        for name in self._parents:
+            target = getattr(target, name)
+        return target
+
+
+def _type_of(parent: Any, name: str) -> Any:
+    """Return the model class of an optional field."""
+    return next(arm for arm in get_args(type(parent).model_fields[name].annotation) if arm is not type(None))
 
 
 class CategoryRecorder(BoundRecorder, Generic[EditorT]):

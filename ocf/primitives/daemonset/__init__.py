@@ -44,9 +44,9 @@ class Mutator(PodTemplateMutator):
     edit_daemonset_spec = Edits(DaemonSetSpecEditor, "spec")
     edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
     edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
-    container_presence = ContainerListEdits(CONTAINERS)
+    _container_presence = ContainerListEdits(CONTAINERS)
     edit_containers = ContainerEdits("containers")
-    init_container_presence = ContainerListEdits(INIT_CONTAINERS)
+    _init_container_presence = ContainerListEdits(INIT_CONTAINERS)
     edit_init_containers = ContainerEdits("init_containers")
 
 

@@ -45,9 +45,9 @@ class Mutator(PodTemplateMutator):
     edit_deployment_spec = Edits(DeploymentSpecEditor, "spec")
     edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
     edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
-    container_presence = ContainerListEdits(CONTAINERS)
+    _container_presence = ContainerListEdits(CONTAINERS)
     edit_containers = ContainerEdits("containers")
-    init_container_presence = ContainerListEdits(INIT_CONTAINERS)
+    _init_container_presence = ContainerListEdits(INIT_CONTAINERS)
     edit_init_containers = ContainerEdits("init_containers")
 
     def ensure_replicas(self, replicas: int) -> None:

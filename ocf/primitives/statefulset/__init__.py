@@ -56,11 +56,11 @@ class Mutator(PodTemplateMutator):
     edit_statefulset_spec = Edits(StatefulSetSpecEditor, "spec")
     edit_pod_template_metadata = Edits(ObjectMetaEditor, "spec.template.metadata")
     edit_pod_spec = Edits(PodSpecEditor, "spec.template.spec")
-    container_presence = ContainerListEdits(CONTAINERS)
+    _container_presence = ContainerListEdits(CONTAINERS)
     edit_containers = ContainerEdits("containers")
-    init_container_presence = ContainerListEdits(INIT_CONTAINERS)
+    _init_container_presence = ContainerListEdits(INIT_CONTAINERS)
     edit_init_containers = ContainerEdits("init_containers")
-    volume_claim_template_presence = ListEdits(VOLUME_CLAIM_TEMPLATES, "spec")
+    _volume_claim_template_presence = ListEdits(VOLUME_CLAIM_TEMPLATES, "spec")
 
     def ensure_replicas(self, replicas: int) -> None:
         """Record the wanted number of replicas, as a spec edit."""
@@ -68,11 +68,11 @@ class Mutator(PodTemplateMutator):
 
     def ensure_volume_claim_template(self, claim: V1PersistentVolumeClaim) -> None:
         """Record a claim of each pod: the one of its name is replaced whole at its place, else it is appended."""
-        self.volume_claim_template_presence.ensure(claim)
+        self._volume_claim_template_presence.ensure(claim)
 
     def remove_volume_claim_template(self, *names: str) -> None:
         """Record that no pod gets a claim of these names."""
-        self.volume_claim_template_presence.remove(*names)
+        self._volume_claim_template_presence.remove(*names)
 
 
 Mutation: TypeAlias = feature.Mutation[Mutator]

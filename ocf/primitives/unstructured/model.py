@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from pydantic import RootModel, field_validator
@@ -50,11 +51,11 @@ class Mutator(BaseMutator):
     edit_content = Edits(lambda model: UnstructuredContentEditor(model.root), "")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class UnstructuredKind(Kind[Unstructured, Mutator]):
     """A kind that has no model of its own."""
 
-    @property
+    @cached_property
     def model(self) -> type[Unstructured]:
         """The model of everything."""
         return Unstructured
