@@ -309,7 +309,7 @@ class EmbeddedCluster:
 
     async def _write(self, plan: Callable[[], PendingWrite[Result]], outcome: _Outcome) -> Result:
         """Run a write, with admission if webhooks are configured."""
-        if self._registry.is_reviewed():
+        if self._registry.has_webhooks():
             result, outcome.changed = await self._dispatcher.run(plan)
             return result
         before = self._registry.store.version

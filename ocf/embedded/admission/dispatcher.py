@@ -15,7 +15,7 @@ from ocf.embedded.admission import review as reviews
 from ocf.embedded.admission.errors import UnansweredError
 from ocf.embedded.admission.matching import WebhookCall, matching_calls
 from ocf.embedded.registry.conversion import convert
-from ocf.embedded.registry.pending_write import MovedError, PendingWrite, Phase, Review
+from ocf.embedded.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review
 from ocf.embedded.registry.registry import Registry
 from ocf.embedded.registry.request_checks import decode
 from ocf.errors import ApiError, api_error
@@ -75,7 +75,7 @@ class Dispatcher:
         for _ in range(_MAX_ATTEMPTS):
             try:
                 return await self._drive(plan())
-            except MovedError:
+            except ObjectChangedError:
                 continue
         message = (
             f"the object was changed by other requests during {_MAX_ATTEMPTS} attempts to call its webhooks; retry"

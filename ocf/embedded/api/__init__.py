@@ -1,3 +1,3 @@
-"""Types of the API machinery that every layer of the server uses: write options and Status errors."""
+"""Types of the API machinery that all packages of the embedded server use: write options and Status errors."""
 
 __all__: list[str] = []

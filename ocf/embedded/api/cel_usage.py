@@ -1,4 +1,4 @@
-"""Whether a schema has rules in CEL. Only then is what reads them imported."""
+"""Check for CEL rules in a schema, which avoids the import of the CEL implementation if there are none."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -6,11 +6,11 @@ from typing import Any, Final
 __all__ = ["RULES", "has_rules"]
 
 RULES: Final = "x-kubernetes-validations"
-"""The field of a schema that has its rules."""
+"""The field of a schema that contains its CEL rules."""
 
 
 def has_rules(schema: Mapping[str, Any]) -> bool:
-    """Say whether there are rules in a schema, or below.
+    """Return whether a schema, or a schema in it, contains CEL rules.
 
     Args:
         schema: The schema.

@@ -1,7 +1,6 @@
-"""The refusals of a server, in its words.
+"""Errors of the API server.
 
-Callers decide on class, code and reason; the texts are those of a real server, so that what a user reads in a test is
-what they would read in production.
+Class, code, reason and text are those of a real API server, so that a test shows the same errors as production.
 """
 
 import json
@@ -28,12 +27,12 @@ __all__ = [
 
 
 def go_json(value: Any) -> str:
-    """Write a value as error messages do."""
+    """Return a value as compact JSON, the form in most error messages of the API server."""
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def go_text(value: Any) -> str:
-    """Write a value as messages do that print it without thinking of JSON."""
+    """Return a value in the default format of Go, the form in the other error messages of the API server."""
     if isinstance(value, dict):
         return "map[" + " ".join(f"{name}:{go_text(value[name])}" for name in sorted(value)) + "]"
     if isinstance(value, list):
@@ -44,29 +43,29 @@ def go_text(value: Any) -> str:
 
 
 def no_such_resource() -> ApiError:
-    """The kind is not served."""
+    """Return the error for a kind that is not served."""
     return api_error("the server could not find the requested resource", code=404, reason="NotFound")
 
 
 def method_not_allowed() -> ApiError:
-    """The resource does not do that."""
+    """Return the error for a verb that the resource does not support."""
     message = "the server does not allow this method on the requested resource"
     return api_error(message, code=405, reason="MethodNotAllowed")
 
 
 def not_found(group_resource: str, name: str) -> ApiError:
-    """The object does not exist."""
+    """Return the error for an object that does not exist."""
     return api_error(f'{group_resource} "{name}" not found', code=404, reason="NotFound")
 
 
 def already_exists(group_resource: str, name: str, *, deleting: bool) -> ApiError:
-    """The name is taken, maybe by an object that is being deleted."""
+    """Return the error for a create with the name of an existing object; `deleting` if that object is being deleted."""
     prefix = "object is being deleted: " if deleting else ""
     return api_error(f'{prefix}{group_resource} "{name}" already exists', code=409, reason="AlreadyExists")
 
 
 def stale(group_resource: str, name: str, problem: str = "") -> ApiError:
-    """The live object is not the one the caller has seen."""
+    """Return the conflict error for a write that is based on an outdated object."""
     problem = problem or "the object has been modified; please apply your changes to the latest version and try again"
     return api_error(
         f'Operation cannot be fulfilled on {group_resource} "{name}": {problem}', code=409, reason="Conflict"
@@ -74,30 +73,30 @@ def stale(group_resource: str, name: str, problem: str = "") -> ApiError:
 
 
 def expired(message: str) -> ApiError:
-    """What the caller goes on from is forgotten."""
+    """Return the error for a resourceVersion or continue token that is too old."""
     return api_error(message, code=410, reason="Expired")
 
 
 def bad_request(message: str) -> ApiError:
-    """The request makes no sense."""
+    """Return the error for a malformed request."""
     return api_error(message, code=400, reason="BadRequest")
 
 
 def forbidden(group_resource: str, name: str, problem: str, causes: Sequence[StatusCause] = ()) -> ApiError:
-    """The request is understood and refused."""
+    """Return the error for a forbidden request."""
     message = f'{group_resource} "{name}" is forbidden: {problem}'
     return api_error(message, code=403, reason="Forbidden", causes=causes)
 
 
 def unsupported_patch() -> ApiError:
-    """The resource takes patches, but none of that type."""
+    """Return the error for a patch type that the resource does not support."""
     listed = "application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
     message = f"the body of the request was in an unknown format - accepted media types include: {listed}"
     return api_error(message, code=415, reason="UnsupportedMediaType")
 
 
 def unsupported(what: str, instead: str) -> ApiError:
-    """A real server could do that, the embedded one cannot."""
+    """Return the error for a feature of a real API server that the embedded one does not support."""
     return bad_request(f"the embedded cluster cannot {what}; {instead}")
 
 
@@ -113,7 +112,7 @@ _REASONS: Final = {
 
 
 def invalid(group_kind: str, name: str, problems: Sequence[FieldProblem]) -> InvalidError:
-    """Validation refuses the object; a detail starts with its kind: `Invalid value`, `Required value`."""
+    """Return the error for an invalid object; each detail starts with its type: `Invalid value`, `Required value`."""
     texts = [str(problem) for problem in problems]
     text = texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
     causes = [StatusCause(_reason(problem.detail), problem.detail, problem.path) for problem in problems]

@@ -1,4 +1,4 @@
-"""How a request wants to be treated, besides what it asks for."""
+"""Options of write requests."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ __all__ = ["FieldValidation", "WriteOptions"]
 
 
 class FieldValidation(StrEnum):
-    """What becomes of fields that the kind does not declare, and of fields that are there twice.
+    """Field validation: how the API server handles unknown and duplicate fields of a request.
 
     Source: https://kubernetes.io/docs/reference/using-api/api-concepts/#setting-the-field-validation-level.
     """
@@ -20,21 +20,21 @@ class FieldValidation(StrEnum):
     STRICT = "Strict"
 
 
-def _unheard(_text: str) -> None:
-    """Let a warning pass."""
+def _discard_warning(_text: str) -> None:
+    """Discard a warning."""
 
 
 @dataclass(frozen=True, slots=True)
 class WriteOptions:
-    """How a write wants to be treated.
+    """Options of a write request.
 
     Args:
-        field_manager: Who writes.
-        force: Of an apply: take fields from their owners.
-        subresource: What the request goes through; None for the object itself.
-        dry_run: Only say what would be stored.
-        validation: What becomes of undeclared fields.
-        duplicates: Fields that the body has more than once, `metadata.name`; only who reads the body's text can know.
+        field_manager: Field manager of the request.
+        force: Apply only: take over fields that other managers own, instead of a conflict.
+        subresource: Subresource of the request; None for the object itself.
+        dry_run: Compute and validate the result, but do not store it.
+        validation: How to handle unknown and duplicate fields.
+        duplicates: Paths of duplicate fields in the body, `metadata.name`; only the parser of the body finds them.
         warn: Called with every warning.
     """
 
@@ -44,4 +44,4 @@ class WriteOptions:
     dry_run: bool = False
     validation: FieldValidation = FieldValidation.IGNORE
     duplicates: tuple[str, ...] = ()
-    warn: Callable[[str], None] = _unheard
+    warn: Callable[[str], None] = _discard_warning

@@ -1,6 +1,6 @@
-"""What changed between two states of an object, as field sets.
+"""Comparison of two states of an object, with the differences as field sets.
 
-Whoever writes through update or patch owns what this finds changed, and whoever applied a field that changed loses it.
+The manager of an update or patch owns the changed fields afterwards; the managers that applied them lose them.
 """
 
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ class Changes:
     """The fields in which two states differ.
 
     Args:
-        removed: In the first state only.
-        modified: In both, with different values.
-        added: In the second state only.
+        removed: Fields of the first state only.
+        modified: Fields of both states, with different values.
+        added: Fields of the second state only.
     """
 
     removed: FieldSet = field(default_factory=dict)
@@ -32,17 +32,17 @@ class Changes:
 
     @property
     def touched(self) -> FieldSet:
-        """The fields that have a value now, and another one than before."""
+        """The added and modified fields."""
         return union(self.modified, self.added)
 
     def without(self, fields: FieldSet) -> "Changes":
-        """Leave out some fields and everything below them.
+        """Return the changes without some fields and all fields below them.
 
         Args:
-            fields: The fields to leave out.
+            fields: The fields to omit.
 
         Returns:
-            The other changes.
+            The remaining changes.
         """
         return Changes(
             removed=recursive_difference(self.removed, fields),
@@ -60,7 +60,7 @@ def compare(left: Any, right: Any, kind: Type) -> Changes:
         kind: Their type.
 
     Returns:
-        What differs, down to the smallest parts that have owners.
+        The differences, in the smallest fields that can have owners.
 
     Example:
         >>> from ocf.schema.builtin import struct
@@ -100,7 +100,7 @@ def _types(left: Any, right: Any, kind: Type) -> tuple[Type, ...]:
 
 
 def _compare_as(left: Any, right: Any, kind: Type, path: _Path, out: Changes) -> bool:
-    """Compare as one type; say whether the whole was compared as one leaf."""
+    """Compare two values as one type; return whether they were compared as one leaf."""
     if isinstance(kind, Scalar) or not is_granular(kind) or not (_parts(left, kind) or _parts(right, kind)):
         _compare_leaf(left, right, path, out)
         return True
@@ -117,7 +117,7 @@ def _compare_as(left: Any, right: Any, kind: Type, path: _Path, out: Changes) ->
 
 
 def _parts(value: Any, kind: Type) -> Any:
-    """Return a value's parts, or nothing if it is absent, null or of another shape."""
+    """Return the fields or items of a value; empty if it is absent, null or of another type."""
     if isinstance(kind, ListType):
         return value if isinstance(value, list) else []
     return value if isinstance(value, dict) else {}
@@ -153,7 +153,7 @@ def _by_element(items: list[Any], kind: ListType) -> dict[str, list[Any]]:
 
 
 def _compare_items(left: list[Any], right: list[Any], kind: Type, path: _Path, out: Changes) -> None:
-    """Compare the items that share one name; several of one name are one leaf."""
+    """Compare the items with one path element; several items with the same element are one leaf."""
     if len(left) <= 1 and len(right) <= 1:
         _compare(left[0] if left else MISSING, right[0] if right else MISSING, kind, path, out)
     elif len(left) > 1 and len(right) > 1:

@@ -1,10 +1,10 @@
-"""Who owns which field: the bookkeeping behind `metadata.managedFields`, and server-side apply itself.
+"""Managed fields of objects, and server-side apply.
 
-The rules are those of the structured merge that a real API server does
+The rules are those of the structured merge of a real API server
 (https://kubernetes.io/docs/reference/using-api/server-side-apply/): a manager is a name, an operation, and a
-subresource (for updates also a version). Writing a value through update or patch takes the field from everybody else;
-applying another value than the owner's is a conflict unless forced; applying the same value shares the field; what an
-apply names no longer is removed if nobody else owns it.
+subresource (for updates also a version). An update or patch that changes a field takes it from all other managers. An
+apply of another value than the owner's is a conflict unless forced; an apply of the same value shares the field. A
+field that an apply no longer contains is removed if no other manager owns it.
 """
 
 import json
@@ -47,8 +47,8 @@ APPLY: Final = "Apply"
 UPDATE: Final = "Update"
 
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
-_ANCIENT: Final = "ancient-changes"
-_MOST_UPDATERS: Final = 10
+_ANCIENT_CHANGES: Final = "ancient-changes"
+_MAX_UPDATERS: Final = 10
 
 _NEVER_OWNED: Final[FieldSet] = {
     "f:apiVersion": {},
@@ -69,13 +69,13 @@ _NEVER_OWNED: Final[FieldSet] = {
 
 
 class FieldManager(NamedTuple):
-    """Whom an entry belongs to.
+    """Identity of a field manager.
 
     Args:
-        name: The field manager.
+        name: Name of the field manager.
         operation: `Apply` or `Update`.
-        api_version: Version the manager writes; empty for an apply, which is the same manager in every version.
-        subresource: The subresource it writes through; empty for the object itself.
+        api_version: Version that the manager writes; empty for an apply, which is the same manager in every version.
+        subresource: Subresource that the manager writes; empty for the object itself.
     """
 
     name: str
@@ -85,12 +85,12 @@ class FieldManager(NamedTuple):
 
     @classmethod
     def of(cls, name: str, operation: str, api_version: str, subresource: str) -> "FieldManager":
-        """Identify whoever sends a request."""
-        # A plain text: an answer is JSON, and holds no enumeration.
+        """Return the identity of the field manager of a request."""
+        # A plain str: the subresource may be an enum, and managed fields are JSON.
         return cls(name or "unknown", operation, "" if operation == APPLY else api_version, str(subresource))
 
     def identity(self) -> str:
-        """Return the text by which a server tells managers apart, and sorts them."""
+        """Return the text by which a real API server identifies and sorts managers."""
         named = {"apiVersion": self.api_version, "subresource": self.subresource}
         parts = {
             "manager": self.name,
@@ -108,12 +108,12 @@ class FieldManager(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ManagerEntry:
-    """What a manager owns.
+    """Fields that a manager owns.
 
     Args:
         fields: The fields.
-        api_version: The version they are of.
-        time: When the manager last changed something; empty if not recorded.
+        api_version: The version of the fields.
+        time: Time of the last change by the manager; empty if not recorded.
     """
 
     fields: FieldSet
@@ -122,14 +122,14 @@ class ManagerEntry:
 
 
 Managed: TypeAlias = dict[FieldManager, ManagerEntry]
-"""Every manager of an object."""
+"""All managers of an object, with their entries."""
 
 InVersion: TypeAlias = Callable[[Manifest, str], tuple[Manifest, StructType] | None]
-"""Shows an object in another version, with its type there; None for a version that is not served any more."""
+"""Function that converts an object to another version and returns its type there; None for an unknown version."""
 
 
-def _nowhere(_manifest: Manifest, _api_version: str) -> None:
-    """Know no other version."""
+def _single_version(_manifest: Manifest, _api_version: str) -> None:
+    """Return None: the kind has no other version."""
 
 
 def read_entries(entries: list[Any] | None) -> Managed:
@@ -142,17 +142,17 @@ def read_entries(entries: list[Any] | None) -> Managed:
         The managers.
 
     Raises:
-        ValueError: If an entry is not well formed.
+        ValueError: If an entry is malformed.
     """
     managed: Managed = {}
     for entry in entries or ():
         if not isinstance(entry, dict):
-            raise ValueError(f"a managedFields entry is not well formed: {entry!r}")  # noqa: TRY004 (it is a caller's data)
+            raise ValueError(f"a managedFields entry is not well formed: {entry!r}")  # noqa: TRY004 (wrong data of a client)
         operation, api_version = entry.get("operation", ""), entry.get("apiVersion", "")
         if operation not in (APPLY, UPDATE) or not api_version or entry.get("fieldsType") != "FieldsV1":
             raise ValueError(f"a managedFields entry is not well formed: {entry!r}")
-        who = FieldManager.of(entry.get("manager", ""), operation, api_version, entry.get("subresource", ""))
-        managed[who] = ManagerEntry(entry.get("fieldsV1") or {}, api_version, entry.get("time") or "")
+        manager = FieldManager.of(entry.get("manager", ""), operation, api_version, entry.get("subresource", ""))
+        managed[manager] = ManagerEntry(entry.get("fieldsV1") or {}, api_version, entry.get("time") or "")
     return managed
 
 
@@ -160,26 +160,26 @@ def write_entries(managed: Iterable[tuple[FieldManager, ManagerEntry]]) -> list[
     """Write `metadata.managedFields`.
 
     Args:
-        managed: The managers with what they own.
+        managed: The managers with their entries.
 
     Returns:
-        Its value: applies before updates, each by time, name, version and subresource.
+        The value: applies before updates, both sorted by time, name, version and subresource.
     """
     order = sorted(
         managed,
         key=lambda pair: (pair[0].operation, pair[1].time, pair[0].name, pair[1].api_version, pair[0].subresource),
     )
-    return [_write_entry(who, entry) for who, entry in order]
+    return [_write_entry(manager, entry) for manager, entry in order]
 
 
-def _write_entry(who: FieldManager, entry: ManagerEntry) -> dict[str, Any]:
-    out: dict[str, Any] = {"manager": who.name, "operation": who.operation, "apiVersion": entry.api_version}
+def _write_entry(manager: FieldManager, entry: ManagerEntry) -> dict[str, Any]:
+    out: dict[str, Any] = {"manager": manager.name, "operation": manager.operation, "apiVersion": entry.api_version}
     if entry.time:
         out["time"] = entry.time
     out["fieldsType"] = "FieldsV1"
     out["fieldsV1"] = entry.fields
-    if who.subresource:
-        out["subresource"] = who.subresource
+    if manager.subresource:
+        out["subresource"] = manager.subresource
     return out
 
 
@@ -189,36 +189,36 @@ def updated(  # noqa: PLR0913 (the facts of one request)
     kind: StructType,
     managed: Managed,
     *,
-    who: FieldManager,
+    manager: FieldManager,
     api_version: str,
     ignored: FieldSet,
     now: str,
-    in_version: InVersion = _nowhere,
+    in_version: InVersion = _single_version,
 ) -> Managed:
-    """Record a create, an update or a patch.
+    """Return the managers after a create, an update or a patch.
 
     Args:
-        live: The object before; an empty one for a create. Without managed fields.
-        new: The object after. Without managed fields.
+        live: The object before, without managed fields; an empty object for a create.
+        new: The object after, without managed fields.
         kind: Their type.
         managed: The managers before.
-        who: Who writes.
+        manager: The manager that writes.
         api_version: The version of the objects.
         ignored: Fields that this request cannot write.
         now: The time to record.
-        in_version: Shows the objects in the versions that other managers write.
+        in_version: Converts the objects to the versions that other managers write.
 
     Returns:
-        The managers after: whoever owned a changed field has lost it to the writer.
+        The managers after; the writer owns all changed fields, and the other managers have lost them.
     """
-    step = _Step(live, new, kind, api_version, ignored, in_version)
-    others, changes = _losses(step, managed, None, force=True)
-    mine = difference(changes.touched, _NEVER_OWNED)
-    if not mine:
+    write = _Write(live, new, kind, api_version, ignored, in_version)
+    others, changes = _without_changed_fields(write, managed, None, force=True)
+    changed = difference(changes.touched, _NEVER_OWNED)
+    if not changed:
         return others
-    known = others.get(who)
-    others[who] = ManagerEntry(union(mine, known.fields) if known else mine, api_version, now)
-    return _without_ancients(others)
+    known = others.get(manager)
+    others[manager] = ManagerEntry(union(changed, known.fields) if known else changed, api_version, now)
+    return _with_limited_updaters(others)
 
 
 def applied(  # noqa: PLR0913 (the facts of one request)
@@ -227,62 +227,63 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     kind: StructType,
     managed: Managed,
     *,
-    who: FieldManager,
+    manager: FieldManager,
     api_version: str,
     force: bool,
     ignored: FieldSet,
     now: str,
     empty: Manifest,
-    in_version: InVersion = _nowhere,
+    in_version: InVersion = _single_version,
 ) -> tuple[Manifest | None, Managed]:
     """Apply a manifest.
 
     Args:
-        live: The live object, without managed fields; an empty one if there is none.
+        live: The live object, without managed fields; an empty object if it does not exist.
         config: The applied manifest.
         kind: Their type.
         managed: The managers before.
-        who: Who applies.
+        manager: The manager that applies.
         api_version: The version of the objects.
-        force: Take fields from their owners instead of failing.
+        force: Take over fields that other managers own, instead of a conflict.
         ignored: Fields that this request cannot write.
         now: The time to record.
-        empty: What an object of the kind is before anything is written.
-        in_version: Shows the objects in the versions that other managers write.
+        empty: The empty object of the kind.
+        in_version: Converts the objects to the versions that other managers write.
 
     Returns:
         The new object, not yet defaulted, or None if the apply changes nothing; and the managers after.
 
     Raises:
-        ConflictError: If others own fields that would change.
+        ConflictError: If the apply would change fields that other managers own, and is not forced.
     """
     if not managed:
-        before = FieldManager.of(_BEFORE_FIRST_APPLY, UPDATE, api_version, who.subresource)
-        managed = updated(empty, live, kind, {}, who=before, api_version=api_version, ignored=ignored, now=now)
-    last = managed.get(who)
+        before = FieldManager.of(_BEFORE_FIRST_APPLY, UPDATE, api_version, manager.subresource)
+        managed = updated(empty, live, kind, {}, manager=before, api_version=api_version, ignored=ignored, now=now)
+    last = managed.get(manager)
     fields = recursive_difference(field_set(config, kind), ignored)
-    managed = {**managed, who: ManagerEntry(fields, api_version, last.time if last else "")}
+    managed = {**managed, manager: ManagerEntry(fields, api_version, last.time if last else "")}
     new = merge(live, config, kind)
-    # What nobody owns is in the applied set, and not in the stored one.
+    # The set of applied fields includes the fields that are never owned; stored entries do not.
     if last and (last.api_version != api_version or last.fields != difference(fields, _NEVER_OWNED)):
         new = _pruned_in_version(new, kind, managed, last, api_version, in_version)
-    after, _ = _losses(_Step(live, new, kind, api_version, ignored, in_version), managed, who, force=force)
-    own = after.get(who)
+    write = _Write(live, new, kind, api_version, ignored, in_version)
+    after, _ = _without_changed_fields(write, managed, manager, force=force)
+    own = after.get(manager)
     if own:
         kept = difference(own.fields, _NEVER_OWNED)
-        after[who] = ManagerEntry(kept, own.api_version, own.time)
+        after[manager] = ManagerEntry(kept, own.api_version, own.time)
         if not kept:
-            del after[who]
+            del after[manager]
     if new is live or equal_json(new, live):
         return None, after
-    if who in after:
-        after[who] = ManagerEntry(after[who].fields, after[who].api_version, now)
+    if manager in after:
+        after[manager] = ManagerEntry(after[manager].fields, after[manager].api_version, now)
     return new, after
 
 
 @dataclass(slots=True)
-class _Step:
-    """An object before and after a write, to be compared in every version that its managers write."""
+class _Write:
+    """An object before and after a write, for comparisons in every version that its managers write."""
 
     live: Manifest
     new: Manifest
@@ -301,22 +302,28 @@ class _Step:
         return compare(before[0], after[0], after[1]).without(self.ignored)
 
 
-def _losses(step: _Step, managed: Managed, who: FieldManager | None, *, force: bool) -> tuple[Managed, Changes]:
-    """Take changed fields from everybody but `who`, or refuse to."""
-    own = step.changes()
-    by_version: dict[str, tuple[Changes, FieldSet] | None] = {step.api_version: (own, own.touched)}
+def _without_changed_fields(
+    write: _Write, managed: Managed, applier: FieldManager | None, *, force: bool
+) -> tuple[Managed, Changes]:
+    """Return all managers without the fields that a write changes, except the applier; and the changes.
+
+    Raises:
+        ConflictError: If another manager owns a changed field, and the write is not forced.
+    """
+    own = write.changes()
+    by_version: dict[str, tuple[Changes, FieldSet] | None] = {write.api_version: (own, own.touched)}
     conflicts: dict[FieldManager, FieldSet] = {}
     after: Managed = {}
     for manager, entry in managed.items():
-        if manager == who:
+        if manager == applier:
             after[manager] = entry
             continue
         if entry.api_version not in by_version:
-            there = step.changes_in(entry.api_version)
-            by_version[entry.api_version] = None if there is None else (there, there.touched)
+            converted = write.changes_in(entry.api_version)
+            by_version[entry.api_version] = None if converted is None else (converted, converted.touched)
         found = by_version[entry.api_version]
         if found is None:
-            # What a manager owns in a version that is gone cannot be said any more.
+            # The fields of a version that no longer exists cannot be compared: the entry is dropped.
             continue
         changes, touched = found
         lost = intersection(entry.fields, touched)
@@ -332,15 +339,15 @@ def _losses(step: _Step, managed: Managed, who: FieldManager | None, *, force: b
 
 def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> ConflictError:
     order = sorted(conflicts, key=FieldManager.identity)
-    found = [(who, path_text(path)) for who in order for path in paths(conflicts[who])]
-    causes = [StatusCause("FieldManagerConflict", f"conflict with {who}", field) for who, field in found]
+    found = [(manager, path_text(path)) for manager in order for path in paths(conflicts[manager])]
+    causes = [StatusCause("FieldManagerConflict", f"conflict with {manager}", field) for manager, field in found]
     if len(found) == 1:
         message = f"Apply failed with 1 conflict: {causes[0].message}: {causes[0].field}"
     else:
         lines = []
-        for who in order:
-            lines.append(f"conflicts with {who}:")
-            lines.extend(f"- {field}" for owner, field in found if owner == who)
+        for manager in order:
+            lines.append(f"conflicts with {manager}:")
+            lines.extend(f"- {field}" for owner, field in found if owner == manager)
         message = f"Apply failed with {len(found)} conflicts: " + "\n".join(lines)
     return ConflictError(message, code=409, reason="Conflict", causes=causes)
 
@@ -348,18 +355,18 @@ def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> ConflictError:
 def _pruned_in_version(  # noqa: PLR0917 (the facts of one request)
     new: Manifest, kind: StructType, managed: Managed, last: ManagerEntry, api_version: str, in_version: InVersion
 ) -> Manifest:
-    """Prune in the version of the last apply: its fields are of that version."""
+    """Prune the object in the version of the last apply, which is the version of its fields."""
     if last.api_version == api_version:
         return _pruned(new, kind, managed, last, in_version)
-    then = in_version(new, last.api_version)
-    if then is None:
+    converted = in_version(new, last.api_version)
+    if converted is None:
         return new
-    now = in_version(_pruned(then[0], then[1], managed, last, in_version), api_version)
-    return new if now is None else now[0]
+    pruned = in_version(_pruned(converted[0], converted[1], managed, last, in_version), api_version)
+    return new if pruned is None else pruned[0]
 
 
 def _pruned(new: Manifest, kind: StructType, managed: Managed, last: ManagerEntry, in_version: InVersion) -> Manifest:
-    """Remove what the manager applied last time, does not apply now, and nobody owns in any version."""
+    """Remove the fields of the last apply that the manager no longer applies and no manager owns in any version."""
     owned: dict[str, FieldSet] = {}
     for entry in managed.values():
         owned[entry.api_version] = union(owned.get(entry.api_version, {}), entry.fields)
@@ -369,7 +376,7 @@ def _pruned(new: Manifest, kind: StructType, managed: Managed, last: ManagerEntr
     pruned = _kept(new, remove(new, before, kind), kind, here)
     for api_version, fields in owned.items():
         pruned = _kept_in_version(new, pruned, api_version, fields, last.api_version, in_version)
-    # What the manager never owned must not go either, for example a list item that only updates have touched.
+    # Fields that the manager never owned stay, for example a list item that only updates have changed.
     gone = intersection(difference(_named(new, kind), _named(pruned, kind)), before)
     result: Manifest = remove(new, gone, kind)
     return result
@@ -380,7 +387,7 @@ def _named(manifest: Manifest, kind: StructType) -> FieldSet:
 
 
 def _kept(new: Manifest, pruned: Manifest, kind: StructType, owned: FieldSet) -> Manifest:
-    """Bring back what somebody owns: a removed list item or map takes with it what others own below it."""
+    """Restore the owned fields: the removal of a list item or map also removes fields below it that have owners."""
     left = union(_named(pruned, kind), with_named_fields(owned, kind))
     result: Manifest = remove(new, difference(_named(new, kind), left), kind)
     return result
@@ -389,7 +396,7 @@ def _kept(new: Manifest, pruned: Manifest, kind: StructType, owned: FieldSet) ->
 def _kept_in_version(  # noqa: PLR0917 (the facts of one request)
     new: Manifest, pruned: Manifest, api_version: str, owned: FieldSet, back: str, in_version: InVersion
 ) -> Manifest:
-    """Bring back what somebody owns in another version; nothing of a version that is not served any more."""
+    """Restore the fields that are owned in another version; a version that no longer exists is ignored."""
     whole, part = in_version(new, api_version), in_version(pruned, api_version)
     if whole is None or part is None:
         return pruned
@@ -397,24 +404,25 @@ def _kept_in_version(  # noqa: PLR0917 (the facts of one request)
     return pruned if kept is None else kept[0]
 
 
-def _without_ancients(managed: Managed) -> Managed:
-    """Keep the list short: beyond ten updaters, the oldest of a version become one."""
+def _with_limited_updaters(managed: Managed) -> Managed:
+    """Merge the oldest updaters of each version into one manager, so that at most ten updaters remain."""
     updaters = sorted(
-        (who for who in managed if who.operation == UPDATE), key=lambda who: (managed[who].time, who.name, who)
+        (manager for manager in managed if manager.operation == UPDATE),
+        key=lambda manager: (managed[manager].time, manager.name, manager),
     )
-    surplus = len(updaters) - _MOST_UPDATERS
+    surplus = len(updaters) - _MAX_UPDATERS
     first: dict[str, FieldManager] = {}
-    for who in updaters:
+    for manager in updaters:
         if surplus <= 0:
             break
-        version = managed[who].api_version
+        version = managed[manager].api_version
         if version not in first:
-            first[version] = who
+            first[version] = manager
             continue
-        bucket = FieldManager.of(_ANCIENT, UPDATE, version, "")
+        bucket = FieldManager.of(_ANCIENT_CHANGES, UPDATE, version, "")
         if bucket not in managed:
             managed[bucket] = managed.pop(first[version])
-        entry = managed.pop(who)
+        entry = managed.pop(manager)
         managed[bucket] = replace(entry, fields=union(entry.fields, managed[bucket].fields))
         surplus -= 1
     return managed

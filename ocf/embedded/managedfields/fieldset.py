@@ -1,13 +1,12 @@
-"""Sets of fields in the form of `metadata.managedFields[].fieldsV1`.
+"""Field sets in the format of `metadata.managedFields[].fieldsV1`.
 
-A field set is kept exactly as it is stored: nested dicts whose keys are path elements, `f:<field>`, `k:<key fields as
-JSON>`, `v:<value as JSON>`. So there is nothing to parse and nothing to serialise, and comparing two sets is comparing
-two dicts.
+A field set has the stored format: nested dicts whose keys are path elements, `f:<field>`, `k:<key fields as JSON>`,
+`v:<value as JSON>`. It needs no parsing and no serialization, and two sets are equal if the dicts are equal.
 
-A node that is `{}` is a field that is in the set. A node with children is in the set itself only if it has the child
-`.`. The root is no field: the root `{}` is the empty set.
+A node `{}` is a field in the set. A node with children is in the set itself only if it has the child `.`. The root is
+not a field: the root `{}` is the empty set.
 
-The elements have an order of their own (fields, then keys, then values), in which conflicts are reported.
+Path elements are sorted (fields, then keys, then values); conflicts are reported in this order.
 """
 
 import json
@@ -33,7 +32,7 @@ __all__ = [
 ]
 
 FieldSet: TypeAlias = dict[str, Any]
-"""A set of fields. It is shared, so it is never changed once it is built."""
+"""A set of fields. Sets are shared, so a finished set is never changed."""
 
 _SELF: Final = "."
 _ESCAPES: Final = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
@@ -45,13 +44,13 @@ def _encode(value: Any) -> str:
         text = _encode_text(value)
         return text if text.isalnum() else text.translate(_ESCAPES)
     if isinstance(value, float) and value.is_integer():
-        # 80 and 80.0 are one number, so they must be one path element.
+        # 80 and 80.0 are the same number and need the same path element.
         value = int(value)
     return json.dumps(value, separators=(",", ":"))
 
 
 def key_element(fields: Sequence[tuple[str, Any]]) -> str:
-    """Name the item of a keyed list.
+    """Return the path element of an item of a keyed list.
 
     Args:
         fields: Its key fields, sorted by name, with their values.
@@ -67,7 +66,7 @@ def key_element(fields: Sequence[tuple[str, Any]]) -> str:
 
 
 def value_element(value: Any) -> str:
-    """Name the item of a set.
+    """Return the path element of an item of a set.
 
     Args:
         value: The item.
@@ -83,7 +82,7 @@ def value_element(value: Any) -> str:
 
 
 def insert(fields: FieldSet, path: Sequence[str]) -> None:
-    """Add a field to a set that is being built.
+    """Add a field to an unfinished set.
 
     Args:
         fields: The set; it is changed.
@@ -107,14 +106,14 @@ def insert(fields: FieldSet, path: Sequence[str]) -> None:
 
 
 def contains(fields: FieldSet, path: Sequence[str]) -> bool:
-    """Say whether a field is in a set.
+    """Return whether a field is in a set.
 
     Args:
         fields: The set.
         path: Path elements from the root.
 
     Returns:
-        Whether that very field is in it; a field below or above it does not count.
+        Whether the set contains exactly this field; fields below or above it do not count.
 
     Example:
         >>> owned = {"f:spec": {"f:replicas": {}}}
@@ -130,7 +129,7 @@ def contains(fields: FieldSet, path: Sequence[str]) -> bool:
 
 
 def union(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the fields that are in one of two sets.
+    """Return the fields that are in at least one of two sets.
 
     Example:
         >>> union({"f:a": {}}, {"f:a": {"f:b": {}}})
@@ -168,7 +167,7 @@ def difference(left: FieldSet, right: FieldSet) -> FieldSet:
 
 
 def recursive_difference(left: FieldSet, right: FieldSet) -> FieldSet:
-    """Return the fields of the first set that are neither in the second nor below a field that is.
+    """Return the fields of the first set that are neither in the second nor below a field of the second.
 
     Example:
         >>> recursive_difference({"f:a": {"f:b": {}}, "f:c": {}}, {"f:a": {}})
@@ -198,11 +197,11 @@ def _subtract_node(node: FieldSet, other: FieldSet, *, recursive: bool) -> Field
         return None
     if not node:
         return node
-    # A node without children stands for itself, so as a subtrahend it has only itself to take away.
+    # A node without children contains only itself, so as a subtrahend it removes only itself.
     rest = _subtract(node, other or {_SELF: {}}, recursive=recursive)
     if not rest:
         return None
-    # Only itself is left: that is written without the dot.
+    # A node that contains only itself is written as {}.
     return {} if len(rest) == 1 and _SELF in rest else rest
 
 
@@ -234,14 +233,14 @@ def _intersect_node(left: FieldSet, right: FieldSet) -> FieldSet | None:
 
 
 def subset(fields: FieldSet, element: str) -> FieldSet:
-    """Return what a set holds below a path element, as a set of its own.
+    """Return the fields of a set below a path element.
 
     Args:
         fields: The set.
         element: The path element.
 
     Returns:
-        The set below it; empty if there is none.
+        The set of these fields, with paths that start below the element; empty if there are none.
     """
     node = fields.get(element)
     if not node:
@@ -250,14 +249,14 @@ def subset(fields: FieldSet, element: str) -> FieldSet:
 
 
 def with_named_fields(fields: FieldSet, kind: Type) -> FieldSet:
-    """Add every declared struct field that has something below it in the set.
+    """Add every declared struct field that has fields below it in the set.
 
     Args:
         fields: The set.
-        kind: Type of what the set talks about.
+        kind: Type of the value that the set describes.
 
     Returns:
-        The set in which declared fields with children are members themselves.
+        The set; it also contains the declared fields that have children.
     """
     out: FieldSet = {}
     for element, node in fields.items():
@@ -282,7 +281,7 @@ def _type_below(kind: Type, element: str) -> Type:
 
 
 def _rank(element: str) -> tuple[Any, ...]:
-    """Order path elements: fields by name, then keys field by field, then values, numbers before texts."""
+    """Return the sort key of a path element: fields by name, then keys by field, then values, numbers before texts."""
     code, rest = element[0], element[2:]
     if code == "f":
         return (0, rest)
@@ -300,14 +299,14 @@ def _value_rank(value: Any) -> tuple[int, Any]:
 
 
 def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
-    """Walk through the fields of a set.
+    """Yield the paths of the fields of a set.
 
     Args:
         fields: The set.
-        prefix: Path elements to put before each path.
+        prefix: Path elements to prepend to each path.
 
     Yields:
-        The path of each field, the fields of a level before those below it, in the order of the elements.
+        The path of each field: sorted, and the fields of a level before the fields below them.
     """
     elements = sorted((element for element in fields if element != _SELF), key=_rank)
     for element in elements:
@@ -319,7 +318,7 @@ def paths(fields: FieldSet, prefix: tuple[str, ...] = ()) -> Iterator[tuple[str,
 
 
 def path_text(path: Sequence[str]) -> str:
-    """Spell a path as error messages do.
+    """Return the text of a path in error messages.
 
     Args:
         path: Path elements.

@@ -1,7 +1,7 @@
-"""Merging an applied manifest into an object, and taking fields out of an object.
+"""Merge of an applied manifest into an object, and removal of fields from an object.
 
-Both return new values that share unchanged parts with their input; nothing is changed in place. Sharing is also what
-makes an apply that changes little cheap: a part that is the same object is not looked into again.
+Both return new values that share unchanged parts with their input; nothing is changed in place. Sharing also makes an
+apply with few changes cheap: two identical Python objects are equal without a comparison.
 """
 
 from typing import Any
@@ -19,11 +19,11 @@ def merge(live: Any, applied: Any, kind: Type) -> Any:
 
     Args:
         live: The live value.
-        applied: The applied value; it wins wherever it says something.
+        applied: The applied value; its fields replace those of the live value.
         kind: Their type.
 
     Returns:
-        The merged value; the live one itself where nothing changes.
+        The merged value; the live value itself if nothing changes.
 
     Example:
         >>> from ocf.schema.builtin import struct
@@ -81,38 +81,38 @@ def _merge_lists(live: Any, applied: Any, kind: ListType) -> Any:
     return live if same else out
 
 
-class _Weave:
-    """Orders the items of a merged list as the applied list does, with the others where they stood among them."""
+class _ListMerger:
+    """Order of a merged list: applied items in the applied order, live-only items at their live position among them."""
 
     def __init__(self, live: list[Any], left: list[str], right: list[str]) -> None:
         self.out: list[Any] = []
         self._live = live
         self._left = left
-        self._lived = 0
+        self._position = 0
         self._applied = frozenset(right)
         self._shared = [element for element in right if element in frozenset(left)]
         self._done: set[str] = set()
 
-    def pass_by(self, stop: str | None) -> bool:
-        """Take live-only items up to where an applied one may come; say whether the live list stands at that one."""
-        while self._lived < len(self._left):
-            element = self._left[self._lived]
+    def add_live_items(self, stop: str | None) -> bool:
+        """Append live-only items up to an applied item; return whether the live list is at that item."""
+        while self._position < len(self._left):
+            element = self._left[self._position]
             if element == stop:
                 return True
             if element not in self._applied:
-                self.out.append(self._live[self._lived])
+                self.out.append(self._live[self._position])
             elif stop is not None and (not self._shared or self._shared[0] == element):
-                # An item that is already there is left behind, and the applied one comes before what follows.
-                self._lived += element in self._done
+                # An item that is already in the result is skipped; the applied item comes before the following items.
+                self._position += element in self._done
                 return False
-            self._lived += 1
+            self._position += 1
         return False
 
-    def take(self, element: str, item: Any, *, at_live: bool) -> None:
-        """Take an applied item."""
+    def add_applied_item(self, element: str, item: Any, *, at_live: bool) -> None:
+        """Append an applied item."""
         self.out.append(item)
         self._done.add(element)
-        self._lived += at_live
+        self._position += at_live
         if self._shared and self._shared[0] == element:
             del self._shared[0]
 
@@ -120,26 +120,26 @@ class _Weave:
 def _merge_items(first: list[Any], second: list[Any], left: list[str], right: list[str], kind: ListType) -> list[Any]:
     known: dict[str, Any] = {}
     for element, item in zip(left, first, strict=True):
-        # Several live items of one name are not merged with the applied one but replaced by it.
+        # Duplicate live items are replaced by the applied item, not merged with it.
         known[element] = MISSING if element in known else item
-    weave = _Weave(first, left, right)
+    merger = _ListMerger(first, left, right)
     for element, item in zip(right, second, strict=True):
-        at_live = weave.pass_by(element)
-        weave.take(element, merge(known.get(element, MISSING), item, kind.item), at_live=at_live)
-    weave.pass_by(None)
-    return weave.out
+        at_live = merger.add_live_items(element)
+        merger.add_applied_item(element, merge(known.get(element, MISSING), item, kind.item), at_live=at_live)
+    merger.add_live_items(None)
+    return merger.out
 
 
 def remove(value: Any, fields: FieldSet, kind: Type) -> Any:
-    """Take fields out of a value.
+    """Return a value without some fields.
 
     Args:
         value: The value.
-        fields: The fields to take out, as seen from the value.
+        fields: The fields to remove, with paths that start at the value.
         kind: Its type.
 
     Returns:
-        The value without them. A map or list that lost its last part is a null, as a server leaves it.
+        The value without the fields. A map or list that becomes empty is null, as on a real API server.
 
     Example:
         >>> from ocf.schema.builtin import struct

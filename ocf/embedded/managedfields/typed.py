@@ -1,7 +1,7 @@
-"""What a manifest says when it is read with its type: is it well formed, and which fields does it name.
+"""Manifests with their types: type checks, and the set of fields that a manifest contains.
 
-This is the reading side of server-side apply. An applied manifest is checked strictly (undeclared fields, wrong JSON
-types and duplicate list items are refused), and the fields it names are the ones its manager will own.
+Server-side apply checks an applied manifest strictly (undeclared fields, wrong JSON types and duplicate list items are
+rejected), and its manager owns the fields that the manifest contains.
 """
 
 import json
@@ -18,18 +18,18 @@ _TEXTS = frozenset({Scalar.TEXT, Scalar.BYTES})
 
 
 class ElementError(ValueError):
-    """An item of a keyed list or a set cannot be named."""
+    """An item of a keyed list or a set has no path element."""
 
 
 def deduce(value: Any, kind: Anything) -> Scalar | ListType | MapType:
-    """Choose the type of a value that may be anything.
+    """Return the type of a value without a declared type.
 
     Args:
         value: The value.
         kind: Whether maps in it are granular.
 
     Returns:
-        A type that fits it; a null is read as a map.
+        A type that matches the value; a null is treated as a map.
     """
     if isinstance(value, list):
         return _ANY_LIST
@@ -43,24 +43,24 @@ _ANY_MAP = {True: MapType(ANYTHING, atomic=True), False: MapType(Anything(atomic
 
 
 def is_granular(kind: Type) -> bool:
-    """Say whether the parts of a value have owners of their own."""
+    """Return whether the fields or items of a value have separate owners."""
     if isinstance(kind, ListType):
         return kind.keys is not None
     return isinstance(kind, StructType | MapType) and not kind.atomic
 
 
 def item_element(kind: ListType, item: Any) -> str:
-    """Name an item of a keyed list or a set.
+    """Return the path element of an item of a keyed list or a set.
 
     Args:
-        kind: The list's type; not an atomic list.
+        kind: Type of the list; not an atomic list.
         item: The item.
 
     Returns:
         The path element.
 
     Raises:
-        ElementError: If the item has no key, or is of a shape that has no name.
+        ElementError: If the item has no key, or its type cannot be an item of such a list.
     """
     if not kind.keys:
         if isinstance(item, dict | list) or item is None:
@@ -82,21 +82,21 @@ def item_element(kind: ListType, item: Any) -> str:
 
 
 def type_problems(value: Any, kind: Type) -> list[str]:
-    """Check an applied manifest, or a part of one.
+    """Check the types of an applied manifest, or of a part of one.
 
     Args:
         value: The value.
         kind: Its type.
 
     Returns:
-        What is wrong, `<path>: <problem>`, as a server words it; empty if nothing is.
+        The errors, `<path>: <problem>`, with the texts of a real API server; empty if the manifest is valid.
     """
     problems: list[str] = []
     _check(value, kind, (), problems)
     return problems
 
 
-def _complain(path: tuple[str, ...], problem: str, problems: list[str]) -> None:
+def _report(path: tuple[str, ...], problem: str, problems: list[str]) -> None:
     where = path_text(path)
     problems.append(f"{where}: {problem}" if where else problem)
 
@@ -109,12 +109,12 @@ def _check(value: Any, kind: Type, path: tuple[str, ...], problems: list[str]) -
     elif isinstance(kind, Scalar):
         problem = _scalar_problem(value, kind)
         if problem:
-            _complain(path, problem, problems)
+            _report(path, problem, problems)
     elif isinstance(kind, ListType):
         _check_list(value, kind, path, problems)
     elif isinstance(kind, MapType):
         if not isinstance(value, dict):
-            _complain(path, f"expected map, got {_go_value(value)}", problems)
+            _report(path, f"expected map, got {_go_value(value)}", problems)
             return
         for name, item in value.items():
             _check(item, kind.value, (*path, f"f:{name}"), problems)
@@ -122,21 +122,21 @@ def _check(value: Any, kind: Type, path: tuple[str, ...], problems: list[str]) -
 
 def _check_struct(value: Any, kind: StructType, path: tuple[str, ...], problems: list[str]) -> None:
     if not isinstance(value, dict):
-        _complain(path, f"expected map, got {_go_value(value)}", problems)
+        _report(path, f"expected map, got {_go_value(value)}", problems)
         return
     fields, extra = kind.fields, kind.extra
     for name, item in value.items():
         field = fields.get(name)
         if field is None:
             if extra is None:
-                _complain((*path, f"f:{name}"), "field not declared in schema", problems)
+                _report((*path, f"f:{name}"), "field not declared in schema", problems)
         elif item.__class__ is not field.exact:
             _check(item, field.type, (*path, f"f:{name}"), problems)
 
 
 def _check_list(value: Any, kind: ListType, path: tuple[str, ...], problems: list[str]) -> None:
     if not isinstance(value, list):
-        _complain(path, f"expected list, got {_go_value(value)}", problems)
+        _report(path, f"expected list, got {_go_value(value)}", problems)
         return
     seen = set()
     for index, item in enumerate(value):
@@ -145,10 +145,10 @@ def _check_list(value: Any, kind: ListType, path: tuple[str, ...], problems: lis
             try:
                 element = item_element(kind, item)
             except ElementError as error:
-                _complain(path, f"element {index}: {error}", problems)
+                _report(path, f"element {index}: {error}", problems)
                 return
             if element in seen:
-                _complain(path, f"duplicate entries for key {path_text([element])}", problems)
+                _report(path, f"duplicate entries for key {path_text([element])}", problems)
             seen.add(element)
         _check(item, kind.item, (*path, element), problems)
 
@@ -166,12 +166,12 @@ def _scalar_problem(value: Any, kind: Scalar) -> str:
 
 
 def _go_value(value: Any) -> str:
-    """Show a value in a message, in the wrapping that a server has it in."""
+    """Return the text of a value in a message that prints it as a pointer of Go."""
     return f"&{{{go_text(value)}}}"
 
 
 def _go_syntax(value: Any) -> str:
-    """Show a value in a message that prints it as source code."""
+    """Return the text of a value in a message that prints it in Go syntax."""
     if isinstance(value, dict):
         inside = ", ".join(f"{json.dumps(name)}:{_go_syntax(value[name])}" for name in sorted(value))
         return f"map[string]interface {{}}{{{inside}}}"
@@ -186,10 +186,10 @@ def _go_type(value: Any) -> str:
 
 
 def field_set(value: Any, kind: Type) -> FieldSet:
-    """Return the fields a manifest names.
+    """Return the fields that a manifest contains.
 
     Args:
-        value: The manifest, or a part of one; it fits its type.
+        value: The manifest, or a part of one; it must match its type.
         kind: Its type.
 
     Returns:
@@ -204,7 +204,7 @@ def field_set(value: Any, kind: Type) -> FieldSet:
 
 
 def _node(value: Any, kind: Type) -> FieldSet | None:
-    """Return the node of a value: `{}` if it is in the set as a whole, None if there is nothing of it in the set."""
+    """Return the node of a value: `{}` if it is in the set as a whole, None if no part of it is in the set."""
     if isinstance(kind, Anything):
         kind = deduce(value, kind)
     if isinstance(kind, Scalar) or not is_granular(kind):
@@ -223,7 +223,7 @@ def _struct_node(value: Any, kind: StructType) -> FieldSet | None:
         field = fields.get(name)
         if field is not None:
             type_ = field.type
-            # The common case, without a call: a scalar is in the set by itself.
+            # The common case, inlined for speed: a scalar is in the set as a whole.
             node = {} if type_.__class__ is Scalar else _node(item, type_)
             itself = item is None or item == {}
         else:
@@ -242,13 +242,13 @@ def _map_node(value: Any, kind: MapType) -> FieldSet | None:
 
 def _list_node(value: Any, kind: ListType) -> FieldSet | None:
     out: FieldSet = {}
-    twice = set()
+    duplicates = set()
     for item in value:
         element = item_element(kind, item)
         if element in out:
-            twice.add(element)
+            duplicates.add(element)
         out[element] = _as_member(_node(item, kind.item))
-    for element in twice:
+    for element in duplicates:
         out[element] = {}
     return out or None
 

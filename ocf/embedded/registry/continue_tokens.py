@@ -1,4 +1,4 @@
-"""Continue tokens: where a list goes on, and of which version it is."""
+"""Continue tokens of paged lists: the resourceVersion of the list and the last object of the previous page."""
 
 import base64
 import binascii
@@ -11,30 +11,30 @@ __all__ = ["read_token", "write_token"]
 
 
 def write_token(version: int, last: Place) -> str:
-    """Write a token.
+    """Write a continue token.
 
     Args:
-        version: The version the list is of.
-        last: The last object of the page before.
+        version: The resourceVersion of the list.
+        last: Namespace and name of the last object of the page.
 
     Returns:
-        A text that means nothing to a caller.
+        The token, which is opaque to clients.
     """
     token = {"v": "meta.k8s.io/v1", "rv": version, "start": list(last)}
     return base64.urlsafe_b64encode(json.dumps(token).encode()).decode()
 
 
 def read_token(text: str) -> tuple[int, Place]:
-    """Read a token.
+    """Read a continue token.
 
     Args:
-        text: What `write_token` wrote.
+        text: A token of `write_token`.
 
     Returns:
-        The version, and the last object of the page before.
+        The resourceVersion of the list, and namespace and name of the last object of the previous page.
 
     Raises:
-        BadRequestError: If it is something else.
+        BadRequestError: If the token is malformed.
 
     Example:
         >>> read_token(write_token(7, ("shop", "web")))

@@ -1,8 +1,8 @@
-"""One object in several versions.
+"""Conversion of objects between the versions of their kinds.
 
-A kind is stored in one version and can be read and written in others. Of a user's kind only the name of the version
-changes, and what the other version does not declare is dropped; of the built-in kinds with a second version the
-fields are moved as a real server moves them.
+A kind has one storage version, and clients can read and write it in others. The conversion of a custom resource
+changes `apiVersion` and prunes fields that the other version does not declare. The conversion of a built-in kind moves
+fields as a real API server does.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ def _to_v2_autoscaler(autoscaler: Manifest) -> Manifest:
 
 
 def _without_defaults(converted: Manifest, source: Manifest) -> Manifest:
-    """Take the defaults out of an autoscaler that was converted from its first version."""
+    """Remove the defaults that the conversion from `autoscaling/v1` added."""
     spec, annotations = source.get("spec") or {}, source["metadata"].get("annotations") or {}
     if "minReplicas" not in spec:
         converted["spec"].pop("minReplicas", None)
@@ -71,12 +71,12 @@ def convert(manifest: Manifest, source: ApiResource, target: ApiResource, *, fil
 
     Args:
         manifest: The object; it is not changed.
-        source: Its kind, in the version it is in.
-        target: Its kind, in the version wanted.
-        filled: Whether it gets the defaults of that version, as what comes from the store does.
+        source: Its kind, in the version of the object.
+        target: Its kind, in the target version.
+        filled: Whether to set the defaults of the target version, as for objects read from the store.
 
     Returns:
-        The object there; it shares parts with the given one.
+        The object in the target version; it shares parts with the given one.
     """
     if source.api_version == target.api_version:
         return manifest
@@ -88,5 +88,5 @@ def convert(manifest: Manifest, source: ApiResource, target: ApiResource, *, fil
     changed = change(manifest)
     if not filled and change is _to_v2_autoscaler:
         changed = _without_defaults(changed, manifest)
-    # Every version has parts that are always there; the structs of the target know which.
+    # Decoding adds the fields that are always present in the target version.
     return decode({**changed, **head}, target.type)

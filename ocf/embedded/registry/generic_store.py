@@ -1,7 +1,7 @@
-"""Creating, replacing and deleting stored objects: the rules that hold whatever request leads there.
+"""Create, update and delete of stored objects: the rules that are the same for every kind of request.
 
-A request decides what the object should be and who owns its fields. Here it becomes what the store holds: the fields
-that only the server writes, generation, validation, optimistic locking, finalizers.
+The verbs compute the new object and its managed fields. This module does the rest: fields that only the API server
+writes, generation, validation, optimistic locking, finalizers.
 """
 
 from dataclasses import replace
@@ -11,7 +11,7 @@ from ocf.cluster.protocol import Preconditions, Propagation
 from ocf.embedded.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.apiextensions.crd_status import CLEANUP
-from ocf.embedded.registry.pending_write import MovedError, Operation, PendingWrite, Phase, Review
+from ocf.embedded.registry.pending_write import ObjectChangedError, Operation, PendingWrite, Phase, Review
 from ocf.embedded.registry.registry import DEFINITION, Registry, kind_of, place_of, without_managed_fields
 from ocf.embedded.registry.service_allocator import allocate
 from ocf.embedded.registry.strategy import (
@@ -26,77 +26,77 @@ from ocf.objects import Manifest
 from ocf.objects.json_equality import equal_json
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["create", "delete", "require_unmoved", "update"]
+__all__ = ["create", "delete", "require_unchanged", "update"]
 
 _DELETION: Final = ("deletionTimestamp", "deletionGracePeriodSeconds")
 _SERVER_METADATA: Final = ("uid", "creationTimestamp", "generation")
-_IMMORTAL: Final = frozenset({"default", "kube-system", "kube-public"})
+_PROTECTED_NAMESPACES: Final = frozenset({"default", "kube-system", "kube-public"})
 _SERVICE: Final = ("", "Service")
 _ORPHAN: Final = "orphan"
 _FOREGROUND: Final = "foregroundDeletion"
 
 
-def create(core: Registry, resource: ApiResource, new: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def create(registry: Registry, resource: ApiResource, new: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Store a new object.
 
     Args:
-        core: The server.
+        registry: The registry of the server.
         resource: The object's kind.
-        new: The object, defaulted, with its managed fields; it becomes the store's.
-        options: How the request wants to be treated.
+        new: The object, defaulted, with its managed fields; it belongs to the store afterwards.
+        options: Options of the request.
 
     Returns:
         The object as stored; it must not be changed.
 
     Raises:
-        InvalidError: If validation refuses it.
+        InvalidError: If the object is invalid.
         AlreadyExistsError: If the name is taken.
     """
     if new["metadata"].get("resourceVersion"):
         raise api_error("resourceVersion should not be set on objects to be created", code=500)
     if not resource.namespaced:
         new["metadata"].pop("namespace", None)
-    reviewed = core.is_reviewed()
+    reviewed = registry.has_webhooks()
     if reviewed:
         place = (new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
         new = _require_object((yield Review(Phase.MUTATING, Operation.CREATE, resource, *place, new, None, options)))
-    metadata = _started(core, resource, new)
+    metadata = _set_server_fields(registry, resource, new)
     problems = create_problems(new, resource)
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
     place = place_of(new)
     if reviewed:
         yield Review(Phase.VALIDATING, Operation.CREATE, resource, *place, new, None, options)
-    taken = core.store.get(kind_of(resource), place)
+    taken = registry.store.get(kind_of(resource), place)
     if taken is not None:
         raise already_exists(resource.group_resource, place[1], deleting="deletionTimestamp" in taken["metadata"])
-    return new if options.dry_run else core.write(resource, place, new)
+    return new if options.dry_run else registry.write(resource, place, new)
 
 
 def _require_object(manifest: Manifest | None) -> Manifest:
-    """Return what an admission sent back: of anything but a delete, an object."""
+    """Return the object that admission sends back; only for a delete there is no object."""
     if manifest is None:
-        raise ValueError("an admission must send an object back")
+        raise ValueError("admission of a create or an update must send an object back, got None")
     return manifest
 
 
-def _started(core: Registry, resource: ApiResource, new: Manifest) -> dict[str, Any]:
-    """Write into a new object what only the server writes; return its metadata."""
+def _set_server_fields(registry: Registry, resource: ApiResource, new: Manifest) -> dict[str, Any]:
+    """Set the fields of a new object that only the API server writes; return its metadata."""
     metadata: dict[str, Any] = new["metadata"]
     for name in (*_SERVER_METADATA, *_DELETION, "selfLink"):
         metadata.pop(name, None)
     if not metadata.get("name") and metadata.get("generateName"):
-        metadata["name"] = core.generate_name(metadata["generateName"])
-    metadata["uid"] = core.new_uid()
-    metadata["creationTimestamp"] = core.timestamp()
-    prepare_create(new, resource, core.empty(resource))
+        metadata["name"] = registry.generate_name(metadata["generateName"])
+    metadata["uid"] = registry.new_uid()
+    metadata["creationTimestamp"] = registry.timestamp()
+    prepare_create(new, resource, registry.empty(resource))
     if kind_of(resource) == _SERVICE:
-        allocate(core.store, new, None)
+        allocate(registry.store, new, None)
     return metadata
 
 
 def update(
-    core: Registry,
+    registry: Registry,
     resource: ApiResource,
     live: Manifest,
     new: Manifest,
@@ -107,24 +107,24 @@ def update(
     """Replace a stored object.
 
     Args:
-        core: The server.
+        registry: The registry of the server.
         resource: The object's kind.
         live: The stored object, in the version of the kind.
-        new: What replaces it, defaulted, with its managed fields; it becomes the store's.
-        options: How the request wants to be treated.
-        reviewed: Whether the caller asks for admission itself, for another object than this.
+        new: The new object, defaulted, with its managed fields; it belongs to the store afterwards.
+        options: Options of the request.
+        reviewed: Whether the caller requests admission itself, for another object (a Scale).
 
     Returns:
-        The object as stored, the live one if nothing changes; it must not be changed.
+        The object as stored; the live object if nothing changes. It must not be changed.
 
     Raises:
-        ConflictError: If the new object was made from another version than the live one.
-        InvalidError: If validation refuses it.
-        MovedError: If the object was written while it waited for admission.
+        ConflictError: If the resourceVersion of the new object is not the live one.
+        InvalidError: If the new object is invalid.
+        ObjectChangedError: If another request wrote the object during admission.
     """
     place = place_of(live)
-    asking = core.is_reviewed() and not reviewed
-    if asking:
+    needs_admission = registry.has_webhooks() and not reviewed
+    if needs_admission:
         new = _require_object((yield Review(Phase.MUTATING, Operation.UPDATE, resource, *place, new, live, options)))
     _require_version(resource, live, new)
     _require_uid(resource, live, new)
@@ -136,42 +136,42 @@ def update(
     _keep_deletion(new["metadata"], live["metadata"])
     new = prepare_update(new, live, resource, options.subresource)
     if kind_of(resource) == _SERVICE:
-        allocate(core.store, new, live)
+        allocate(registry.store, new, live)
     problems = update_problems(new, live, resource, options.subresource)
     if problems:
         raise invalid(resource.group_kind, place[1], problems)
-    if asking:
+    if needs_admission:
         yield Review(Phase.VALIDATING, Operation.UPDATE, resource, *place, new, live, options)
-    require_unmoved(core, resource, live)
-    if _same(new, live):
+    require_unchanged(registry, resource, live)
+    if _equal_without_times(new, live):
         return live
     if options.dry_run:
         return new
-    if "deletionTimestamp" in new["metadata"] and not _is_held(new):
-        core.store.remove(kind_of(resource), place)
+    if "deletionTimestamp" in new["metadata"] and not _has_finalizers(new):
+        registry.store.remove(kind_of(resource), place)
         return new
-    # The resourceVersion is written into it, and a part of it may be the live object's.
+    # The store writes the resourceVersion into the metadata, which may be shared with the live object.
     new["metadata"] = dict(new["metadata"])
-    return core.write(resource, place, new)
+    return registry.write(resource, place, new)
 
 
 def _keep_deletion(new: dict[str, Any], live: dict[str, Any]) -> None:
-    """Keep the marks of an object that is being deleted; marks that it does not have are left to validation."""
+    """Keep the deletion fields of an object that is being deleted; validation rejects those of any other object."""
     if "deletionTimestamp" in live:
         new["deletionTimestamp"] = live["deletionTimestamp"]
     if "deletionGracePeriodSeconds" in live:
         new.setdefault("deletionGracePeriodSeconds", live["deletionGracePeriodSeconds"])
 
 
-def require_unmoved(core: Registry, resource: ApiResource, live: Manifest) -> None:
-    """Refuse to go on with an object that somebody else wrote in the meantime.
+def require_unchanged(registry: Registry, resource: ApiResource, live: Manifest) -> None:
+    """Check that no other request has written an object since it was read.
 
     Raises:
-        MovedError: If the stored object is another one.
+        ObjectChangedError: If the stored object has another resourceVersion, or is gone.
     """
-    stored = core.store.get(kind_of(resource), place_of(live))
+    stored = registry.store.get(kind_of(resource), place_of(live))
     if stored is None or stored["metadata"]["resourceVersion"] != live["metadata"]["resourceVersion"]:
-        raise MovedError
+        raise ObjectChangedError
 
 
 def _require_uid(resource: ApiResource, live: Manifest, new: Manifest) -> None:
@@ -181,8 +181,8 @@ def _require_uid(resource: ApiResource, live: Manifest, new: Manifest) -> None:
         raise invalid(resource.group_kind, live["metadata"]["name"], [problem])
 
 
-def _is_held(manifest: Manifest) -> bool:
-    """Say whether something keeps an object that is being deleted."""
+def _has_finalizers(manifest: Manifest) -> bool:
+    """Return whether finalizers block the deletion of an object."""
     if manifest["metadata"].get("finalizers"):
         return True
     return manifest["kind"] == "Namespace" and bool(manifest.get("spec", {}).get("finalizers"))
@@ -199,8 +199,8 @@ def _require_version(resource: ApiResource, live: Manifest, new: Manifest) -> No
         raise stale(resource.group_resource, name)
 
 
-def _same(new: Manifest, live: Manifest) -> bool:
-    """Say whether two states differ in nothing but the times of their managed fields."""
+def _equal_without_times(new: Manifest, live: Manifest) -> bool:
+    """Return whether two states are equal except for the times of their managed fields."""
     if not equal_json(without_managed_fields(new), without_managed_fields(live)):
         return False
     first, second = new["metadata"].get("managedFields"), live["metadata"].get("managedFields")
@@ -212,7 +212,7 @@ def _without_times(entries: list[dict[str, Any]] | None) -> list[dict[str, Any]]
 
 
 def delete(
-    core: Registry,
+    registry: Registry,
     resource: ApiResource,
     live: Manifest,
     options: WriteOptions,
@@ -220,49 +220,49 @@ def delete(
     preconditions: Preconditions | None = None,
     propagation: Propagation | None = None,
 ) -> PendingWrite[Manifest | None]:
-    """Delete a stored object, or mark it as being deleted while finalizers hold it.
+    """Delete a stored object, or set its deletionTimestamp while finalizers block the deletion.
 
     Args:
-        core: The server.
+        registry: The registry of the server.
         resource: The object's kind.
         live: The stored object, in the version of the kind.
-        options: How the request wants to be treated.
-        preconditions: What must hold of it.
-        propagation: What becomes of its dependents; None takes the kind's default.
+        options: Options of the request.
+        preconditions: Preconditions of the delete; None for none.
+        propagation: Propagation policy for the dependents; None for the default of the kind.
 
     Returns:
-        The object as it is stored now; None if it is gone.
+        The object as it is stored now; None if it was removed.
 
     Raises:
         ConflictError: If a precondition does not hold.
         ForbiddenError: If the object may not be deleted.
-        MovedError: If the object was written while it waited for admission.
+        ObjectChangedError: If another request wrote the object during admission.
     """
     metadata = live["metadata"]
-    if kind_of(resource) == ("", "Namespace") and metadata["name"] in _IMMORTAL:
+    if kind_of(resource) == ("", "Namespace") and metadata["name"] in _PROTECTED_NAMESPACES:
         raise forbidden("namespaces", metadata["name"], "this namespace may not be deleted")
     _require_preconditions(resource, metadata, preconditions or Preconditions())
-    about = Review(Phase.MUTATING, Operation.DELETE, resource, *place_of(live), None, live, options)
-    yield about
-    yield replace(about, phase=Phase.VALIDATING)
-    require_unmoved(core, resource, live)
+    review = Review(Phase.MUTATING, Operation.DELETE, resource, *place_of(live), None, live, options)
+    yield review
+    yield replace(review, phase=Phase.VALIDATING)
+    require_unchanged(registry, resource, live)
     finalizers = _finalizers(resource, metadata.get("finalizers") or [], propagation)
-    if kind_of(resource) == DEFINITION and CLEANUP not in finalizers and _has_objects(core, live):
+    if kind_of(resource) == DEFINITION and CLEANUP not in finalizers and _has_objects(registry, live):
         finalizers = [*finalizers, CLEANUP]
     place = place_of(live)
-    if not finalizers and not _is_held(live):
+    if not finalizers and not _has_finalizers(live):
         if not options.dry_run:
-            core.store.remove(kind_of(resource), place)
+            registry.store.remove(kind_of(resource), place)
         return None
     if "deletionTimestamp" in metadata and finalizers == (metadata.get("finalizers") or []):
         return live
-    marked = _marked(core, live, finalizers)
-    return marked if options.dry_run else core.write(resource, place, marked)
+    marked = _marked_for_deletion(registry, live, finalizers)
+    return marked if options.dry_run else registry.write(resource, place, marked)
 
 
-def _has_objects(core: Registry, definition: Manifest) -> bool:
+def _has_objects(registry: Registry, definition: Manifest) -> bool:
     spec = definition["spec"]
-    return bool(core.store.objects((spec["group"], spec["names"]["kind"])))
+    return bool(registry.store.objects((spec["group"], spec["names"]["kind"])))
 
 
 def _require_preconditions(resource: ApiResource, metadata: dict[str, Any], wanted: Preconditions) -> None:
@@ -282,7 +282,7 @@ def _require_preconditions(resource: ApiResource, metadata: dict[str, Any], want
 
 
 def _finalizers(resource: ApiResource, known: list[str], propagation: Propagation | None) -> list[str]:
-    """Return the finalizers with those of the garbage collector as a delete sets them."""
+    """Return the finalizers of an object after a delete sets or removes those of the garbage collector."""
     orphan, foreground = _ORPHAN in known, _FOREGROUND in known
     if propagation is not None:
         orphan, foreground = propagation is Propagation.ORPHAN, propagation is Propagation.FOREGROUND
@@ -293,18 +293,18 @@ def _finalizers(resource: ApiResource, known: list[str], propagation: Propagatio
         out.append(_ORPHAN)
     elif foreground:
         out.append(_FOREGROUND)
-    # A server that changes nothing also leaves the order alone.
+    # A real API server keeps the order if the set of finalizers does not change.
     return known if set(out) == set(known) else out
 
 
-def _marked(core: Registry, live: Manifest, finalizers: list[str]) -> Manifest:
+def _marked_for_deletion(registry: Registry, live: Manifest, finalizers: list[str]) -> Manifest:
     metadata = dict(live["metadata"])
     marked = {**live, "metadata": metadata}
     metadata.pop("finalizers", None)
     if finalizers:
         metadata["finalizers"] = finalizers
     if "deletionTimestamp" not in metadata:
-        metadata["deletionTimestamp"] = core.timestamp()
+        metadata["deletionTimestamp"] = registry.timestamp()
         if live["kind"] == "Namespace":
             marked["status"] = {**live["status"], "phase": "Terminating"}
             return marked

@@ -1,8 +1,8 @@
-"""Where a write stops and asks to be admitted.
+"""Writes that pause for admission.
 
-A write is a generator: it plans, yields what is about to happen, goes on with what it is sent back, and stores. So the
-core does no I/O and waits for nobody, and whoever drives it decides who is asked. A cluster without admission webhooks
-drives it in one go.
+A write is a generator: it computes the new object, yields a review, receives the admitted object, and stores it. The
+registry therefore does no I/O; the caller that runs the generator calls the webhooks. A cluster without admission
+webhooks runs it without a pause.
 """
 
 from collections.abc import Generator
@@ -14,13 +14,13 @@ from ocf.embedded.api.write_options import WriteOptions
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["MovedError", "Operation", "PendingWrite", "Phase", "Review", "run_without_admission"]
+__all__ = ["ObjectChangedError", "Operation", "PendingWrite", "Phase", "Review", "run_without_admission"]
 
 Result = TypeVar("Result")
 
 
 class Operation(StrEnum):
-    """What happens to an object."""
+    """Operation of an admission request."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -28,7 +28,7 @@ class Operation(StrEnum):
 
 
 class Phase(StrEnum):
-    """What an admission may do."""
+    """Admission phase: mutating webhooks may change the object, validating webhooks may only reject it."""
 
     MUTATING = "mutating"
     VALIDATING = "validating"
@@ -36,17 +36,17 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """What is about to happen.
+    """Planned write that waits for admission.
 
     Args:
-        phase: Whether the object may still be changed.
-        operation: What happens.
+        phase: The admission phase.
+        operation: The operation.
         resource: The kind, in the version of the request.
-        namespace: Of the object; empty if it is cluster-scoped.
-        name: Of the object; empty where it is still to be generated.
-        object: The object as it would be stored; None for a delete.
-        old: The object as it is stored; None for a create.
-        options: How the request wants to be treated.
+        namespace: Namespace of the object; empty if it is cluster-scoped.
+        name: Name of the object; empty if it is not yet generated.
+        object: The new object; None for a delete.
+        old: The stored object; None for a create.
+        options: Options of the request.
     """
 
     phase: Phase
@@ -60,21 +60,21 @@ class Review:
 
 
 PendingWrite: TypeAlias = Generator[Review, Manifest | None, Result]
-"""A write in progress: it yields reviews, is sent the object to go on with, and returns what is stored."""
+"""A write in progress: it yields reviews, is sent the admitted objects, and returns the stored object."""
 
 
-class MovedError(Exception):
-    """While the write waited to be admitted, somebody else wrote the object: plan it anew."""
+class ObjectChangedError(Exception):
+    """Another request wrote the object during admission; the write must be repeated from the new state."""
 
 
 def run_without_admission(write: PendingWrite[Result]) -> Result:
-    """Do a write without asking anybody.
+    """Run a write without admission.
 
     Args:
         write: The write.
 
     Returns:
-        What it returns.
+        The result of the write.
     """
     try:
         review = next(write)

@@ -1,4 +1,4 @@
-"""What all parts of an embedded server share: the kinds, the store, the clock, and where names and uids come from."""
+"""Shared state of an embedded server: served kinds, stored objects, clock, and the source of uids and names."""
 
 import random
 from collections.abc import Callable
@@ -23,7 +23,7 @@ Served: TypeAlias = tuple[str, str, str]
 """Group, version and kind."""
 
 DEFINITION: Final[Kind] = ("apiextensions.k8s.io", "CustomResourceDefinition")
-"""The kind of the objects that define kinds."""
+"""Key of CustomResourceDefinitions in the store."""
 
 _SUFFIX_LETTERS: Final = "bcdfghjklmnpqrstvwxz2456789"
 _LONGEST_PREFIX: Final = 58
@@ -34,25 +34,25 @@ _CONFIGURATIONS: Final[tuple[Kind, Kind]] = (
     (_ADMISSION, "ValidatingWebhookConfiguration"),
 )
 
-_REFUSED: Final = {
+_UNSUPPORTED: Final = {
     ("apiregistration.k8s.io", "v1", "APIService"): ("aggregate other servers", "register their kinds as CustomKind"),
 }
 
 
 def kind_of(resource: ApiResource) -> Kind:
-    """Return how the store calls a kind."""
+    """Return the key of a kind in the store."""
     home = resource.home
     return (resource.group, resource.kind) if home is None else (home[0], home[2])
 
 
 def place_of(manifest: Manifest) -> Place:
-    """Return where an object is stored."""
+    """Return the namespace and name under which an object is stored."""
     metadata = manifest["metadata"]
     return metadata.get("namespace", ""), metadata["name"]
 
 
 def without_managed_fields(manifest: Manifest) -> Manifest:
-    """Return an object without its managed fields, sharing everything else."""
+    """Return an object without its managed fields; everything else is shared."""
     metadata = {key: value for key, value in manifest.get("metadata", {}).items() if key != "managedFields"}
     return {**manifest, "metadata": metadata}
 
@@ -62,10 +62,10 @@ class Registry:
     """The state of an embedded server.
 
     Args:
-        store: The objects.
-        custom: The user's kinds that have no definition in the store, by group, version and kind.
-        now: The clock; aware UTC.
-        random: Where uids and generated names come from.
+        store: The stored objects.
+        custom: Custom kinds without a CustomResourceDefinition in the store, by group, version and kind.
+        now: The clock; returns an aware instant in UTC.
+        random: Source of uids and generated names.
     """
 
     store: Store
@@ -78,18 +78,18 @@ class Registry:
     _defined_at: int = field(default=0, init=False, repr=False)
 
     def resource(self, api_version: str, kind: str) -> ApiResource:
-        """Look a kind up.
+        """Return a served kind.
 
         Args:
             api_version: Group and version.
             kind: Kind.
 
         Returns:
-            The kind as it is served.
+            The kind in that version.
 
         Raises:
-            NotFoundError: If it is not served.
-            BadRequestError: If a real server would serve it and this one cannot.
+            NotFoundError: If the version of the kind is not served.
+            BadRequestError: If a real API server serves the kind and the embedded one does not support it.
         """
         found = self.stored_as(api_version, kind)
         if found.custom and not found.verbs:
@@ -97,11 +97,11 @@ class Registry:
         return found
 
     def stored_as(self, api_version: str, kind: str) -> ApiResource:
-        """Look a kind up in a version that may not be served any more, but in which objects may be stored.
+        """Return a kind in a version in which objects may be stored, even if that version is no longer served.
 
         Raises:
-            NotFoundError: If there is no such version.
-            BadRequestError: If a real server would serve it and this one cannot.
+            NotFoundError: If the version does not exist.
+            BadRequestError: If a real API server serves the kind and the embedded one does not support it.
         """
         if self.store.changed_at(DEFINITION) != self._defined_at:
             self._define()
@@ -113,15 +113,15 @@ class Registry:
     def _look_up(self, api_version: str, kind: str) -> ApiResource:
         group, version = split_api_version(api_version)
         key = (group, version, kind)
-        if key in _REFUSED and key not in self.custom:
-            raise unsupported(*_REFUSED[key])
+        if key in _UNSUPPORTED and key not in self.custom:
+            raise unsupported(*_UNSUPPORTED[key])
         resource = self._defined.get(key) or self.custom.get(key) or builtin_resource(group, version, kind)
         if resource is None:
             raise no_such_resource()
         return resource
 
     def _define(self) -> None:
-        """Learn the kinds anew, because a definition of one has changed."""
+        """Rebuild the custom kinds after a change of a CustomResourceDefinition."""
         self._defined_at = self.store.changed_at(DEFINITION)
         self._known.clear()
         self._empty.clear()
@@ -133,29 +133,29 @@ class Registry:
         }
 
     def custom_kinds(self) -> list[ApiResource]:
-        """Return the user's kinds as they are served now, one for each version."""
+        """Return the served custom kinds, one entry for each version."""
         if self.store.changed_at(DEFINITION) != self._defined_at:
             self._define()
         return [resource for resource in {**self.custom, **self._defined}.values() if resource.verbs]
 
-    def is_reviewed(self) -> bool:
-        """Say whether there are webhooks that want to be asked."""
+    def has_webhooks(self) -> bool:
+        """Return whether the store contains webhook configurations."""
         return self.store.has(_CONFIGURATIONS[0]) or self.store.has(_CONFIGURATIONS[1])
 
     def timestamp(self) -> str:
-        """Return the time as objects write it."""
+        """Return the current time in the format of object timestamps."""
         return format_time(self.now())
 
     def new_uid(self) -> str:
-        """Return a uid that no object had."""
+        """Return a new random uid."""
         return str(UUID(int=self.random.getrandbits(128), version=4))
 
     def generate_name(self, prefix: str) -> str:
-        """Append a random suffix to a prefix, which is cut if need be."""
+        """Return a prefix with a random suffix; a prefix that is too long is truncated."""
         return prefix[:_LONGEST_PREFIX] + "".join(self.random.choices(_SUFFIX_LETTERS, k=5))
 
     def empty(self, resource: ApiResource) -> Manifest:
-        """Return an object of a kind before anything is written; it must not be changed."""
+        """Return the empty object of a kind; it must not be changed."""
         key = (resource.group, resource.version, resource.kind)
         if key not in self._empty:
             head = {"apiVersion": resource.api_version, "kind": resource.kind}
@@ -163,7 +163,7 @@ class Registry:
         return self._empty[key]
 
     def read(self, resource: ApiResource, place: Place) -> Manifest | None:
-        """Return an object in the version of a resource, or None; it must not be changed."""
+        """Return an object in the version of a resource, or None if it does not exist; it must not be changed."""
         found = self.store.get(kind_of(resource), place)
         return None if found is None else self.shown(found, resource)
 
@@ -174,7 +174,7 @@ class Registry:
         return convert(stored, self.stored_as(stored["apiVersion"], stored["kind"]), resource)
 
     def _coerced(self, stored: Manifest, resource: ApiResource) -> Manifest:
-        """Show a user's object as its schema is now: that may have changed since the object was stored."""
+        """Prune and default a custom resource by its present schema, which may have changed since it was stored."""
         schema = resource.schema
         if schema is None or int(stored["metadata"]["resourceVersion"]) > self._defined_at:
             return stored
@@ -182,12 +182,12 @@ class Registry:
         return shown
 
     def write(self, resource: ApiResource, place: Place, manifest: Manifest) -> Manifest:
-        """Store an object in the version in which its kind is stored; return it in the version of the resource.
+        """Store an object in the storage version of its kind; return it in the version of the resource.
 
         Args:
             resource: The kind, in the version of the object.
-            place: Where it goes.
-            manifest: The object; the store owns it from here on.
+            place: Namespace and name of the object.
+            manifest: The object; it belongs to the store afterwards.
 
         Returns:
             The object as stored; it must not be changed.
@@ -198,30 +198,30 @@ class Registry:
         return self.shown(self.store.put(kind_of(resource), place, stored), resource)
 
     def round_trip(self, manifest: Manifest, resource: ApiResource) -> Manifest:
-        """Return an object as it comes back from the version in which its kind is stored."""
+        """Return an object after a conversion to the storage version of its kind and back."""
         home = self._home(resource)
         back: Manifest = copy_json(convert(convert(manifest, resource, home), home, resource))
         return back
 
     def _home(self, resource: ApiResource) -> ApiResource:
-        """Return a kind in the version in which it is stored."""
+        """Return a kind in its storage version."""
         if resource.home is None:
             return resource
         group, version, kind = resource.home
         return self.stored_as(f"{group}/{version}" if group else version, kind)
 
     def versions(self, resource: ApiResource) -> list[ApiResource]:
-        """Return a kind in all versions in which it is served."""
+        """Return a kind in all served versions."""
         home = kind_of(resource)
         found = [other for other in self.custom_kinds() if kind_of(other) == home]
         return found or [other for other in builtin_versions(resource) if kind_of(other) == home]
 
     def in_version(self, resource: ApiResource) -> Callable[[Manifest, str], tuple[Manifest, StructType] | None]:
-        """Return what shows objects of a kind in other versions, for who owns fields there."""
+        """Return a function that converts objects of a kind to other versions, for the comparison of owned fields."""
 
         def shown(manifest: Manifest, api_version: str) -> tuple[Manifest, StructType] | None:
             if split_api_version(api_version)[0] != resource.group:
-                # What is owned under the name of another group is forgotten.
+                # Entries of another group are dropped.
                 return None
             try:
                 other = self.stored_as(api_version, resource.kind)
@@ -239,7 +239,8 @@ class Registry:
         """Return the stored object of a key, in the version of the resource.
 
         Raises:
-            NotFoundError: If it does not exist.
+            BadRequestError: If the key has a namespace and the kind is cluster-scoped, or the reverse.
+            NotFoundError: If the object does not exist.
         """
         if bool(key.namespace) is not resource.namespaced:
             raise bad_request(_scope_problem(resource, key.namespace))
@@ -249,7 +250,7 @@ class Registry:
         return found
 
     def copy(self, manifest: Manifest) -> Manifest:
-        """Copy an object that was read or written, for a caller."""
+        """Return a copy of an object that was read or written, for the caller."""
         metadata = manifest["metadata"]
         home = (split_api_version(manifest["apiVersion"])[0], manifest["kind"])
         place = (metadata.get("namespace", ""), metadata["name"])
@@ -259,11 +260,12 @@ class Registry:
         return copied
 
     def require_namespace(self, resource: ApiResource, namespace: str, name: str) -> None:
-        """Refuse to create something where there is no namespace, or one that is going away.
+        """Check that objects can be created in a namespace.
 
         Raises:
+            BadRequestError: If the kind is namespaced and the namespace is empty.
             NotFoundError: If the namespace does not exist.
-            ForbiddenError: If it is being deleted.
+            ForbiddenError: If the namespace is being deleted.
         """
         if not resource.namespaced:
             return
@@ -289,9 +291,9 @@ def _scope_problem(resource: ApiResource, namespace: str) -> str:
 def decoded(
     manifest: Manifest, resource: ApiResource, *, drop_nulls: bool = True, live: Manifest | None = None
 ) -> Manifest:
-    """Return an object as the server would hold it; it shares nothing with the given one, but parts of the live one.
+    """Return an object as the API server decodes it; it may share parts with the live object, but none with the given.
 
-    A built-in kind is not defaulted yet. A user's kind is, for its schema says how; `drop_nulls` is for its defaults.
+    Defaults are set for custom kinds only, because their schemas contain them; `drop_nulls` applies to these defaults.
 
     Raises:
         DecodeError: If a value is of a wrong JSON type.

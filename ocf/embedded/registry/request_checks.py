@@ -1,4 +1,4 @@
-"""What a server demands of a request before it looks at what it asks for, and how it reads what was sent."""
+"""Checks and decoding of requests that come before any verb."""
 
 from collections.abc import Callable
 from typing import Any
@@ -32,14 +32,14 @@ _LONGEST_MANAGER = 128
 
 
 def require_manager(field_manager: str, *, operation: str) -> None:
-    """Refuse a field manager that a server would refuse.
+    """Check the field manager of a request.
 
     Args:
         field_manager: Its name.
-        operation: `Apply` demands one.
+        operation: Operation of the request; `Apply` requires a field manager.
 
     Raises:
-        InvalidError: If it is too long, or missing.
+        InvalidError: If the name is too long, or missing in an apply.
     """
     kind = "PatchOptions.meta.k8s.io"
     if operation == APPLY and not field_manager:
@@ -49,7 +49,7 @@ def require_manager(field_manager: str, *, operation: str) -> None:
 
 
 def require_subresource(resource: ApiResource, name: str, subresource: Subresource | None) -> None:
-    """Refuse a subresource that the kind does not have."""
+    """Raise NotFoundError if the kind does not have a subresource."""
     if subresource is not None and subresource not in resource.subresources:
         raise not_found(resource.group_resource, name) if resource.custom else no_such_resource()
 
@@ -57,7 +57,7 @@ def require_subresource(resource: ApiResource, name: str, subresource: Subresour
 def decode(
     manifest: Manifest, resource: ApiResource, *, drop_nulls: bool = True, live: Manifest | None = None
 ) -> Manifest:
-    """Return a manifest as the server's structs hold it, with defaults.
+    """Return a manifest as the API server decodes it, with defaults.
 
     Raises:
         DecodeError: If a value is of a wrong JSON type.
@@ -66,7 +66,7 @@ def decode(
 
 
 def require_verb(resource: ApiResource, verb: str) -> None:
-    """Refuse what the kind cannot do."""
+    """Raise MethodNotAllowed if the kind does not support a verb."""
     if verb not in resource.verbs:
         raise method_not_allowed()
 
@@ -76,20 +76,20 @@ def require_known(
     resource: ApiResource,
     options: WriteOptions,
     *,
-    refused: Callable[[str], ApiError],
+    rejected: Callable[[str], ApiError],
     by_name: bool = False,
 ) -> None:
-    """Treat undeclared and doubled fields as the request wants it.
+    """Check a request for unknown and duplicate fields.
 
     Args:
-        manifest: What was sent.
+        manifest: The manifest of the request.
         resource: Its kind.
-        options: Ignores them, warns of them, or refuses them.
-        refused: Makes the refusal from what is wrong.
-        by_name: Tell of the fields in the order of their names, as of an outcome that nobody has written down.
+        options: Options of the request; its field validation ignores such fields, warns of them, or rejects them.
+        rejected: Builds the error from the message.
+        by_name: Report the fields sorted by name, as for the result of a patch, where no client wrote them in an order.
 
     Raises:
-        ApiError: What `refused` makes, if the request is strict.
+        ApiError: The error that `rejected` builds, if the field validation is strict.
     """
     if options.validation is FieldValidation.IGNORE:
         return
@@ -97,7 +97,7 @@ def require_known(
     unknown = _unknown_fields(manifest, resource)
     found += [f'unknown field "{path}"' for path in (sorted(unknown) if by_name else unknown)]
     if found and options.validation is FieldValidation.STRICT:
-        raise refused(f"strict decoding error: {', '.join(found)}")
+        raise rejected(f"strict decoding error: {', '.join(found)}")
     for text in found:
         options.warn(text)
 
@@ -113,13 +113,13 @@ def _unknown_fields(manifest: Manifest, resource: ApiResource) -> list[str]:
 
 
 def metadata_of(manifest: Manifest) -> dict[str, Any]:
-    """Return the metadata that were sent; empty where they are none."""
+    """Return the metadata of a request; empty if it has none or they are not an object."""
     metadata = manifest.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
 def require_same(sent: Manifest, key: ObjectKey) -> None:
-    """Refuse a patch that renames the object."""
+    """Raise BadRequestError if a request changes the name or the namespace of the object."""
     metadata = metadata_of(sent)
     if metadata.get("name") != key.name:
         raise bad_request(
@@ -130,7 +130,7 @@ def require_same(sent: Manifest, key: ObjectKey) -> None:
 
 
 def require_typed(config: Manifest, resource: ApiResource) -> None:
-    """Refuse an applied manifest that does not fit the kind's type."""
+    """Raise ApiError if an applied manifest does not match the type of its kind."""
     metadata = metadata_of(config)
     if metadata.get("managedFields") is not None:
         raise bad_request("metadata.managedFields must be nil")
@@ -143,8 +143,8 @@ def require_typed(config: Manifest, resource: ApiResource) -> None:
 def apply_error(
     what: str, metadata: dict[str, Any], resource: ApiResource, problem: str, *, after: str = ""
 ) -> ApiError:
-    """Return the refusal of an apply that does not fit."""
+    """Return the error for an applied manifest that does not match its type."""
     place = f"{metadata.get('namespace') or ''}/{metadata.get('name')}"
-    # A server answers with an internal error, although the fault is the caller's.
+    # A real API server responds with an internal error, although the client sent an invalid manifest.
     message = f"{what} ({place}; {resource.group}/{resource.version}, Kind={resource.kind}){after}: {problem}"
     return InvalidError(message, code=500)

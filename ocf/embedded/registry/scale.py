@@ -1,8 +1,8 @@
-"""The Scale of a workload: its replicas under an object of another kind.
+"""Scale subresource of workloads.
 
-Who owns `spec.replicas` is translated there and back: a Scale shows the managers of the parent's field, and a write
-through it becomes an entry of the parent with the subresource `scale`. Such an entry has no time; that is how a real
-server writes it.
+Owners of `spec.replicas` are converted in both directions: a Scale has the field managers of the field in the parent,
+and a write of a Scale becomes a managed fields entry of the parent with the subresource `scale`. Such an entry has no
+time, as on a real API server.
 """
 
 from dataclasses import replace
@@ -61,13 +61,13 @@ def _scale_resource() -> ApiResource:
     )
 
 
-def _way(path: str) -> tuple[str, ...]:
+def _segments(path: str) -> tuple[str, ...]:
     return tuple(path.strip(".").split("."))
 
 
 def _at(manifest: Manifest, path: str) -> Any:
     value: Any = manifest
-    for name in _way(path):
+    for name in _segments(path):
         value = value.get(name) if isinstance(value, dict) else None
     return value
 
@@ -77,11 +77,11 @@ def _paths(resource: ApiResource) -> ScalePaths:
 
 
 def _owned(resource: ApiResource) -> tuple[tuple[str, ...], FieldSet]:
-    """Return the field that holds the wanted count, as a path and as a set."""
-    way = tuple(f"f:{name}" for name in _way(_paths(resource).spec))
+    """Return the field with the desired number of replicas, as a path and as a field set."""
+    segments = tuple(f"f:{name}" for name in _segments(_paths(resource).spec))
     fields: FieldSet = {}
-    insert(fields, way)
-    return way, fields
+    insert(fields, segments)
+    return segments, fields
 
 
 def scale_of(parent: Manifest, resource: ApiResource) -> Manifest:
@@ -95,7 +95,7 @@ def scale_of(parent: Manifest, resource: ApiResource) -> Manifest:
         A new Scale.
 
     Raises:
-        NotFoundError: If the kind has none.
+        NotFoundError: If the kind does not have a scale subresource.
     """
     if Subresource.SCALE not in resource.subresources:
         raise no_such_resource()
@@ -104,7 +104,7 @@ def scale_of(parent: Manifest, resource: ApiResource) -> Manifest:
     status: dict[str, Any] = {"replicas": _at(parent, paths.status) or 0}
     if resource.scale is None:
         selector = parent.get("spec", {}).get("selector")
-        # The oldest of them knows labels only, and holds them without a name.
+        # The selector of a ReplicationController is a plain map of labels, without `matchLabels`.
         text = selector_text({"matchLabels": selector} if resource.kind == "ReplicationController" else selector)
     else:
         text = _at(parent, paths.selector) if paths.selector else ""
@@ -120,84 +120,84 @@ def scale_of(parent: Manifest, resource: ApiResource) -> Manifest:
 
 
 def _to_scale(managed: Managed, resource: ApiResource) -> Managed:
-    """Return the managers of the parent's replicas as managers of a Scale's."""
-    way, _ = _owned(resource)
+    """Return the field managers of the parent's replicas as field managers of the Scale."""
+    segments, _ = _owned(resource)
     return {
-        who if who.operation == APPLY else who._replace(api_version=_SCALE_VERSION): ManagerEntry(
+        manager if manager.operation == APPLY else manager._replace(api_version=_SCALE_VERSION): ManagerEntry(
             _OWNED, _SCALE_VERSION
         )
-        for who, entry in managed.items()
-        if entry.api_version == resource.api_version and contains(entry.fields, way)
+        for manager, entry in managed.items()
+        if entry.api_version == resource.api_version and contains(entry.fields, segments)
     }
 
 
 def _to_parent(parents: Managed, scales: Managed, resource: ApiResource) -> list[tuple[FieldManager, ManagerEntry]]:
-    """Return the parent's managers after a write to the Scale.
+    """Return the field managers of the parent after a write of the Scale.
 
-    An apply is the same manager in every version, so its entry stays as it is. An update is not: what it owns of the
-    replicas becomes an entry of its own, beside the one with the rest. A real server does that, and so the list may
-    hold a manager twice; whoever reads it takes the last.
+    An apply identifies the same manager in every version, so its entry does not change. An update does not: its
+    ownership of the replicas becomes a separate entry. As on a real API server, the list may then contain a manager
+    twice; a reader uses the last entry.
     """
     out: list[tuple[FieldManager, ManagerEntry]] = []
-    way, owned = _owned(resource)
-    left = {who: entry for who, entry in scales.items() if contains(entry.fields, _REPLICAS)}
-    for who, entry in parents.items():
-        silent = entry.api_version != resource.api_version or not contains(entry.fields, way)
-        if silent or left.pop(who, None) is not None:
-            out.append((who, entry))
+    segments, owned = _owned(resource)
+    left = {manager: entry for manager, entry in scales.items() if contains(entry.fields, _REPLICAS)}
+    for manager, entry in parents.items():
+        unaffected = entry.api_version != resource.api_version or not contains(entry.fields, segments)
+        if unaffected or left.pop(manager, None) is not None:
+            out.append((manager, entry))
         elif rest := difference(entry.fields, owned):
-            out.append((who, ManagerEntry(rest, entry.api_version, entry.time)))
-    for who in left:
-        manager = who if who.operation == APPLY else who._replace(api_version=resource.api_version)
-        out.append((manager, ManagerEntry(owned, resource.api_version)))
+            out.append((manager, ManagerEntry(rest, entry.api_version, entry.time)))
+    for manager in left:
+        converted = manager if manager.operation == APPLY else manager._replace(api_version=resource.api_version)
+        out.append((converted, ManagerEntry(owned, resource.api_version)))
     return out
 
 
 def _write(  # noqa: PLR0917 (the facts of one request)
-    core: Registry, resource: ApiResource, live: Manifest, scale: Manifest, managed: Managed, options: WriteOptions
+    registry: Registry, resource: ApiResource, live: Manifest, scale: Manifest, managed: Managed, options: WriteOptions
 ) -> PendingWrite[Manifest]:
     old = scale_of(live, resource)
-    about = Review(Phase.MUTATING, Operation.UPDATE, resource, *place_of(live), scale, old, options)
-    admitted = (yield about) or scale
+    review = Review(Phase.MUTATING, Operation.UPDATE, resource, *place_of(live), scale, old, options)
+    admitted = (yield review) or scale
     parents = read_entries(live["metadata"].get("managedFields"))
     new = copy_json(live)
-    _put(new, _way(_paths(resource).spec), _replicas(admitted, live, resource))
+    _put(new, _segments(_paths(resource).spec), _replicas(admitted, live, resource))
     new["metadata"]["managedFields"] = write_entries(_to_parent(parents, managed, resource))
     for name in ("resourceVersion", "uid"):
         if scale["metadata"].get(name):
             new["metadata"][name] = scale["metadata"][name]
-    yield replace(about, phase=Phase.VALIDATING, object=admitted)
+    yield replace(review, phase=Phase.VALIDATING, object=admitted)
     plain = replace(options, subresource=None)
-    stored = yield from generic_store.update(core, resource, live, new, plain, reviewed=True)
+    stored = yield from generic_store.update(registry, resource, live, new, plain, reviewed=True)
     return scale_of(stored, resource)
 
 
 def _replicas(scale: Manifest, live: Manifest, resource: ApiResource) -> int:
     replicas: int = scale["spec"].get("replicas", 0)
-    if replicas < 0 and not resource.custom:  # that of a custom resource is judged with the whole object
+    if replicas < 0 and not resource.custom:  # replicas of a custom resource are validated with the object
         detail = f"Invalid value: {replicas}: must be greater than or equal to 0"
         raise invalid("Scale.autoscaling", live["metadata"]["name"], [FieldProblem("spec.replicas", detail)])
     return replicas
 
 
-def _put(manifest: Manifest, way: tuple[str, ...], value: Any) -> None:
-    for name in way[:-1]:
+def _put(manifest: Manifest, segments: tuple[str, ...], value: Any) -> None:
+    for name in segments[:-1]:
         manifest = manifest.setdefault(name, {})
-    manifest[way[-1]] = value
+    manifest[segments[-1]] = value
 
 
 def addressed(manifest: Manifest) -> tuple[ObjectKey, Manifest]:
-    """Take apart a manifest that is sent to a Scale.
+    """Split a manifest for the scale subresource into the scaled object and its Scale.
 
     Args:
-        manifest: apiVersion, kind and name of the scaled object, and `spec.replicas`: a Scale does not
-            identify the scaled object.
+        manifest: apiVersion, kind and name of the scaled object, and `spec.replicas`; a Scale does not contain the kind
+            of its object.
 
     Returns:
-        The scaled object, and the Scale that is meant.
+        The key of the scaled object, and its Scale.
 
     Raises:
-        BadRequestError: If the manifest does not say what is scaled.
+        BadRequestError: If the manifest does not identify the scaled object.
     """
     if manifest.get("kind") == "Scale":
         raise bad_request(
@@ -222,60 +222,60 @@ def _unreadable(problem: str) -> ApiError:
     return bad_request(f'Scale in version "v1" cannot be handled as a Scale: {problem}')
 
 
-def update_scale(core: Registry, key: ObjectKey, sent: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def update_scale(registry: Registry, key: ObjectKey, sent: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Replace the Scale of a workload.
 
     Args:
-        core: The server.
+        registry: The registry of the server.
         key: The workload.
         sent: The Scale; it is not changed.
-        options: How the request wants to be treated.
+        options: Options of the request.
 
     Returns:
-        The Scale after.
+        The Scale after the write.
 
     Raises:
-        ApiError: As a server refuses it.
+        ApiError: If the API server rejects the request.
     """
-    resource = core.resource(key.api_version, key.kind)
-    live = core.find(resource, key)
+    resource = registry.resource(key.api_version, key.kind)
+    live = registry.find(resource, key)
     old = scale_of(live, resource)
     new = _decoded(sent, key)
-    require_known(sent, _scale_resource(), options, refused=_unreadable)
+    require_known(sent, _scale_resource(), options, rejected=_unreadable)
     managed = _to_scale(read_entries(live["metadata"].get("managedFields")), resource)
-    # Replicas that nobody owns stay so: a server begins to track an object only when it is created or applied.
+    # Replicas without an owner stay untracked: tracking starts only with a create or an apply.
     if managed:
         managed = updated(
             old,
             {**new, "metadata": old["metadata"], "status": old["status"]},
             _scale_type(),
             managed,
-            who=FieldManager.of(options.field_manager, UPDATE, _SCALE_VERSION, Subresource.SCALE),
+            manager=FieldManager.of(options.field_manager, UPDATE, _SCALE_VERSION, Subresource.SCALE),
             api_version=_SCALE_VERSION,
             ignored={"f:status": {}},
             now="",
         )
-    return (yield from _write(core, resource, live, new, managed, options))
+    return (yield from _write(registry, resource, live, new, managed, options))
 
 
 def patch_scale(
-    core: Registry, key: ObjectKey, change: Any, patch_type: PatchType, options: WriteOptions
+    registry: Registry, key: ObjectKey, change: Any, patch_type: PatchType, options: WriteOptions
 ) -> PendingWrite[Manifest]:
-    """Change parts of the Scale of a workload; arguments and answer as of `update_scale`."""
-    resource = core.resource(key.api_version, key.kind)
+    """Patch the Scale of a workload; other arguments, result and errors are those of `update_scale`."""
+    resource = registry.resource(key.api_version, key.kind)
     if patch_type is PatchType.STRATEGIC_MERGE and resource.custom:
         raise unsupported_patch()
-    sent = patched(scale_of(core.find(resource, key), resource), change, patch_type, _scale_type())
-    return (yield from update_scale(core, key, sent, options))
+    sent = patched(scale_of(registry.find(resource, key), resource), change, patch_type, _scale_type())
+    return (yield from update_scale(registry, key, sent, options))
 
 
-def apply_scale(core: Registry, key: ObjectKey, config: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
-    """Apply the Scale of a workload; arguments and answer as of `update_scale`, conflicts as of an apply.
+def apply_scale(registry: Registry, key: ObjectKey, config: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+    """Apply the Scale of a workload; arguments, result and errors are those of `update_scale`, plus conflicts.
 
-    No server can do that with a custom resource, unless it changes nothing.
+    For a custom resource, a real API server fails unless the apply changes nothing; so does this function.
     """
-    resource = core.resource(key.api_version, key.kind)
-    live = core.find(resource, key)
+    resource = registry.resource(key.api_version, key.kind)
+    live = registry.find(resource, key)
     old = scale_of(live, resource)
     require_typed(config, _scale_resource())
     sent = _decoded(config, key)
@@ -284,7 +284,7 @@ def apply_scale(core: Registry, key: ObjectKey, config: Manifest, options: Write
         config,
         _scale_type(),
         _to_scale(read_entries(live["metadata"].get("managedFields")), resource),
-        who=FieldManager.of(options.field_manager, APPLY, _SCALE_VERSION, Subresource.SCALE),
+        manager=FieldManager.of(options.field_manager, APPLY, _SCALE_VERSION, Subresource.SCALE),
         api_version=_SCALE_VERSION,
         force=options.force,
         ignored={"f:status": {}},
@@ -297,4 +297,4 @@ def apply_scale(core: Registry, key: ObjectKey, config: Manifest, options: Write
         raise apply_error(what, metadata_of(config), _scale_resource(), problem, after=after)
     merged = decode(new if new is not None else old, _scale_type())
     merged["metadata"] = sent["metadata"]
-    return (yield from _write(core, resource, live, merged, managed, options))
+    return (yield from _write(registry, resource, live, merged, managed, options))

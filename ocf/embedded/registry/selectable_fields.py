@@ -1,7 +1,7 @@
-"""Which fields of a kind a field selector may name, and what stands in them.
+"""Fields that field selectors support, by kind.
 
-Every kind can be selected by name and namespace, a few by more. The list is that of a real server, corners included: a
-Namespace cannot be asked for its namespace, and who asks for what is not in the list is refused in the server's words.
+Every kind supports name and namespace, some kinds more. The list is that of a real API server with its exceptions: a
+Namespace, for example, does not support `metadata.namespace`. Errors have the texts of a real API server.
 Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/#list-of-supported-fields.
 """
 
@@ -54,62 +54,62 @@ _FIELDS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("events.k8s.io", "Event"): (*_PLACE, *_NEW_EVENT),
     ("resource.k8s.io", "ResourceSlice"): ("metadata.name", "spec.nodeName", "spec.driver"),
 }
-_REFUSALS: Final[Mapping[tuple[str, str], str]] = {
+_MESSAGES: Final[Mapping[tuple[str, str], str]] = {
     ("batch", "Job"): 'field label "{}" not supported for Job',
     ("resource.k8s.io", "ResourceSlice"): "field label not supported for resource.k8s.io/v1, Kind=ResourceSlice: {}",
 }
 _NUMBERS: Final = frozenset({"status.replicas", "status.successful"})
 _FLAGS: Final = frozenset({"spec.hostNetwork", "spec.unschedulable"})
-_ELSEWHERE: Final[Mapping[str, str]] = {"spec.host": "spec.nodeName", "status.successful": "status.succeeded"}
+_ALIASES: Final[Mapping[str, str]] = {"spec.host": "spec.nodeName", "status.successful": "status.succeeded"}
 
 
 def selectable(resource: ApiResource, path: str) -> _Read:
-    """Return what reads a field for a selector.
+    """Return a function that reads a selectable field.
 
     Args:
-        resource: The kind.
-        path: The field, as the selector names it.
+        resource: The kind, in the version of the request.
+        path: Path of the field in the selector.
 
     Returns:
-        A function from an object of the kind, in the version it is asked for, to the text in the field.
+        A function that returns the value of the field, as text, for an object of that kind and version.
 
     Raises:
-        BadRequestError: If the kind cannot be selected by that field.
+        BadRequestError: If the kind does not support the field in selectors.
     """
     key = (resource.group, resource.kind)
     known = _FIELDS.get(key)
     allowed = (*_PLACE, *resource.selectable) if known is None else known
     if key == ("", "Pod") and path == "spec.host":
-        path = _ELSEWHERE[path]
+        path = _ALIASES[path]
     if path not in allowed:
-        raise _refusal(resource, path, allowed)
+        raise _unsupported_field(resource, path, allowed)
     if path == "source":
         return _source
-    way = _ELSEWHERE.get(path, path).split(".")
+    names = _ALIASES.get(path, path).split(".")
     missing = "0" if path in _NUMBERS else "false" if path in _FLAGS else ""
-    return lambda manifest: _text(manifest, way, missing)
+    return lambda manifest: _text(manifest, names, missing)
 
 
-def _refusal(resource: ApiResource, path: str, allowed: tuple[str, ...]) -> ApiError:
+def _unsupported_field(resource: ApiResource, path: str, allowed: tuple[str, ...]) -> ApiError:
     key = (resource.group, resource.kind)
     if key in _FIELDS:
-        return bad_request(_REFUSALS.get(key, _UNSUPPORTED).format(path))
+        return bad_request(_MESSAGES.get(key, _UNSUPPORTED).format(path))
     if resource.selectable:
         return bad_request(f"field label not supported: {path}")
     names = ", ".join(f'"{name}"' for name in allowed)
     return bad_request(f'"{path}" is not a known field selector: only {names}')
 
 
-def _text(manifest: Manifest, way: list[str], missing: str) -> str:
+def _text(manifest: Manifest, names: list[str], missing: str) -> str:
     value: Any = manifest
-    for name in way:
+    for name in names:
         value = value.get(name) if isinstance(value, dict) else None
     if value is None:
         return missing
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        # The addresses of a pod: a server looks at the first one.
+        # A real API server compares only the first of the addresses of a Pod.
         return str(value[0].get("ip", "")) if value and isinstance(value[0], dict) else missing
     return str(value)
 

@@ -1,7 +1,4 @@
-"""Which objects a request asks for: its label selector and its field selector, as one predicate.
-
-A selector that cannot be read is the caller's bad request.
-"""
+"""Label selectors and field selectors of requests, combined into one predicate."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
@@ -15,22 +12,22 @@ from ocf.schema.builtin import ApiResource
 __all__ = ["Predicate", "selection", "selector_text"]
 
 Predicate: TypeAlias = Callable[[Manifest], bool]
-"""Says whether an object is selected."""
+"""Function that returns whether an object is selected."""
 
 
 def selection(resource: ApiResource, label_selector: str, field_selector: str) -> Predicate | None:
-    """Read the selectors of a request.
+    """Parse the selectors of a request.
 
     Args:
-        resource: The kind that is asked for.
-        label_selector: The text, `app=web,tier in (front,back),!canary`; empty selects everything.
-        field_selector: The text, `metadata.name=web`; empty selects everything.
+        resource: The requested kind.
+        label_selector: The label selector, `app=web,tier in (front,back),!canary`; empty selects everything.
+        field_selector: The field selector, `metadata.name=web`; empty selects everything.
 
     Returns:
-        What they select together, or None for everything.
+        The predicate of both selectors, or None if they select everything.
 
     Raises:
-        BadRequestError: If one is malformed, or asks for a field that the kind cannot be selected by.
+        BadRequestError: If a selector is malformed, or contains a field that the kind does not support.
     """
     predicates = [found for found in (_by_labels(label_selector), _by_fields(resource, field_selector)) if found]
     if len(predicates) <= 1:
@@ -65,15 +62,15 @@ _OPERATORS: Final = {"In": "in", "NotIn": "notin"}
 
 
 def selector_text(selector: Mapping[str, Any] | None) -> str:
-    """Write an object's label selector as a text.
+    """Return the text of a label selector.
 
-    Unlike `LabelSelector`, it writes what is stored as it is: a Scale is reported of whatever selector there is.
+    Unlike `LabelSelector`, this does not validate the selector: a Scale contains the text of any stored selector.
 
     Args:
         selector: A label selector with `matchLabels` and `matchExpressions`.
 
     Returns:
-        The text, as a Scale reports it.
+        The text, in the form of `status.selector` of a Scale.
 
     Example:
         >>> selector_text({"matchLabels": {"app": "web"}, "matchExpressions": [{"key": "tier", "operator": "Exists"}]})

@@ -1,7 +1,7 @@
-"""The addresses and node ports of a Service.
+"""Allocation of cluster IPs and node ports of Services.
 
-A real server takes them from its ranges at random. Here they are the first free ones, so that the same requests give
-the same addresses. Nobody owns them: they are filled in after the managed fields were computed.
+A real API server allocates them at random. The embedded one allocates the first free value, so that the same requests
+give the same addresses. Allocated fields have no owner: they are set after the computation of the managed fields.
 """
 
 from collections.abc import Iterator
@@ -21,12 +21,12 @@ _ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPoli
 
 
 def allocate(store: Store, new: Manifest, live: Manifest | None) -> None:
-    """Fill in what a server allocates.
+    """Set the cluster IP and the node ports of a Service.
 
     Args:
-        store: The objects, which say what is taken.
+        store: The stored objects; values of other Services are not allocated again.
         new: The Service, defaulted; it is changed.
-        live: The Service it replaces, whose allocations it keeps.
+        live: The live Service, whose allocated values are kept; None for a new Service.
     """
     spec = new["spec"] = dict(new["spec"])
     before = live["spec"] if live else {}
@@ -67,7 +67,7 @@ def _allocate_address(spec: dict[str, Any], store: Store) -> None:
             address += 1
         spec["clusterIP"] = str(address)
     spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    # A headless Service without a selector says nothing of its endpoints, so it is taken to have both families.
+    # The endpoints of a headless Service without a selector are unknown, so it gets both IP families.
     dual = spec["clusterIP"] == "None" and not spec.get("selector")
     spec.setdefault("ipFamilyPolicy", "RequireDualStack" if dual else "SingleStack")
     spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if dual else ["IPv4"])

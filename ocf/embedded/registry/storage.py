@@ -1,10 +1,11 @@
-"""The objects, their versions, and what happened to them.
+"""Storage of objects, with resourceVersions and a log of changes.
 
-One counter numbers every change of the whole store, as the resourceVersion of a real cluster does. The log of changes
-is bounded; it serves watches, and lists that go on from a token: the state at an earlier version is the present one
-with the later changes undone.
+One counter numbers the changes of the whole store, as in a real cluster. The log of changes is bounded. Watches read
+it, and so do lists with a continue token: the state at an earlier version is the present state with the later changes
+undone.
 
-Stored objects are never changed in place, so the log and the readers share them; who hands one out copies it.
+Stored objects are never changed in place, so the log and the readers share them; objects are copied before a client
+receives them.
 """
 
 import asyncio
@@ -30,11 +31,11 @@ class Change:
     """One change of one object.
 
     Args:
-        version: The store's version after it.
-        kind: The object's kind.
-        place: Where the object is.
-        before: The object before; None if it was created.
-        after: The object after; None if it was deleted.
+        version: Version of the store after the change.
+        kind: Kind of the object.
+        place: Namespace and name of the object.
+        before: The object before the change; None if it was created.
+        after: The object after the change; None if it was deleted.
     """
 
     version: int
@@ -46,10 +47,10 @@ class Change:
 
 @dataclass(slots=True)
 class Store:
-    """Holds the objects of a cluster.
+    """Objects of a cluster.
 
     Args:
-        history: How many changes are remembered.
+        history: Maximum number of changes in the log.
     """
 
     history: int
@@ -65,18 +66,18 @@ class Store:
     _waiting: set[asyncio.Future[None]] = field(default_factory=set, init=False, repr=False)
 
     def get(self, kind: Kind, place: Place) -> Manifest | None:
-        """Return an object, or None."""
+        """Return an object, or None if it does not exist."""
         return self._objects.get(kind, {}).get(place)
 
     def copy(self, kind: Kind, place: Place, manifest: Manifest) -> Manifest:
-        """Copy a stored object for a reader; many readers of one object are cheaper than one each."""
+        """Return a copy of a stored object; further copies of the same object are cheaper than the first."""
         packed = self._packed.get((kind, place))
         if packed is None:
             try:
-                # Version 2 knows no references: a part that stands in two places is two parts in the copy.
+                # Version 2 has no references: a part that occurs twice in the object is copied twice.
                 packed = marshal.dumps(manifest, 2)
             except ValueError:
-                # A custom resource may hold what only looks like text, an enum for example.
+                # A custom resource may contain subclasses of str, for example members of an enum.
                 copied: Manifest = copy_json(manifest)
                 return copied
             self._packed[kind, place] = packed
@@ -84,15 +85,15 @@ class Store:
         return unpacked
 
     def has(self, kind: Kind) -> bool:
-        """Say whether there is an object of a kind."""
+        """Return whether an object of a kind exists."""
         return bool(self._objects.get(kind))
 
     def changed_at(self, kind: Kind) -> int:
-        """Return the version at which an object of a kind last changed; 0 if none ever did."""
+        """Return the version of the last change of a kind; 0 if no object of the kind was ever written."""
         return self._changed.get(kind, 0)
 
     def unpack(self) -> None:
-        """Forget the prepared copies: objects are shown differently from now on."""
+        """Drop the cached copies, after a change of the schemas by which objects are read."""
         self._packed.clear()
 
     def objects(self, kind: Kind, namespace: str = "") -> list[tuple[Place, Manifest]]:
@@ -100,13 +101,13 @@ class Store:
         return _ordered(self._objects.get(kind, {}), namespace)
 
     def everything(self, namespace: str = "") -> Iterator[tuple[Kind, Place, Manifest]]:
-        """Walk through all objects, or those of one namespace, in a stable order."""
+        """Yield all objects, or those of one namespace, in a stable order."""
         for kind in sorted(self._objects):
             for place, manifest in self.objects(kind, namespace):
                 yield kind, place, manifest
 
     def dependents(self, uid: str) -> list[tuple[Kind, Place]]:
-        """Return where the objects are that name an owner, in a stable order."""
+        """Return the objects with an owner reference to a uid, in a stable order."""
         return sorted(self._dependents.get(uid, ()))
 
     def put(self, kind: Kind, place: Place, manifest: Manifest) -> Manifest:
@@ -114,8 +115,8 @@ class Store:
 
         Args:
             kind: Its kind.
-            place: Where it goes.
-            manifest: The object; the store owns it from here on.
+            place: Its namespace and name.
+            manifest: The object; it belongs to the store afterwards.
 
         Returns:
             The object as stored.
@@ -129,7 +130,7 @@ class Store:
         return manifest
 
     def remove(self, kind: Kind, place: Place) -> None:
-        """Remove an object that is there."""
+        """Remove an object, which must exist."""
         before = self._objects[kind].pop(place)
         self.version += 1
         self._index(kind, place, before, None)
@@ -155,13 +156,13 @@ class Store:
                 future.set_result(None)
 
     def forget(self) -> None:
-        """Drop the whole log, as a compaction does."""
+        """Drop the whole log, as a compaction of etcd does."""
         self.forgotten = self.version
         self._log.clear()
 
     def since(self, version: int) -> list[Change]:
-        """Return the changes after a version, oldest first; the version must not be forgotten."""
-        # The newest are the ones asked for, and the log may be long.
+        """Return the changes after a version, oldest first; the log must still contain them."""
+        # Most callers need only the newest changes of a long log, so the search starts at its end.
         found: list[Change] = []
         for change in reversed(self._log):
             if change.version <= version:
@@ -170,7 +171,7 @@ class Store:
         return found[::-1]
 
     def at(self, version: int, kind: Kind, namespace: str = "") -> list[tuple[Place, Manifest]]:
-        """Return the objects of a kind as they were at a version that is not forgotten."""
+        """Return the objects of a kind at an earlier version; the log must still contain the changes since then."""
         state = dict(self._objects.get(kind, {}))
         for change in reversed(self.since(version)):
             if change.kind == kind:
@@ -181,7 +182,7 @@ class Store:
         return _ordered(state, namespace)
 
     async def changed(self) -> None:
-        """Wait until something changes."""
+        """Wait for the next change."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.add(future)
         try:

@@ -1,6 +1,7 @@
-"""What the kinds do differently: what a create and an update may write, and what counts as a new generation.
+"""Strategies of kinds: the fields that a create and an update can write, and the fields that count as a generation.
 
-Read off the registry of a real server. The rules that hold for every kind are in the verbs; a row here is an exception.
+The tables follow the registry strategies of a real API server. The rules for all kinds are in `verbs` and
+`generic_store`; the tables list the exceptions.
 """
 
 from collections.abc import Mapping
@@ -94,7 +95,7 @@ _CREATED_BY_UPDATE: Final = frozenset(
 _DEFINITION: Final = ("apiextensions.k8s.io", "CustomResourceDefinition")
 _ORPHANS: Final = frozenset({("", "ReplicationController"), ("batch", "Job")})
 
-# What a status write leaves alone besides the spec; of all other kinds it may change the metadata.
+# Metadata that a write of the status does not change, besides the spec; of all other kinds it can change the metadata.
 _STATUS_KEEPS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     ("", "Pod"): ("deletionTimestamp", "ownerReferences"),
     ("apps", "Deployment"): ("labels",),
@@ -124,29 +125,29 @@ def _key(resource: ApiResource) -> tuple[str, str]:
 
 
 def allows_unconditional_update(resource: ApiResource) -> bool:
-    """Say whether an update may leave out the resourceVersion."""
+    """Return whether an update may omit the resourceVersion."""
     return not resource.custom and _key(resource) not in _CONDITIONAL
 
 
 def allows_create_on_update(resource: ApiResource) -> bool:
-    """Say whether an update creates what is not there."""
+    """Return whether an update creates an object that does not exist."""
     return _key(resource) in _CREATED_BY_UPDATE
 
 
 def default_propagation(resource: ApiResource) -> Propagation:
-    """Return what a delete does to dependents if nothing is said."""
+    """Return the propagation policy of a delete request that does not set one."""
     return Propagation.ORPHAN if _key(resource) in _ORPHANS else Propagation.BACKGROUND
 
 
 def ignored_fields(resource: ApiResource, subresource: Subresource | None) -> FieldSet:
-    """Return the fields a request cannot write, and therefore never owns.
+    """Return the fields that a request cannot write and therefore never owns.
 
     Args:
         resource: The kind.
-        subresource: What the request goes through; None for the object itself.
+        subresource: Subresource of the request; None for the object itself.
 
     Returns:
-        The fields, each with everything below it.
+        The fields; each includes all fields below it.
     """
     if subresource is None:
         return {"f:status": {}} if "status" in resource.subresources else {}
@@ -164,12 +165,12 @@ def _empty_status(resource: ApiResource, new: Manifest, empty: Manifest) -> None
 
 
 def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> None:
-    """Make a new object what the kind starts as.
+    """Set the initial status, generation and finalizers of a new object.
 
     Args:
         new: The object; it is changed.
         resource: Its kind.
-        empty: What an object of the kind is before anything is written.
+        empty: The empty object of the kind.
     """
     if "status" in resource.subresources:
         _empty_status(resource, new, empty)
@@ -186,16 +187,16 @@ def prepare_create(new: Manifest, resource: ApiResource, empty: Manifest) -> Non
 
 
 def prepare_update(new: Manifest, live: Manifest, resource: ApiResource, subresource: Subresource | None) -> Manifest:
-    """Undo what an update may not change, and count the generation.
+    """Restore the fields that an update cannot change, and increment the generation.
 
     Args:
-        new: The object as the caller wants it; it is changed.
+        new: The new object of the request; it is changed.
         live: The live object.
         resource: Its kind.
-        subresource: What the request goes through.
+        subresource: Subresource of the request; None for the object itself.
 
     Returns:
-        The object as it will be stored.
+        The object to store.
     """
     if subresource is Subresource.STATUS:
         return _status_update(new, live, resource)
@@ -232,9 +233,9 @@ def _copy(into: Manifest, source: Manifest, name: str) -> None:
 
 
 def _without(manifest: Manifest, resource: ApiResource) -> dict[str, Any]:
-    """Return the parts whose change is a new generation."""
-    passive = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
-    parts = {key: value for key, value in manifest.items() if key not in passive}
+    """Return the parts of an object whose change increments the generation."""
+    uncounted = {"metadata", "status"} if "status" in resource.subresources else {"metadata"}
+    parts = {key: value for key, value in manifest.items() if key not in uncounted}
     name = _METADATA_COUNTS.get(_key(resource))
     if name:
         parts["metadata"] = manifest["metadata"].get(name)

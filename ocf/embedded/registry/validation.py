@@ -1,7 +1,7 @@
-"""The refusals worth having: names, labels, finalizers, owner references, and the fields that must not change.
+"""Validation of objects: names, labels, finalizers, owner references, and immutable fields.
 
-This is not the whole validation of a real server: what the kinds demand of their specs is mostly not checked. What is
-checked is refused with the code, the reason and the text of the real one.
+This is only a part of the validation of a real API server: most rules for the specs of built-in kinds are missing. The
+errors of the implemented rules have the code, the reason and the text of a real API server.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ _PATH_NAMES: Final = frozenset({"rbac.authorization.k8s.io"})
 
 
 def _name_rules(resource: ApiResource) -> tuple[NameRule, NameRule]:
-    """Return what a kind demands of names, and of what names are generated from."""
+    """Return the rules of a kind for names, and for the prefixes of generated names."""
     if resource.group in _PATH_NAMES:
         return path_segment, path_segment_prefix
     if resource.group_kind in ("Service", "Namespace"):
@@ -49,20 +49,20 @@ def _invalid(path: str, value: Any, problem: str) -> FieldProblem:
 def _metadata_problems(metadata: Manifest, resource: ApiResource) -> Iterator[FieldProblem]:
     errors = [*creation_errors(metadata, *_name_rules(resource))]
     if resource.schema is None:
-        # Of custom resources any qualified name will do.
+        # Custom resources accept any qualified name as a finalizer.
         errors += standard_finalizer_errors(metadata)
     return (FieldProblem(error.path, error.message) for error in errors)
 
 
 def create_problems(manifest: Manifest, resource: ApiResource) -> list[FieldProblem]:
-    """Check an object that is about to be created.
+    """Validate a new object.
 
     Args:
         manifest: The object.
         resource: Its kind.
 
     Returns:
-        What is wrong with it.
+        The violations; empty if the object is valid.
     """
     problems = [*_metadata_problems(manifest["metadata"], resource), *_body_problems(manifest, resource)]
     return [*problems, *_rule_problems(manifest, None, resource, problems)]
@@ -71,16 +71,16 @@ def create_problems(manifest: Manifest, resource: ApiResource) -> list[FieldProb
 def update_problems(
     manifest: Manifest, live: Manifest, resource: ApiResource, subresource: Subresource | None
 ) -> list[FieldProblem]:
-    """Check an object that is about to replace another.
+    """Validate an update of an object.
 
     Args:
         manifest: The new object.
-        live: The one it replaces.
+        live: The live object.
         resource: Its kind.
-        subresource: What the request goes through.
+        subresource: Subresource of the request; None for the object itself.
 
     Returns:
-        What is wrong with it.
+        The violations; empty if the new object is valid.
     """
     problems = [
         *_metadata_problems(manifest["metadata"], resource),
@@ -164,7 +164,7 @@ def _count_problems(manifest: Manifest, resource: ApiResource, *, spec: bool = T
 
 def _autoscaler_problems(manifest: Manifest, live: Manifest | None) -> Iterator[FieldProblem]:
     if live is not None and equal_json(manifest["spec"], live["spec"]):
-        # It was judged when it was stored.
+        # The same spec was valid when it was stored.
         return
     from ocf.autoscaling import validate_spec
 
@@ -173,7 +173,7 @@ def _autoscaler_problems(manifest: Manifest, live: Manifest | None) -> Iterator[
 
 
 def _autoscaler_spec(manifest: Manifest) -> Manifest:
-    """Return the spec as the rules know it: in the second version, whatever version the request is in."""
+    """Return the spec in `autoscaling/v2`, the version of the rules, for a request in any version."""
     from ocf.autoscaling import default
     from ocf.autoscaling.api.v1_conversion import to_v2
 

@@ -1,7 +1,6 @@
-"""The four ways to write an object, or its status: create, update, patch, apply.
+"""Write verbs of an object and its status: create, update, patch, apply.
 
-Each makes the object the caller wants out of the request, says who owns which field afterwards, and leaves the rest to
-`generic_store`.
+Each verb computes the new object and its managed fields from the request; `generic_store` does the rest.
 """
 
 from typing import Any, Final
@@ -44,7 +43,7 @@ from ocf.schema.builtin import ApiResource
 
 __all__ = ["apply", "create", "patch", "update"]
 
-_TWICE: Final = (
+_DUPLICATE_OWNERS: Final = (
     ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may reject "
     "such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: "
 )
@@ -59,29 +58,29 @@ def _body(manifest: Manifest, resource: ApiResource, options: WriteOptions) -> M
         new = decode(manifest, resource)
     except DecodeError as error:
         raise unreadable(str(error)) from error
-    require_known(manifest, resource, options, refused=unreadable)
-    _name_owners_once(new, options)
+    require_known(manifest, resource, options, rejected=unreadable)
+    _drop_duplicate_owners(new, options)
     return new
 
 
-def _name_owners_once(manifest: Manifest, options: WriteOptions) -> None:
-    """Drop references to owners that stand there twice, and warn of them."""
+def _drop_duplicate_owners(manifest: Manifest, options: WriteOptions) -> None:
+    """Remove duplicate owner references and warn of them."""
     owners = manifest["metadata"].get("ownerReferences") or []
     kept: list[Any] = []
-    twice: list[str] = []
+    duplicates: list[str] = []
     for owner in owners:
         if any(equal_json(owner, other) for other in kept):
-            twice.append(owner["uid"])
+            duplicates.append(owner["uid"])
         else:
             kept.append(owner)
-    if twice:
+    if duplicates:
         manifest["metadata"]["ownerReferences"] = kept
-        options.warn(f"{_TWICE}{go_text(twice)}")
+        options.warn(f"{_DUPLICATE_OWNERS}{go_text(duplicates)}")
 
 
-def _round(core: Registry, manifest: Manifest, resource: ApiResource) -> Manifest:
-    """Return a manifest of a second version as it comes back from where it is stored."""
-    return manifest if resource.home is None or resource.custom else core.round_trip(manifest, resource)
+def _round_trip(registry: Registry, manifest: Manifest, resource: ApiResource) -> Manifest:
+    """Convert a manifest of a built-in kind to its storage version and back."""
+    return manifest if resource.home is None or resource.custom else registry.round_trip(manifest, resource)
 
 
 def _set_managed(manifest: Manifest, managed: Managed) -> Manifest:
@@ -92,7 +91,7 @@ def _set_managed(manifest: Manifest, managed: Managed) -> Manifest:
 
 
 def _managed_of_request(live: Manifest | None, sent: Manifest) -> Managed:
-    """Return the managers a write starts from: a caller may send managed fields, or an empty list to drop them."""
+    """Return the managers before a write; a client can send managed fields, or an empty list to remove them."""
     entries = metadata_of(sent).get("managedFields")
     if entries in ([], [{}]):
         return {}
@@ -104,79 +103,79 @@ def _managed_of_request(live: Manifest | None, sent: Manifest) -> Managed:
 
 
 def _tracked(  # noqa: PLR0917 (the facts of one request)
-    core: Registry, resource: ApiResource, before: Manifest, new: Manifest, managed: Managed, options: WriteOptions
+    registry: Registry, resource: ApiResource, before: Manifest, new: Manifest, managed: Managed, options: WriteOptions
 ) -> Managed:
-    """Return the managers after a create, an update or a patch."""
+    """Return the field managers after a create, an update or a patch."""
     try:
         return updated(
             before,
             without_managed_fields(new),
             resource.type,
             managed,
-            who=FieldManager.of(options.field_manager, UPDATE, resource.api_version, options.subresource or ""),
+            manager=FieldManager.of(options.field_manager, UPDATE, resource.api_version, options.subresource or ""),
             api_version=resource.api_version,
             ignored=ignored_fields(resource, options.subresource),
-            now=core.timestamp(),
-            in_version=core.in_version(resource),
+            now=registry.timestamp(),
+            in_version=registry.in_version(resource),
         )
     except ElementError:
-        # A list item that has no name cannot be owned. A server then stores the object and forgets all its managers.
+        # A list item without its key cannot be owned. A real API server then removes all managed fields.
         return {}
 
 
-def create(core: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def create(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Create an object.
 
     Args:
-        core: The server.
+        registry: The registry of the server.
         manifest: The object; it is not changed.
-        options: How the request wants to be treated.
+        options: Options of the request.
 
     Returns:
         The object as stored; it must not be changed.
 
     Raises:
-        ApiError: As a server refuses it.
+        ApiError: If the API server rejects the request.
     """
-    resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     require_verb(resource, "create")
     new = _body(manifest, resource, options)
-    core.require_namespace(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
-    new = _round(core, new, resource)
-    managed = _tracked(core, resource, core.empty(resource), new, _managed_of_request(None, manifest), options)
-    stored = yield from generic_store.create(core, resource, _set_managed(new, managed), options)
+    registry.require_namespace(resource, new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
+    new = _round_trip(registry, new, resource)
+    managed = _tracked(registry, resource, registry.empty(resource), new, _managed_of_request(None, manifest), options)
+    stored = yield from generic_store.create(registry, resource, _set_managed(new, managed), options)
     return stored
 
 
-def update(core: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def update(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Replace an object, or its status.
 
     Args:
-        core: The server.
+        registry: The registry of the server.
         manifest: The object; it is not changed.
-        options: How the request wants to be treated; its subresource is None or the status.
+        options: Options of the request; the subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
 
     Raises:
-        ApiError: As a server refuses it.
+        ApiError: If the API server rejects the request.
     """
-    resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     require_verb(resource, "update")
     key = _key(manifest, resource)
     require_subresource(resource, key.name, options.subresource)
-    live = core.read(resource, (key.namespace, key.name))
+    live = registry.read(resource, (key.namespace, key.name))
     if live is None:
         if options.subresource is None and allows_create_on_update(resource):
-            return (yield from create(core, manifest, options))
+            return (yield from create(registry, manifest, options))
         raise not_found(resource.group_resource, key.name)
     new = _body(manifest, resource, options)
     uid = new["metadata"].get("uid")
     if uid and uid != live["metadata"]["uid"]:
         problem = f"Precondition failed: UID in precondition: {uid}, UID in object meta: {live['metadata']['uid']}"
         raise stale(resource.group_resource, key.name, problem)
-    return (yield from _replace(core, resource, live, new, manifest, options))
+    return (yield from _replace(registry, resource, live, new, manifest, options))
 
 
 def _key(manifest: Manifest, resource: ApiResource) -> ObjectKey:
@@ -191,65 +190,65 @@ def _key(manifest: Manifest, resource: ApiResource) -> ObjectKey:
 
 
 def _replace(  # noqa: PLR0917 (the facts of one request)
-    core: Registry, resource: ApiResource, live: Manifest, new: Manifest, sent: Manifest, options: WriteOptions
+    registry: Registry, resource: ApiResource, live: Manifest, new: Manifest, sent: Manifest, options: WriteOptions
 ) -> PendingWrite[Manifest]:
-    """Put a new state in the place of the live one, for an update or a patch."""
-    new = _round(core, new, resource)
+    """Replace the live object by a new state, for an update or a patch."""
+    new = _round_trip(registry, new, resource)
     managed = _managed_of_request(live, {} if options.subresource else sent)
     if managed:
-        # Without managers the object was last written by somebody who dropped them, and stays untracked until an apply.
-        managed = _tracked(core, resource, without_managed_fields(live), new, managed, options)
+        # An object whose managed fields a client removed stays untracked until the next apply.
+        managed = _tracked(registry, resource, without_managed_fields(live), new, managed, options)
     new = _set_managed(new, managed)
-    stored = yield from generic_store.update(core, resource, live, new, options)
+    stored = yield from generic_store.update(registry, resource, live, new, options)
     return stored
 
 
 def patch(
-    core: Registry, key: ObjectKey, change: Any, patch_type: PatchType, options: WriteOptions
+    registry: Registry, key: ObjectKey, change: Any, patch_type: PatchType, options: WriteOptions
 ) -> PendingWrite[Manifest]:
     """Change parts of an object, or of its status.
 
     Args:
-        core: The server.
+        registry: The registry of the server.
         key: The object.
         change: The patch; it is not changed.
-        patch_type: How it is read.
-        options: How the request wants to be treated; its subresource is None or the status.
+        patch_type: Type of the patch.
+        options: Options of the request; the subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
 
     Raises:
-        ApiError: As a server refuses it.
+        ApiError: If the API server rejects the request.
     """
-    resource = core.resource(key.api_version, key.kind)
+    resource = registry.resource(key.api_version, key.kind)
     require_verb(resource, "patch")
     require_subresource(resource, key.name, options.subresource)
-    live = core.find(resource, key)
+    live = registry.find(resource, key)
     if patch_type is PatchType.STRATEGIC_MERGE and resource.custom:
         raise unsupported_patch()
     sent = patched(live, change, patch_type, resource.type)
     require_same(sent, key)
-    sent = _of_kind(core, sent, resource, change, patch_type)
+    sent = _of_kind(registry, sent, resource, change, patch_type)
     require_known(
         sent,
         resource,
         options,
-        refused=lambda text: _refused_patch(change, sent, patch_type, text),
+        rejected=lambda text: _invalid_patch(change, sent, patch_type, text),
         by_name=True,
     )
     try:
         new = decode(sent, resource)
     except DecodeError as error:
-        raise _unfitting(change, patch_type, error) from error
-    _name_owners_once(new, options)
-    return (yield from _replace(core, resource, live, new, sent, options))
+        raise _undecodable_patch(change, patch_type, error) from error
+    _drop_duplicate_owners(new, options)
+    return (yield from _replace(registry, resource, live, new, sent, options))
 
 
-def _of_kind(core: Registry, sent: Manifest, resource: ApiResource, change: Any, patch_type: PatchType) -> Manifest:
-    """Return an outcome in the version of the object; one that is of another kind is refused.
+def _of_kind(registry: Registry, sent: Manifest, resource: ApiResource, change: Any, patch_type: PatchType) -> Manifest:
+    """Return the result of a patch in the version of the object; raise ApiError if the patch changes the kind.
 
-    A strategic patch is not read for kind and version, so it changes neither.
+    A strategic merge patch cannot change kind and version: the API server ignores both in its result.
     """
     api_version, kind = str(sent.get("apiVersion")), str(sent.get("kind"))
     if (api_version, kind) == (resource.api_version, resource.kind):
@@ -265,18 +264,18 @@ def _of_kind(core: Registry, sent: Manifest, resource: ApiResource, change: Any,
         raise invalid(f"{kind}.{group}" if group else kind, str(sent["metadata"]["name"]), problems)
     if patch_type is PatchType.STRATEGIC_MERGE:
         return {**sent, "apiVersion": resource.api_version, "kind": resource.kind}
-    other = next((each for each in core.versions(resource) if each.api_version == api_version), None)
+    other = next((each for each in registry.versions(resource) if each.api_version == api_version), None)
     if other is not None and other.kind == kind:
         try:
             return convert(decode(sent, other), other, resource)
         except DecodeError as error:
-            raise _unfitting(change, patch_type, error) from error
-    raise _refused_patch(change, sent, patch_type, _kind_problem(core, api_version, kind, resource))
+            raise _undecodable_patch(change, patch_type, error) from error
+    raise _invalid_patch(change, sent, patch_type, _kind_problem(registry, api_version, kind, resource))
 
 
-def _kind_problem(core: Registry, api_version: str, kind: str, resource: ApiResource) -> str:
+def _kind_problem(registry: Registry, api_version: str, kind: str, resource: ApiResource) -> str:
     try:
-        known = not core.stored_as(api_version, kind).custom
+        known = not registry.stored_as(api_version, kind).custom
     except ApiError:
         known = False
     if not known:
@@ -286,13 +285,13 @@ def _kind_problem(core: Registry, api_version: str, kind: str, resource: ApiReso
     return f"converting ({version}.{kind}) to ({internal}.{resource.kind}): unknown conversion"
 
 
-def _refused_patch(change: Any, sent: Manifest, patch_type: PatchType, text: str) -> ApiError:
+def _invalid_patch(change: Any, sent: Manifest, patch_type: PatchType, text: str) -> ApiError:
     shown = go_text(change) if patch_type is PatchType.STRATEGIC_MERGE else go_json(sent)
     return invalid("", "", [FieldProblem("patch", f"Invalid value: {go_json(shown)}: {text}")])
 
 
-def _unfitting(change: Any, patch_type: PatchType, error: DecodeError) -> ApiError:
-    """Return the refusal of a patch whose outcome does not fit the type."""
+def _undecodable_patch(change: Any, patch_type: PatchType, error: DecodeError) -> ApiError:
+    """Return the error for a patch whose result does not match the type of the kind."""
     detail = f"Invalid value: {error}"
     if patch_type is PatchType.STRATEGIC_MERGE:
         text = f"unrecognized type: {error.wanted}" if error.wanted else str(error)
@@ -300,47 +299,47 @@ def _unfitting(change: Any, patch_type: PatchType, error: DecodeError) -> ApiErr
     return invalid("", "", [FieldProblem("patch", detail)])
 
 
-def apply(core: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
+def apply(registry: Registry, manifest: Manifest, options: WriteOptions) -> PendingWrite[Manifest]:
     """Apply an object, or its status.
 
     Args:
-        core: The server.
-        manifest: What the manager wants to own; it is not changed.
-        options: How the request wants to be treated; its subresource is None or the status.
+        registry: The registry of the server.
+        manifest: The applied manifest; it is not changed.
+        options: Options of the request; the subresource is None or the status.
 
     Returns:
         The object as stored; it must not be changed.
 
     Raises:
-        ApiError: As a server refuses it.
+        ApiError: If the API server rejects the request.
     """
-    resource = core.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
+    resource = registry.resource(str(manifest.get("apiVersion")), str(manifest.get("kind")))
     require_verb(resource, "patch")
     key = _key(manifest, resource)
     require_subresource(resource, key.name, options.subresource)
-    live = core.read(resource, (key.namespace, key.name))
+    live = registry.read(resource, (key.namespace, key.name))
     if live is None and options.subresource is not None:
         raise not_found(resource.group_resource, key.name)
     if live is None:
-        core.require_namespace(resource, key.namespace, key.name)
+        registry.require_namespace(resource, key.namespace, key.name)
     require_typed(manifest, resource)
-    new, managed, same = _applied(core, resource, live, manifest, options)
-    if same and live is not None and not core.is_reviewed():
+    new, managed, same = _applied(registry, resource, live, manifest, options)
+    if same and live is not None and not registry.has_webhooks():
         return live
-    base = live or core.empty(resource)
-    held_now = _converted(base if new is None else new, resource, live)
-    final = _set_managed(_round(core, held_now, resource), managed)
+    base = live or registry.empty(resource)
+    decoded = _converted(base if new is None else new, resource, live)
+    final = _set_managed(_round_trip(registry, decoded, resource), managed)
     if live is None:
         final["metadata"].pop("resourceVersion", None)
-        return (yield from generic_store.create(core, resource, final, options))
-    return (yield from generic_store.update(core, resource, live, final, options))
+        return (yield from generic_store.create(registry, resource, final, options))
+    return (yield from generic_store.update(registry, resource, live, final, options))
 
 
 def _applied(
-    core: Registry, resource: ApiResource, live: Manifest | None, manifest: Manifest, options: WriteOptions
+    registry: Registry, resource: ApiResource, live: Manifest | None, manifest: Manifest, options: WriteOptions
 ) -> tuple[Manifest | None, Managed, bool]:
-    """Return the merged object (None where it is the live one), its managers, and whether nothing changes at all."""
-    base = live or core.empty(resource)
+    """Return the merged object (None if it equals the live one), its managers, and whether nothing changes."""
+    base = live or registry.empty(resource)
     before = read_entries(base.get("metadata", {}).get("managedFields"))
     try:
         new, managed = applied(
@@ -348,13 +347,13 @@ def _applied(
             manifest,
             resource.type,
             before,
-            who=FieldManager.of(options.field_manager, APPLY, resource.api_version, options.subresource or ""),
+            manager=FieldManager.of(options.field_manager, APPLY, resource.api_version, options.subresource or ""),
             api_version=resource.api_version,
             force=options.force,
             ignored=ignored_fields(resource, options.subresource),
-            now=core.timestamp(),
-            empty=core.empty(resource),
-            in_version=core.in_version(resource),
+            now=registry.timestamp(),
+            empty=registry.empty(resource),
+            in_version=registry.in_version(resource),
         )
     except ElementError as error:
         raise apply_error("failed to create typed live object", metadata_of(manifest), resource, str(error)) from error

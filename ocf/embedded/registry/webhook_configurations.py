@@ -1,4 +1,4 @@
-"""What a configuration of admission webhooks must be like; the texts are recorded ones."""
+"""Validation of webhook configurations; the error texts are those of a real API server."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -20,16 +20,16 @@ _CHOICES: Final = {
 
 
 def configuration_problems(configuration: Manifest) -> Iterator[FieldProblem]:
-    """Check a configuration of webhooks.
+    """Validate a MutatingWebhookConfiguration or ValidatingWebhookConfiguration.
 
     Args:
         configuration: The configuration, defaulted.
 
     Yields:
-        What is wrong with it.
+        The violations.
 
     Raises:
-        BadRequestError: If it asks for what the embedded cluster cannot do: match conditions in CEL.
+        BadRequestError: If it contains `matchConditions`, which the embedded cluster does not support.
     """
     for index, webhook in enumerate(configuration["webhooks"]):
         yield from _webhook_problems(webhook, f"webhooks[{index}]")

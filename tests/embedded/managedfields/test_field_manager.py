@@ -1,4 +1,4 @@
-"""The bookkeeping of managed fields."""
+"""Managed fields: order, times, conflicts, malformed entries, and properties of server-side apply."""
 
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +22,7 @@ def owners(manifest: Manifest) -> list[tuple[str, str, str]]:
     return [(entry["operation"], entry["manager"], entry.get("time", "")[11:19]) for entry in entries]
 
 
-async def test_applies_come_before_updates_and_both_by_time(
+async def test_entries_of_applies_precede_updates_and_both_are_sorted_by_time(
     cluster: EmbeddedCluster, config_map: Build, clock: Any
 ) -> None:
     await cluster.create(config_map(data={"a": "1"}), field_manager="z-creator")
@@ -41,7 +41,7 @@ async def test_applies_come_before_updates_and_both_by_time(
     ]
 
 
-async def test_an_apply_that_changes_nothing_keeps_the_times(
+async def test_an_apply_without_changes_keeps_the_times(
     cluster: EmbeddedCluster, deployment: Build, clock: Any
 ) -> None:
     first = await cluster.apply(deployment(), field_manager="ours")
@@ -50,7 +50,7 @@ async def test_an_apply_that_changes_nothing_keeps_the_times(
     assert await cluster.apply(deployment(), field_manager="ours") == first
 
 
-async def test_a_changed_value_moves_the_time_of_its_manager_only(
+async def test_a_changed_value_updates_only_the_time_of_its_manager(
     cluster: EmbeddedCluster, deployment: Build, clock: Any
 ) -> None:
     await cluster.apply(deployment(labels={"a": "1"}), field_manager="ours")
@@ -66,8 +66,8 @@ async def test_a_changed_value_moves_the_time_of_its_manager_only(
     assert owners(stored) == [("Apply", "theirs", "00:00:00"), ("Apply", "ours", "00:01:00")]
 
 
-async def test_the_oldest_updaters_become_one(cluster: EmbeddedCluster, config_map: Build, clock: Any) -> None:
-    """At most ten entries of updates are kept; who is beyond goes into a common one, with its fields."""
+async def test_the_oldest_updaters_are_merged(cluster: EmbeddedCluster, config_map: Build, clock: Any) -> None:
+    """At most ten entries of updates remain; the oldest are merged into one entry with all their fields."""
     await cluster.create(config_map(data={"a": "b"}), field_manager="creator")
     for number in range(12):
         clock.advance(1)
@@ -82,7 +82,7 @@ async def test_the_oldest_updaters_become_one(cluster: EmbeddedCluster, config_m
     assert entries[0]["time"] == "2026-01-01T00:00:03Z"
 
 
-async def test_a_conflict_names_managers_fields_and_causes(cluster: EmbeddedCluster, deployment: Build) -> None:
+async def test_a_conflict_contains_managers_fields_and_causes(cluster: EmbeddedCluster, deployment: Build) -> None:
     await cluster.apply(deployment(), field_manager="ours")
 
     with pytest.raises(ConflictError) as caught:
@@ -97,7 +97,7 @@ async def test_a_conflict_names_managers_fields_and_causes(cluster: EmbeddedClus
     )
 
 
-async def test_a_refused_apply_changes_nothing(cluster: EmbeddedCluster, deployment: Build) -> None:
+async def test_a_rejected_apply_changes_nothing(cluster: EmbeddedCluster, deployment: Build) -> None:
     before = await cluster.apply(deployment(), field_manager="ours")
     with pytest.raises(ConflictError):
         await cluster.apply(deployment(4, labels={"a": "b"}), field_manager="theirs")
@@ -106,7 +106,7 @@ async def test_a_refused_apply_changes_nothing(cluster: EmbeddedCluster, deploym
 
 
 @given(st.permutations(["Apply", "Update"]), st.lists(st.sampled_from("abc"), min_size=1, unique=True))
-def test_entries_survive_being_written_and_read(operations: list[str], names: list[str]) -> None:
+def test_written_entries_are_read_as_the_same_managers(operations: list[str], names: list[str]) -> None:
     managed = {
         FieldManager.of(name, operation, "v1", ""): ManagerEntry(
             {"f:data": {f"f:{name}": {}}}, "v1", "2026-01-01T00:00:00Z"
@@ -124,10 +124,10 @@ def test_entries_survive_being_written_and_read(operations: list[str], names: li
         pytest.param({"operation": "Sing", "apiVersion": "v1", "fieldsType": "FieldsV1"}, id="operation"),
         pytest.param({"operation": "Apply", "fieldsType": "FieldsV1"}, id="version"),
         pytest.param(None, id="null"),
-        pytest.param({"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV9"}, id="form"),
+        pytest.param({"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV9"}, id="format"),
     ],
 )
-def test_malformed_entries_are_not_read(entry: dict[str, Any] | None) -> None:
+def test_malformed_entries_are_rejected(entry: dict[str, Any] | None) -> None:
     with pytest.raises(ValueError, match="not well formed"):
         read_entries([entry])
 
@@ -145,7 +145,7 @@ def widget(spec: dict[str, Any]) -> Manifest:
         "apiVersion": "example.com/v1",
         "kind": "Widget",
         "metadata": {"name": "w", "namespace": "shop", "labels": {"keep": "it"}},
-        # A field that all managers share: a spec that loses its last field is a null, which a custom kind refuses.
+        # A field of all managers: a spec without fields becomes null, which the schema of the kind rejects.
         "spec": {"always": 1, **spec},
     }
 
@@ -163,7 +163,7 @@ async def applied(cluster: EmbeddedCluster, who: str, spec: dict[str, Any], *, f
 
 @FEW
 @given(APPLIES)
-async def test_applying_the_same_again_changes_nothing(applies: list[tuple[str, dict[str, Any], bool]]) -> None:
+async def test_a_repeated_apply_changes_nothing(applies: list[tuple[str, dict[str, Any], bool]]) -> None:
     cluster = widgets()
     for who, spec, force in applies:
         first = await applied(cluster, who, spec, force=force)
@@ -173,8 +173,8 @@ async def test_applying_the_same_again_changes_nothing(applies: list[tuple[str, 
 
 @FEW
 @given(APPLIES)
-async def test_who_applied_last_finds_its_values(applies: list[tuple[str, dict[str, Any], bool]]) -> None:
-    """A successful apply leaves every value it names in the object."""
+async def test_the_values_of_the_last_apply_are_in_the_object(applies: list[tuple[str, dict[str, Any], bool]]) -> None:
+    """After a successful apply, the object contains all applied values."""
     cluster = widgets()
     for who, spec, force in applies:
         stored = await applied(cluster, who, spec, force=force)
@@ -191,10 +191,10 @@ def entry_of(manifest: Manifest, who: str) -> dict[str, Any] | None:
 
 @FEW
 @given(APPLIES, SPECS)
-async def test_an_apply_without_force_takes_nothing_from_others(
+async def test_an_apply_without_force_does_not_change_other_owners(
     applies: list[tuple[str, dict[str, Any], bool]], spec: dict[str, Any]
 ) -> None:
-    """Managers that are not the one who applies own what they owned."""
+    """The other managers own the same fields as before."""
     cluster = widgets()
     for who, earlier, force in applies:
         await applied(cluster, who, earlier, force=force)
@@ -209,7 +209,7 @@ async def test_an_apply_without_force_takes_nothing_from_others(
 @FEW
 @given(APPLIES)
 async def test_every_owned_field_exists(applies: list[tuple[str, dict[str, Any], bool]]) -> None:
-    """Nobody owns a field that is not in the object."""
+    """Owned fields are always fields of the object."""
     cluster = widgets()
     for who, spec, force in applies:
         stored = await applied(cluster, who, spec, force=force)

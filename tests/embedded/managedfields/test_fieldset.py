@@ -1,4 +1,4 @@
-"""Field sets obey the laws of sets, in the form in which they are stored."""
+"""Field sets: set operations, path elements, and the order of fields."""
 
 from typing import Any
 
@@ -36,12 +36,12 @@ def built(found: set[tuple[str, ...]]) -> FieldSet:
 
 
 @given(PATH_SETS)
-def test_a_set_holds_exactly_what_was_inserted(found: set[tuple[str, ...]]) -> None:
+def test_a_set_contains_exactly_the_inserted_fields(found: set[tuple[str, ...]]) -> None:
     assert set(paths(built(found))) == found
 
 
 @given(PATH_SETS, st.randoms())
-def test_the_order_of_insertion_does_not_matter(found: set[tuple[str, ...]], random: Any) -> None:
+def test_the_order_of_insertion_has_no_effect(found: set[tuple[str, ...]], random: Any) -> None:
     shuffled = sorted(found)
     random.shuffle(shuffled)
     fields: FieldSet = {}
@@ -52,41 +52,43 @@ def test_the_order_of_insertion_does_not_matter(found: set[tuple[str, ...]], ran
 
 
 @given(PATH_SETS, PATH_SETS)
-def test_union_is_that_of_the_paths(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
+def test_union_is_the_union_of_the_paths(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
     assert union(built(left), built(right)) == built(left | right)
 
 
 @given(PATH_SETS, PATH_SETS)
-def test_difference_is_that_of_the_paths(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
+def test_difference_is_the_difference_of_the_paths(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
     assert difference(built(left), built(right)) == built(left - right)
 
 
 @given(PATH_SETS, PATH_SETS)
-def test_intersection_is_that_of_the_paths(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
+def test_intersection_is_the_intersection_of_the_paths(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
     assert intersection(built(left), built(right)) == built(left & right)
 
 
 @given(PATH_SETS, PATH_SETS)
-def test_recursive_difference_takes_what_is_below_too(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
+def test_recursive_difference_also_removes_fields_below(
+    left: set[tuple[str, ...]], right: set[tuple[str, ...]]
+) -> None:
     kept = {path for path in left if not any(path[: end + 1] in right for end in range(len(path)))}
 
     assert recursive_difference(built(left), built(right)) == built(kept)
 
 
 @given(PATH_SETS, ELEMENTS)
-def test_a_subset_is_what_lies_below(found: set[tuple[str, ...]], element: str) -> None:
+def test_a_subset_contains_the_fields_below_an_element(found: set[tuple[str, ...]], element: str) -> None:
     below = {path[1:] for path in found if path[0] == element and len(path) > 1}
 
     assert subset(built(found), element) == built(below)
 
 
 @given(PATH_SETS, PATHS)
-def test_contains_asks_for_that_very_field(found: set[tuple[str, ...]], path: tuple[str, ...]) -> None:
+def test_contains_ignores_fields_above_and_below(found: set[tuple[str, ...]], path: tuple[str, ...]) -> None:
     assert contains(built(found), path) is (path in found)
 
 
 @given(PATH_SETS, PATH_SETS)
-def test_operations_leave_their_operands_alone(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
+def test_operations_do_not_change_their_operands(left: set[tuple[str, ...]], right: set[tuple[str, ...]]) -> None:
     first, second = built(left), built(right)
     for operation in (union, difference, intersection, recursive_difference):
         operation(first, second)
@@ -103,29 +105,29 @@ def test_operations_leave_their_operands_alone(left: set[tuple[str, ...]], right
         pytest.param(["f:spec", "i:3"], ".spec[3]", id="index"),
     ],
 )
-def test_paths_are_spelled_as_in_messages(path: list[str], text: str) -> None:
+def test_path_text_is_that_of_error_messages(path: list[str], text: str) -> None:
     assert path_text(path) == text
 
 
 @pytest.mark.parametrize(
     ("value", "element"),
     [
-        pytest.param("a<b>&é", 'v:"a\\u003cb\\u003e\\u0026é"', id="signs that HTML knows are escaped"),
-        pytest.param(80.0, "v:80", id="a whole number is one, however it is written"),
+        pytest.param("a<b>&é", 'v:"a\\u003cb\\u003e\\u0026é"', id="characters of HTML are escaped"),
+        pytest.param(80.0, "v:80", id="float that is an integer"),
         pytest.param(0.5, "v:0.5", id="fraction"),
         pytest.param(True, "v:true", id="boolean"),
         pytest.param('a"b', 'v:"a\\"b"', id="quote"),
     ],
 )
-def test_values_are_written_as_json(value: Any, element: str) -> None:
+def test_a_value_element_is_json(value: Any, element: str) -> None:
     assert value_element(value) == element
 
 
-def test_a_key_element_names_every_key_field() -> None:
+def test_a_key_element_contains_all_key_fields() -> None:
     assert key_element([("name", "a<b")]) == 'k:{"name":"a\\u003cb"}'
 
 
-def test_fields_come_before_items_and_numbers_before_texts() -> None:
+def test_paths_sort_fields_before_items_and_numbers_before_texts() -> None:
     fields: FieldSet = {'v:"b"': {}, 'v:"a"': {}, "v:10": {}, "v:9": {}, 'k:{"n":"x"}': {}, "f:z": {}, "f:a": {}}
 
     order = [path[0] for path in paths(fields)]
@@ -133,11 +135,11 @@ def test_fields_come_before_items_and_numbers_before_texts() -> None:
     assert order == ["f:a", "f:z", 'k:{"n":"x"}', "v:9", "v:10", 'v:"a"', 'v:"b"']
 
 
-def test_the_fields_of_a_level_come_before_those_below() -> None:
+def test_paths_sort_a_level_before_the_fields_below() -> None:
     assert list(paths({"f:a": {".": {}, "f:x": {}}, "f:b": {}})) == [("f:a",), ("f:b",), ("f:a", "f:x")]
 
 
-def test_declared_fields_with_children_become_members() -> None:
+def test_with_named_fields_adds_declared_fields_with_children() -> None:
     fields: FieldSet = {"f:spec": {"f:template": {"f:metadata": {"f:labels": {"f:a": {}}}}}}
 
     named = with_named_fields(fields, struct("apps.v1.Deployment"))

@@ -1,4 +1,4 @@
-"""Merging an applied value into a live one, and taking fields out."""
+"""Merge of applied values, removal of fields, and comparison of values."""
 
 from typing import Any
 
@@ -25,20 +25,20 @@ KEYED = ListType(struct("core.v1.EnvVar"), (("name", ""),))
 
 
 @given(OBJECTS)
-def test_merging_a_value_into_itself_changes_nothing(value: dict[str, Any]) -> None:
+def test_a_merge_of_a_value_into_itself_changes_nothing(value: dict[str, Any]) -> None:
     assert merge(value, value, DEDUCED) is value
 
 
 @given(OBJECTS, OBJECTS)
-def test_what_was_merged_in_is_there(live: dict[str, Any], applied: dict[str, Any]) -> None:
-    """Merging the same value once more finds nothing to change."""
+def test_a_merged_value_contains_the_applied_one(live: dict[str, Any], applied: dict[str, Any]) -> None:
+    """A second merge of the same value changes nothing."""
     once = merge(live, applied, DEDUCED)
 
     assert merge(once, applied, DEDUCED) is once
 
 
 @given(OBJECTS, OBJECTS)
-def test_merging_changes_neither_side(live: dict[str, Any], applied: dict[str, Any]) -> None:
+def test_a_merge_does_not_change_its_arguments(live: dict[str, Any], applied: dict[str, Any]) -> None:
     before = repr((live, applied))
     merge(live, applied, DEDUCED)
 
@@ -46,19 +46,19 @@ def test_merging_changes_neither_side(live: dict[str, Any], applied: dict[str, A
 
 
 @given(OBJECTS)
-def test_removing_everything_leaves_nothing(value: dict[str, Any]) -> None:
+def test_a_removal_of_all_fields_leaves_nothing(value: dict[str, Any]) -> None:
     assert not remove(value, field_set(value, DEDUCED), DEDUCED)
 
 
 @given(OBJECTS, OBJECTS)
-def test_a_comparison_is_empty_exactly_for_equal_values(left: dict[str, Any], right: dict[str, Any]) -> None:
+def test_changes_are_empty_only_for_equal_values(left: dict[str, Any], right: dict[str, Any]) -> None:
     changes = compare(left, right, DEDUCED)
 
     assert (not changes.removed and not changes.modified and not changes.added) is equal_json(left, right)
 
 
 @given(OBJECTS, OBJECTS)
-def test_a_comparison_turned_round_swaps_added_and_removed(left: dict[str, Any], right: dict[str, Any]) -> None:
+def test_a_reversed_comparison_swaps_added_and_removed(left: dict[str, Any], right: dict[str, Any]) -> None:
     there, back = compare(left, right, DEDUCED), compare(right, left, DEDUCED)
 
     assert (there.added, there.removed, there.modified) == (back.removed, back.added, back.modified)
@@ -67,15 +67,15 @@ def test_a_comparison_turned_round_swaps_added_and_removed(left: dict[str, Any],
 @pytest.mark.parametrize(
     ("live", "applied", "merged"),
     [
-        pytest.param("abc", "cx", "abcx", id="new ones come after those that were there"),
-        pytest.param("abc", "ca", "bca", id="shared ones take the order of the applied list"),
-        pytest.param("abc", "xbya", "xbcya", id="with new ones between them"),
-        pytest.param("", "ab", "ab", id="into nothing"),
+        pytest.param("abc", "cx", "abcx", id="new items follow the live ones"),
+        pytest.param("abc", "ca", "bca", id="shared items have the order of the applied list"),
+        pytest.param("abc", "xbya", "xbcya", id="new items between shared ones"),
+        pytest.param("", "ab", "ab", id="empty live list"),
         pytest.param("ab", "", "ab", id="an empty list removes nothing"),
-        pytest.param("abcd", "dcba", "dcba", id="all turned round"),
-        pytest.param("abx", "acb", "acbx", id="a new one between shared ones"),
-        pytest.param("aab", "acd", "acbd", id="a live item that is there twice"),
-        pytest.param("axb", "ba", "xba", id="a foreign item between shared ones"),
+        pytest.param("abcd", "dcba", "dcba", id="reversed"),
+        pytest.param("abx", "acb", "acbx", id="one new item between shared ones"),
+        pytest.param("aab", "acd", "acbd", id="duplicate live item"),
+        pytest.param("axb", "ba", "xba", id="live-only item between shared ones"),
     ],
 )
 def test_the_order_of_a_merged_set(live: str, applied: str, merged: str) -> None:
@@ -91,13 +91,13 @@ def test_items_of_a_keyed_list_merge_field_by_field() -> None:
     assert merged[0] is live[0]
 
 
-def test_live_items_of_one_name_are_replaced_by_the_applied_one() -> None:
+def test_duplicate_live_items_are_replaced_by_the_applied_item() -> None:
     live = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
 
     assert merge(live, [{"name": "A", "value": "3"}], KEYED) == [{"name": "A", "value": "3"}]
 
 
-def test_live_items_of_one_name_stay_while_nobody_applies_it() -> None:
+def test_duplicate_live_items_stay_if_no_item_with_their_key_is_applied() -> None:
     live = [{"name": "A", "value": "1"}, {"name": "A", "value": "2"}]
 
     assert merge(live, [{"name": "B"}], KEYED) == [*live, {"name": "B"}]
@@ -113,13 +113,13 @@ PARTS: FieldSet = {"f:env": {ITEM: {".": {}, "f:name": {}, "f:value": {}}}}
     [
         pytest.param("11", "1", Changes(removed=WHOLE, added=PARTS), id="two become one"),
         pytest.param("1", "11", Changes(removed=PARTS, added=WHOLE), id="one becomes two"),
-        pytest.param("12", "21", Changes(modified=WHOLE), id="two others"),
+        pytest.param("12", "21", Changes(modified=WHOLE), id="two items change"),
         pytest.param("12", "12", Changes(), id="the same two"),
-        pytest.param("11", "", Changes(removed=WHOLE), id="two go"),
-        pytest.param("", "11", Changes(added=WHOLE), id="two come"),
+        pytest.param("11", "", Changes(removed=WHOLE), id="two items are removed"),
+        pytest.param("", "11", Changes(added=WHOLE), id="two items are added"),
     ],
 )
-def test_items_of_one_name_are_compared_as_a_whole(left: str, right: str, changes: Changes) -> None:
+def test_duplicate_items_are_compared_as_a_whole(left: str, right: str, changes: Changes) -> None:
     kind = StructType("Container", fields={"env": Field(KEYED, EmptyValue.DROP_EMPTY)})
     env = [{"env": [{"name": "A", "value": value} for value in side]} for side in (left, right)]
 
@@ -129,10 +129,10 @@ def test_items_of_one_name_are_compared_as_a_whole(left: str, right: str, change
 @pytest.mark.parametrize(
     ("left", "right", "equal"),
     [
-        pytest.param(True, 1, False, id="a boolean is no number"),
-        pytest.param([{"a": False}], [{"a": 0}], False, id="nor further down"),
-        pytest.param(1, 1.0, True, id="a number is a number"),
-        pytest.param({"a": None}, {}, False, id="a null is not nothing"),
+        pytest.param(True, 1, False, id="boolean and number"),
+        pytest.param([{"a": False}], [{"a": 0}], False, id="nested boolean and number"),
+        pytest.param(1, 1.0, True, id="integer and float"),
+        pytest.param({"a": None}, {}, False, id="null and absent"),
         pytest.param({"a": [1, {"b": "c"}]}, {"a": [1, {"b": "c"}]}, True, id="deep"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Selectors as requests carry them."""
+"""Label selectors and field selectors of requests."""
 
 import pytest
 
@@ -23,7 +23,7 @@ def by_labels(text: str) -> Predicate | None:
     return selection(known("", "ConfigMap"), text, "")
 
 
-def test_labels_select() -> None:
+def test_all_terms_of_a_label_selector_must_match() -> None:
     predicate = by_labels("app=web,tier in (front,back),!canary")
 
     assert predicate is not None
@@ -36,7 +36,7 @@ def test_an_empty_selector_selects_everything(selector: str) -> None:
     assert by_labels(selector) is None
 
 
-def test_an_object_without_labels_is_no_trouble() -> None:
+def test_an_object_without_labels_matches_a_selector_for_absent_labels() -> None:
     predicate = by_labels("!app")
 
     assert predicate is not None
@@ -69,9 +69,9 @@ EVENT: Manifest = {
         pytest.param("Pod", POD, "spec.nodeName=n1,status.phase!=Failed", True, id="pod by node and phase"),
         pytest.param("Pod", POD, "status.phase==Running", True, id="pod by phase"),
         pytest.param("Pod", POD, "spec.nodeName=", False, id="pod without a node"),
-        pytest.param("Pod", {"metadata": {}}, "spec.nodeName=", True, id="what is missing is empty"),
+        pytest.param("Pod", {"metadata": {}}, "spec.nodeName=", True, id="a missing field is empty"),
         pytest.param("Pod", POD, "spec.host=n1", True, id="pod by the old name of the node"),
-        pytest.param("Pod", POD, "spec.hostNetwork=false", True, id="a flag that is not there is false"),
+        pytest.param("Pod", POD, "spec.hostNetwork=false", True, id="a missing flag is false"),
         pytest.param("Pod", POD, "status.podIP=10.0.0.1", True, id="pod by address"),
         pytest.param("Pod", POD, "spec.serviceAccountName=d,spec.schedulerName=s", True, id="pod by account"),
         pytest.param("Event", EVENT, "involvedObject.kind=Pod,involvedObject.name=a", True, id="event by object"),
@@ -83,17 +83,19 @@ EVENT: Manifest = {
             "Namespace", {"status": {"phase": "Active"}}, "status.phase=Active", True, id="namespace by phase"
         ),
         pytest.param("Node", {"spec": {"unschedulable": True}}, "spec.unschedulable=true", True, id="cordoned node"),
-        pytest.param("Node", {"spec": {}}, "spec.unschedulable=false", True, id="node in service"),
+        pytest.param("Node", {"spec": {}}, "spec.unschedulable=false", True, id="schedulable node"),
     ],
 )
-def test_what_a_field_selector_selects(kind: str, manifest: Manifest, selector: str, selected: bool) -> None:
+def test_a_field_selector_selects_by_supported_fields(
+    kind: str, manifest: Manifest, selector: str, selected: bool
+) -> None:
     predicate = selection(known("", kind), "", selector)
 
     assert predicate is not None
     assert predicate(manifest) is selected
 
 
-def test_a_job_is_selected_by_how_often_it_succeeded() -> None:
+def test_a_job_is_selected_by_its_number_of_successful_pods() -> None:
     predicate = selection(known("batch", "Job"), "", "status.successful=2")
 
     assert predicate is not None
@@ -109,11 +111,15 @@ def test_a_job_is_selected_by_how_often_it_succeeded() -> None:
             "ConfigMap",
             "data.a=bar",
             '"data.a" is not a known field selector: only "metadata.name", "metadata.namespace"',
-            id="a kind without fields of its own",
+            id="kind without further fields",
         ),
-        pytest.param("", "Pod", "foo=bar", "field label not supported: foo", id="a kind with some"),
+        pytest.param("", "Pod", "foo=bar", "field label not supported: foo", id="kind with further fields"),
         pytest.param(
-            "", "Namespace", "metadata.namespace=x", "field label not supported: metadata.namespace", id="no namespace"
+            "",
+            "Namespace",
+            "metadata.namespace=x",
+            "field label not supported: metadata.namespace",
+            id="namespace of a namespace",
         ),
         pytest.param("batch", "Job", "x=1", 'field label "x" not supported for Job', id="job"),
         pytest.param(
@@ -121,12 +127,12 @@ def test_a_job_is_selected_by_how_often_it_succeeded() -> None:
             "Event",
             "involvedObject.name=1",
             "field label not supported: involvedObject.name",
-            id="the other version calls it regarding",
+            id="field of the other version",
         ),
         pytest.param("", "ConfigMap", "metadata.name=a=b", "invalid field selector: ", id="unescaped"),
     ],
 )
-def test_refused_field_selectors(group: str, kind: str, selector: str, message: str) -> None:
+def test_an_unsupported_field_selector_is_rejected(group: str, kind: str, selector: str, message: str) -> None:
     """The texts are those of a real server (1.36.3)."""
     with pytest.raises(BadRequestError) as caught:
         selection(known(group, kind), "", selector)
@@ -134,7 +140,7 @@ def test_refused_field_selectors(group: str, kind: str, selector: str, message: 
     assert caught.value.message.startswith(message)
 
 
-def test_a_custom_kind_knows_name_and_namespace() -> None:
+def test_a_custom_kind_supports_name_and_namespace() -> None:
     widget = custom_resource(CustomKind("example.com", "v1", "Widget"))
 
     assert selection(widget, "", "metadata.name=a") is not None
@@ -147,14 +153,14 @@ def test_a_custom_kind_knows_name_and_namespace() -> None:
     [
         pytest.param(None, "", id="none"),
         pytest.param({}, "", id="empty"),
-        pytest.param({"matchLabels": {"b": "2", "a": "1"}}, "a=1,b=2", id="labels by name"),
+        pytest.param({"matchLabels": {"b": "2", "a": "1"}}, "a=1,b=2", id="labels are sorted by name"),
         pytest.param(
             {"matchLabels": {"x": "1"}, "matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["q", "p"]}]},
             "a notin (p,q),x=1",
-            id="values in order",
+            id="values are sorted",
         ),
-        pytest.param({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, "!a", id="not there"),
+        pytest.param({"matchExpressions": [{"key": "a", "operator": "DoesNotExist"}]}, "!a", id="absent label"),
     ],
 )
-def test_the_text_of_an_objects_selector(selector: dict[str, object] | None, text: str) -> None:
+def test_selector_text_sorts_labels_and_values(selector: dict[str, object] | None, text: str) -> None:
     assert selector_text(selector) == text

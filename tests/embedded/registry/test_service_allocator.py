@@ -1,4 +1,4 @@
-"""Addresses and node ports of Services."""
+"""Cluster IPs and node ports of Services."""
 
 from typing import Any
 
@@ -17,20 +17,20 @@ async def spec_of(cluster: EmbeddedCluster, manifest: Manifest) -> dict[str, Any
     return spec
 
 
-async def test_each_gets_an_address_of_its_own(cluster: EmbeddedCluster) -> None:
+async def test_every_service_gets_another_cluster_ip(cluster: EmbeddedCluster) -> None:
     specs = [await spec_of(cluster, service(name)) for name in ("a", "b")]
 
     assert [spec["clusterIP"] for spec in specs] == ["10.96.0.1", "10.96.0.2"]
     assert specs[0]["clusterIPs"] == ["10.96.0.1"]
 
 
-async def test_a_headless_one_gets_none(cluster: EmbeddedCluster) -> None:
+async def test_a_headless_service_gets_no_cluster_ip(cluster: EmbeddedCluster) -> None:
     spec = await spec_of(cluster, service(clusterIP="None", selector={"app": "web"}))
 
     assert (spec["clusterIP"], spec["clusterIPs"], spec["ipFamilyPolicy"]) == ("None", ["None"], "SingleStack")
 
 
-async def test_the_address_survives_a_full_replace(cluster: EmbeddedCluster) -> None:
+async def test_an_update_keeps_cluster_ip_and_node_ports(cluster: EmbeddedCluster) -> None:
     before = await spec_of(cluster, service(type="NodePort"))
     after = (await cluster.update(service(type="NodePort"), field_manager="other"))["spec"]
 
@@ -38,7 +38,7 @@ async def test_the_address_survives_a_full_replace(cluster: EmbeddedCluster) -> 
     assert before["ports"][0]["nodePort"] == 30000
 
 
-async def test_nobody_owns_what_was_allocated(cluster: EmbeddedCluster) -> None:
+async def test_allocated_fields_have_no_owner(cluster: EmbeddedCluster) -> None:
     stored = await cluster.create(service(type="NodePort"), field_manager="ours")
 
     owned = stored["metadata"]["managedFields"][0]["fieldsV1"]["f:spec"]
@@ -46,7 +46,7 @@ async def test_nobody_owns_what_was_allocated(cluster: EmbeddedCluster) -> None:
     assert "f:nodePort" not in owned["f:ports"]['k:{"port":80,"protocol":"TCP"}']
 
 
-async def test_what_is_given_up_is_free_again(cluster: EmbeddedCluster) -> None:
+async def test_released_values_are_allocated_again(cluster: EmbeddedCluster) -> None:
     await spec_of(cluster, service("a", type="NodePort"))
     patch = {"spec": {"type": "ExternalName", "externalName": "example.com"}}
     key = ObjectKey("v1", "Service", "a", "shop")
