@@ -1,4 +1,4 @@
-"""Reading a patch of any type, and applying it to a document."""
+"""Dispatch of a patch to the implementation of its type."""
 
 from typing import Any
 
@@ -19,14 +19,14 @@ def patched(document: Manifest, change: Any, patch_type: PatchType, kind: Struct
     Args:
         document: The document; it is not changed.
         change: The patch.
-        patch_type: How it is read.
+        patch_type: Type of the patch.
         kind: Type of the document.
 
     Returns:
         The patched document.
 
     Raises:
-        BadRequestError: If the patch is no patch of that type.
+        BadRequestError: If the patch is malformed for its type.
         InvalidError: If it cannot be applied.
     """
     _require_shape(change, patch_type)
@@ -36,7 +36,7 @@ def patched(document: Manifest, change: Any, patch_type: PatchType, kind: Struct
         raise bad_request(str(error)) from error
     except PatchError as error:
         if patch_type is PatchType.STRATEGIC_MERGE:
-            # A server has no better word for a patch that it understands and cannot follow.
+            # A real API server responds with an internal error to a valid patch that cannot be applied.
             raise InvalidError(str(error), code=500) from error
         message = "the server rejected our request due to an error in our request"
         raise InvalidError(message, code=422, reason="Invalid") from error

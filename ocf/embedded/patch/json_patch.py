@@ -1,7 +1,7 @@
 """JSON patch (RFC 6902) and JSON merge patch (RFC 7396).
 
-Both leave the given document alone. A patch that cannot be applied is a `PatchError`; what a server answers to that is
-decided by the caller.
+Neither changes the given document. A patch that cannot be applied raises `PatchError`; the caller converts it into the
+response of the API server.
 """
 
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ def merge_patch(document: Any, patch: Any) -> Any:
 
 
 def _without_nulls(value: Any) -> Any:
-    """Drop null members, also of objects in lists: stricter than the RFC, and what a real server does."""
+    """Drop null members, also those of objects in lists, which the RFC does not require but a real API server does."""
     if isinstance(value, dict):
         return {name: _without_nulls(item) for name, item in value.items() if item is not None}
     return [_without_nulls(item) for item in value] if isinstance(value, list) else value
@@ -66,7 +66,7 @@ def json_patch(document: Any, operations: list[Any]) -> Any:
         >>> json_patch({"a": [1]}, [{"op": "add", "path": "/a/-", "value": 2}])
         {'a': [1, 2]}
     """
-    # The root is the member "" of an invisible document, so that replacing the root is no special case.
+    # The document is the member "" of an outer object, so that a replacement of the root needs no special case.
     root = {"": copy_json(document)}
     for operation in operations:
         apply = _OPERATIONS.get(operation.get("op")) if isinstance(operation, dict) else None
@@ -89,9 +89,9 @@ def _index(token: str, *, last: int) -> int:
 
 
 def _parent(root: Any, pointer: Any) -> tuple[Any, str]:
-    *way, last = _tokens(pointer)
+    *tokens, last = _tokens(pointer)
     parent = root
-    for token in way:
+    for token in tokens:
         parent = _child(parent, token)
     if not isinstance(parent, dict | list):
         raise PatchError(f"no such path: {pointer!r}")
@@ -144,7 +144,7 @@ def _remove(root: Any, operation: Mapping[str, Any]) -> None:
 
 def _replace(root: Any, operation: Mapping[str, Any]) -> None:
     parent, last = _parent(root, operation.get("path"))
-    # Stricter is the RFC: a server also replaces a member that is not there.
+    # The RFC requires an existing member; a real API server also replaces a missing one.
     if isinstance(parent, list):
         parent[_index(last, last=len(parent) - 1)] = _value(operation)
     else:

@@ -1,16 +1,16 @@
-"""Strategic merge patch: a merge patch that knows how the lists of a kind merge.
+"""Strategic merge patch: a merge patch that merges lists by the keys of their items.
 
-What `kubectl edit`, `kubectl patch` and `kubectl rollout restart` send for built-in kinds. Which lists merge, and by
-which key of their items, comes from the table of types; that is not the same as what server-side apply goes by (the
-ports of a container merge by `containerPort` here, and by port and protocol there). A patch may carry directives:
+`kubectl edit`, `kubectl patch` and `kubectl rollout restart` send it for built-in kinds. The table of types declares
+which lists merge, and by which key. The keys differ from those of server-side apply: the ports of a container merge by
+`containerPort` here, and by port and protocol there. A patch may contain directives:
 
 * `$patch: replace | delete | merge` in a map or in an item of a list;
-* `$deleteFromPrimitiveList/<list>`: values to take out of a list of scalars;
-* `$setElementOrder/<list>`: in which order the items shall stand;
-* `$retainKeys`: the only keys of a map that shall stay.
+* `$deleteFromPrimitiveList/<list>`: values to remove from a list of scalars;
+* `$setElementOrder/<list>`: the order of the items;
+* `$retainKeys`: the keys of a map to keep; all others are removed.
 
 Source: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-api-machinery/strategic-merge-patch.md,
-and the answers of a real server where that is silent.
+and recorded responses of a real API server for cases that the document does not describe.
 """
 
 from collections.abc import Callable, Iterable
@@ -31,7 +31,7 @@ _ORDER: Final = "$setElementOrder/"
 
 
 class MalformedPatchError(PatchError):
-    """A directive is not of the form it must have; the caller's bad request."""
+    """A directive is malformed; the API server responds with a bad request."""
 
 
 def strategic_patch(document: Any, patch: Any, kind: Type) -> Any:
@@ -60,14 +60,14 @@ def strategic_patch(document: Any, patch: Any, kind: Type) -> Any:
 
 def _merge_maps(live: dict[str, Any], patch: dict[str, Any], kind: Type) -> dict[str, Any]:
     if _PATCH in patch:
-        return _directed(patch)
+        return _apply_map_directive(patch)
     _retain(live, patch)
     _reorder(live, patch, kind)
     for key, value in patch.items():
         name = key.removeprefix(_DELETE_FROM)
         if key != name:
             if isinstance(live.get(name), list):
-                live[name] = [item for item in live[name] if not _among(item, _listed(value))]
+                live[name] = [item for item in live[name] if not _contains(item, _listed(value))]
         elif value is None:
             live.pop(name, None)
         else:
@@ -75,7 +75,7 @@ def _merge_maps(live: dict[str, Any], patch: dict[str, Any], kind: Type) -> dict
     return live
 
 
-def _directed(patch: dict[str, Any]) -> dict[str, Any]:
+def _apply_map_directive(patch: dict[str, Any]) -> dict[str, Any]:
     directive = patch[_PATCH]
     if directive == "replace":
         return {name: value for name, value in patch.items() if name != _PATCH}
@@ -91,7 +91,9 @@ def _set(live: dict[str, Any], name: str, value: Any, kind: Type) -> None:
         live[name] = _merge_maps(known, value, below)
     elif isinstance(known, list) and isinstance(value, list):
         live[name] = _merge_lists(known, value, below)
-    elif _is_directed(kept := _plain(_without_nulls(value) if name not in live or known is None else value)):
+    elif _is_directive(
+        kept := _without_directives(_without_nulls(value) if name not in live or known is None else value)
+    ):
         live.pop(name, None)
     else:
         live[name] = kept
@@ -118,7 +120,7 @@ def _retain(live: dict[str, Any], patch: dict[str, Any]) -> None:
 
 
 def _reorder(live: dict[str, Any], patch: dict[str, Any], kind: Type) -> None:
-    """Merge and put in order every list whose order the patch demands."""
+    """Merge and sort every list that has a `$setElementOrder` directive in the patch."""
     for directive in [key for key in patch if key.startswith(_ORDER)]:
         order = _listed(patch.pop(directive))
         name = directive.removeprefix(_ORDER)
@@ -131,7 +133,7 @@ def _reorder(live: dict[str, Any], patch: dict[str, Any], kind: Type) -> None:
         wanted = _listed(change) if change is not None else []
         _require_order(wanted, order, merge_key)
         if before is None:
-            merged = _plain(wanted)
+            merged = _without_directives(wanted)
         elif change is None:
             merged = known
         else:
@@ -147,7 +149,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _require_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
-    """Refuse a patch whose items stand in another order than the one it demands."""
+    """Raise PatchError if the items of a patch are not in the order of its `$setElementOrder` directive."""
     if not patch or not order:
         return
     identity = _identity(merge_key)
@@ -162,7 +164,7 @@ def _require_order(patch: list[Any], order: list[Any], merge_key: str) -> None:
 
 
 def _identity(merge_key: str) -> Callable[[Any], Any]:
-    """Return what tells items of a list apart: the value of the merge key, or the item itself."""
+    """Return a function that identifies the items of a list: by the value of the merge key, or by the whole item."""
 
     def identity(item: Any) -> Any:
         if not merge_key:
@@ -197,7 +199,7 @@ def _merge_lists(live: list[Any], patch: list[Any], kind: Type) -> list[Any]:
         return _ordered(_distinct([*live, *patch]), patch, live, lambda item: item)
     if not kind.patch_key:
         raise PatchError("cannot merge lists without merge key")
-    live, patch = _without_special(live, patch, kind.patch_key)
+    live, patch = _apply_item_directives(live, patch, kind.patch_key)
     before = list(live)
     for item in patch:
         wanted = identity(item)
@@ -209,8 +211,8 @@ def _merge_lists(live: list[Any], patch: list[Any], kind: Type) -> list[Any]:
     return _ordered(live, patch, before, identity)
 
 
-def _without_special(live: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
-    """Follow the directives among the items of a patch; return the live items and the ordinary items of the patch."""
+def _apply_item_directives(live: list[Any], patch: list[Any], merge_key: str) -> tuple[list[Any], list[Any]]:
+    """Apply the directives among the items of a patch; return the live items and the ordinary items of the patch."""
     ordinary = [item for item in patch if _PATCH not in item]
     replaced = False
     for item in patch:
@@ -231,17 +233,17 @@ def _without_special(live: list[Any], patch: list[Any], merge_key: str) -> tuple
 def _distinct(items: Iterable[Any]) -> list[Any]:
     out: list[Any] = []
     for item in items:
-        if not _among(item, out):
+        if not _contains(item, out):
             out.append(item)
     return out
 
 
-def _among(item: Any, items: list[Any]) -> bool:
+def _contains(item: Any, items: list[Any]) -> bool:
     return any(equal_json(item, other) for other in items)
 
 
 def _ordered(items: list[Any], order: list[Any], live: list[Any], identity: Callable[[Any], Any]) -> list[Any]:
-    """Put the items that an order names in that order, and weave the others in where the live list had them."""
+    """Sort the items that an order contains by that order, and insert the others at their position in the live list."""
     ranks, places = [identity(item) for item in order], [identity(item) for item in live]
     named = [item for item in items if identity(item) in ranks]
     others = [item for item in items if identity(item) not in ranks]
@@ -255,23 +257,23 @@ def _ordered(items: list[Any], order: list[Any], live: list[Any], identity: Call
     return out + others + named
 
 
-_DIRECTED: Final = object()
-"""Stands for a map that is nothing but a directive."""
+_DIRECTIVE: Final = object()
+"""Marker for a map that consists only of a directive."""
 
 
-def _is_directed(value: Any) -> bool:
-    return value is _DIRECTED
+def _is_directive(value: Any) -> bool:
+    return value is _DIRECTIVE
 
 
-def _plain(value: Any) -> Any:
-    """Leave out the maps that carry a directive, where there is nothing they could direct."""
+def _without_directives(value: Any) -> Any:
+    """Drop the maps with a directive from a new value, which has no live value to which they could apply."""
     if isinstance(value, dict):
         if _PATCH in value:
-            return _DIRECTED
-        kept = {name: _plain(item) for name, item in value.items()}
-        return {name: item for name, item in kept.items() if not _is_directed(item)}
+            return _DIRECTIVE
+        kept = {name: _without_directives(item) for name, item in value.items()}
+        return {name: item for name, item in kept.items() if not _is_directive(item)}
     if isinstance(value, list):
-        return [item for item in map(_plain, value) if not _is_directed(item)]
+        return [item for item in map(_without_directives, value) if not _is_directive(item)]
     return value
 
 

@@ -26,10 +26,13 @@ OBJECTS = st.dictionaries(NAMES, JSON, max_size=3)
         pytest.param({"a": ["b"]}, {"a": "c"}, {"a": "c"}, id="another type"),
         pytest.param({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}, id="nested"),
         pytest.param({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}, id="a list is replaced"),
-        pytest.param({"a": "b"}, {"c": {"d": None, "e": 1}}, {"a": "b", "c": {"e": 1}}, id="nulls in what is new"),
+        pytest.param({"a": "b"}, {"c": {"d": None, "e": 1}}, {"a": "b", "c": {"e": 1}}, id="nulls in a new object"),
         pytest.param({}, {"a": [{"b": None, "c": 1}, None]}, {"a": [{"c": 1}, None]}, id="nulls in a new list"),
         pytest.param(
-            {"a": {"b": 1}}, {"a": [{"b": None}]}, {"a": [{"b": None}]}, id="a list for an object is taken as is"
+            {"a": {"b": 1}},
+            {"a": [{"b": None}]},
+            {"a": [{"b": None}]},
+            id="a list that replaces an object keeps its nulls",
         ),
     ],
 )
@@ -38,7 +41,7 @@ def test_merge_patch(document: Any, patch: Any, patched: Any) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-def test_a_merge_patch_applied_twice_is_applied_once(document: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_a_repeated_merge_patch_changes_nothing(document: dict[str, Any], patch: dict[str, Any]) -> None:
     once = merge_patch(document, patch)
 
     assert merge_patch(once, patch) == once
@@ -78,22 +81,22 @@ def test_json_patch(document: Any, operations: list[Any], patched: Any) -> None:
         pytest.param({"op": "add", "path": "/a/5", "value": 1}, id="beyond the end"),
         pytest.param({"op": "add", "path": "/x/y", "value": 1}, id="no parent"),
         pytest.param({"op": "add", "path": "/a", "valu": 1}, id="no value"),
-        pytest.param({"op": "add", "path": "a", "value": 1}, id="no pointer"),
+        pytest.param({"op": "add", "path": "a", "value": 1}, id="malformed pointer"),
         pytest.param({"op": "add", "value": 1}, id="no path"),
         pytest.param({"op": "add", "path": "/a/01", "value": 1}, id="leading zero"),
-        pytest.param({"op": "remove", "path": "/x"}, id="remove nothing"),
-        pytest.param({"op": "remove", "path": "/a/-"}, id="remove the item after the last"),
-        pytest.param({"op": "replace", "path": "/x/y", "value": 1}, id="replace in nothing"),
-        pytest.param({"op": "move", "from": "/x", "path": "/y"}, id="move nothing"),
+        pytest.param({"op": "remove", "path": "/x"}, id="remove a missing member"),
+        pytest.param({"op": "remove", "path": "/a/-"}, id="remove behind the last item"),
+        pytest.param({"op": "replace", "path": "/x/y", "value": 1}, id="replace in a missing member"),
+        pytest.param({"op": "move", "from": "/x", "path": "/y"}, id="move a missing member"),
         pytest.param({"op": "move", "from": "/o", "path": "/o/p"}, id="move into itself"),
-        pytest.param({"op": "copy", "from": "/x", "path": "/y"}, id="copy nothing"),
-        pytest.param({"op": "test", "path": "/a/0", "value": True}, id="test: a boolean is no number"),
-        pytest.param({"op": "test", "path": "/b/c", "value": 1}, id="a text has no parts"),
+        pytest.param({"op": "copy", "from": "/x", "path": "/y"}, id="copy a missing member"),
+        pytest.param({"op": "test", "path": "/a/0", "value": True}, id="test of a number with a boolean"),
+        pytest.param({"op": "test", "path": "/b/c", "value": 1}, id="path into a string"),
         pytest.param({"op": "sing", "path": "/a"}, id="unknown operation"),
-        pytest.param("add", id="no operation"),
+        pytest.param("add", id="operation is not an object"),
     ],
 )
-def test_a_json_patch_that_cannot_be_applied(operation: Any) -> None:
+def test_an_inapplicable_json_patch_raises_an_error(operation: Any) -> None:
     document = {"a": [1, 2], "b": "text", "o": {"p": 1}}
     with pytest.raises(PatchError):
         json_patch(document, [operation])
@@ -102,7 +105,7 @@ def test_a_json_patch_that_cannot_be_applied(operation: Any) -> None:
 
 
 @given(OBJECTS, OBJECTS)
-def test_patching_leaves_document_and_patch_alone(document: dict[str, Any], patch: dict[str, Any]) -> None:
+def test_a_patch_changes_neither_document_nor_patch(document: dict[str, Any], patch: dict[str, Any]) -> None:
     before = repr((document, patch))
     patched = merge_patch(document, patch)
     patched["new"] = 1

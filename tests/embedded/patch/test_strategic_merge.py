@@ -1,4 +1,4 @@
-"""Laws of strategic merge patches; what single patches do is replayed from a real server's answers."""
+"""Properties of strategic merge patches; the results of single patches are tested with recorded responses."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ names = st.sampled_from("abcd")
 
 @st.composite
 def containers(draw: st.DrawFn) -> list[dict[str, Any]]:
-    """Containers with names of their own."""
+    """Return containers with unique names."""
     chosen = draw(st.lists(names, unique=True, max_size=4))
     ports = st.lists(st.integers(1, 5), unique=True, max_size=3)
     return [
@@ -38,14 +38,14 @@ def test_an_empty_patch_changes_nothing(live: list[dict[str, Any]]) -> None:
 
 
 @given(containers(), containers())
-def test_patching_twice_is_patching_once(live: list[dict[str, Any]], patch: list[dict[str, Any]]) -> None:
+def test_a_repeated_patch_changes_nothing(live: list[dict[str, Any]], patch: list[dict[str, Any]]) -> None:
     once = strategic_patch({"containers": live}, {"containers": patch}, POD)
 
     assert strategic_patch(once, {"containers": patch}, POD) == once
 
 
 @given(containers(), containers())
-def test_nothing_is_lost_and_the_patch_wins(live: list[dict[str, Any]], patch: list[dict[str, Any]]) -> None:
+def test_a_patch_keeps_other_items_and_replaces_values(live: list[dict[str, Any]], patch: list[dict[str, Any]]) -> None:
     out = strategic_patch({"containers": live}, {"containers": patch}, POD)["containers"]
 
     images = {item["name"]: item["image"] for item in [*live, *patch]}
@@ -54,7 +54,7 @@ def test_nothing_is_lost_and_the_patch_wins(live: list[dict[str, Any]], patch: l
 
 
 @given(containers(), st.permutations("abcd"))
-def test_an_order_is_followed(live: list[dict[str, Any]], order: list[str]) -> None:
+def test_the_items_have_the_order_of_the_directive(live: list[dict[str, Any]], order: list[str]) -> None:
     patch = {"$setElementOrder/containers": [{"name": name} for name in order]}
     out = strategic_patch({"containers": live}, patch, POD).get("containers", [])
 
@@ -62,7 +62,7 @@ def test_an_order_is_followed(live: list[dict[str, Any]], order: list[str]) -> N
 
 
 @given(containers(), containers())
-def test_what_is_given_is_not_changed(live: list[dict[str, Any]], patch: list[dict[str, Any]]) -> None:
+def test_a_patch_does_not_change_its_arguments(live: list[dict[str, Any]], patch: list[dict[str, Any]]) -> None:
     document, change = {"containers": live}, {"containers": patch}
     before = copy_json([document, change])
     strategic_patch(document, change, POD)["containers"].clear()
@@ -71,7 +71,7 @@ def test_what_is_given_is_not_changed(live: list[dict[str, Any]], patch: list[di
 
 
 @given(st.dictionaries(names, names), st.dictionaries(names, st.none() | names))
-def test_maps_merge_as_in_a_merge_patch(live: dict[str, str], patch: dict[str, str | None]) -> None:
+def test_maps_are_merged_as_in_a_merge_patch(live: dict[str, str], patch: dict[str, str | None]) -> None:
     document, change = {"nodeSelector": live}, {"nodeSelector": patch}
 
     assert strategic_patch(document, change, POD) == merge_patch(document, change)
@@ -80,15 +80,15 @@ def test_maps_merge_as_in_a_merge_patch(live: dict[str, str], patch: dict[str, s
 @pytest.mark.parametrize(
     ("patch", "kind"),
     [
-        pytest.param({"nodeSelector": {"$patch": "smash"}}, PatchError, id="an unknown directive"),
-        pytest.param({"containers": [{"name": "a", "$patch": "merge"}]}, PatchError, id="merging is no directive"),
-        pytest.param({"containers": [{"$patch": "delete"}]}, PatchError, id="deleting nobody"),
-        pytest.param({"containers": [{"image": "x"}]}, PatchError, id="an item without its key"),
-        pytest.param({"$setElementOrder/containers": "a"}, PatchError, id="an order that is no list"),
-        pytest.param({"$retainKeys": "a"}, MalformedPatchError, id="keys that are no list"),
+        pytest.param({"nodeSelector": {"$patch": "smash"}}, PatchError, id="unknown directive"),
+        pytest.param({"containers": [{"name": "a", "$patch": "merge"}]}, PatchError, id="merge directive in a list"),
+        pytest.param({"containers": [{"$patch": "delete"}]}, PatchError, id="delete directive without a key"),
+        pytest.param({"containers": [{"image": "x"}]}, PatchError, id="item without its key"),
+        pytest.param({"$setElementOrder/containers": "a"}, PatchError, id="order is not a list"),
+        pytest.param({"$retainKeys": "a"}, MalformedPatchError, id="keys are not a list"),
     ],
 )
-def test_what_cannot_be_followed_is_refused(patch: dict[str, Any], kind: type[Exception]) -> None:
+def test_a_malformed_directive_is_rejected(patch: dict[str, Any], kind: type[Exception]) -> None:
     document = {"containers": [{"name": "a", "image": "x:1"}], "nodeSelector": {"a": "b"}}
     with pytest.raises(kind):
         strategic_patch(document, patch, POD)
