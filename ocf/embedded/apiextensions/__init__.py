@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions: the kinds of users, their schemas, and what a schema does to an object."""
+"""CustomResourceDefinitions: custom kinds, their schemas, and pruning, defaulting and validation by a schema."""
 
 from ocf.embedded.apiextensions.crd_validation import definition_problems
 from ocf.embedded.apiextensions.defaulting import set_schema_defaults

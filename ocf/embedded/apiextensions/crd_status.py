@@ -1,7 +1,7 @@
-"""What a server and its controllers write into the status of a definition.
+"""Status of CustomResourceDefinitions.
 
-A real server names a kind, and a moment later serves it; here both happen with the same request, so that nobody has to
-wait. The status is written by the manager that a real server writes it by.
+A real API server accepts the names of a kind first and serves the kind a moment later. The embedded one does both in
+the same request, so that a client does not have to wait. The field manager of the status is that of a real API server.
 """
 
 from collections.abc import Iterable, Iterator
@@ -13,11 +13,11 @@ from ocf.objects.conditions import transition_time
 __all__ = ["CLEANUP", "accepted_status", "remember_stored", "start_status"]
 
 CLEANUP: Final = "customresourcecleanup.apiextensions.k8s.io"
-"""The finalizer that keeps a definition until the last object of its kind is gone."""
+"""The finalizer of a CustomResourceDefinition, removed after the deletion of the last object of its kind."""
 
 
 def start_status(definition: Manifest) -> None:
-    """Write the status of a new definition: nothing is accepted yet, and one version is stored."""
+    """Set the status of a new CustomResourceDefinition: no names are accepted yet, and one version is stored."""
     stored = [version["name"] for version in definition["spec"].get("versions") or () if version.get("storage")]
     definition["status"] = {
         "conditions": None,
@@ -27,7 +27,7 @@ def start_status(definition: Manifest) -> None:
 
 
 def remember_stored(definition: Manifest) -> None:
-    """Add the storage version of a changed definition to those in which objects may be stored."""
+    """Add the storage version of a changed CustomResourceDefinition to `status.storedVersions`."""
     status = dict(definition.get("status") or {})
     known = list(status.get("storedVersions") or ())
     for version in definition["spec"].get("versions") or ():
@@ -37,15 +37,15 @@ def remember_stored(definition: Manifest) -> None:
 
 
 def accepted_status(definition: Manifest, others: Iterable[Manifest], now: str) -> dict[str, Any] | None:
-    """Return the status that a definition shall have.
+    """Return the new status of a CustomResourceDefinition after a check of its names.
 
     Args:
-        definition: The definition.
-        others: The other definitions.
-        now: The time, as objects write it.
+        definition: The CustomResourceDefinition.
+        others: The other CustomResourceDefinitions.
+        now: The current time, in the format of object timestamps.
 
     Returns:
-        The status; None where it is the one it has.
+        The status; None if it does not change.
     """
     spec, status = definition["spec"], definition.get("status") or {}
     names = spec["names"]
@@ -70,7 +70,7 @@ def accepted_status(definition: Manifest, others: Iterable[Manifest], now: str) 
 
 
 def _conflicts(spec: dict[str, Any], others: Iterable[Manifest]) -> Iterator[tuple[str, str]]:
-    """Find names that another definition of the group has; reason and message."""
+    """Yield reason and message for each name that another CustomResourceDefinition of the group already uses."""
     taken = [other["spec"]["names"] for other in others if other["spec"]["group"] == spec["group"]]
     words = {word for names in taken for word in (names["plural"], names.get("singular"), *names.get("shortNames", ()))}
     kinds = {word for names in taken for word in (names["kind"], names.get("listKind"))}

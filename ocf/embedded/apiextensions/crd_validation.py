@@ -1,7 +1,8 @@
-"""What a CustomResourceDefinition must be like.
+"""Validation of CustomResourceDefinitions.
 
-Only where authors commonly err; the texts are recorded ones. A real server keeps what all versions have in common in
-one place, and names that place in its answers (`spec.validation`, `spec.subresources`) although nobody has written it.
+Only common mistakes are checked; the texts are those of a real API server. A real API server moves values that are the
+same in all versions to a common field, and reports errors for that field (`spec.validation`, `spec.subresources`),
+although it is not in the manifest.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,17 +24,17 @@ _APPROVAL: Final = "api-approved.kubernetes.io"
 
 
 def definition_problems(definition: Manifest, live: Manifest | None) -> list[FieldProblem]:
-    """Check a definition.
+    """Validate a CustomResourceDefinition.
 
     Args:
-        definition: The definition, defaulted.
-        live: The one it replaces; None for a new one.
+        definition: The CustomResourceDefinition, defaulted.
+        live: The live one; None for a new one.
 
     Returns:
-        What is wrong with it.
+        The violations; empty if it is valid.
 
     Raises:
-        BadRequestError: If it asks for what the embedded cluster cannot do: some of what rules in CEL may say,
+        BadRequestError: If it uses a feature that the embedded cluster does not support: some functions of CEL, or
             conversion by a webhook.
     """
     spec = definition["spec"]
@@ -52,11 +53,11 @@ def definition_problems(definition: Manifest, live: Manifest | None) -> list[Fie
         text = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead"
         problems.append(FieldProblem("spec.preserveUnknownFields", f"Invalid value: true: {text}"))
     if not problems:
-        _require_possible(spec)
+        _require_supported_conversion(spec)
     return problems
 
 
-def _require_possible(spec: _Spec) -> None:
+def _require_supported_conversion(spec: _Spec) -> None:
     if spec["conversion"]["strategy"] != "None":
         raise unsupported("convert custom resources by a webhook", "use conversion strategy None")
 
@@ -113,7 +114,7 @@ def _version_problems(spec: _Spec) -> Iterator[FieldProblem]:
 
 
 def _shown(versions: list[Any]) -> list[dict[str, Any]]:
-    """Show versions as a server does, which has taken out what they have in common."""
+    """Return versions in the form of error messages, without the fields that a server moves to a common place."""
     rest = ("Schema", "Subresources", "AdditionalPrinterColumns", "SelectableFields")
     return [
         {
@@ -156,7 +157,7 @@ def _schema(version: Mapping[str, Any]) -> Any:
 
 
 def _body_problems(spec: _Spec) -> Iterator[FieldProblem]:
-    """Check schemas, subresources, columns and selectable fields, each where a server keeps it."""
+    """Check schemas, subresources, columns and selectable fields, with the paths that a real API server reports."""
     versions = spec.get("versions") or []
     for field, common, check in (
         ("schema", "spec.validation", _schema_problems),
@@ -186,7 +187,7 @@ def _rule_problems(schema: _Spec, path: str, *, sound: bool) -> list[FieldProble
     from ocf.embedded.cel import rule_problems, rule_texts
 
     problems = rule_texts(schema, path)
-    # What expressions are checked against has to be sound.
+    # The type check of expressions needs a valid schema.
     return problems if problems or not sound else rule_problems(schema, path)
 
 

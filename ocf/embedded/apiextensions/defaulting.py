@@ -1,6 +1,6 @@
-"""Filling in what a schema gives defaults for.
+"""Defaulting of custom resources by their schemas.
 
-A null where the schema allows none counts as absent: the default takes its place, or it is dropped.
+A null in a field that is not nullable counts as absent: it is replaced by the default, or dropped.
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting.
 """
 
@@ -13,16 +13,16 @@ __all__ = ["set_schema_defaults"]
 
 
 def set_schema_defaults(value: Any, schema: Mapping[str, Any], *, drop_nulls: bool = True) -> Any:
-    """Fill in the defaults of a value.
+    """Return a value with the defaults of its schema.
 
     Args:
         value: The value; it is not changed.
         schema: Its schema.
-        drop_nulls: Whether a null that may not be and has no default is dropped: it is where it was sent, and is not
-            where an apply left it behind.
+        drop_nulls: Whether to drop a null in a field that is not nullable and has no default. The API server drops such
+            a null of a request, but not one that is the result of an apply.
 
     Returns:
-        The value with defaults; what needs none is shared.
+        The value with defaults; parts without defaults are shared.
 
     Example:
         >>> schema = {"properties": {"mode": {"default": "fast"}, "note": {"type": "string"}}}

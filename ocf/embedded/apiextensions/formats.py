@@ -1,4 +1,4 @@
-"""The formats of texts that a server checks in custom resources; it ignores every other one.
+"""String formats that the API server validates in custom resources; it ignores all other formats.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation.
 """
@@ -23,7 +23,7 @@ _LONGEST_HOSTNAME: Final = 255
 
 
 def _reads(read: Callable[[str], object]) -> Callable[[str], bool]:
-    """Turn what raises into what answers."""
+    """Return a check that succeeds if a function reads the text without an error."""
 
     def is_read(text: str) -> bool:
         try:
@@ -73,19 +73,19 @@ _NUMBERS: Final = frozenset({"int32", "int64", "float", "double"})
 
 
 def is_known(name: str) -> bool:
-    """Say whether a server heeds a format; of the others it knows nothing."""
+    """Return whether the API server validates a format."""
     return name in _CHECKS or name in _NUMBERS
 
 
 def is_of_format(text: str, name: str) -> bool:
-    """Say whether a text is of a format.
+    """Return whether a text has a format.
 
     Args:
         text: The text.
         name: The format, `date-time`.
 
     Returns:
-        False only if a server would refuse it.
+        False only if the API server would reject the text.
 
     Example:
         >>> is_of_format("2026-01-01", "date"), is_of_format("yesterday", "date"), is_of_format("any", "other")

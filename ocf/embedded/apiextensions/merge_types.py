@@ -1,4 +1,4 @@
-"""The type of a custom resource, for who owns which field, read off its schema.
+"""Types of custom resources for server-side apply, derived from their schemas.
 
 Source: https://kubernetes.io/docs/reference/using-api/server-side-apply/#merge-strategy.
 """
@@ -35,7 +35,7 @@ def schema_type(schema: Mapping[str, Any], name: str) -> StructType:
 
     Args:
         schema: Schema of one version.
-        name: The kind, for messages.
+        name: The kind, for error messages.
 
     Returns:
         The type of a whole object.

@@ -1,7 +1,7 @@
-"""Checking a custom resource against its schema, in the words of a server.
+"""Validation of custom resources by their schemas.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation. The
-texts, the unhelpful ones included, are recorded ones.
+error texts, including the unhelpful ones, are those of a real API server.
 """
 
 import re
@@ -23,16 +23,16 @@ _LIMITS: Final = {"int32": (-(2**31), 2**31 - 1), "int64": (-(2**63), 2**63 - 1)
 
 
 _FORMS: Final = {"integer": "int64", "number": "float64"}
-"""Formats that numbers have by themselves."""
+"""Formats of numbers without a declared format."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaViolation:
-    """Something that a schema refuses.
+    """Violation of a schema.
 
     Args:
-        problem: What is wrong, as it is reported.
-        place: Where: field names and indices from the root of the checked value.
+        problem: The violation, as it is reported.
+        place: Location: field names and indices from the root of the checked value.
     """
 
     problem: FieldProblem
@@ -40,69 +40,69 @@ class SchemaViolation:
 
 
 @dataclass(frozen=True, slots=True)
-class _Spot:
-    """A place in an object, as problems and as texts name it."""
+class _Location:
+    """A location in an object, with its path in the field of a violation and its name in the text."""
 
     path: str
     name: str
     place: tuple[str | int, ...] = field(default=())
     whole: str = "<nil>"
 
-    def child(self, key: str) -> "_Spot":
+    def child(self, key: str) -> "_Location":
         joined = f"{self.name}.{key}" if self.name else key
-        return _Spot(f"{self.path}.{key}" if self.path else key, joined, (*self.place, key), self.whole)
+        return _Location(f"{self.path}.{key}" if self.path else key, joined, (*self.place, key), self.whole)
 
-    def item(self, index: int) -> "_Spot":
-        return _Spot(f"{self.path}[{index}]", f"{self.name}[{index}]", (*self.place, index), self.whole)
+    def item(self, index: int) -> "_Location":
+        return _Location(f"{self.path}[{index}]", f"{self.name}[{index}]", (*self.place, index), self.whole)
 
-    def refuse(self, detail: str) -> SchemaViolation:
+    def violation(self, detail: str) -> SchemaViolation:
         return SchemaViolation(FieldProblem(self.path, detail), self.place)
 
-    def body(self, shown: Any, what: str) -> SchemaViolation:
-        return self.refuse(f"Invalid value: {go_json(shown)}: {self.name} in body {what}")
+    def body_violation(self, shown: Any, what: str) -> SchemaViolation:
+        return self.violation(f"Invalid value: {go_json(shown)}: {self.name} in body {what}")
 
-    def aside(self, what: str) -> SchemaViolation:
-        """Refuse something that a server does not know the field of, but that of the whole."""
+    def root_violation(self, what: str) -> SchemaViolation:
+        """Return a violation that a real API server reports for the root of the checked value."""
         return SchemaViolation(FieldProblem(self.whole, f'Invalid value: "": {what}'), self.place)
 
 
 def schema_faults(value: Any, schema: _Schema, *, path: str = "", name: str | None = None) -> list[SchemaViolation]:
-    """Check a value.
+    """Validate a value by a schema.
 
     Args:
         value: The value.
         schema: Its schema.
-        path: Where it is, for the field of a problem.
-        name: Where it is, for the text of a problem; None is the path.
+        path: Path of the value, for the fields of violations.
+        name: Name of the value, for the texts of violations; None for the path.
 
     Returns:
-        What is wrong with it.
+        The violations; empty if the value is valid.
 
     Example:
         >>> print(schema_faults({"size": 0}, {"properties": {"size": {"minimum": 1}}}, path="spec")[0].problem)
         spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1
     """
-    spot = _Spot(path, path if name is None else name, whole=path or "<nil>")
-    return [*_check(value, schema, spot), *_lists(value, schema, spot)]
+    location = _Location(path, path if name is None else name, whole=path or "<nil>")
+    return [*_check(value, schema, location), *_lists(value, schema, location)]
 
 
-def _check(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
+def _check(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
     if value is None and schema.get("nullable"):
         return
-    yield from _type(value, schema, spot)
-    yield from _combined(value, schema, spot)
+    yield from _type(value, schema, location)
+    yield from _combined(value, schema, location)
     if isinstance(value, str):
-        yield from _text(value, schema, spot)
+        yield from _text(value, schema, location)
     elif isinstance(value, list):
-        yield from _list(value, schema, spot)
+        yield from _list(value, schema, location)
     elif isinstance(value, dict):
-        yield from _map(value, schema, spot)
+        yield from _map(value, schema, location)
     elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield from _number(value, schema, spot)
+        yield from _number(value, schema, location)
     allowed = schema.get("enum")
     if allowed is not None and not any(equal_json(value, item) for item in allowed):
         listed = ", ".join(map(go_json, allowed))
-        yield spot.refuse(f"Unsupported value: {go_json(value)}: supported values: {listed}")
+        yield location.violation(f"Unsupported value: {go_json(value)}: supported values: {listed}")
 
 
 def _type_name(value: Any) -> str:
@@ -113,7 +113,7 @@ def _type_name(value: Any) -> str:
     return {str: "string", int: "integer", list: "array", dict: "object"}.get(type(value), "null")
 
 
-def _type(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
+def _type(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
     either = schema.get("x-kubernetes-int-or-string")
     wanted = "integer,string" if either else schema.get("type")
     if not wanted:
@@ -124,26 +124,26 @@ def _type(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]
         form = schema.get("format") or ""
         if is_known(form) and found in ("string", "array"):
             if not {"integer", "number"} & {*allowed}:
-                # A server leaves these to the check of the format, which looks at texts alone.
+                # A real API server checks only the format of these values, and only if they are strings.
                 return
         elif is_known(form) and found != "null":
             found, wanted = _FORMS.get(found, ""), form
         shown = go_json(found)
-        yield spot.refuse(f"Invalid value: {shown}: {spot.name} in body must be of type {wanted}: {shown}")
+        yield location.violation(f"Invalid value: {shown}: {location.name} in body must be of type {wanted}: {shown}")
 
 
-def _text(value: str, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
+def _text(value: str, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
     longest, shortest, pattern = (schema.get(key) for key in ("maxLength", "minLength", "pattern"))
     if longest is not None and len(value) > longest:
-        yield spot.refuse(f"Too long: may not be more than {longest} bytes")
+        yield location.violation(f"Too long: may not be more than {longest} bytes")
     if shortest is not None and len(value) < shortest:
-        yield spot.body(value, f"should be at least {shortest} chars long")
+        yield location.body_violation(value, f"should be at least {shortest} chars long")
     if pattern and not _compiled(pattern).search(value):
-        yield spot.body(value, f"should match '{pattern}'")
+        yield location.body_violation(value, f"should match '{pattern}'")
     form = schema.get("format")
     if form and not is_of_format(value, form):
         shown = go_json(value)
-        yield spot.refuse(f"Invalid value: {shown}: {spot.name} in body must be of type {form}: {shown}")
+        yield location.violation(f"Invalid value: {shown}: {location.name} in body must be of type {form}: {shown}")
 
 
 @lru_cache(maxsize=1024)
@@ -151,97 +151,99 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern)
 
 
-def _number(value: float, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
+def _number(value: float, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
     if schema.get("type") == "integer":
         form = schema.get("format") or ""
         low, high = _LIMITS.get(form, _LIMITS["int64"])
         if not float(value).is_integer() or not low <= value <= high:
             which = f"with format {form}" if form else "(default format)"
-            yield spot.aside(f"Checked value must be of type integer {which} in {spot.name}")
+            yield location.root_violation(f"Checked value must be of type integer {which} in {location.name}")
     factor, most, least = (schema.get(key) for key in ("multipleOf", "maximum", "minimum"))
     if factor is not None and not (value / factor).is_integer():
-        yield spot.body(value, f"should be a multiple of {factor}")
+        yield location.body_violation(value, f"should be a multiple of {factor}")
     if most is not None and (value > most or (schema.get("exclusiveMaximum") and value == most)):
-        yield spot.body(value, f"should be less than{'' if schema.get('exclusiveMaximum') else ' or equal to'} {most}")
+        yield location.body_violation(
+            value, f"should be less than{'' if schema.get('exclusiveMaximum') else ' or equal to'} {most}"
+        )
     if least is not None and (value < least or (schema.get("exclusiveMinimum") and value == least)):
         than = f"greater than{'' if schema.get('exclusiveMinimum') else ' or equal to'}"
-        yield spot.body(value, f"should be {than} {least}")
+        yield location.body_violation(value, f"should be {than} {least}")
 
 
-def _list(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
+def _list(value: list[Any], schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
     most, least, items = schema.get("maxItems"), schema.get("minItems"), schema.get("items")
     if isinstance(items, dict):
         for index, item in enumerate(value):
-            yield from _check(item, items, spot.item(index))
+            yield from _check(item, items, location.item(index))
     if most is not None and len(value) > most:
-        yield spot.refuse(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
+        yield location.violation(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
     if least is not None and len(value) < least:
-        yield spot.body(len(value), f"should have at least {least} items")
+        yield location.body_violation(len(value), f"should have at least {least} items")
 
 
-def _map(value: dict[str, Any], schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
+def _map(value: dict[str, Any], schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
     most, least = schema.get("maxProperties"), schema.get("minProperties")
     if least is not None and len(value) < least:
-        yield spot.body(len(value), f"should have at least {least} properties")
+        yield location.body_violation(len(value), f"should have at least {least} properties")
     if most is not None and len(value) > most:
-        yield spot.refuse(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
+        yield location.violation(f"Too many: {len(value)}: must have at most {most} item{'' if most == 1 else 's'}")
     for name in schema.get("required") or ():
         if name not in value:
-            yield SchemaViolation(FieldProblem(spot.child(name).path, "Required value"), spot.place)
+            yield SchemaViolation(FieldProblem(location.child(name).path, "Required value"), location.place)
     known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
     for name, item in value.items():
         below = known.get(name, extra if isinstance(extra, dict) else None)
         if below is not None:
-            yield from _check(item, below, spot.child(name))
+            yield from _check(item, below, location.child(name))
     if schema.get("x-kubernetes-embedded-resource"):
         for name in ("apiVersion", "kind"):
             if not value.get(name):
-                yield SchemaViolation(FieldProblem(spot.child(name).path, "Required value"), spot.place)
+                yield SchemaViolation(FieldProblem(location.child(name).path, "Required value"), location.place)
 
 
-def _combined(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
+def _combined(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
     if schema.get("anyOf") and not (schema.get("x-kubernetes-int-or-string") and _is_int_or_string(schema["anyOf"])):
-        outcomes = [list(_check(value, option, spot)) for option in schema["anyOf"]]
+        outcomes = [list(_check(value, option, location)) for option in schema["anyOf"]]
         if all(outcomes):
-            yield spot.aside(f'"{spot.name}" must validate at least one schema (anyOf)')
+            yield location.root_violation(f'"{location.name}" must validate at least one schema (anyOf)')
             yield from outcomes[0]
     if schema.get("oneOf"):
-        outcomes = [list(_check(value, option, spot)) for option in schema["oneOf"]]
+        outcomes = [list(_check(value, option, location)) for option in schema["oneOf"]]
         passed = outcomes.count([])
         if passed != 1:
             found = f"Found {passed} valid alternatives" if passed else "Found none valid"
-            yield spot.aside(f'"{spot.name}" must validate one and only one schema (oneOf). {found}')
+            yield location.root_violation(f'"{location.name}" must validate one and only one schema (oneOf). {found}')
             if not passed:
                 yield from outcomes[0]
-    outcomes = [list(_check(value, option, spot)) for option in schema.get("allOf") or ()]
+    outcomes = [list(_check(value, option, location)) for option in schema.get("allOf") or ()]
     if any(outcomes):
         yield from (fault for outcome in outcomes for fault in outcome)
-        yield spot.aside(f'"{spot.name}" must validate all the schemas (allOf)')
-    if schema.get("not") and not list(_check(value, schema["not"], spot)):
-        yield spot.aside(f'"{spot.name}" must not validate the schema (not)')
+        yield location.root_violation(f'"{location.name}" must validate all the schemas (allOf)')
+    if schema.get("not") and not list(_check(value, schema["not"], location)):
+        yield location.root_violation(f'"{location.name}" must not validate the schema (not)')
 
 
 def _is_int_or_string(options: Any) -> bool:
     return bool(options == [{"type": "integer"}, {"type": "string"}])
 
 
-def _lists(value: Any, schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
-    """Find items that are twice in a set, or in a list with keys."""
+def _lists(value: Any, schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
+    """Yield duplicate items of sets and keyed lists."""
     if isinstance(value, dict):
         known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
         for name, item in value.items():
             below = known.get(name, extra if isinstance(extra, dict) else None)
             if below is not None:
-                yield from _lists(item, below, spot.child(name))
+                yield from _lists(item, below, location.child(name))
     elif isinstance(value, list):
-        yield from _twice(value, schema, spot)
+        yield from _duplicates(value, schema, location)
         items = schema.get("items")
         if isinstance(items, dict):
             for index, item in enumerate(value):
-                yield from _lists(item, items, spot.item(index))
+                yield from _lists(item, items, location.item(index))
 
 
-def _twice(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[SchemaViolation]:
+def _duplicates(value: list[Any], schema: _Schema, location: _Location) -> Iterator[SchemaViolation]:
     kind = schema.get("x-kubernetes-list-type")
     if kind not in ("set", "map"):
         return
@@ -252,23 +254,23 @@ def _twice(value: list[Any], schema: _Schema, spot: _Spot) -> Iterator[SchemaVio
             continue
         shown = go_json({name: item[name] for name in sorted(names) if name in item} if names else item)
         if shown in seen:
-            yield spot.item(index).refuse(f"Duplicate value: {shown}")
+            yield location.item(index).violation(f"Duplicate value: {shown}")
         seen.add(shown)
 
 
 def custom_update_problems(
     manifest: Mapping[str, Any], live: Mapping[str, Any], schema: _Schema, subresource: str | None
 ) -> list[FieldProblem]:
-    """Check a custom resource that replaces another; what was wrong before and has not changed is let pass.
+    """Validate an update of a custom resource; violations in unchanged values are ignored (validation ratcheting).
 
     Args:
         manifest: The new object.
-        live: The one it replaces.
+        live: The live object.
         schema: Schema of its version.
-        subresource: What the request goes through; through the status, only the status is looked at.
+        subresource: Subresource of the request; for the status, only the status is validated.
 
     Returns:
-        What is wrong with it.
+        The violations; empty if the update is valid.
     """
     if subresource == "status":
         below = (schema.get("properties") or {}).get("status")

@@ -1,4 +1,4 @@
-"""Dropping what a schema does not declare, as a server does before it looks at a custom resource.
+"""Pruning of fields that the schema of a custom resource does not declare.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-pruning.
 """
@@ -16,14 +16,14 @@ _HEAD: Final = frozenset({"apiVersion", "kind", "metadata"})
 
 
 def prune(manifest: Manifest, schema: Mapping[str, Any]) -> Manifest:
-    """Drop the undeclared fields of a custom resource.
+    """Return a custom resource without its undeclared fields.
 
     Args:
         manifest: The object; it is not changed.
         schema: Schema of its version.
 
     Returns:
-        The object without them; declared parts are shared.
+        The object without undeclared fields; it shares parts with the given one.
 
     Example:
         >>> schema = {"type": "object", "properties": {"spec": {"type": "object"}}}
@@ -87,7 +87,7 @@ def _field(
 
 
 def _metadata(value: Any, path: str, dropped: list[str]) -> Any:
-    """Prune the metadata of an object in an object."""
+    """Prune the metadata of an embedded object."""
     if not isinstance(value, dict):
         return value
     kind = struct("meta.v1.ObjectMeta")

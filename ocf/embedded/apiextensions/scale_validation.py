@@ -1,6 +1,6 @@
-"""Checking the counts that the Scale of a custom resource shows, in the words of a server.
+"""Validation of the replicas of custom resources with a scale subresource.
 
-They are checked beside the schema, which may say nothing of them: a Scale holds whole numbers that are not negative.
+It is separate from the schema, which need not declare these fields: the replicas of a Scale are non-negative integers.
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource.
 """
 
@@ -17,19 +17,19 @@ _MOST: Final = 2**31 - 1
 
 
 class _AccessError(ValueError):
-    """A value, or what is on the way to it, is of another type."""
+    """A value, or a value above it, has another type."""
 
 
 def count_problems(manifest: Mapping[str, Any], paths: ScalePaths, *, spec: bool = True) -> Iterator[FieldProblem]:
-    """Check what a Scale would show.
+    """Validate the fields that the Scale of a custom resource contains.
 
     Args:
         manifest: The custom resource.
-        paths: Where its counts and its selector are.
-        spec: Whether the wanted count is looked at; a write to the status leaves it alone.
+        paths: Paths of its replicas and its selector.
+        spec: Whether to check the desired replicas; a write of the status does not change them.
 
     Yields:
-        What is wrong.
+        The violations.
 
     Example:
         >>> [str(problem) for problem in count_problems({"spec": {"replicas": -1}}, ScalePaths())]
@@ -58,10 +58,9 @@ def _count(manifest: Mapping[str, Any], path: str) -> Iterator[FieldProblem]:
 
 
 def _read(manifest: Mapping[str, Any], path: str, wanted: type, named: str) -> Any:
-    """Return the value at a path; None where there is none."""
-    *way, last = path.removeprefix(".").split(".")
+    """Return the value at a path; None if it does not exist."""
     value: Any = manifest
-    for name in (*way, last):
+    for name in path.removeprefix(".").split("."):
         if value is None:
             return None
         if not isinstance(value, Mapping):

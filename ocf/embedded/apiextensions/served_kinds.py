@@ -1,4 +1,4 @@
-"""The kinds that a CustomResourceDefinition defines, as the server serves them."""
+"""Served kinds of CustomResourceDefinitions."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
@@ -18,7 +18,7 @@ _FREE: Final[Mapping[str, Any]] = {"type": "object", "x-kubernetes-preserve-unkn
 
 
 def definition_of(kind: CustomKind) -> Manifest:
-    """Write the definition of a kind that has no schema.
+    """Return the CustomResourceDefinition of a kind without a schema.
 
     Args:
         kind: The kind.
@@ -44,12 +44,12 @@ def definition_of(kind: CustomKind) -> Manifest:
 
 
 def custom_resource(kind: CustomKind) -> ApiResource:
-    """Describe a kind without a schema as the server serves it."""
+    """Return the served resource of a kind without a schema."""
     return next(served(definition_of(kind)))
 
 
 def established(definition: Manifest) -> list[ApiResource]:
-    """Return what a stored definition serves: nothing before its names are accepted.
+    """Return the resources of a stored CustomResourceDefinition; empty before its names are accepted.
 
     Args:
         definition: The CustomResourceDefinition.
@@ -63,14 +63,14 @@ def established(definition: Manifest) -> list[ApiResource]:
 
 
 def served(definition: Manifest) -> Iterator[ApiResource]:
-    """Describe what a definition serves.
+    """Yield the resources of the versions of a CustomResourceDefinition.
 
     Args:
         definition: The CustomResourceDefinition, defaulted.
 
     Yields:
-        One resource for each version; one that is not served can be looked at by no request, but objects may be stored
-        in it.
+        One resource for each served version and for the storage version; a storage version that is not served has no
+        verbs.
     """
     spec = definition["spec"]
     storage = next(version["name"] for version in spec["versions"] if version.get("storage"))

@@ -1,7 +1,7 @@
-"""What a schema in a definition must be like: structural, and nothing a server cannot check cheaply.
+"""Validation of schemas in CustomResourceDefinitions, which must be structural.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/
-#specifying-a-structural-schema; the texts are recorded ones.
+#specifying-a-structural-schema; the error texts are those of a real API server.
 """
 
 import re
@@ -45,14 +45,14 @@ _INT_OR_STRING: Final = [{"type": "integer"}, {"type": "string"}]
 
 
 def schema_problems(schema: _Schema, path: str) -> list[FieldProblem]:
-    """Check a schema.
+    """Validate a schema.
 
     Args:
         schema: The schema of a version.
-        path: Where it is.
+        path: Path of the schema.
 
     Returns:
-        What is wrong with it.
+        The violations; empty if the schema is valid.
 
     Example:
         >>> print(schema_problems({"properties": {}}, "schema")[0])
@@ -66,7 +66,7 @@ def schema_problems(schema: _Schema, path: str) -> list[FieldProblem]:
 
 
 def _below(schema: _Schema, path: str) -> Iterator[tuple[str, str, _Schema]]:
-    """Walk through the parts of a schema that say what is in a value; the kind of part, its path, its schema."""
+    """Yield level, path and schema of the items, fields and additional properties that a schema specifies."""
     items, extra = schema.get("items"), schema.get("additionalProperties")
     if isinstance(items, dict):
         yield "item", f"{path}.items", items
@@ -77,7 +77,7 @@ def _below(schema: _Schema, path: str) -> Iterator[tuple[str, str, _Schema]]:
 
 
 def _support(schema: _Schema, path: str) -> Iterator[FieldProblem]:
-    """Find what a schema may not use at all, and what does not fit together."""
+    """Yield unsupported fields of a schema, and fields that contradict each other."""
     for name, text in _FORBIDDEN.items():
         if schema.get(name):
             yield FieldProblem(f"{path}.{name}", f"Forbidden: {text}")
@@ -170,7 +170,7 @@ _EMPTY: Final = {
 
 
 def _node(schema: _Schema, path: str, level: str) -> Iterator[FieldProblem]:
-    """Check that a schema says what every value is."""
+    """Check that a schema declares the type of every value."""
     kind, embedded = schema.get("type"), schema.get("x-kubernetes-embedded-resource")
     if kind == "array" and not isinstance(schema.get("items"), dict):
         yield FieldProblem(f"{path}.items", "Required value: must be specified")
@@ -217,7 +217,7 @@ def _root_metadata(schema: _Schema, path: str) -> Iterator[FieldProblem]:
 
 
 def _values(schema: _Schema, path: str, *, nested: bool = False) -> Iterator[FieldProblem]:
-    """Check the parts of a schema that only restrict values."""
+    """Check the parts of a schema that only restrict values, such as `pattern` and `anyOf`."""
     pattern = schema.get("pattern")
     if pattern:
         try:

@@ -1,4 +1,4 @@
-"""Kinds that objects define: how long they are served, in which versions, and what changes them."""
+"""CustomResourceDefinitions: served kinds and versions, names, scale, selectable fields, and immutable fields."""
 
 from collections.abc import Callable
 from typing import Any
@@ -59,7 +59,9 @@ def thing(api_version: str = "example.com/v1", name: str = "t", **spec: Any) -> 
 
 
 class TestServing:
-    async def test_a_definition_is_established_with_the_request(self, cluster: EmbeddedCluster, define: Define) -> None:
+    async def test_a_definition_is_established_by_the_create_request(
+        self, cluster: EmbeddedCluster, define: Define
+    ) -> None:
         await cluster.create(define(), field_manager="author")
         live = await cluster.get(DEFINITION)
 
@@ -70,7 +72,9 @@ class TestServing:
         assert live["status"]["storedVersions"] == ["v1"]
         assert (await cluster.create(thing(), field_manager="user"))["metadata"]["generation"] == 1
 
-    async def test_a_kind_is_not_served_before_and_after(self, cluster: EmbeddedCluster, define: Define) -> None:
+    async def test_a_kind_is_served_only_while_its_definition_exists(
+        self, cluster: EmbeddedCluster, define: Define
+    ) -> None:
         with pytest.raises(NotFoundError, match="could not find the requested resource"):
             await cluster.list("example.com/v1", "Thing")
         await cluster.create(define(), field_manager="author")
@@ -80,14 +84,14 @@ class TestServing:
         with pytest.raises(NotFoundError, match="could not find the requested resource"):
             await cluster.list("example.com/v1", "Thing")
 
-    async def test_a_dry_run_defines_nothing(self, cluster: EmbeddedCluster, define: Define) -> None:
+    async def test_a_dry_run_does_not_define_a_kind(self, cluster: EmbeddedCluster, define: Define) -> None:
         await cluster.create(define(), field_manager="author", dry_run=True)
 
         with pytest.raises(NotFoundError):
             await cluster.list("example.com/v1", "Thing")
 
     async def test_deleting_a_definition_deletes_its_objects(self, cluster: EmbeddedCluster, define: Define) -> None:
-        """A definition waits for the last object of its kind, as a namespace does for what is in it."""
+        """A definition is removed after the last object of its kind, as a namespace after its last object."""
         await cluster.create(define(), field_manager="author")
         held = thing()
         held["metadata"]["finalizers"] = ["example.com/wait"]
@@ -105,7 +109,7 @@ class TestServing:
         with pytest.raises(NotFoundError):
             await cluster.get(DEFINITION)
 
-    async def test_names_that_are_taken_are_not_accepted(self, cluster: EmbeddedCluster, define: Define) -> None:
+    async def test_names_of_another_definition_are_not_accepted(self, cluster: EmbeddedCluster, define: Define) -> None:
         await cluster.create(define(), field_manager="author")
         other = define(names={"plural": "others", "singular": "other", "kind": "Thing"})
         other["metadata"]["name"] = "others.example.com"
@@ -117,7 +121,9 @@ class TestServing:
         assert accepted["message"] == '"Thing" is already in use'
         assert (established["status"], established["reason"]) == ("False", "NotAccepted")
 
-    async def test_a_definition_changes_what_is_declared(self, cluster: EmbeddedCluster, define: Define) -> None:
+    async def test_an_updated_definition_changes_the_declared_fields(
+        self, cluster: EmbeddedCluster, define: Define
+    ) -> None:
         await cluster.create(define(), field_manager="author")
         assert (await cluster.create(thing(colour="red"), field_manager="user"))["spec"] == {}
         more = version("v1", storage=True, colour={"type": "string"}, size={"type": "integer", "default": 3})
@@ -126,10 +132,10 @@ class TestServing:
         stored = await cluster.create(thing(name="u", colour="red"), field_manager="user")
         assert stored["spec"] == {"colour": "red", "size": 3}
 
-    async def test_stored_objects_are_shown_as_the_schema_is_now(
+    async def test_stored_objects_are_read_with_the_present_schema(
         self, cluster: EmbeddedCluster, define: Define
     ) -> None:
-        """A new default appears in them and a field that is declared no more disappears, without a write."""
+        """Without a write, a new default is set and a field that is no longer declared is pruned."""
         before = version("v1", storage=True, size={"type": "integer"}, old={"type": "string"})
         await cluster.create(define(before), field_manager="author")
         stored = await cluster.create(thing(size=1, old="x"), field_manager="user")
@@ -151,7 +157,7 @@ class TestVersions:
         return cluster
 
     async def test_an_object_is_served_in_every_version(self, two: EmbeddedCluster) -> None:
-        """Nothing but the version's name is converted, and what the other version does not declare is dropped."""
+        """Only the version changes, and fields that the other version does not declare are pruned."""
         await two.create(thing("example.com/v1", size=1, old="x"), field_manager="user")
         second = await two.get(ObjectKey("example.com/v2", "Thing", "t", "shop"))
 
@@ -159,13 +165,13 @@ class TestVersions:
         assert [item["apiVersion"] for item in (await two.list("example.com/v2", "Thing")).items] == ["example.com/v2"]
         assert (await two.get(THING))["spec"] == {"size": 1, "old": "x"}
 
-    async def test_what_is_written_in_one_version_is_stored_in_the_other(self, two: EmbeddedCluster) -> None:
+    async def test_an_object_is_stored_in_the_storage_version(self, two: EmbeddedCluster) -> None:
         stored = await two.create(thing("example.com/v2", size=2, new="y"), field_manager="user")
 
         assert (stored["apiVersion"], stored["spec"]) == ("example.com/v2", {"size": 2})
         assert (await two.get(THING))["spec"] == {"size": 2}
 
-    async def test_a_watch_shows_the_version_it_asked_for(self, two: EmbeddedCluster) -> None:
+    async def test_a_watch_returns_the_requested_version(self, two: EmbeddedCluster) -> None:
         watch = two.watch("example.com/v2", "Thing", WatchOptions(resource_version=two.resource_version))
         await two.create(thing("example.com/v1", size=1, old="x"), field_manager="user")
         event = await anext(watch)
@@ -174,7 +180,7 @@ class TestVersions:
         assert (event.type, event.object["apiVersion"]) == (EventType.ADDED, "example.com/v2")
         assert event.object["spec"] == {"size": 1}
 
-    async def test_managers_of_different_versions_know_of_each_other(self, two: EmbeddedCluster) -> None:
+    async def test_managers_of_different_versions_conflict(self, two: EmbeddedCluster) -> None:
         await two.apply(thing("example.com/v1", size=1), field_manager="first")
         forced = await two.apply(thing("example.com/v2", size=2), field_manager="second", force=True)
 
@@ -182,7 +188,7 @@ class TestVersions:
         assert set(entries) == {"second"}
         assert entries["second"]["apiVersion"] == "example.com/v2"
 
-    async def test_a_new_storage_version_is_remembered(self, two: EmbeddedCluster) -> None:
+    async def test_a_new_storage_version_is_added_to_the_stored_versions(self, two: EmbeddedCluster) -> None:
         change = [
             {"op": "replace", "path": "/spec/versions/0/storage", "value": False},
             {"op": "replace", "path": "/spec/versions/1/storage", "value": True},
@@ -196,9 +202,7 @@ class TestVersions:
         with pytest.raises(InvalidError, match="v1 was previously a storage version"):
             await two.patch(DEFINITION, drop, PatchOptions(patch_type=PatchType.JSON, field_manager="author"))
 
-    async def test_a_version_that_is_not_served_cannot_be_asked_for(
-        self, cluster: EmbeddedCluster, define: Define
-    ) -> None:
+    async def test_a_version_that_is_not_served_is_not_found(self, cluster: EmbeddedCluster, define: Define) -> None:
         versions = version("v1", storage=True, served=False), version("v2")
         await cluster.create(define(*versions), field_manager="author")
         await cluster.create(thing("example.com/v2"), field_manager="user")
@@ -210,7 +214,7 @@ class TestVersions:
 
 
 class TestScale:
-    async def test_the_scale_reads_and_writes_the_paths_of_the_definition(
+    async def test_a_scale_reads_and_writes_the_paths_of_the_definition(
         self, cluster: EmbeddedCluster, define: Define
     ) -> None:
         paths = {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.replicas"}
@@ -238,7 +242,7 @@ class TestScale:
 
 
 class TestSelection:
-    async def test_a_kind_is_selected_by_the_fields_of_its_definition(
+    async def test_a_kind_supports_the_selectable_fields_of_its_definition(
         self, cluster: EmbeddedCluster, define: Define
     ) -> None:
         given = {**version("v1", storage=True), "selectableFields": [{"jsonPath": ".spec.size"}]}
@@ -251,8 +255,8 @@ class TestSelection:
 
 
 class TestRefusals:
-    async def test_what_was_wrong_before_may_stay(self, cluster: EmbeddedCluster, define: Define) -> None:
-        """A stricter definition does not lock the objects that are there: only what changes must fit."""
+    async def test_an_update_may_keep_an_invalid_value(self, cluster: EmbeddedCluster, define: Define) -> None:
+        """After a stricter definition, existing objects can still be updated: only changed values must be valid."""
         await cluster.create(define(), field_manager="author")
         await cluster.create(thing(size=1), field_manager="user")
         stricter = version("v1", storage=True, size={"type": "integer", "minimum": 5}, note={"type": "string"})
@@ -274,7 +278,7 @@ class TestRefusals:
             pytest.param({"group": "example.org"}, "spec.group", id="group"),
         ],
     )
-    async def test_what_cannot_change(
+    async def test_immutable_fields_of_a_definition_cannot_change(
         self, cluster: EmbeddedCluster, define: Define, change: dict[str, Any], field: str
     ) -> None:
         await cluster.create(define(), field_manager="author")
@@ -286,7 +290,7 @@ class TestRefusals:
         assert [cause.field for cause in caught.value.causes] == [field]
         assert caught.value.causes[0].message.endswith("field is immutable")
 
-    async def test_a_conversion_webhook_is_refused(self, cluster: EmbeddedCluster, define: Define) -> None:
+    async def test_a_conversion_webhook_is_rejected(self, cluster: EmbeddedCluster, define: Define) -> None:
         webhook = {"clientConfig": {"url": "https://127.0.0.1"}, "conversionReviewVersions": ["v1"]}
         with pytest.raises(BadRequestError, match="the embedded cluster cannot convert custom resources by a webhook"):
             await cluster.create(define(conversion={"strategy": "Webhook", "webhook": webhook}), field_manager="author")
