@@ -218,7 +218,7 @@ async def test_unsupported_cel_rules_are_skipped_with_a_note(folder: Path) -> No
     note = (
         "note: the CEL rules (x-kubernetes-validations) of shops.example.com are not evaluated: "
         "the embedded cluster cannot evaluate isURL() in x-kubernetes-validations; "
-        "write the rule without, or test it against a real API server\n"
+        "rewrite the rule without it, or test the rule against a real API server\n"
     )
     assert err.decode() == note
 

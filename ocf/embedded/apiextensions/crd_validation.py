@@ -114,7 +114,7 @@ def _version_problems(spec: _Spec) -> Iterator[FieldProblem]:
 
 
 def _shown(versions: list[Any]) -> list[dict[str, Any]]:
-    """Return versions in the form of error messages, without the fields that a server moves to a common place."""
+    """Return versions in the form of error messages, without the fields that a real API server moves out of them."""
     rest = ("Schema", "Subresources", "AdditionalPrinterColumns", "SelectableFields")
     return [
         {

@@ -1,8 +1,8 @@
-"""Rules in CEL, `x-kubernetes-validations`: what a definition may say, and what an object must be like.
+"""CEL rules in `x-kubernetes-validations`: validation of the rules, and of objects by the rules.
 
-Expressions are parsed by lark, which comes with `ocf[cel]`, with a grammar of our own; lark is not imported before the
-first rule. Types are checked and expressions evaluated here, because an API server refuses a definition whose rules do
-not fit its schema, counts the steps of a rule, and has its own error messages.
+The parser is lark, which the extra `ocf[cel]` installs, with the grammar in this package; lark is imported with the
+first rule. This package checks types and evaluates expressions itself, because an API server rejects a
+CustomResourceDefinition with rules that do not match its schema, limits the cost of rules, and has its own error texts.
 """
 
 from ocf.embedded.cel.compiler import Rules, compiled_rules

@@ -1,7 +1,7 @@
-"""Checking a rule against the types of its schema, which makes it something that runs.
+"""Type checker of CEL expressions, which compiles them to functions.
 
-A real server does not take a rule that names a field its schema does not have, or compares a number with a text; it is
-told so here in the same words. Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#gradual-type-checking.
+A real API server rejects a rule with an undeclared field, or with a comparison of a number and a string; so does the
+checker, with the same texts. Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#gradual-type-checking.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -10,14 +10,14 @@ from typing import Any, Final
 
 from ocf.embedded.cel.format_function import checked_format, formatted
 from ocf.embedded.cel.functions import FUNCTIONS, pattern
-from ocf.embedded.cel.literals import NOWHERE, RuleSyntaxError
+from ocf.embedded.cel.literals import NO_POSITION, RuleSyntaxError
 from ocf.embedded.cel.macros import MACROS
-from ocf.embedded.cel.operators import sound
+from ocf.embedded.cel.operators import require_valid
 from ocf.embedded.cel.overloads import Function, chosen, fitting, joined
 from ocf.embedded.cel.parser import Call, Entries, Identifier, Listing, Literal, Node, Selection
 from ocf.embedded.cel.runtime import Checked, Frame, Run, all_of, any_of, either
 from ocf.embedded.cel.types import ANY, BOOL, BYTES, DOUBLE, INT, NULL, STRING, TYPE, Kind, list_of, map_of
-from ocf.embedded.cel.unsupported import LACKING, lacking
+from ocf.embedded.cel.unsupported import UNSUPPORTED_FUNCTIONS, unsupported_feature
 from ocf.embedded.cel.values import EvaluationError, kind_name, read_duration, read_instant
 
 __all__ = ["Checker"]
@@ -49,34 +49,34 @@ class _TypeName:
 
 @dataclass(frozen=True, slots=True)
 class Checker:
-    """Checks expressions.
+    """Type checker of expressions.
 
     Args:
-        variables: The variables there are, with their types.
-        seen: The names of those that expressions use, as they are found.
-        own: The names of those that macros brought.
+        variables: Types of the variables, by name.
+        used: Names of the variables that the checked expressions use; the checker adds to it.
+        local: Names of the variables that macros declare.
     """
 
     variables: Mapping[str, Kind]
-    seen: set[str] = field(default_factory=set)
-    own: frozenset[str] = frozenset()
+    used: set[str] = field(default_factory=set)
+    local: frozenset[str] = frozenset()
 
     def within(self, name: str, kind: Kind) -> "Checker":
-        """Return what checks the inside of a macro, with the variable of that."""
-        return replace(self, variables={**self.variables, name: kind}, own=self.own | {name})
+        """Return a checker with one more variable, for the arguments of a macro."""
+        return replace(self, variables={**self.variables, name: kind}, local=self.local | {name})
 
     def check(self, node: Node) -> Checked:
-        """Check an expression.
+        """Check the types of an expression and compile it.
 
         Args:
-            node: What it says.
+            node: The root of its syntax tree.
 
         Returns:
-            What evaluates it, and the type of its value.
+            The compiled expression, with the type of its value.
 
         Raises:
-            RuleSyntaxError: If its types do not fit.
-            BadRequestError: If it uses what only a real server knows.
+            RuleSyntaxError: If its types do not match.
+            BadRequestError: If it uses a feature that the embedded cluster does not support.
         """
         match node:
             case Literal(value):
@@ -99,12 +99,12 @@ class Checker:
             if name not in _TYPES:
                 raise RuleSyntaxError(f"undeclared reference to '{name}' (in container '')", node.at)
             return Checked(TYPE, lambda _: _TypeName(name))
-        if name not in self.own:
-            self.seen.add(name)
+        if name not in self.local:
+            self.used.add(name)
 
         def run(frame: Frame) -> Any:
             frame.spend()
-            return sound(frame.values[name])
+            return require_valid(frame.values[name])
 
         return Checked(kind, run)
 
@@ -112,7 +112,7 @@ class Checker:
         """Return a field of a type: its name in manifests, and its type.
 
         Raises:
-            RuleSyntaxError: If there is none.
+            RuleSyntaxError: If the type does not have the field.
         """
         if kind == ANY:
             return node.name, ANY
@@ -138,7 +138,7 @@ class Checker:
             frame.spend()
             if not isinstance(value, dict) or name not in value:
                 raise EvaluationError(f"no such key: {node.name}")
-            return sound(value[name])
+            return require_valid(value[name])
 
         return Checked(kind, run)
 
@@ -169,8 +169,9 @@ class Checker:
         if macro := MACROS.get((node.name, node.target is not None, len(node.arguments))):
             return macro(self, node)
         name = self._name(node)
-        if name in LACKING or (name in _TWO_VARIABLES and node.target is not None and len(node.arguments) == 3):  # noqa: PLR2004
-            raise lacking(f"{name}()")
+        has_two_variables = name in _TWO_VARIABLES and node.target is not None and len(node.arguments) == 3  # noqa: PLR2004
+        if name in UNSUPPORTED_FUNCTIONS or has_two_variables:
+            raise unsupported_feature(f"{name}()")
         nodes = node.arguments if node.target is None or name != node.name else (node.target, *node.arguments)
         if name == "type" and len(nodes) == 1 and node.target is None:
             return self._type(nodes[0])
@@ -181,11 +182,15 @@ class Checker:
         return special or self._function(node, name, checked)
 
     def _name(self, node: Call) -> str:
-        """Return the name of a function; what stands before its last part may belong to it."""
+        """Return the name of a function, with its prefix if that is a part of the name (`sets.contains`)."""
         if isinstance(node.target, Identifier | Selection):
             prefix = _qualified(node.target)
             whole = f"{prefix}.{node.name}"
-            if prefix and prefix.partition(".")[0] not in self.variables and (whole in FUNCTIONS or whole in LACKING):
+            if (
+                prefix
+                and prefix.partition(".")[0] not in self.variables
+                and (whole in FUNCTIONS or whole in UNSUPPORTED_FUNCTIONS)
+            ):
                 return whole
         return node.name
 
@@ -194,7 +199,7 @@ class Checker:
         return Checked(TYPE, lambda frame: _TypeName(kind_name(checked.run(frame))))
 
     def _special(self, node: Call, name: str, checked: list[Checked]) -> Checked | None:
-        """Check what does not evaluate all of its arguments, or cannot be told by its signature."""
+        """Check the operators that do not evaluate all operands; return None for any other call."""
         runs = [each.run for each in checked]
         kinds = [each.kind for each in checked]
         if name in ("_&&_", "_||_"):
@@ -251,7 +256,7 @@ def _applied(kinds: Sequence[Kind], member: bool) -> str:  # noqa: FBT001
 
 
 def _common(kinds: Sequence[Kind], nodes: Sequence[Node]) -> Kind:
-    """Return the one type of what is written out in a list or a map."""
+    """Return the common type of the items of a list literal, or of the keys or values of a map literal."""
     if not kinds:
         return ANY
     kind = kinds[0]
@@ -264,7 +269,7 @@ def _common(kinds: Sequence[Kind], nodes: Sequence[Node]) -> Kind:
 
 
 def _check_literals(name: str, node: Call, *, member: bool) -> None:
-    """Refuse what cannot be read though it is written out."""
+    """Raise RuleSyntaxError for an invalid literal argument: a regular expression, a duration or a timestamp."""
     for index, given in enumerate(node.arguments, start=member):
         check = _LITERAL_CHECKS.get((name, index))
         if check is None or not isinstance(given, Literal) or not isinstance(given.value, str):
@@ -276,11 +281,11 @@ def _check_literals(name: str, node: Call, *, member: bool) -> None:
 
 
 def _convert(functions: list[Function], given: Literal) -> None:
-    """Refuse what cannot be converted though it is written out; a server finds that when it prepares the rule."""
+    """Raise RuleSyntaxError for a literal that cannot be converted; a real API server finds this at compile time."""
     try:
         functions[0].run(given.value)
     except EvaluationError as error:
-        raise RuleSyntaxError(str(error), NOWHERE) from None
+        raise RuleSyntaxError(str(error), NO_POSITION) from None
 
 
 def _called(functions: list[Function], arguments: list[Run], *, known: bool) -> Run:

@@ -1,4 +1,4 @@
-"""Rules made ready: each of them checked, at the place in a schema where it holds.
+"""Compiler of the rules of a schema.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules.
 """
@@ -10,29 +10,29 @@ from typing import Any, Final
 from ocf.embedded.api.cel_usage import RULES, has_rules
 from ocf.embedded.cel.checker import Checker
 from ocf.embedded.cel.field_paths import field_path
-from ocf.embedded.cel.literals import NOWHERE, RuleSyntaxError
+from ocf.embedded.cel.literals import NO_POSITION, RuleSyntaxError
 from ocf.embedded.cel.parser import parse
 from ocf.embedded.cel.runtime import Run
 from ocf.embedded.cel.types import BOOL, STRING, Kind, schema_kind, with_head
-from ocf.embedded.cel.unsupported import lacking, without_library
+from ocf.embedded.cel.unsupported import missing_library, unsupported_feature
 
 __all__ = ["Rule", "RuleError", "Rules", "compiled", "compiled_rules", "kind_of"]
 
 _Schema = Mapping[str, Any]
 
 _MODERN: Final = (".?", "[?", "{?", "`", ",]", ",}")
-"""Syntax that the grammar lacks, and a real server has."""
+"""Syntax that a real API server supports and the grammar does not."""
 
 _WIDE_DOT: Final = "\N{FULLWIDTH FULL STOP}"
 _WIDE_MARK: Final = "\N{FULLWIDTH CIRCUMFLEX ACCENT}"
 
 
 class RuleError(Exception):
-    """A rule cannot be taken; its text is what a server says.
+    """A rule is invalid.
 
     Args:
-        text: What is wrong.
-        of: The part of the rule that is wrong: `rule` or `messageExpression`.
+        text: The error text of a real API server.
+        of: The invalid part of the rule: `rule` or `messageExpression`.
     """
 
     def __init__(self, text: str, of: str = "rule") -> None:
@@ -42,14 +42,14 @@ class RuleError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that is ready.
+    """A compiled rule.
 
     Args:
-        given: What the definition says.
-        run: What evaluates it.
-        message: What evaluates its message; None if that is fixed.
-        uses_old: Whether it compares with what was before.
-        path: Where a failure is reported, below the value; empty for the value itself.
+        given: The rule in the CustomResourceDefinition.
+        run: The compiled expression.
+        message: The compiled message expression; None if the rule has none.
+        uses_old: Whether the expression uses `oldSelf`.
+        path: Path of the reported field, below the value; empty for the value itself.
     """
 
     given: Mapping[str, Any]
@@ -61,14 +61,14 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The rules at a place in a schema, and below.
+    """The compiled rules of a schema and of the schemas in it.
 
     Args:
-        schema: The schema there, with the head of a whole object.
-        here: The rules there.
-        items: Those for the items of a list.
-        extra: Those for the values of a map.
-        fields: Those for the fields of an object.
+        schema: The schema; for the root of an object with apiVersion, kind and metadata.
+        here: The rules of the schema itself.
+        items: The rules for the items of a list.
+        extra: The rules for the values of a map.
+        fields: The rules for the fields of an object.
     """
 
     schema: _Schema
@@ -79,19 +79,19 @@ class Rules:
 
 
 def kind_of(schema: _Schema, *, root: bool = False) -> Kind | None:
-    """Return the type of `self` at a place in a schema."""
+    """Return the type of `self` in the rules of a schema; None if rules cannot use such a value."""
     return schema_kind(with_head(schema) if root else schema)
 
 
 def compiled_rules(schema: _Schema, *, root: bool = True) -> Rules | None:
-    """Make the rules of a schema ready.
+    """Compile the rules of a schema.
 
     Args:
-        schema: A schema whose rules a definition was taken with.
-        root: Whether it is that of a whole object.
+        schema: The schema, with valid rules.
+        root: Whether it is the schema of a whole object.
 
     Returns:
-        The rules; None if there are none.
+        The rules; None if the schema has none.
     """
     if not has_rules(schema):
         return None
@@ -108,29 +108,29 @@ def compiled_rules(schema: _Schema, *, root: bool = True) -> Rules | None:
 
 
 def compiled(given: Mapping[str, Any], schema: _Schema, kind: Kind) -> Rule:
-    """Make a rule ready.
+    """Compile a rule.
 
     Args:
         given: The rule.
-        schema: The schema it belongs to.
-        kind: The type of its `self`.
+        schema: The schema that contains the rule.
+        kind: The type of `self`.
 
     Returns:
-        The rule.
+        The compiled rule.
 
     Raises:
-        RuleError: If it cannot be taken.
-        BadRequestError: If it uses what only a real server knows.
+        RuleError: If the rule is invalid.
+        BadRequestError: If the rule uses a feature that the embedded cluster does not support.
     """
     if given.get("optionalOldSelf"):
-        raise lacking("optionalOldSelf")
+        raise unsupported_feature("optionalOldSelf")
     run, uses_old = _expression(given["rule"], kind, BOOL)
     path = field_path(given.get("fieldPath") or "", schema) or ""
-    said = given.get("messageExpression")
-    if not said:
+    message_expression = given.get("messageExpression")
+    if not message_expression:
         return Rule(given, run, None, uses_old, path)
     try:
-        message, _ = _expression(said, kind, STRING)
+        message, _ = _expression(message_expression, kind, STRING)
     except RuleError as error:
         raise RuleError(
             f"messageExpression {error.text.removeprefix('cel expression ')}", "messageExpression"
@@ -143,22 +143,22 @@ def _expression(text: str, kind: Kind, wanted: Kind) -> tuple[Run, bool]:
     try:
         checked = checker.check(parse(text))
     except ImportError:
-        raise without_library() from None
+        raise missing_library() from None
     except RuleSyntaxError as error:
         if error.text.startswith("Syntax error") and any(sign in text.replace(" ", "") for sign in _MODERN):
-            raise lacking("optional values, trailing commas and quoted names") from None
-        if error.at == NOWHERE:
+            raise unsupported_feature("optional values, trailing commas and quoted names") from None
+        if error.at == NO_POSITION:
             raise RuleError(f"program instantiation failed: {error.text}") from None
         raise RuleError(f"compilation failed: {_pointed(text, error)}") from None
     except RecursionError:
         raise RuleError("compilation failed: ERROR: <input>:-1:0: expression recursion limit exceeded: 250") from None
     if checked.kind != wanted:
         raise RuleError(f"cel expression must evaluate to a {wanted}")
-    return checked.run, "oldSelf" in checker.seen
+    return checked.run, "oldSelf" in checker.used
 
 
 def _pointed(text: str, error: RuleSyntaxError) -> str:
-    """Write an error as servers do, with the line it is in."""
+    """Return the text of an error with its line and a mark at its position, as a real API server does."""
     before = text[: error.at]
     line, column = before.count("\n"), error.at - (before.rfind("\n") + 1)
     shown = text.split("\n")[line].replace("\t", " ")

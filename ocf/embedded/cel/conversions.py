@@ -1,4 +1,4 @@
-"""The functions of rules that make one type of another, and those of moments and durations."""
+"""Conversion functions of CEL, and functions of timestamps, durations and quantities."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from ocf.embedded.cel.operators import whole
-from ocf.embedded.cel.overloads import Function, signed
+from ocf.embedded.cel.overloads import Function, overload
 from ocf.embedded.cel.values import EvaluationError, kind_name, read_duration, read_instant
 from ocf.errors import QuantityError
 from ocf.objects.quantity import Quantity
@@ -61,7 +61,7 @@ def _decoded(value: bytes) -> str:
 
 
 def _digits(value: float) -> str:
-    """Write a number as briefly as can be, with an exponent where it is far from one."""
+    """Return the shortest text of a number, with an exponent for very large and very small ones."""
     if not math.isfinite(value):
         return "NaN" if math.isnan(value) else "+Inf" if value > 0 else "-Inf"
     if not value:
@@ -99,7 +99,7 @@ _SHOWN: Final[dict[str, Callable[[Any], str]]] = {
 
 
 def shown(value: Any) -> str:
-    """Write a value as `string()` does."""
+    """Return the result of `string()` for a value."""
     return _SHOWN[kind_name(value)](value)
 
 
@@ -180,39 +180,39 @@ def _from_nano(nano: int) -> Quantity:
 
 
 CONVERSIONS: Final[tuple[Function, ...]] = (
-    signed("int: int -> int", lambda value: value),
-    signed("int: double -> int", _truncated),
-    signed("int: string -> int", _integer),
-    signed("int: timestamp -> int", lambda at: math.floor(at.timestamp())),
-    signed("double: double -> double", lambda value: value),
-    signed("double: int -> double", float),
-    signed("double: string -> double", _double),
+    overload("int: int -> int", lambda value: value),
+    overload("int: double -> int", _truncated),
+    overload("int: string -> int", _integer),
+    overload("int: timestamp -> int", lambda at: math.floor(at.timestamp())),
+    overload("double: double -> double", lambda value: value),
+    overload("double: int -> double", float),
+    overload("double: string -> double", _double),
     *(
-        signed(f"string: {kind} -> string", shown)
+        overload(f"string: {kind} -> string", shown)
         for kind in ("string", "bool", "int", "double", "bytes", "timestamp", "duration")
     ),
-    signed("bool: bool -> bool", lambda value: value),
-    signed("bool: string -> bool", _boolean),
-    signed("bytes: bytes -> bytes", lambda value: value),
-    signed("bytes: string -> bytes", str.encode),
-    signed("dyn: A -> any", lambda value: value),
-    signed("duration: duration -> duration", lambda value: value),
-    signed("duration: string -> duration", _read(read_duration, "google.protobuf.Duration")),
-    signed("timestamp: timestamp -> timestamp", lambda value: value),
-    signed("timestamp: string -> timestamp", _read(read_instant, "google.protobuf.Timestamp")),
-    signed("timestamp: int -> timestamp", _from_seconds),
-    *(signed(f"timestamp on {name} -> int", read) for name, read in _PARTS.items()),
-    *(signed(f"timestamp on {name}: string -> int", _in_zone(read)) for name, read in _PARTS.items()),
-    *(signed(f"duration on {name} -> int", _spans(unit)) for name, unit in _SPANS.items()),
-    signed("quantity: string -> quantity", _quantity),
-    signed("isQuantity: string -> bool", _is_quantity),
-    signed("sign: quantity -> int", lambda value: (value.nano > 0) - (value.nano < 0)),
-    signed("quantity on add: quantity -> quantity", lambda left, right: _from_nano(left.nano + right.nano)),
-    signed("quantity on add: int -> quantity", lambda left, right: _from_nano(left.nano + right * _NANO)),
-    signed("quantity on sub: quantity -> quantity", lambda left, right: _from_nano(left.nano - right.nano)),
-    signed("quantity on sub: int -> quantity", lambda left, right: _from_nano(left.nano - right * _NANO)),
-    signed("quantity on isGreaterThan: quantity -> bool", lambda left, right: left > right),
-    signed("quantity on isLessThan: quantity -> bool", lambda left, right: left < right),
-    signed("quantity on compareTo: quantity -> int", lambda left, right: (left > right) - (left < right)),
+    overload("bool: bool -> bool", lambda value: value),
+    overload("bool: string -> bool", _boolean),
+    overload("bytes: bytes -> bytes", lambda value: value),
+    overload("bytes: string -> bytes", str.encode),
+    overload("dyn: A -> any", lambda value: value),
+    overload("duration: duration -> duration", lambda value: value),
+    overload("duration: string -> duration", _read(read_duration, "google.protobuf.Duration")),
+    overload("timestamp: timestamp -> timestamp", lambda value: value),
+    overload("timestamp: string -> timestamp", _read(read_instant, "google.protobuf.Timestamp")),
+    overload("timestamp: int -> timestamp", _from_seconds),
+    *(overload(f"timestamp on {name} -> int", read) for name, read in _PARTS.items()),
+    *(overload(f"timestamp on {name}: string -> int", _in_zone(read)) for name, read in _PARTS.items()),
+    *(overload(f"duration on {name} -> int", _spans(unit)) for name, unit in _SPANS.items()),
+    overload("quantity: string -> quantity", _quantity),
+    overload("isQuantity: string -> bool", _is_quantity),
+    overload("sign: quantity -> int", lambda value: (value.nano > 0) - (value.nano < 0)),
+    overload("quantity on add: quantity -> quantity", lambda left, right: _from_nano(left.nano + right.nano)),
+    overload("quantity on add: int -> quantity", lambda left, right: _from_nano(left.nano + right * _NANO)),
+    overload("quantity on sub: quantity -> quantity", lambda left, right: _from_nano(left.nano - right.nano)),
+    overload("quantity on sub: int -> quantity", lambda left, right: _from_nano(left.nano - right * _NANO)),
+    overload("quantity on isGreaterThan: quantity -> bool", lambda left, right: left > right),
+    overload("quantity on isLessThan: quantity -> bool", lambda left, right: left < right),
+    overload("quantity on compareTo: quantity -> int", lambda left, right: (left > right) - (left < right)),
 )
-"""What makes one type of another, and what reads moments, durations and quantities."""
+"""The conversion functions, and the functions of timestamps, durations and quantities."""

@@ -1,8 +1,8 @@
-"""Holding an object to the rules of its schema.
+"""Evaluation of the rules of a schema for an object.
 
-What a rule says of a value that has not changed does not stop an update, as long as the rule does not look at what was
-before. Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/
-#validation-ratcheting and #transition-rules; the texts are recorded ones.
+A violation in an unchanged value does not prevent an update, unless the rule uses `oldSelf`. Source:
+https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting
+and #transition-rules; the error texts are those of a real API server.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,16 +13,16 @@ from typing import Any, Final, NoReturn
 from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.cel.compiler import Rule, Rules
 from ocf.embedded.cel.conversions import shown
-from ocf.embedded.cel.runtime import MOST_STEPS, Frame, Meter, Run, TooExpensiveError
+from ocf.embedded.cel.runtime import MAX_STEPS, Frame, Meter, Run, TooExpensiveError
 from ocf.embedded.cel.values import EvaluationError, value_of
 from ocf.errors import FieldProblem
 from ocf.objects.json_equality import equal_json
 
 __all__ = ["broken_rules", "default_problems"]
 
-_MOST_OF_ALL: Final = 10_000_000
-"""How many steps all rules of an object may take together; a real server's limit."""
-_LONGEST_MESSAGE: Final = 5 * 1024
+_MAX_TOTAL_STEPS: Final = 10_000_000
+"""Maximum number of steps of all rules of an object together; the limit of a real API server."""
+_MAX_MESSAGE_BYTES: Final = 5 * 1024
 _BLOCKING: Final = ("Unsupported value", "Required value", "Too long", "Too many")
 _UNCHECKED: Final = (
     "Invalid value: null: some validation rules were not checked because the object was invalid; "
@@ -31,12 +31,12 @@ _UNCHECKED: Final = (
 
 
 class _StopError(Exception):
-    """No further rule is evaluated."""
+    """The evaluation of all rules stops."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """A value, and what it was before."""
+    """A value and its previous value."""
 
     new: Any
     old: Any
@@ -48,14 +48,14 @@ class _Pair:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place in an object that rules hold for.
+    """A location in an object with rules.
 
     Args:
-        path: The field.
-        new: The value there.
-        old: What it was before; None for nothing that it can be compared with.
-        pair: Both, where they are the same part of the object.
-        above: The nearest such pair above.
+        path: Path of the field.
+        new: The value.
+        old: The previous value; None if the value has no correlatable previous value.
+        pair: Both values, if they are correlated.
+        above: The nearest correlated pair above.
     """
 
     path: str
@@ -70,7 +70,7 @@ class _Place:
         return near is not None and near.unchanged
 
     def below(self, path: str, new: Any, old: Any, *, same: bool) -> "_Place":
-        """Return a place below; `same` says that the old value is that of the same part."""
+        """Return a location below; `same` means that the old value is correlated with the new one."""
         if self.pair is None:
             return _Place(path, new, old, None, self.above)
         return _Place(path, new, old, _Pair(new, old) if same else None, self.pair)
@@ -79,16 +79,16 @@ class _Place:
 def broken_rules(
     rules: Rules, new: Mapping[str, Any], old: Mapping[str, Any] | None, problems: Sequence[FieldProblem]
 ) -> list[FieldProblem]:
-    """Check an object against the rules of its kind.
+    """Evaluate the rules of a kind for an object.
 
     Args:
         rules: The rules.
         new: The object.
-        old: The one it replaces; None for a new one.
-        problems: What is wrong with it otherwise; some of that makes it useless to evaluate rules.
+        old: The live object; None for a new one.
+        problems: Violations of the schema; after some of them, rules are not evaluated.
 
     Returns:
-        What the rules have against it.
+        The violations of the rules.
     """
     if any(problem.detail.startswith(_BLOCKING) or _is_of_wrong_type(problem) for problem in problems):
         return [FieldProblem("<nil>", _UNCHECKED)]
@@ -100,40 +100,40 @@ def _is_of_wrong_type(problem: FieldProblem) -> bool:
 
 
 def default_problems(rules: Rules, default: Any, path: str) -> list[FieldProblem]:
-    """Check a default against the rules that hold where it would be; it counts as what was there before, too.
+    """Evaluate the rules of a schema for its default, which is also the value of `oldSelf`.
 
     Args:
         rules: The rules.
         default: The default.
-        path: Where the definition says it.
+        path: Path of the default in the CustomResourceDefinition.
 
     Returns:
-        What the rules have against it.
+        The violations of the rules.
     """
     return _evaluated(rules, _Place(path, default, default, None, None))
 
 
 def _evaluated(rules: Rules, place: _Place) -> list[FieldProblem]:
-    judge = _Judge(Meter(_MOST_OF_ALL))
+    evaluator = _Evaluator(Meter(_MAX_TOTAL_STEPS))
     with suppress(_StopError):
-        judge.walk(rules, place)
-    return judge.found
+        evaluator.walk(rules, place)
+    return evaluator.problems
 
 
 @dataclass(frozen=True, slots=True)
-class _Judge:
-    """Evaluates rules.
+class _Evaluator:
+    """Evaluator of the rules of an object.
 
     Args:
-        budget: Counts the steps of all of them.
-        found: What they have against the object.
+        budget: Counter of the steps of all rules.
+        problems: The violations of the rules.
     """
 
     budget: Meter
-    found: list[FieldProblem] = field(default_factory=list)
+    problems: list[FieldProblem] = field(default_factory=list)
 
     def walk(self, rules: Rules, place: _Place) -> None:
-        """Evaluate the rules at a place, and below."""
+        """Evaluate the rules at a location and below."""
         if place.new is None:
             return
         if rules.here:
@@ -151,23 +151,23 @@ class _Judge:
             values["oldSelf"] = value_of(place.old, rules.schema)
         for rule in rules.here:
             if place.old is not None or not rule.uses_old:
-                self._judge(rule, place, values, rules.schema)
+                self._evaluate_rule(rule, place, values, rules.schema)
 
-    def _judge(self, rule: Rule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    def _evaluate_rule(self, rule: Rule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]) -> None:
         try:
             if self._evaluated(rule.run, values) is True:
                 return
         except EvaluationError as error:
-            self._refuse(place.path, schema, _evaluation(str(error), rule))
+            self._add_error(place.path, schema, _evaluation(str(error), rule))
         except TooExpensiveError:
             text = "'operation cancelled: actual cost limit exceeded': no further validation rules will be run due to "
             self._stop(place.path, schema, f"{text}call cost exceeds limit for rule: {_named(rule)}")
         else:
-            self._broken(rule, place, values, schema)
+            self._add_violation(rule, place, values, schema)
 
     def _evaluated(self, run: Run, values: dict[str, Any]) -> Any:
-        """Evaluate an expression, whose steps count for all of them."""
-        meter = Meter(min(MOST_STEPS, self.budget.left))
+        """Evaluate an expression; its steps also count for the limit of all rules."""
+        meter = Meter(min(MAX_STEPS, self.budget.left))
         before = meter.left
         try:
             return run(Frame(values, meter))
@@ -176,7 +176,7 @@ class _Judge:
         finally:
             self.budget.left -= before - max(meter.left, 0)
 
-    def _broken(self, rule: Rule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    def _add_violation(self, rule: Rule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]) -> None:
         if not rule.uses_old and place.unchanged:
             return
         path = ".".join(filter(None, (place.path, rule.path)))
@@ -188,23 +188,23 @@ class _Judge:
         number = isinstance(place.new, float)
         value = shown(place.new) if number else go_json(place.new)
         value = "" if schema.get("type") in ("object", "array") else value
-        self.found.append(FieldProblem(path or "<nil>", _detail(rule.given.get("reason"), value, detail)))
+        self.problems.append(FieldProblem(path or "<nil>", _detail(rule.given.get("reason"), value, detail)))
 
     def _message(self, rule: Rule, values: dict[str, Any]) -> str:
         if rule.message is not None:
             with suppress(EvaluationError):
                 text = str(self._evaluated(rule.message, values)).strip()
-                if text and "\n" not in text and len(text.encode()) <= _LONGEST_MESSAGE:
+                if text and "\n" not in text and len(text.encode()) <= _MAX_MESSAGE_BYTES:
                     return text
         fixed = str(rule.given.get("message") or "")
         return fixed.strip() if fixed else f"failed rule: {_named(rule)}"
 
-    def _refuse(self, path: str, schema: Mapping[str, Any], detail: str) -> None:
+    def _add_error(self, path: str, schema: Mapping[str, Any], detail: str) -> None:
         kind = go_json(schema.get("type") or "")
-        self.found.append(FieldProblem(path or "<nil>", f"Invalid value: {kind}: {detail}"))
+        self.problems.append(FieldProblem(path or "<nil>", f"Invalid value: {kind}: {detail}"))
 
     def _stop(self, path: str, schema: Mapping[str, Any], detail: str) -> NoReturn:
-        self._refuse(path, schema, detail)
+        self._add_error(path, schema, detail)
         raise _StopError
 
 
@@ -214,8 +214,8 @@ def _named(rule: Rule) -> str:
 
 def _evaluation(error: str, rule: Rule) -> str:
     if error.startswith("no such overload"):
-        told = "call arguments did not match a supported operator, function or macro signature for rule"
-        return f"'{error}': {told}: {_named(rule)}"
+        explanation = "call arguments did not match a supported operator, function or macro signature for rule"
+        return f"'{error}': {explanation}: {_named(rule)}"
     return f"{error} evaluating rule: {_named(rule)}"
 
 

@@ -1,4 +1,4 @@
-"""The path of the field that a failed rule is reported at, `.spec.size` or `['spec']['size']`."""
+"""Paths in `fieldPath` of a rule, the field of its violations: `.spec.size` or `['spec']['size']`."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -11,14 +11,14 @@ _ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "
 
 
 def field_path(path: str, schema: Mapping[str, Any]) -> str | None:
-    """Return a path as problems write it.
+    """Return a path in the format of violations.
 
     Args:
-        path: What a rule says.
-        schema: The schema that the rule belongs to.
+        path: The `fieldPath` of a rule.
+        schema: The schema that contains the rule.
 
     Returns:
-        The path; None if it leads nowhere.
+        The path; None if the schema does not have the field.
 
     Example:
         >>> schema = {"properties": {"labels": {"additionalProperties": {"type": "string"}}}}

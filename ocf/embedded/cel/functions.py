@@ -1,7 +1,7 @@
-"""The functions of rules: those on texts, lists and maps.
+"""Functions of CEL on strings, lists and maps.
 
 Sources: https://kubernetes.io/docs/reference/using-api/cel/#cel-options-language-features-and-libraries and the
-extensions of https://pkg.go.dev/github.com/google/cel-go/ext that a server has.
+extensions of https://pkg.go.dev/github.com/google/cel-go/ext that an API server enables.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from ocf.embedded.cel.conversions import CONVERSIONS
 from ocf.embedded.cel.operators import OPERATORS, whole
-from ocf.embedded.cel.overloads import Function, signed
+from ocf.embedded.cel.overloads import Function, overload
 from ocf.embedded.cel.regexp import Regexp
 from ocf.embedded.cel.regexp_syntax import RegexpSyntaxError
 from ocf.embedded.cel.values import EvaluationError, equal, kind_name
@@ -26,11 +26,11 @@ _LOWER: Final = {upper: lower for lower, upper in _UPPER.items()}
 
 @lru_cache(maxsize=1024)
 def pattern(text: str) -> Regexp:
-    """Return a regular expression.
+    """Return the parsed regular expression, from a cache.
 
     Raises:
-        EvaluationError: If the text does not follow the syntax.
-        BadRequestError: If it uses what only a real server knows.
+        EvaluationError: If the syntax is invalid.
+        BadRequestError: If it uses a feature that the embedded cluster does not support.
     """
     try:
         return Regexp.parse(text)
@@ -150,53 +150,53 @@ _COMPARABLE: Final = ("int", "double", "bool", "duration", "timestamp", "string"
 
 
 def _for_each(kinds: tuple[str, ...], text: str, run: Callable[[Any], Any]) -> list[Function]:
-    return [signed(text.format(kind), run) for kind in kinds]
+    return [overload(text.format(kind), run) for kind in kinds]
 
 
 _TEXTS: Final = (
-    signed("string on contains: string -> bool", lambda text, part: part in text),
-    signed("string on startsWith: string -> bool", str.startswith),
-    signed("string on endsWith: string -> bool", str.endswith),
-    signed("string on matches: string -> bool", _matches),
-    signed("matches: string, string -> bool", _matches),
-    signed("string on find: string -> string", _found),
-    signed("string on findAll: string -> list(string)", _all_found),
-    signed("string on findAll: string, int -> list(string)", _all_found),
-    signed("string on charAt: int -> string", _char_at),
-    signed("string on indexOf: string -> int", _offset),
-    signed("string on indexOf: string, int -> int", _offset),
-    signed("string on lastIndexOf: string -> int", _last_offset),
-    signed("string on lastIndexOf: string, int -> int", _last_offset_before),
-    signed("string on lowerAscii -> string", lambda text: text.translate(_LOWER)),
-    signed("string on upperAscii -> string", lambda text: text.translate(_UPPER)),
-    signed("string on replace: string, string -> string", str.replace),
-    signed("string on replace: string, string, int -> string", str.replace),
-    signed("string on split: string -> list(string)", _split),
-    signed("string on split: string, int -> list(string)", _split),
-    signed("string on substring: int -> string", _part),
-    signed("string on substring: int, int -> string", _part),
-    signed("string on trim -> string", str.strip),
-    signed("list(string) on join -> string", "".join),
-    signed("list(string) on join: string -> string", lambda items, by: by.join(items)),
+    overload("string on contains: string -> bool", lambda text, part: part in text),
+    overload("string on startsWith: string -> bool", str.startswith),
+    overload("string on endsWith: string -> bool", str.endswith),
+    overload("string on matches: string -> bool", _matches),
+    overload("matches: string, string -> bool", _matches),
+    overload("string on find: string -> string", _found),
+    overload("string on findAll: string -> list(string)", _all_found),
+    overload("string on findAll: string, int -> list(string)", _all_found),
+    overload("string on charAt: int -> string", _char_at),
+    overload("string on indexOf: string -> int", _offset),
+    overload("string on indexOf: string, int -> int", _offset),
+    overload("string on lastIndexOf: string -> int", _last_offset),
+    overload("string on lastIndexOf: string, int -> int", _last_offset_before),
+    overload("string on lowerAscii -> string", lambda text: text.translate(_LOWER)),
+    overload("string on upperAscii -> string", lambda text: text.translate(_UPPER)),
+    overload("string on replace: string, string -> string", str.replace),
+    overload("string on replace: string, string, int -> string", str.replace),
+    overload("string on split: string -> list(string)", _split),
+    overload("string on split: string, int -> list(string)", _split),
+    overload("string on substring: int -> string", _part),
+    overload("string on substring: int, int -> string", _part),
+    overload("string on trim -> string", str.strip),
+    overload("list(string) on join -> string", "".join),
+    overload("list(string) on join: string -> string", lambda items, by: by.join(items)),
 )
 _LISTS: Final = (
-    *(signed(f"size: {kind} -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
-    *(signed(f"{kind} on size -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
+    *(overload(f"size: {kind} -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
+    *(overload(f"{kind} on size -> int", len) for kind in ("string", "bytes", "list(A)", "map(A, B)")),
     *_for_each(_COMPARABLE, "list({}) on isSorted -> bool", _is_sorted),
-    *(signed(f"list({kind}) on max -> {kind}", _extreme("max", max)) for kind in _COMPARABLE),
-    *(signed(f"list({kind}) on min -> {kind}", _extreme("min", min)) for kind in _COMPARABLE),
-    *(signed(f"list({kind}) on sort -> list({kind})", sorted) for kind in _COMPARABLE),
-    signed("list(int) on sum -> int", lambda items: whole(sum(items))),
-    signed("list(double) on sum -> double", lambda items: sum(items, 0.0)),
-    signed("list(duration) on sum -> duration", lambda items: sum(items, timedelta())),
-    signed("list(A) on indexOf: A -> int", _index),
-    signed("list(A) on lastIndexOf: A -> int", _last_index),
-    signed("list(A) on slice: int, int -> list(A)", _slice),
-    signed("list(A) on distinct -> list(A)", _distinct),
-    signed("list(A) on reverse -> list(A)", lambda items: items[::-1]),
-    signed("sets.contains: list(A), list(A) -> bool", lambda items, part: _known(part) <= _known(items)),
-    signed("sets.equivalent: list(A), list(A) -> bool", lambda items, others: _known(items) == _known(others)),
-    signed("sets.intersects: list(A), list(A) -> bool", lambda items, others: bool(_known(items) & _known(others))),
+    *(overload(f"list({kind}) on max -> {kind}", _extreme("max", max)) for kind in _COMPARABLE),
+    *(overload(f"list({kind}) on min -> {kind}", _extreme("min", min)) for kind in _COMPARABLE),
+    *(overload(f"list({kind}) on sort -> list({kind})", sorted) for kind in _COMPARABLE),
+    overload("list(int) on sum -> int", lambda items: whole(sum(items))),
+    overload("list(double) on sum -> double", lambda items: sum(items, 0.0)),
+    overload("list(duration) on sum -> duration", lambda items: sum(items, timedelta())),
+    overload("list(A) on indexOf: A -> int", _index),
+    overload("list(A) on lastIndexOf: A -> int", _last_index),
+    overload("list(A) on slice: int, int -> list(A)", _slice),
+    overload("list(A) on distinct -> list(A)", _distinct),
+    overload("list(A) on reverse -> list(A)", lambda items: items[::-1]),
+    overload("sets.contains: list(A), list(A) -> bool", lambda items, part: _known(part) <= _known(items)),
+    overload("sets.equivalent: list(A), list(A) -> bool", lambda items, others: _known(items) == _known(others)),
+    overload("sets.intersects: list(A), list(A) -> bool", lambda items, others: bool(_known(items) & _known(others))),
 )
 
 
@@ -206,4 +206,4 @@ def _by_name(functions: tuple[Function, ...]) -> dict[str, tuple[Function, ...]]
 
 
 FUNCTIONS: Final = _by_name((*OPERATORS, *CONVERSIONS, *_TEXTS, *_LISTS))
-"""The functions and operators, by their names."""
+"""The overloads of functions and operators, by name."""

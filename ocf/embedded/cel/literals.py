@@ -1,4 +1,4 @@
-"""Values that are written out in rules: numbers, texts with their escapes, bytes.
+"""Literals of CEL: numbers, strings with escape sequences, bytes.
 
 Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#syntax.
 """
@@ -9,20 +9,20 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from ocf.embedded.cel.unsupported import lacking
+from ocf.embedded.cel.unsupported import unsupported_feature
 
-__all__ = ["LITERALS", "NOWHERE", "RuleSyntaxError"]
+__all__ = ["LITERALS", "NO_POSITION", "RuleSyntaxError"]
 
-NOWHERE: Final = -1
-"""The place of what is wrong with a whole expression."""
+NO_POSITION: Final = -1
+"""The position of an error that concerns the whole expression."""
 
 
 class RuleSyntaxError(Exception):
-    """An expression is none.
+    """An expression has a syntax error or a type error.
 
     Args:
-        text: What is wrong.
-        at: Where: the place in the expression, from 0; or `NOWHERE`.
+        text: The error text.
+        at: Position of the error in the expression, from 0; or `NO_POSITION`.
     """
 
     def __init__(self, text: str, at: int) -> None:
@@ -31,10 +31,10 @@ class RuleSyntaxError(Exception):
 
 
 def _integer(text: str, at: int) -> int:
-    digits = "".join(text.split())  # space may follow the sign
+    digits = "".join(text.split())  # spaces may follow the sign
     try:
         value = int(digits, 16 if "x" in digits else 10)
-    except ValueError:  # Python does not read that many digits
+    except ValueError:  # Python limits the number of digits
         value = 2**63
     if not -(2**63) <= value < 2**63:
         raise RuleSyntaxError("invalid int literal", at)
@@ -49,7 +49,7 @@ def _double(text: str, at: int) -> float:
 
 
 def _unsigned(_: str, __: int) -> int:
-    raise lacking("unsigned numbers")
+    raise unsupported_feature("unsigned numbers")
 
 
 def _string(text: str, at: int) -> str:
@@ -90,7 +90,7 @@ def _unescaped(text: str, at: int) -> Iterator[str]:
 def _bytes(text: str, at: int) -> bytes:
     body = text[1:]
     if "\\" in body and body[0] not in "rR":
-        raise lacking("escapes in bytes")
+        raise unsupported_feature("escapes in bytes")
     return _string(body, at).encode()
 
 
@@ -103,4 +103,4 @@ LITERALS: Final[dict[str, Callable[[str, int], Any]]] = {
     "BOOL": lambda text, _: text == "true",
     "NULL": lambda _, __: None,
 }
-"""What reads a value, by the name that the grammar has for it; with its text and its place."""
+"""Parsers of literals by the name of their token; the arguments are the text and the position."""

@@ -1,4 +1,4 @@
-"""The macros of rules: `has`, and what goes over the items of a list or the keys of a map.
+"""Macros of CEL: `has`, and the comprehensions over the items of a list or the keys of a map.
 
 Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#macros.
 """
@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from ocf.embedded.cel.literals import RuleSyntaxError
-from ocf.embedded.cel.operators import sound
+from ocf.embedded.cel.operators import require_valid
 from ocf.embedded.cel.parser import Call, Identifier, Node, Selection
-from ocf.embedded.cel.runtime import Checked, Frame, Run, truth
+from ocf.embedded.cel.runtime import Checked, Frame, Run, require_bool
 from ocf.embedded.cel.types import ANY, BOOL, INT, Kind, list_of
 from ocf.embedded.cel.values import EvaluationError, kind_name
 
@@ -18,10 +18,10 @@ __all__ = ["MACROS", "Checker"]
 
 
 class Checker(Protocol):
-    """Checks the expressions that a macro consists of."""
+    """Type checker of the arguments of a macro."""
 
     def check(self, node: Node) -> Checked:
-        """Check an expression."""
+        """Check the types of an expression and compile it."""
         ...
 
     def field(self, kind: Kind, node: Selection) -> tuple[str, Kind]:
@@ -29,11 +29,11 @@ class Checker(Protocol):
         ...
 
     def within(self, name: str, kind: Kind) -> "Checker":
-        """Return a checker that knows one more variable."""
+        """Return a checker with one more variable."""
         ...
 
 
-_IN_GO: Final = {"bool": "Bool", "double": "Double", "int": "Int", "null_type": "Null", "string": "String"}
+_GO_TYPES: Final = {"bool": "Bool", "double": "Double", "int": "Int", "null_type": "Null", "string": "String"}
 
 
 def _has(checker: Checker, call: Call) -> Checked:
@@ -51,11 +51,11 @@ def _has(checker: Checker, call: Call) -> Checked:
 
 
 def _over(checker: Checker, call: Call) -> tuple[str, Checked, Kind]:
-    """Return the variable of a macro, what it goes over, and the type of one."""
+    """Return the variable of a comprehension, its range, and the type of the variable."""
     name = call.arguments[0]
     if not isinstance(name, Identifier):
         raise RuleSyntaxError("argument must be a simple name", name.at)
-    if call.target is None:  # pragma: no cover  # whoever finds a macro looks for that
+    if call.target is None:  # pragma: no cover  # the keys of MACROS exclude it
         raise RuleSyntaxError("Syntax error: a macro needs something it goes over", call.at)
     span = checker.check(call.target)
     if span.kind == ANY:
@@ -74,7 +74,10 @@ def _condition(checker: Checker, node: Node) -> Run:
 
 
 def _choice(checker: Checker, node: Node, call: Call, made: Kind) -> Run:
-    """Check the condition of a macro that a server reads as a choice between what is made and what was there."""
+    """Check the condition of a macro that a real API server expands to a conditional operator.
+
+    Its operands are the new result and the previous one, both of type `made`.
+    """
     checked = checker.check(node)
     if checked.kind not in (BOOL, ANY):
         text = f"found no matching overload for '_?_:_' applied to '({checked.kind}, {made}, {made})'"
@@ -85,8 +88,8 @@ def _choice(checker: Checker, node: Node, call: Call, made: Kind) -> Run:
 def _each(frame: Frame, span: Checked, name: str) -> Iterator[tuple[Frame, Any]]:
     values = span.run(frame)
     if not isinstance(values, list | dict):
-        said = _IN_GO.get(kind_name(values), "Dyn")
-        raise EvaluationError(f"got 'types.{said}', expected iterable type")
+        go_type = _GO_TYPES.get(kind_name(values), "Dyn")
+        raise EvaluationError(f"got 'types.{go_type}', expected iterable type")
     inner = frame.within(**{name: None})
     for value in values:
         frame.spend()
@@ -95,7 +98,7 @@ def _each(frame: Frame, span: Checked, name: str) -> Iterator[tuple[Frame, Any]]
 
 
 def _found(answer: bool) -> Callable[[Checker, Call], Checked]:  # noqa: FBT001
-    """Return the macro that looks for an item for which a condition has an answer."""
+    """Return the macro that searches for an item for which a condition is true (`exists`) or false (`all`)."""
 
     def macro(checker: Checker, call: Call) -> Checked:
         name, span, kind = _over(checker, call)
@@ -105,7 +108,7 @@ def _found(answer: bool) -> Callable[[Checker, Call], Checked]:  # noqa: FBT001
             failed: EvaluationError | None = None
             for inner, _ in _each(frame, span, name):
                 try:
-                    if truth(condition(inner)) is answer:
+                    if require_bool(condition(inner)) is answer:
                         return answer
                 except EvaluationError as error:
                     failed = failed or error
@@ -121,7 +124,9 @@ def _found(answer: bool) -> Callable[[Checker, Call], Checked]:  # noqa: FBT001
 def _one(checker: Checker, call: Call) -> Checked:
     name, span, kind = _over(checker, call)
     condition = _choice(checker.within(name, kind), call.arguments[1], call, INT)
-    return Checked(BOOL, lambda frame: sum(truth(condition(inner)) for inner, _ in _each(frame, span, name)) == 1)
+    return Checked(
+        BOOL, lambda frame: sum(require_bool(condition(inner)) for inner, _ in _each(frame, span, name)) == 1
+    )
 
 
 def _filter(checker: Checker, call: Call) -> Checked:
@@ -129,7 +134,7 @@ def _filter(checker: Checker, call: Call) -> Checked:
     condition = _choice(checker.within(name, kind), call.arguments[1], call, list_of(kind))
 
     def run(frame: Frame) -> list[Any]:
-        return [sound(value) for inner, value in _each(frame, span, name) if truth(condition(inner))]
+        return [require_valid(value) for inner, value in _each(frame, span, name) if require_bool(condition(inner))]
 
     return Checked(list_of(kind), run)
 
@@ -143,7 +148,7 @@ def _map(checker: Checker, call: Call) -> Checked:
 
     def run(frame: Frame) -> list[Any]:
         frames = (inner for inner, _ in _each(frame, span, name))
-        return [made.run(inner) for inner in frames if all(truth(condition(inner)) for condition in given)]
+        return [made.run(inner) for inner in frames if all(require_bool(condition(inner)) for condition in given)]
 
     return Checked(list_of(made.kind), run)
 
@@ -160,4 +165,4 @@ MACROS: Final[Mapping[tuple[str, bool, int], Callable[[Checker, Call], Checked]]
     ("map", True, 2): _map,
     ("map", True, 3): _map,
 }
-"""The macros: by name, whether they are called on something, and how many arguments they have."""
+"""The macros by name, whether they have a target, and their number of arguments."""

@@ -1,4 +1,4 @@
-"""The operators of rules, on numbers that end: an integer has 64 bits.
+"""Operators of CEL; integers have 64 bits.
 
 Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions.
 """
@@ -7,19 +7,19 @@ import math
 from collections.abc import Callable
 from typing import Any, Final
 
-from ocf.embedded.cel.overloads import Function, signed
-from ocf.embedded.cel.values import Broken, EvaluationError, Items, equal
+from ocf.embedded.cel.overloads import Function, overload
+from ocf.embedded.cel.values import EvaluationError, InvalidValue, Items, equal
 
-__all__ = ["OPERATORS", "sound", "whole"]
+__all__ = ["OPERATORS", "require_valid", "whole"]
 
 _LEAST, _MOST = -(2**63), 2**63 - 1
 
 
 def whole(value: int) -> int:
-    """Return an integer that has 64 bits.
+    """Return an integer after a check of its range.
 
     Raises:
-        EvaluationError: If it needs more.
+        EvaluationError: If it needs more than 64 bits.
     """
     if not _LEAST <= value <= _MOST:
         raise EvaluationError("integer overflow")
@@ -27,7 +27,7 @@ def whole(value: int) -> int:
 
 
 def _divided(left: int, right: int) -> int:
-    """Divide as machines do, towards zero."""
+    """Return the quotient of two integers, rounded towards zero."""
     if right == 0:
         raise EvaluationError("division by zero")
     return whole(abs(left) // abs(right) * (1 if (left < 0) == (right < 0) else -1))
@@ -72,13 +72,13 @@ def _joined(left: list[Any], right: list[Any]) -> list[Any]:
 def _indexed(items: list[Any], index: int) -> Any:
     if not 0 <= index < len(items):
         raise EvaluationError(f"index out of bounds: {index}")
-    return sound(items[index])
+    return require_valid(items[index])
 
 
 def _found(values: dict[Any, Any], key: Any) -> Any:
     if not _has(key, values):
         raise EvaluationError(f"no such key: {key}")
-    return sound(values[key])
+    return require_valid(values[key])
 
 
 def _has(key: Any, values: dict[Any, Any]) -> bool:
@@ -87,13 +87,13 @@ def _has(key: Any, values: dict[Any, Any]) -> bool:
     return key in values
 
 
-def sound(value: Any) -> Any:
-    """Return a value that is what its schema says.
+def require_valid(value: Any) -> Any:
+    """Return a value after a check that it matches its schema.
 
     Raises:
-        EvaluationError: If it is not.
+        EvaluationError: If it does not match.
     """
-    if isinstance(value, Broken):
+    if isinstance(value, InvalidValue):
         raise EvaluationError(value.text)
     return value
 
@@ -116,34 +116,34 @@ _ORDERED: Final = (
 )
 
 OPERATORS: Final[tuple[Function, ...]] = (
-    *(signed(f"{name}: {kinds} -> bool", run) for name, run in _COMPARED.items() for kinds in _ORDERED),
-    signed("_==_: A, A -> bool", equal),
-    signed("_!=_: A, A -> bool", lambda left, right: not equal(left, right)),
-    signed("@in: A, list(A) -> bool", lambda item, items: any(equal(item, each) for each in items)),
-    signed("@in: A, map(A, B) -> bool", _has),
-    signed("_[_]: list(A), int -> A", _indexed),
-    signed("_[_]: list(A), double -> A", lambda items, index: _indexed(items, _number_of(index))),
-    signed("_[_]: map(A, B), A -> B", _found),
-    signed("!_: bool -> bool", lambda value: not value),
-    signed("-_: int -> int", lambda value: whole(-value)),
-    signed("-_: double -> double", lambda value: -value),
-    signed("_+_: int, int -> int", lambda left, right: whole(left + right)),
-    signed("_+_: double, double -> double", _float(lambda left, right: left + right)),
-    signed("_+_: string, string -> string", lambda left, right: left + right),
-    signed("_+_: bytes, bytes -> bytes", lambda left, right: left + right),
-    signed("_+_: list(A), list(A) -> list(A)", _joined),
-    signed("_+_: timestamp, duration -> timestamp", _moment(lambda at, by: at + by, "timestamp overflow")),
-    signed("_+_: duration, timestamp -> timestamp", _moment(lambda by, at: at + by, "timestamp overflow")),
-    signed("_+_: duration, duration -> duration", _moment(lambda left, right: left + right, "duration overflow")),
-    signed("_-_: int, int -> int", lambda left, right: whole(left - right)),
-    signed("_-_: double, double -> double", _float(lambda left, right: left - right)),
-    signed("_-_: timestamp, timestamp -> duration", lambda left, right: left - right),
-    signed("_-_: timestamp, duration -> timestamp", _moment(lambda at, by: at - by, "timestamp overflow")),
-    signed("_-_: duration, duration -> duration", _moment(lambda left, right: left - right, "duration overflow")),
-    signed("_*_: int, int -> int", lambda left, right: whole(left * right)),
-    signed("_*_: double, double -> double", _float(lambda left, right: left * right)),
-    signed("_/_: int, int -> int", _divided),
-    signed("_/_: double, double -> double", _ratio),
-    signed("_%_: int, int -> int", _rest),
+    *(overload(f"{name}: {kinds} -> bool", run) for name, run in _COMPARED.items() for kinds in _ORDERED),
+    overload("_==_: A, A -> bool", equal),
+    overload("_!=_: A, A -> bool", lambda left, right: not equal(left, right)),
+    overload("@in: A, list(A) -> bool", lambda item, items: any(equal(item, each) for each in items)),
+    overload("@in: A, map(A, B) -> bool", _has),
+    overload("_[_]: list(A), int -> A", _indexed),
+    overload("_[_]: list(A), double -> A", lambda items, index: _indexed(items, _number_of(index))),
+    overload("_[_]: map(A, B), A -> B", _found),
+    overload("!_: bool -> bool", lambda value: not value),
+    overload("-_: int -> int", lambda value: whole(-value)),
+    overload("-_: double -> double", lambda value: -value),
+    overload("_+_: int, int -> int", lambda left, right: whole(left + right)),
+    overload("_+_: double, double -> double", _float(lambda left, right: left + right)),
+    overload("_+_: string, string -> string", lambda left, right: left + right),
+    overload("_+_: bytes, bytes -> bytes", lambda left, right: left + right),
+    overload("_+_: list(A), list(A) -> list(A)", _joined),
+    overload("_+_: timestamp, duration -> timestamp", _moment(lambda at, by: at + by, "timestamp overflow")),
+    overload("_+_: duration, timestamp -> timestamp", _moment(lambda by, at: at + by, "timestamp overflow")),
+    overload("_+_: duration, duration -> duration", _moment(lambda left, right: left + right, "duration overflow")),
+    overload("_-_: int, int -> int", lambda left, right: whole(left - right)),
+    overload("_-_: double, double -> double", _float(lambda left, right: left - right)),
+    overload("_-_: timestamp, timestamp -> duration", lambda left, right: left - right),
+    overload("_-_: timestamp, duration -> timestamp", _moment(lambda at, by: at - by, "timestamp overflow")),
+    overload("_-_: duration, duration -> duration", _moment(lambda left, right: left - right, "duration overflow")),
+    overload("_*_: int, int -> int", lambda left, right: whole(left * right)),
+    overload("_*_: double, double -> double", _float(lambda left, right: left * right)),
+    overload("_/_: int, int -> int", _divided),
+    overload("_/_: double, double -> double", _ratio),
+    overload("_%_: int, int -> int", _rest),
 )
-"""The operators, by the names that messages give them."""
+"""The overloads of the operators, with the names in error messages."""

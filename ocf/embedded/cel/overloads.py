@@ -1,4 +1,4 @@
-"""The signatures of functions: which of those with one name fits the types of the arguments, and what comes of it.
+"""Overloads of functions: signatures, and the selection of an overload by the types of the arguments.
 
 Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#overloading.
 """
@@ -27,7 +27,7 @@ from ocf.embedded.cel.types import (
 )
 from ocf.embedded.cel.values import EvaluationError, kind_name
 
-__all__ = ["Function", "chosen", "fitting", "joined", "signed"]
+__all__ = ["Function", "chosen", "fitting", "joined", "overload"]
 
 _WORDS: Final = {
     "any": ANY,
@@ -50,14 +50,14 @@ _MAP: Final = re.compile(r"map\((\w+), (.*)\)")
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function of a name.
+    """An overload of a function.
 
     Args:
-        name: The name.
-        member: Whether it is called on something, which is its first argument.
+        name: Name of the function.
+        member: Whether it is called with a target, which is its first argument.
         takes: Types of its arguments.
-        gives: Type of what it returns.
-        run: What it does.
+        gives: Type of its result.
+        run: The implementation.
     """
 
     name: str
@@ -67,18 +67,18 @@ class Function:
     run: Callable[..., Any]
 
 
-def signed(text: str, run: Callable[..., Any]) -> Function:
-    """Make a function from its signature.
+def overload(text: str, run: Callable[..., Any]) -> Function:
+    """Return an overload with a signature.
 
     Args:
-        text: The signature: `size: string -> int`; for what is called on something, `string on trim -> string`.
-        run: What it does.
+        text: The signature: `size: string -> int`, or with a target `string on trim -> string`.
+        run: The implementation.
 
     Returns:
-        The function.
+        The overload.
 
     Example:
-        >>> print(*signed("list(A) on indexOf: A -> int", list.index).takes)
+        >>> print(*overload("list(A) on indexOf: A -> int", list.index).takes)
         list(A) A
     """
     head, _, gives = text.rpartition(" -> ")
@@ -102,7 +102,7 @@ def _may_be_null(kind: Kind) -> bool:
 
 
 def joined(left: Kind, right: Kind) -> Kind | None:
-    """Return the type of what may be one or the other; None if they have nothing in common."""
+    """Return the common type of two types; None if there is no such type."""
     if ANY in (left, right):
         return ANY
     if left == NULL and _may_be_null(right):
@@ -138,14 +138,14 @@ def _filled(kind: Kind, bound: dict[str, Kind]) -> Kind:
 
 
 def fitting(functions: Sequence[Function], given: Sequence[Kind]) -> tuple[list[Function], Kind]:
-    """Find the functions that take some arguments.
+    """Return the overloads that accept arguments of some types.
 
     Args:
-        functions: Those of the name.
+        functions: The overloads of a function.
         given: Types of the arguments.
 
     Returns:
-        The functions that fit, and the type of what they return: `dyn` where they do not agree.
+        The matching overloads, and the type of their results: `dyn` if the types differ.
     """
     found: list[Function] = []
     gives: list[Kind] = []
@@ -165,19 +165,19 @@ def _bound(functions: Sequence[Function], given: Sequence[Kind]) -> Iterator[tup
 
 
 def chosen(functions: Sequence[Function], values: Sequence[Any]) -> Function:
-    """Find the function that takes some values, whose types nobody knew before.
+    """Return the overload for the run-time types of the arguments.
 
     Raises:
-        EvaluationError: If there is none.
+        EvaluationError: If no overload matches.
     """
     for function in functions:
         if all(map(_takes, function.takes, values)):
             return function
-    raise EvaluationError(f"no such overload{_told(functions[0], values)}")
+    raise EvaluationError(f"no such overload{_call_text(functions[0], values)}")
 
 
-def _told(function: Function, values: Sequence[Any]) -> str:
-    """Say as much of a call as servers do."""
+def _call_text(function: Function, values: Sequence[Any]) -> str:
+    """Return the part of a call that a real API server includes in its error text."""
     name = function.name
     if name == "_[_]":
         raise EvaluationError(f"no such key: {values[1]}")

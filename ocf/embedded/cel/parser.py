@@ -1,6 +1,6 @@
-"""The syntax of rules: an expression as a small tree.
+"""Parser of CEL expressions.
 
-The grammar is in `cel.lark`. Each node has its position in the expression, for the messages of a server.
+The grammar is in `cel.lark`. Each node of the syntax tree has its position in the expression, for error messages.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ __all__ = ["Call", "Entries", "Identifier", "Listing", "Literal", "Node", "Selec
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A value that is written out."""
+    """A literal."""
 
     value: Any
     at: int
@@ -38,7 +38,7 @@ class Identifier:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A field of something."""
+    """A field of an operand."""
 
     operand: "Node"
     name: str
@@ -47,7 +47,7 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A function, an operator or a macro, with what it is called on."""
+    """A call of a function, an operator or a macro, with its target, if any."""
 
     name: str
     target: "Node | None"
@@ -57,7 +57,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """A list that is written out."""
+    """A list literal."""
 
     items: tuple["Node", ...]
     at: int
@@ -65,7 +65,7 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """A map that is written out."""
+    """A map literal."""
 
     entries: tuple[tuple["Node", "Node"], ...]
     at: int
@@ -74,8 +74,8 @@ class Entries:
 Node: TypeAlias = Literal | Identifier | Selection | Call | Listing | Entries
 
 
-_MOST_NESTED: Final = 250
-"""How many expressions may be inside one another; a real server's limit."""
+_MAX_DEPTH: Final = 250
+"""Maximum depth of nested expressions; the limit of a real API server."""
 
 
 def parse(text: str) -> Node:
@@ -89,7 +89,7 @@ def parse(text: str) -> Node:
 
     Raises:
         RuleSyntaxError: If it does not follow the grammar.
-        RecursionError: If too many expressions are inside one another.
+        RecursionError: If the expressions are nested too deeply.
         ImportError: If lark is not installed.
     """
     from lark import UnexpectedInput, UnexpectedToken
@@ -116,13 +116,13 @@ def _check_depth(tree: "_Tree") -> None:
     left: list[tuple[Any, int]] = [(tree, 1)]
     while left:
         node, depth = left.pop()
-        if depth > _MOST_NESTED:
+        if depth > _MAX_DEPTH:
             raise RecursionError
         left += [(below, depth + _is_nested(below, node)) for below in node.children if not isinstance(below, str)]
 
 
 def _is_nested(tree: "_Tree", above: "_Tree") -> bool:
-    """Return whether a tree is an expression of its own inside another, not only an operand of it."""
+    """Return whether a tree is a nested expression, not only an operand of the expression above."""
     if above.data in ("conditional", "index"):
         return tree is above.children[-1]
     return above.data in ("arguments", "field", "group", "list", "map")
@@ -230,4 +230,4 @@ _NODES: Final[Mapping[str, Callable[..., Node]]] = {
     "map": _entries,
     "literal": _literal,
 }
-"""What makes a node of a tree, by the name that the grammar has for it."""
+"""Functions that convert a tree of lark to a node, by the name of the tree in the grammar."""

@@ -1,8 +1,8 @@
-"""Searches with regular expressions, in a time that grows only linearly with the text.
+"""Search with regular expressions in linear time.
 
-All ways to match are followed at once, from character to character, so a search never backtracks. A character takes at
-most one step for each instruction of the program, of which there are at most 10 000, and one lookup if the same was met
-before. Large counts still take time: `a{1,1000}b` takes about a second for a text of 5 000 characters.
+All alternatives are followed at the same time, character by character, so a search never backtracks. A character takes
+at most one step for each instruction of the program (at most 10 000), or one lookup if the step is in the cache. Large
+counts still take time: `a{1,1000}b` takes about a second for a text of 5 000 characters.
 Source: https://swtch.com/~rsc/regexp/regexp2.html.
 """
 
@@ -16,11 +16,11 @@ from ocf.embedded.cel.regexp_syntax import parse_regexp
 
 __all__ = ["Regexp"]
 
-_MOST_REMEMBERED: Final = 1_000_000
-"""How many steps are remembered, each counted with the positions in the program that it leads to."""
+_MAX_CACHE_SIZE: Final = 1_000_000
+"""Maximum size of the cache: the number of steps, plus the number of threads after each of them."""
 
 _END: Final = ""
-"""What stands in place of a character before and after the text."""
+"""The character before the start and after the end of the text."""
 
 
 def _is_word(char: str) -> bool:
@@ -35,21 +35,21 @@ _ASSERTIONS: Final[Mapping[str, Callable[[str, str], bool]]] = {
     "\\b": lambda before, after: _is_word(before) is not _is_word(after),
     "\\B": lambda before, after: _is_word(before) is _is_word(after),
 }
-"""Whether a position fits, by the characters before and after it."""
+"""Functions that check an assertion at a position, by the characters before and after it."""
 
 
 def _before(char: str) -> str:
-    """Return a character that is the same to every assertion."""
+    """Return a representative of all characters that are equal for every assertion."""
     return "_" if _is_word(char) else char if char in (_END, "\n") else " "
 
 
 class _Step(NamedTuple):
-    """What a character leads to.
+    """Transition from a state with a character.
 
     Args:
-        matched: The way that matches before the character; None if none does.
-        sources: Of each way that goes on, which one it was before.
-        state: The ways that go on.
+        matched: Index of the thread that matches before the character; None if none matches.
+        sources: For each thread of the next state, its index in this state.
+        state: The next state.
     """
 
     matched: int | None
@@ -59,16 +59,16 @@ class _Step(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class _State:
-    """The ways to match that are open between two characters.
+    """State of a search between two characters: the threads of execution of the program.
 
     Args:
-        ways: The next instruction of each, the preferred one first.
-        before: The character before; all that are the same to assertions count as one.
-        starts: Whether a match may start here; then it is one more way, the last one.
-        steps: What characters lead to, as far as it is known.
+        threads: The next instruction of each thread, the preferred thread first.
+        before: The character before the position; a representative of those that are equal for assertions.
+        starts: Whether a match may start here; then one more thread follows the others.
+        steps: The cached transitions, by character.
     """
 
-    ways: tuple[int, ...]
+    threads: tuple[int, ...]
     before: str
     starts: bool
     steps: dict[str, _Step] = field(default_factory=dict)
@@ -76,23 +76,23 @@ class _State:
 
 @dataclass(slots=True, eq=False)
 class Regexp:
-    """A regular expression, which prefers what Go's does: the leftmost match, and of those the first in its order.
+    """A regular expression with the preference of Go: the leftmost match, and of those the first in its order.
 
     Args:
-        code: Its instructions.
+        code: Its program.
     """
 
     code: tuple[Instruction, ...]
     _states: dict[tuple[tuple[int, ...], str, bool], _State] = field(default_factory=dict)
-    _remembered: int = 0
+    _cached: int = 0
 
     @classmethod
     def parse(cls, text: str) -> "Regexp":
         """Parse a regular expression.
 
         Raises:
-            RegexpSyntaxError: If the text does not follow the syntax.
-            BadRequestError: If it uses what only a real server knows.
+            RegexpSyntaxError: If the syntax is invalid.
+            BadRequestError: If it uses a feature that the embedded cluster does not support.
         """
         return cls(parse_regexp(text))
 
@@ -112,7 +112,7 @@ class Regexp:
         return False
 
     def find(self, text: str) -> str | None:
-        """Return the first part of a text that matches; None if none does.
+        """Return the first match in a text; None if there is no match.
 
         Example:
             >>> Regexp.parse("[0-9]+").find("from 10 to 20")
@@ -122,7 +122,7 @@ class Regexp:
         return text[slice(*found)] if found else None
 
     def find_all(self, text: str) -> Iterator[str]:
-        """Yield the parts of a text that match and do not overlap; an empty one does not follow another directly.
+        """Yield the matches in a text that do not overlap; an empty match does not directly follow another match.
 
         Example:
             >>> [*Regexp.parse("a*").find_all("baac")]
@@ -150,35 +150,35 @@ class Regexp:
                 break
         return found
 
-    def _state(self, ways: tuple[int, ...], before: str, *, starts: bool) -> _State:
-        key = ways, before, starts
+    def _state(self, threads: tuple[int, ...], before: str, *, starts: bool) -> _State:
+        key = threads, before, starts
         if key not in self._states:
             self._states[key] = _State(*key)
         return self._states[key]
 
     def _step(self, state: _State, char: str) -> _Step:
-        """Return what a character leads to, and remember it."""
+        """Return the transition with a character, and add it to the cache."""
         matched = None
         sources: dict[int, int] = {}
         for source, at in self._followed(state, char):
             if at == len(self.code):
-                matched = source  # no way that is less preferred goes on
+                matched = source  # drop all threads of lower preference
                 break
             instruction = self.code[at]
             if char and isinstance(instruction, Characters) and instruction.has(char):
                 sources.setdefault(at + 1, source)
-        if self._remembered > _MOST_REMEMBERED:
+        if self._cached > _MAX_CACHE_SIZE:
             self._states.clear()
-            self._remembered = 0
-        self._remembered += 1 + len(sources)
+            self._cached = 0
+        self._cached += 1 + len(sources)
         after = self._state(tuple(sources), _before(char), starts=state.starts and matched is None)
         state.steps[char] = step = _Step(matched, tuple(sources.values()), after)
         return step
 
     def _followed(self, state: _State, after: str) -> Iterator[tuple[int, int]]:
-        """Follow all ways up to what consumes a character, the preferred one first."""
-        ways = (*state.ways, 0) if state.starts else state.ways
-        left = [*enumerate(ways)][::-1]
+        """Yield the threads at their next instruction that consumes a character or matches, the preferred one first."""
+        threads = (*state.threads, 0) if state.starts else state.threads
+        left = [*enumerate(threads)][::-1]
         seen: set[int] = set()
         while left:
             source, at = left.pop()

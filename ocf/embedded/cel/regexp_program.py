@@ -1,6 +1,6 @@
-"""Programs of regular expressions: instructions, and how the programs of parts are combined.
+"""Programs of regular expressions: instructions, and functions that combine programs.
 
-A text matches if some way leads from the first instruction past the last one. Source:
+A text matches if an execution leads from the first instruction past the last one. Source:
 https://swtch.com/~rsc/regexp/regexp2.html.
 """
 
@@ -11,7 +11,7 @@ from functools import cache
 from typing import Final, TypeAlias
 from unicodedata import category
 
-from ocf.embedded.cel.unsupported import lacking
+from ocf.embedded.cel.unsupported import unsupported_feature
 
 __all__ = [
     "Assertion",
@@ -26,10 +26,10 @@ __all__ = [
     "sequence",
 ]
 
-_MOST_INSTRUCTIONS: Final = 10_000
-"""Our limit: searching takes, for each character of the text, at most a step for each instruction."""
+_MAX_INSTRUCTIONS: Final = 10_000
+"""The limit of the embedded cluster: each character of a text takes at most one step for each instruction."""
 _AFTER_LETTERS: Final = 0x1E944
-"""The first code point after those of letters with an upper and a lower case."""
+"""The first code point after all letters with an upper and a lower case."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ class Characters:
     """An instruction that consumes one character of a set.
 
     Args:
-        items: Ranges of the set, each from its first to its last character; categories of Unicode; other sets.
-        negated: Whether it is all other characters that belong to the set.
-        fold: Whether a character belongs to it if the same letter in another case does.
+        items: Ranges of characters, each with its first and its last character; Unicode categories; other sets.
+        negated: Whether the set contains all other characters instead.
+        fold: Whether the set also contains the other cases of its letters.
     """
 
     items: "tuple[Item, ...]"
@@ -66,10 +66,10 @@ def _belongs(char: str, item: Item) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Assertion:
-    r"""An instruction that goes on only at certain positions.
+    r"""An instruction that succeeds only at certain positions.
 
     Args:
-        name: As in a regular expression: `\A`, `\z`, `\b` or `\B`; `^` and `$` for those of a line.
+        name: The assertion in a regular expression: `\A`, `\z`, `\b` or `\B`; `^` and `$` for start and end of a line.
     """
 
     name: str
@@ -77,10 +77,10 @@ class Assertion:
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """An instruction that goes on elsewhere, in one or more ways.
+    """An instruction that jumps to one or more other instructions.
 
     Args:
-        offsets: The ways, the preferred one first: how far away the next instruction is.
+        offsets: Relative positions of these instructions, the preferred one first.
     """
 
     offsets: tuple[int, ...]
@@ -91,7 +91,7 @@ Instruction: TypeAlias = Characters | Assertion | Fork
 
 @cache
 def _cases() -> Mapping[str, str]:
-    """Return all cases of each letter that has several; those of most letters are two."""
+    """Return all cases of each letter with more than one case."""
     groups: defaultdict[str, str] = defaultdict(str)
     for char in map(chr, range(_AFTER_LETTERS)):
         if not char.casefold() == char.lower() == char.upper() == char:
@@ -100,7 +100,7 @@ def _cases() -> Mapping[str, str]:
 
 
 def _folded(char: str) -> str:
-    """Return the case that all cases of a letter have in common; `ß` has one, though its upper case has two letters."""
+    """Return the folded case of a letter, the same for all its cases; also for `ß`, whose upper case is `SS`."""
     return next((folded for folded in (char.casefold(), char.lower()) if len(folded) == 1), char)
 
 
@@ -111,10 +111,10 @@ class Fragment:
     Args:
         code: Its instructions.
         is_optional: Whether it can match the empty text.
-        copies: The largest product of counts inside one another.
+        copies: The largest product of nested counts.
 
     Raises:
-        BadRequestError: If there are too many instructions.
+        BadRequestError: If it has too many instructions.
     """
 
     code: tuple[Instruction, ...] = ()
@@ -126,17 +126,17 @@ class Fragment:
 
 
 def _check_size(size: int) -> None:
-    if size > _MOST_INSTRUCTIONS:
-        raise lacking(f"regular expressions that need more than {_MOST_INSTRUCTIONS} instructions")
+    if size > _MAX_INSTRUCTIONS:
+        raise unsupported_feature(f"regular expressions that need more than {_MAX_INSTRUCTIONS} instructions")
 
 
 def one(char: str, *, fold: bool) -> Fragment:
-    """Return what matches one character."""
+    """Return the program for one character."""
     return Fragment((Characters(((char, char),), fold=fold),), is_optional=False)
 
 
 def sequence(parts: Iterable[Fragment]) -> Fragment:
-    """Return what matches several parts, one after the other."""
+    """Return the program for several parts in sequence."""
     found = [*parts]
     return Fragment(
         tuple(instruction for part in found for instruction in part.code),
@@ -146,7 +146,7 @@ def sequence(parts: Iterable[Fragment]) -> Fragment:
 
 
 def choice(options: list[Fragment]) -> Fragment:
-    """Return what matches one of several options; it prefers the first."""
+    """Return the program for one of several options; it prefers the first."""
     if len(options) == 1:
         return options[0]
     starts: list[int] = []
@@ -165,16 +165,16 @@ def _fork(first: int, second: int, *, greedy: bool) -> Fork:
 
 
 def repeated(part: Fragment, least: int, most: int | None, *, greedy: bool) -> Fragment:
-    """Repeat a part.
+    """Return the program for a repeated part.
 
     Args:
         part: The part.
-        least: How often it is there at least.
-        most: How often at most; None for no limit.
-        greedy: Whether more is preferred to less.
+        least: Minimum number of repetitions.
+        most: Maximum number of repetitions; None for no limit.
+        greedy: Whether to prefer more repetitions.
 
     Returns:
-        What matches that.
+        The program.
     """
     if most == 0:
         return Fragment()
@@ -183,7 +183,7 @@ def repeated(part: Fragment, least: int, most: int | None, *, greedy: bool) -> F
     if most is None and least:
         return Fragment((*code * least, _fork(-size, 1, greedy=greedy)), part.is_optional, part.copies)
     if most is None and part.is_optional:
-        # Once or more, or not at all: where the part prefers the empty text, so has the whole to do.
+        # One or more, made optional: if the part prefers the empty text, so must the repetition.
         return repeated(repeated(part, 1, None, greedy=greedy), 0, 1, greedy=greedy)
     if most is None:
         return Fragment((_fork(1, size + 2, greedy=greedy), *code, Fork((-size - 1,))), copies=part.copies)

@@ -1,7 +1,7 @@
-"""The syntax of regular expressions: the parser that makes a program of a text.
+"""Parser of regular expressions.
 
-API servers use Go's syntax, which is that of RE2: without backreferences, lookahead and lookbehind. Errors have Go's
-messages. Source: https://pkg.go.dev/regexp/syntax.
+API servers use the syntax of Go, which is that of RE2: it has no backreferences, lookahead or lookbehind. Error texts
+are those of Go. Source: https://pkg.go.dev/regexp/syntax.
 """
 
 import re
@@ -20,20 +20,20 @@ from ocf.embedded.cel.regexp_program import (
     repeated,
     sequence,
 )
-from ocf.embedded.cel.unsupported import lacking
+from ocf.embedded.cel.unsupported import unsupported_feature
 
 __all__ = ["RegexpSyntaxError", "parse_regexp"]
 
-_MOST_COPIES: Final = 1000
-"""Go's limit for a count, and for the product of counts inside one another."""
+_MAX_COUNT: Final = 1000
+"""The limit of Go for a count, and for the product of nested counts."""
 
 
 class RegexpSyntaxError(Exception):
-    """A text is not a regular expression.
+    """A text is not a valid regular expression.
 
     Args:
-        problem: What is wrong.
-        part: The part of the text that is wrong.
+        problem: The error text.
+        part: The invalid part of the text.
     """
 
     def __init__(self, problem: str, part: str) -> None:
@@ -50,8 +50,8 @@ def parse_regexp(text: str) -> tuple[Instruction, ...]:
         Its program.
 
     Raises:
-        RegexpSyntaxError: If it does not follow the syntax.
-        BadRequestError: If it uses a script of Unicode (`\p{Greek}`), or needs more than 10 000 instructions.
+        RegexpSyntaxError: If the syntax is invalid.
+        BadRequestError: If it uses a Unicode script (`\p{Greek}`), or needs more than 10 000 instructions.
 
     Example:
         >>> parse_regexp("a*")
@@ -65,12 +65,12 @@ _Flags: TypeAlias = frozenset[str]
 
 @dataclass(slots=True)
 class _Group:
-    """A group that is open.
+    """An open group.
 
     Args:
-        flags: The flags that hold after it.
-        options: Its options that are complete.
-        parts: Those of the last one.
+        flags: The flags after the group.
+        options: Its complete options.
+        parts: The parts of its last option.
     """
 
     flags: _Flags
@@ -83,15 +83,15 @@ class _Group:
         self.parts = []
 
 
-_DIGITS_ENOUGH: Final = 5
-"""How many digits of a count are read: enough to see that it is too large, and fewer than Python refuses to convert."""
+_MAX_DIGITS: Final = 5
+"""The number of digits of a count that are converted: enough to exceed every limit, and few enough for Python."""
 _COUNT: Final = re.compile(r"\{(0|[1-9][0-9]*)(?:(,)(0|[1-9][0-9]*)?)?\}")
 _ESCAPE: Final = re.compile(
     r"\\(?:x\{([0-9a-fA-F]+)\}|x([0-9a-fA-F]{2})|(0[0-7]{0,2}|[1-7][0-7]{1,2})|([afnrtv])|([^0-9A-Za-z\x80-\U0010ffff]))"
 )
 _HEX: Final = "[0-9a-fA-F]"
 _TOO_LARGE: Final = rf"x\{{0*(?:10{_HEX}{{5}}|1[1-9a-fA-F]{_HEX}{{4}}|[2-9a-fA-F]{_HEX}{{5}})"
-"""The start of a number, up to the digit that makes it larger than any code point."""
+"""The start of a hexadecimal number, up to the digit that makes it larger than any code point."""
 _BAD_ESCAPE: Final = re.compile(rf"\\(?:{_TOO_LARGE}|x\{{{_HEX}*(?:.|$)|x.{{0,2}}|.)", re.DOTALL)
 _RANGE: Final = re.compile(r"-[^\]]")
 _CONTROLS: Final = {"a": "\a", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -130,14 +130,14 @@ _CATEGORIES: Final = frozenset(
 
 @dataclass(slots=True)
 class _Parser:
-    """Parses a regular expression, from its start to its end.
+    """Recursive descent parser of a regular expression.
 
     Args:
         text: The regular expression.
-        at: The position reached.
-        flags: The flags that hold there.
-        groups: The groups that are open there; the whole is the first.
-        repetition: Where the repetition starts that ends there; None if there is none.
+        at: The current position.
+        flags: The flags at this position.
+        groups: The open groups at this position; the first is the whole expression.
+        repetition: Start of the repetition that ends at this position; None if none ends here.
     """
 
     text: str
@@ -147,7 +147,7 @@ class _Parser:
     repetition: int | None = None
 
     def parse(self) -> Fragment:
-        """Return the whole."""
+        """Parse the whole expression."""
         while self.at < len(self.text):
             start = self.at
             count = self._count()
@@ -164,7 +164,7 @@ class _Parser:
         raise RegexpSyntaxError(problem, self.text[start : self.at])
 
     def _next(self, part: str) -> bool:
-        """Step over a part if it comes next."""
+        """Consume a text if it comes next; return whether it does."""
         found = self.text.startswith(part, self.at)
         self.at += len(part) if found else 0
         return found
@@ -176,7 +176,7 @@ class _Parser:
         return Characters(items, negated, fold="i" in self.flags)
 
     def _count(self) -> tuple[int, int | None] | None:
-        """Step over a repetition, and return how often it repeats; None if none comes next."""
+        """Consume a repetition operator and return its minimum and maximum count; None if none comes next."""
         for sign, count in (("*", (0, None)), ("+", (1, None)), ("?", (0, 1))):
             if self._next(sign):
                 return count
@@ -184,9 +184,9 @@ class _Parser:
         if found is None:
             return None
         self.at = found.end()
-        least = int(found[1][:_DIGITS_ENOUGH])
-        most = int(found[3][:_DIGITS_ENOUGH]) if found[3] else None if found[2] else least
-        if max(least, most or 0) > _MOST_COPIES or (most is not None and least > most):
+        least = int(found[1][:_MAX_DIGITS])
+        most = int(found[3][:_MAX_DIGITS]) if found[3] else None if found[2] else least
+        if max(least, most or 0) > _MAX_COUNT or (most is not None and least > most):
             self._fail("invalid repeat count", found.start())
         return least, most
 
@@ -200,13 +200,13 @@ class _Parser:
             self._fail("missing argument to repetition operator", start)
         if self.text[start] == "{" and max(least, most or 0) > 1:
             copies = parts[-1].copies * (least if most is None else most)
-            if copies > _MOST_COPIES:
+            if copies > _MAX_COUNT:
                 self._fail("invalid repeat count", start)
             parts[-1] = Fragment(parts[-1].code, parts[-1].is_optional, copies)
         parts[-1] = repeated(parts[-1], least, most, greedy=greedy)
 
     def _part(self) -> None:
-        """Parse anything but a repetition."""
+        """Parse anything except a repetition operator."""
         sign = self.text[self.at]
         match sign:
             case "(":
@@ -239,7 +239,7 @@ class _Parser:
             self._add(Fragment((Assertion(sign if "m" in self.flags else whole),)))
 
     def _open(self) -> None:
-        """Open a group, or set flags for the rest of one."""
+        """Open a group, or set flags for the rest of the current group."""
         start, flags = self.at, self.flags
         if not self.text.startswith("(?", start):
             self.at += 1
@@ -266,7 +266,7 @@ class _Parser:
         return choice(group.options)
 
     def _backslash(self) -> None:
-        """Parse what starts with a backslash, outside of brackets."""
+        """Parse a sequence that starts with a backslash, outside of brackets."""
         start = self.at
         sign = self.text[start + 1 : start + 2]
         if sign and sign in "AbBz":
@@ -283,7 +283,7 @@ class _Parser:
             self._add(one(self._escape(), fold="i" in self.flags))
 
     def _known_class(self) -> Characters | None:
-        r"""Parse a class that is written with a letter, such as `\d` or `\pL`; None if none comes next."""
+        r"""Parse a predefined class, such as `\d` or `\pL`; return None if none comes next."""
         start = self.at
         sign = self.text[start + 1 : start + 2]
         if self.text[start] != "\\" or not sign:
@@ -307,7 +307,7 @@ class _Parser:
             return Characters((), negated is (bare != name))
         if bare not in _CATEGORIES:
             if len(bare) > 1:
-                raise lacking(f"\\p{{{bare}}} of regular expressions")
+                raise unsupported_feature(f"\\p{{{bare}}} of regular expressions")
             self._fail("invalid character class range", start)
         return self._characters(bare, negated=negated is (bare == name))
 
@@ -317,7 +317,7 @@ class _Parser:
         self.at += 1
         negated = self._next("^")
         items: list[Item] = []
-        first = True  # a bracket that comes first does not close the class
+        first = True  # a closing bracket at the start is a member of the class
         while first or not self.text.startswith("]", self.at):
             first = False
             items.append(self._class_item(start))

@@ -1,4 +1,4 @@
-"""What the rules of a definition must be like."""
+"""Validation of the rules in a CustomResourceDefinition."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -32,14 +32,14 @@ _SHOWN: Final = {
 
 
 def rule_texts(schema: _Schema, path: str) -> list[FieldProblem]:
-    """Check what rules say besides their expressions.
+    """Validate the fields of rules without their expressions.
 
     Args:
         schema: The schema of a version.
-        path: Where it is.
+        path: Path of the schema.
 
     Returns:
-        What is wrong with them.
+        The violations; empty if the rules are valid.
 
     Example:
         >>> print(*rule_texts({"x-kubernetes-validations": [{"rule": " "}]}, "schema"))
@@ -54,17 +54,17 @@ def rule_texts(schema: _Schema, path: str) -> list[FieldProblem]:
 
 
 def rule_problems(schema: _Schema, path: str) -> list[FieldProblem]:
-    """Check the expressions of rules, in a schema that is sound otherwise.
+    """Validate the expressions of rules, and the defaults by the rules.
 
     Args:
-        schema: The schema of a version.
-        path: Where it is.
+        schema: The schema of a version, otherwise valid.
+        path: Path of the schema.
 
     Returns:
-        What is wrong with them.
+        The violations; empty if the rules are valid.
 
     Raises:
-        BadRequestError: If one uses what the embedded cluster cannot do.
+        BadRequestError: If an expression uses a feature that the embedded cluster does not support.
     """
     problems: list[FieldProblem] = []
     for where, below, apart in _places(schema, path):
@@ -79,7 +79,7 @@ def rule_problems(schema: _Schema, path: str) -> list[FieldProblem]:
 
 
 def _defaults(schema: _Schema, path: str) -> Iterator[FieldProblem]:
-    """Hold defaults to the rules, which are all sound."""
+    """Evaluate the rules, which are all valid, for the defaults of the schema."""
     for where, below, _ in _places(schema, path):
         default = below.get("default")
         rules = None if default is None else compiled_rules(below, root=False)
@@ -88,7 +88,7 @@ def _defaults(schema: _Schema, path: str) -> Iterator[FieldProblem]:
 
 
 def _places(schema: _Schema, path: str, apart: str = "") -> Iterator[tuple[str, _Schema, str]]:
-    """Walk through a schema: path, schema, and the path of the list whose items cannot be told apart."""
+    """Yield path and schema of all parts of a schema, and the path of the outermost list with uncorrelatable items."""
     yield path, schema, apart
     items, extra = schema.get("items"), schema.get("additionalProperties")
     if isinstance(extra, dict):
@@ -101,23 +101,23 @@ def _places(schema: _Schema, path: str, apart: str = "") -> Iterator[tuple[str, 
 
 
 def _texts(rule: Mapping[str, Any], schema: _Schema) -> Iterator[tuple[str, str]]:
-    said = {name: str(rule.get(name) or "") for name in ("rule", "message", "messageExpression", "fieldPath")}
-    expression, message = said["rule"].strip(), said["message"].strip()
+    texts = {name: str(rule.get(name) or "") for name in ("rule", "message", "messageExpression", "fieldPath")}
+    expression, message = texts["rule"].strip(), texts["message"].strip()
     if not expression:
         yield "rule", "Required value: rule is not specified"
-    elif said["message"] and not message:
-        yield "message", f"Invalid value: {go_json(said['message'])}: must be non-empty if specified"
+    elif texts["message"] and not message:
+        yield "message", f"Invalid value: {go_json(texts['message'])}: must be non-empty if specified"
     elif _has_lines(message):
-        yield "message", f"Invalid value: {go_json(said['message'])}: must not contain line breaks"
+        yield "message", f"Invalid value: {go_json(texts['message'])}: must not contain line breaks"
     elif _has_lines(expression) and not message:
         yield "message", "Required value: message must be specified if rule contains line breaks"
-    if said["messageExpression"] and not said["messageExpression"].strip():
+    if texts["messageExpression"] and not texts["messageExpression"].strip():
         yield "messageExpression", "Required value: messageExpression must be non-empty if specified"
     reason = rule.get("reason")
     if reason is not None and reason not in _REASONS:
         listed = ", ".join(map(go_json, _REASONS))
         yield "reason", f"Unsupported value: {go_json(reason)}: supported values: {listed}"
-    yield from _paths(said["fieldPath"], schema)
+    yield from _paths(texts["fieldPath"], schema)
 
 
 def _paths(path: str, schema: _Schema) -> Iterator[tuple[str, str]]:
@@ -131,7 +131,7 @@ def _paths(path: str, schema: _Schema) -> Iterator[tuple[str, str]]:
 
 
 def _in_html(text: str) -> str:
-    """Write JSON so that it could stand in a page, as Go does."""
+    """Escape the characters of HTML in JSON, as Go does."""
     return re.sub("[<>&]", lambda found: f"\\u{ord(found.group()):04x}", text)
 
 
@@ -145,7 +145,7 @@ def _expressions(
     try:
         rule = compiled(given, schema, kind)
     except RuleError as error:
-        shown = {said: given.get(name, empty) for name, (said, empty) in _SHOWN.items()}
+        shown = {go_name: given.get(name, empty) for name, (go_name, empty) in _SHOWN.items()}
         yield FieldProblem(f"{path}.{error.of}", f"Invalid value: {_in_html(go_json(shown))}: {error.text}")
         return
     if rule.uses_old and apart:

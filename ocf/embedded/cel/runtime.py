@@ -1,4 +1,4 @@
-"""What runs when a rule is evaluated: steps are counted, and an error is only one if the answer hangs on it.
+"""Runtime of compiled expressions: the counter of steps, and the logical operators with their handling of errors.
 
 Source: https://github.com/google/cel-spec/blob/master/doc/langdef.md#logical-operators.
 """
@@ -10,36 +10,47 @@ from typing import Any, Final, TypeAlias
 from ocf.embedded.cel.types import Kind
 from ocf.embedded.cel.values import EvaluationError
 
-__all__ = ["MOST_STEPS", "Checked", "Frame", "Meter", "Run", "TooExpensiveError", "all_of", "any_of", "either", "truth"]
+__all__ = [
+    "MAX_STEPS",
+    "Checked",
+    "Frame",
+    "Meter",
+    "Run",
+    "TooExpensiveError",
+    "all_of",
+    "any_of",
+    "either",
+    "require_bool",
+]
 
-MOST_STEPS: Final = 1_000_000
-"""How many steps an expression may take; a real server's limit, whose steps are about as large."""
+MAX_STEPS: Final = 1_000_000
+"""Maximum number of steps of an expression; the cost limit of a real API server, whose units are of similar size."""
 
 _TEXT_OF_A_STEP: Final = 10
 
 
 class TooExpensiveError(Exception):
-    """An expression takes too many steps."""
+    """An expression exceeds the maximum number of steps."""
 
 
 @dataclass(slots=True)
 class Meter:
-    """Counts the steps of an expression.
+    """Counter of steps.
 
     Args:
-        left: How many there may be.
+        left: The remaining number of steps.
     """
 
-    left: int = MOST_STEPS
+    left: int = MAX_STEPS
 
 
 @dataclass(slots=True)
 class Frame:
-    """What an expression is evaluated with.
+    """Variables and step counter of an evaluation.
 
     Args:
-        values: Its variables.
-        meter: Where steps are counted.
+        values: Values of the variables, by name.
+        meter: The counter of steps.
     """
 
     values: dict[str, Any]
@@ -49,14 +60,14 @@ class Frame:
         """Count steps.
 
         Raises:
-            TooExpensiveError: If there are too many.
+            TooExpensiveError: If no steps remain.
         """
         self.meter.left -= steps
         if self.meter.left < 0:
             raise TooExpensiveError
 
     def measured(self, value: Any) -> None:
-        """Count the steps that looking at all of a value takes."""
+        """Count the steps for reading a whole value."""
         if isinstance(value, list | dict):
             self.spend(len(value))
         elif isinstance(value, str | bytes):
@@ -72,22 +83,22 @@ Run: TypeAlias = Callable[[Frame], Any]
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """An expression whose types fit.
+    """A compiled expression.
 
     Args:
         kind: Type of its value.
-        run: What evaluates it.
+        run: Function that evaluates it.
     """
 
     kind: Kind
     run: Run
 
 
-def truth(value: Any) -> bool:
-    """Return a truth value.
+def require_bool(value: Any) -> bool:
+    """Return a boolean after a check of its type.
 
     Raises:
-        EvaluationError: If it is none.
+        EvaluationError: If the value is not a boolean.
     """
     if not isinstance(value, bool):
         raise EvaluationError("no such overload")
@@ -95,14 +106,17 @@ def truth(value: Any) -> bool:
 
 
 def _until(answer: bool, parts: Sequence[Run]) -> Run:  # noqa: FBT001
-    """Evaluate until the answer is found; an error counts only where no part gives it."""
+    """Return a logical operator that evaluates its operands up to the first with the answer.
+
+    An error of an operand is raised only if no operand has the answer.
+    """
 
     def run(frame: Frame) -> bool:
         frame.spend()
         failed: EvaluationError | None = None
         for part in parts:
             try:
-                if truth(part(frame)) is answer:
+                if require_bool(part(frame)) is answer:
                     return answer
             except EvaluationError as error:
                 failed = failed or error
@@ -114,20 +128,20 @@ def _until(answer: bool, parts: Sequence[Run]) -> Run:  # noqa: FBT001
 
 
 def all_of(parts: Sequence[Run]) -> Run:
-    """Return what is true if all parts are."""
+    """Return the logical and of some operands."""
     return _until(False, parts)  # noqa: FBT003
 
 
 def any_of(parts: Sequence[Run]) -> Run:
-    """Return what is true if a part is."""
+    """Return the logical or of some operands."""
     return _until(True, parts)  # noqa: FBT003
 
 
 def either(condition: Run, yes: Run, no: Run) -> Run:
-    """Return what evaluates one or the other."""
+    """Return the conditional operator, which evaluates only one of two operands."""
 
     def run(frame: Frame) -> Any:
         frame.spend()
-        return yes(frame) if truth(condition(frame)) else no(frame)
+        return yes(frame) if require_bool(condition(frame)) else no(frame)
 
     return run

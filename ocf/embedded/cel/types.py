@@ -1,4 +1,4 @@
-"""The types of CEL, and which of them a schema gives its values.
+"""Types of CEL, and the type of the values of a schema.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules
 and, for the names in messages, https://github.com/google/cel-spec/blob/master/doc/langdef.md#values.
@@ -39,10 +39,10 @@ class Kind:
     """A type.
 
     Args:
-        name: As messages say it.
-        of: What it is made of: the items of a list; the keys and values of a map.
-        fields: Of an object: its fields by their names in CEL, each with its name in manifests.
-        free: Whether it stands for any type, in the signature of a function.
+        name: Name of the type in error messages.
+        of: Type parameters: the items of a list; the keys and values of a map.
+        fields: Fields of an object by their names in CEL, each with its name in manifests and its type.
+        free: Whether it is a type variable in the signature of a function.
     """
 
     name: str
@@ -80,7 +80,7 @@ def map_of(key: Kind, value: Kind) -> Kind:
 
 
 def variable(name: str) -> Kind:
-    """Return what stands for any type in the signature of a function, the same one wherever it is named."""
+    """Return a type variable for the signature of a function; all variables with one name have the same type."""
     return Kind(name, free=True)
 
 
@@ -90,20 +90,20 @@ RESERVED: Final = frozenset(
         *("import", "let", "loop", "package", "namespace", "return", "var", "void", "while"),
     }
 )
-"""Names that only fields have."""
+"""Reserved words of CEL, allowed only as the names of fields."""
 
 _ESCAPES: Final = {"__": "__underscores__", ".": "__dot__", "-": "__dash__", "/": "__slash__"}
 _IDENTIFIER: Final = re.compile(r"[A-Za-z_./-][A-Za-z0-9_./-]*")
 
 
 def escaped(name: str) -> str | None:
-    """Return how a rule writes the name of a field.
+    """Return the name of a field in CEL.
 
     Args:
-        name: As manifests write it.
+        name: Name of the field in manifests.
 
     Returns:
-        Its name in CEL; None if a rule cannot name it.
+        Its name in CEL; None if CEL cannot express it.
 
     Example:
         >>> escaped("node-name"), escaped("namespace"), escaped("größe")
@@ -125,7 +125,7 @@ _HEAD: Final[_Schema] = {
 
 
 def with_head(schema: _Schema) -> _Schema:
-    """Return the schema of a whole object, with that of its metadata which rules can rely on."""
+    """Return a schema with apiVersion, kind and the metadata that rules can use, for a whole object."""
     return {**schema, "properties": {**(schema.get("properties") or {}), **_HEAD}}
 
 
@@ -134,14 +134,14 @@ _SCALARS: Final = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
 
 
 def schema_kind(schema: _Schema, name: str = "selfType") -> Kind | None:
-    """Return the type that the values of a schema have in rules.
+    """Return the type of the values of a schema in rules.
 
     Args:
         schema: The schema.
-        name: What an object is called in messages.
+        name: Name of an object type in error messages.
 
     Returns:
-        The type; None if rules cannot see such values, as their schema does not say what they are.
+        The type; None if rules cannot use such values, because the schema does not declare their type.
 
     Example:
         >>> print(schema_kind({"type": "array", "items": {"type": "number"}}))
@@ -168,10 +168,10 @@ def _object(schema: _Schema, name: str) -> Kind | None:
         return map_of(STRING, value) if value else None
     fields = {}
     for field_name, below in (schema.get("properties") or {}).items():
-        said = escaped(field_name)
-        kind = schema_kind(below, f"{name}.{said}") if said else None
-        if said and kind:
-            fields[said] = (field_name, kind)
+        cel_name = escaped(field_name)
+        kind = schema_kind(below, f"{name}.{cel_name}") if cel_name else None
+        if cel_name and kind:
+            fields[cel_name] = (field_name, kind)
         if kind and field_name in RESERVED:
             fields[field_name] = (field_name, kind)
     return Kind(name, fields=fields)

@@ -1,15 +1,18 @@
-"""What rules may use on a real server and not here: it is refused, for a rule that is only half understood misleads."""
+"""Features of CEL that a real API server supports and the embedded one does not.
+
+A rule with such a feature is rejected, because the result of a partial evaluation would be misleading.
+"""
 
 from typing import Final
 
 from ocf.embedded.api.status_errors import unsupported
 from ocf.errors import ApiError
 
-__all__ = ["LACKING", "lacking", "without_library"]
+__all__ = ["UNSUPPORTED_FUNCTIONS", "missing_library", "unsupported_feature"]
 
-_INSTEAD: Final = "write the rule without, or test it against a real API server"
+_INSTEAD: Final = "rewrite the rule without it, or test the rule against a real API server"
 
-LACKING: Final = frozenset(
+UNSUPPORTED_FUNCTIONS: Final = frozenset(
     {
         *("asApproximateFloat", "asInteger", "bind", "cidr", "containsCIDR", "containsIP", "first", "flatten"),
         *("format.named", "getEscapedPath", "getHost", "getHostname", "getPort", "getQuery", "getScheme", "ip"),
@@ -19,14 +22,14 @@ LACKING: Final = frozenset(
         *("transformMapEntry", "uint", "url", "validate"),
     }
 )
-"""Functions of a real server's that rules cannot use here."""
+"""Unsupported functions of a real API server."""
 
 
-def lacking(what: str) -> ApiError:
-    """Refuse a rule that uses something which a real server knows."""
+def unsupported_feature(what: str) -> ApiError:
+    """Return the error for a rule with an unsupported feature."""
     return unsupported(f"evaluate {what} in x-kubernetes-validations", _INSTEAD)
 
 
-def without_library() -> ApiError:
-    """Refuse a rule as the library that reads it is not there."""
-    return unsupported("evaluate x-kubernetes-validations", "install ocf[cel], or leave the rules out")
+def missing_library() -> ApiError:
+    """Return the error for a rule if the parser library is not installed."""
+    return unsupported("evaluate x-kubernetes-validations", "install ocf[cel], or remove the rules")

@@ -1,7 +1,8 @@
-"""The values that rules work on: those of manifests, as their schema reads them.
+"""Values of CEL, converted from manifests by their schemas.
 
-Numbers, texts and truth values are Python's, a moment is an aware `datetime`, a duration a `timedelta`, a list a `list`
-and a map or an object a `dict`. What does not fit its schema becomes `Broken`, and a rule that touches it fails.
+Numbers, strings and booleans are those of Python, a timestamp is an aware `datetime`, a duration a `timedelta`, a list
+a `list`, and a map or an object a `dict`. A value that does not match its schema becomes an `InvalidValue`; an
+expression that uses it fails.
 """
 
 import base64
@@ -16,32 +17,41 @@ from ocf.embedded.cel.types import with_head
 from ocf.objects.quantity import Quantity
 from ocf.objects.timestamps import parse_rfc3339
 
-__all__ = ["Broken", "EvaluationError", "Items", "equal", "kind_name", "read_duration", "read_instant", "value_of"]
+__all__ = [
+    "EvaluationError",
+    "InvalidValue",
+    "Items",
+    "equal",
+    "kind_name",
+    "read_duration",
+    "read_instant",
+    "value_of",
+]
 
 _Schema = Mapping[str, Any]
 
 
 class EvaluationError(Exception):
-    """A rule cannot be evaluated; its text is what a server says."""
+    """An expression cannot be evaluated; the text is that of a real API server."""
 
 
 @dataclass(frozen=True, slots=True)
-class Broken:
-    """A value that is not what its schema says.
+class InvalidValue:
+    """A value that does not match its schema.
 
     Args:
-        text: What is wrong with it.
+        text: The error text.
     """
 
     text: str
 
 
 class Items(list[Any]):
-    """The items of a list that its schema makes a set, or a map by some of their fields.
+    """The items of a list with `x-kubernetes-list-type` `set` or `map`.
 
     Args:
         values: The items.
-        keys: Of a map, the fields that tell them apart; of a set, none.
+        keys: The key fields of a `map`; empty for a `set`.
     """
 
     def __init__(self, values: list[Any], keys: tuple[str, ...] = ()) -> None:
@@ -49,21 +59,21 @@ class Items(list[Any]):
         self.keys = keys
 
     def key(self, item: Any) -> str:
-        """Return what tells an item apart."""
+        """Return the key of an item."""
         if self.keys and isinstance(item, dict):
             return repr([item.get(name) for name in self.keys])
         return repr(item)
 
     def joined(self, others: list[Any]) -> "Items":
-        """Add items: those that are there already stay where they are, and take the value of the new ones."""
+        """Return the list with more items; an item with an existing key replaces the value at its position."""
         found = {self.key(item): item for item in self}
         return Items([*(found | {self.key(item): item for item in others}).values()], self.keys)
 
     def same(self, others: list[Any]) -> bool:
-        """Say whether others are the same items, in whatever order."""
-        mine = {self.key(item): item for item in self}
-        theirs = [(self.key(item), item) for item in others]
-        return len(self) == len(others) and all(key in mine and equal(mine[key], item) for key, item in theirs)
+        """Return whether another list contains the same items in any order."""
+        by_key = {self.key(item): item for item in self}
+        keyed = [(self.key(item), item) for item in others]
+        return len(self) == len(others) and all(key in by_key and equal(by_key[key], item) for key, item in keyed)
 
 
 def kind_name(value: Any) -> str:
@@ -85,13 +95,13 @@ _NAMES: Final[Mapping[type, str]] = {
 
 
 def equal(left: Any, right: Any) -> bool:
-    """Compare two values; numbers of different types are equal if they are the same number.
+    """Return whether two values are equal; numbers of different types are compared by value.
 
     Raises:
-        EvaluationError: If one of them is not what its schema says.
+        EvaluationError: If one of them does not match its schema.
     """
     for side in (left, right):
-        if isinstance(side, Broken):
+        if isinstance(side, InvalidValue):
             raise EvaluationError(side.text)
     if isinstance(left, Items) and isinstance(right, list):
         return left.same(right)
@@ -103,14 +113,14 @@ def equal(left: Any, right: Any) -> bool:
 
 
 def value_of(given: Any, schema: _Schema) -> Any:
-    """Return a value of a manifest as rules see it.
+    """Convert a value of a manifest to a value of CEL.
 
     Args:
         given: The value.
         schema: Its schema.
 
     Returns:
-        The value for CEL.
+        The value of CEL.
 
     Example:
         >>> value_of({"wait": "90s", "share": 1}, {"type": "object", "properties": {
@@ -118,24 +128,24 @@ def value_of(given: Any, schema: _Schema) -> Any:
         {'wait': datetime.timedelta(seconds=90), 'share': 1.0}
     """
     if given is None:
-        return None if schema.get("nullable") else Broken("invalid data, got null for schema with nullable=false")
+        return None if schema.get("nullable") else InvalidValue("invalid data, got null for schema with nullable=false")
     if schema.get("x-kubernetes-int-or-string"):
         if isinstance(given, str) or (isinstance(given, int) and not isinstance(given, bool)):
             return given
-        return Broken("invalid data, expected XIntOrString value to be either a string or integer")
+        return InvalidValue("invalid data, expected XIntOrString value to be either a string or integer")
     kind = schema.get("type")
     return _READERS[kind](given, schema) if kind in _READERS else given
 
 
 def _object(given: Any, schema: _Schema) -> Any:
     if not isinstance(given, dict):
-        return Broken("invalid data, expected a map for the provided schema with type=object")
+        return InvalidValue("invalid data, expected a map for the provided schema with type=object")
     if schema.get("x-kubernetes-embedded-resource"):
         schema = with_head(schema)
     known, extra = schema.get("properties") or {}, schema.get("additionalProperties")
     other = extra if isinstance(extra, dict) else None
     if known:
-        # Of an object, a field that is null is none.
+        # A null field of an object counts as absent.
         given = {name: item for name, item in given.items() if item is not None}
     below = {name: known.get(name, other) for name in given}
     return {name: item if (under := below[name]) is None else value_of(item, under) for name, item in given.items()}
@@ -143,7 +153,7 @@ def _object(given: Any, schema: _Schema) -> Any:
 
 def _array(given: Any, schema: _Schema) -> Any:
     if not isinstance(given, list):
-        return Broken("invalid data, expected an array for the provided schema with type=array")
+        return InvalidValue("invalid data, expected an array for the provided schema with type=array")
     items = [value_of(item, schema.get("items") or {}) for item in given]
     match schema.get("x-kubernetes-list-type"):
         case "set":
@@ -156,31 +166,35 @@ def _array(given: Any, schema: _Schema) -> Any:
 
 def _string(given: Any, schema: _Schema) -> Any:
     if not isinstance(given, str):
-        return Broken(f"invalid data, expected string, got {_GO_NAMES.get(type(given), 'map[string]interface {}')}")
+        return InvalidValue(
+            f"invalid data, expected string, got {_GO_NAMES.get(type(given), 'map[string]interface {}')}"
+        )
     form = schema.get("format") or ""
     if form not in _FORMS:
         return given
-    said, read = _FORMS[form]
+    description, read = _FORMS[form]
     try:
         return read(given)
     except (ValueError, OverflowError, binascii.Error) as error:
-        return Broken(f"Invalid {said} {given}: {error}")
+        return InvalidValue(f"Invalid {description} {given}: {error}")
 
 
 def _number(given: Any, _: _Schema) -> Any:
     if isinstance(given, bool) or not isinstance(given, int | float):
-        return Broken(f"invalid data, expected float, got {_GO_NAMES.get(type(given), 'map[string]interface {}')}")
+        return InvalidValue(
+            f"invalid data, expected float, got {_GO_NAMES.get(type(given), 'map[string]interface {}')}"
+        )
     return float(given)
 
 
 def _integer(given: Any, _: _Schema) -> Any:
     if isinstance(given, bool) or not isinstance(given, int):
-        return Broken(f"invalid data, expected int, got {_GO_NAMES.get(type(given), 'map[string]interface {}')}")
+        return InvalidValue(f"invalid data, expected int, got {_GO_NAMES.get(type(given), 'map[string]interface {}')}")
     return given
 
 
 def _boolean(given: Any, _: _Schema) -> Any:
-    return given if isinstance(given, bool) else Broken("invalid data, expected bool")
+    return given if isinstance(given, bool) else InvalidValue("invalid data, expected bool")
 
 
 _GO_NAMES: Final = {bool: "bool", int: "int64", float: "float64", str: "string", list: "[]interface {}"}
@@ -214,19 +228,19 @@ _WHOLE: Final = re.compile(rf"[+-]?(0|({_PART.pattern})+)")
 
 
 def read_instant(text: str) -> datetime:
-    """Read a moment as RFC 3339 writes it.
+    """Parse a timestamp in the format of RFC 3339.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the text is not a timestamp.
     """
     return parse_rfc3339(text, lower_case=True, optional_seconds=True).astimezone(UTC)
 
 
 def read_duration(text: str) -> timedelta:
-    """Read a duration, `1h30m` or `2 days`; one with a sign as well.
+    """Parse a duration, `1h30m` or `2 days`, with an optional sign.
 
     Raises:
-        ValueError: If it is none.
+        ValueError: If the text is not a duration.
     """
     if not _WHOLE.fullmatch(text):
         raise ValueError(f'invalid duration "{text}"')

@@ -1,4 +1,4 @@
-"""The grammar of rules: what binds tighter, what a literal is, where a node is, and where the syntax ends."""
+"""Parser of CEL: precedence, literals, positions of nodes, and syntax errors."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ocf.errors import BadRequestError
 
 
 def shown(node: Node) -> str:
-    """Write a tree with a bracket around each of its nodes."""
+    """Return the text of a syntax tree, with brackets around each node."""
     match node:
         case Literal(value):
             return repr(value)
@@ -62,14 +62,14 @@ def shown(node: Node) -> str:
         pytest.param("a == b in c", "(@in (_==_ a b) c)", id="in is a relation"),
         pytest.param("a || b || c", "(_||_ (_||_ a b) c)", id="or from the left"),
         pytest.param("a && b && c", "(_&&_ (_&&_ a b) c)", id="and from the left"),
-        pytest.param("a ? b : c ? d : e", "(_?_:_ a b (_?_:_ c d e))", id="choices from the right"),
-        pytest.param("a || b ? c && d : e < f", "(_?_:_ (_||_ a b) (_&&_ c d) (_<_ e f))", id="or before choices"),
-        pytest.param("(a ? b : c) ? d : (e)", "(_?_:_ (_?_:_ a b c) d e)", id="a choice as a condition"),
-        pytest.param("a ? (b ? c : d) : e", "(_?_:_ a (_?_:_ b c d) e)", id="a choice in a choice"),
-        pytest.param("a?b:c", "(_?_:_ a b c)", id="a choice without space"),
+        pytest.param("a ? b : c ? d : e", "(_?_:_ a b (_?_:_ c d e))", id="conditionals from the right"),
+        pytest.param("a || b ? c && d : e < f", "(_?_:_ (_||_ a b) (_&&_ c d) (_<_ e f))", id="or before conditionals"),
+        pytest.param("(a ? b : c) ? d : (e)", "(_?_:_ (_?_:_ a b c) d e)", id="a conditional as a condition"),
+        pytest.param("a ? (b ? c : d) : e", "(_?_:_ a (_?_:_ b c d) e)", id="a conditional in a conditional"),
+        pytest.param("a?b:c", "(_?_:_ a b c)", id="a conditional without space"),
     ],
 )
-def test_operators_bind_as_the_language_says(text: str, tree: str) -> None:
+def test_operators_have_the_precedence_of_the_language(text: str, tree: str) -> None:
     assert shown(parse(text)) == tree
 
 
@@ -80,7 +80,7 @@ def test_operators_bind_as_the_language_says(text: str, tree: str) -> None:
         pytest.param("!!!a", "(!_ a)", id="three are one"),
         pytest.param("- - -a", "(-_ a)", id="three are one, with space"),
         pytest.param("-// minus\n-a", "a", id="two cancel out, with a comment"),
-        pytest.param("-(-a)", "(-_ (-_ a))", id="those in brackets are their own"),
+        pytest.param("-(-a)", "(-_ (-_ a))", id="signs in brackets are separate"),
         pytest.param("-1", "-1", id="one belongs to a number"),
         pytest.param("- 1.5", "-1.5", id="one belongs to a number, with space"),
         pytest.param("--1", "1", id="two before a number cancel out"),
@@ -97,7 +97,7 @@ def test_operators_bind_as_the_language_says(text: str, tree: str) -> None:
         pytest.param("[a]-[1]", "(_-_ [a] [1])", id="one after a list"),
     ],
 )
-def test_signs_before_an_operand_are_counted(text: str, tree: str) -> None:
+def test_an_even_number_of_signs_has_no_effect(text: str, tree: str) -> None:
     assert shown(parse(text)) == tree
 
 
@@ -115,17 +115,19 @@ def test_signs_before_an_operand_are_counted(text: str, tree: str) -> None:
         pytest.param("[].b", "([] .b)", id="a field of a list"),
         pytest.param("{}['a']", "(_[_] {} 'a')", id="an item of a map"),
         pytest.param("{'a': 1, b + c: [d]}", "{'a':1 (_+_ b c):[d]}", id="a map"),
-        pytest.param("{a ? b : c: d}", "{(_?_:_ a b c):d}", id="a choice as a key"),
+        pytest.param("{a ? b : c: d}", "{(_?_:_ a b c):d}", id="a conditional as a key"),
         pytest.param(
-            "trueish + nullable + inner", "(_+_ (_+_ trueish nullable) inner)", id="names that begin as words do"
+            "trueish + nullable + inner",
+            "(_+_ (_+_ trueish nullable) inner)",
+            id="names that start with a reserved word",
         ),
-        pytest.param("a.trueish.inner", "((a .trueish) .inner)", id="fields that begin as words do"),
+        pytest.param("a.trueish.inner", "((a .trueish) .inner)", id="fields that start with a reserved word"),
         pytest.param("1in[1]", "(@in 1 [1])", id="in needs no space before it"),
         pytest.param("'a'in b", "(@in 'a' b)", id="in needs no space after a text"),
         pytest.param("_a1", "_a1", id="a name with an underscore and a digit"),
     ],
 )
-def test_members_are_read_from_the_left(text: str, tree: str) -> None:
+def test_members_are_parsed_from_the_left(text: str, tree: str) -> None:
     assert shown(parse(text)) == tree
 
 
@@ -149,7 +151,7 @@ def test_members_are_read_from_the_left(text: str, tree: str) -> None:
         pytest.param("null", None, id="null"),
         pytest.param("''", "", id="an empty text"),
         pytest.param('"a\'b"', "a'b", id="the other quote"),
-        pytest.param("'a // b'", "a // b", id="no comment in a text"),
+        pytest.param("'a // b'", "a // b", id="slashes in a text"),
         pytest.param("'\t'", "\t", id="a tab"),
         pytest.param(r"'a\'b\\'", "a'b\\", id="escaped quotes and backslashes"),
         pytest.param(r"'\a\b\f\n\r\t\v\?\`\"'", '\a\b\f\n\r\t\v?`"', id="escaped characters"),
@@ -188,7 +190,7 @@ def test_a_literal_has_its_value(text: str, value: object) -> None:
         pytest.param("\t\n\f\r a \n.\f b\r\n(\tc )", "(a .b c)", id="space anywhere"),
     ],
 )
-def test_a_token_ends_where_it_has_to(text: str, tree: str) -> None:
+def test_a_token_has_the_right_end(text: str, tree: str) -> None:
     assert shown(parse(text)) == tree
 
 
@@ -203,17 +205,17 @@ def test_a_token_ends_where_it_has_to(text: str, tree: str) -> None:
         pytest.param("(a) || (b)", 4, id="an operator between brackets"),
         pytest.param("a || b || c", 7, id="several operators, at the last"),
         pytest.param(" !! ! a", 1, id="several signs, at the first"),
-        pytest.param("(a) ? b : c", 4, id="a choice, at its question mark"),
+        pytest.param("(a) ? b : c", 4, id="a conditional, at its question mark"),
         pytest.param("(a) . b", 4, id="a field, at its dot"),
         pytest.param("(a) . b (c)", 8, id="a method, at its bracket"),
         pytest.param(" f (c)", 3, id="a function, at its bracket"),
         pytest.param("(a) [b]", 4, id="an item, at its bracket"),
         pytest.param(" [a]", 1, id="a list"),
         pytest.param(" {a: b}", 1, id="a map"),
-        pytest.param(" ( a )", 3, id="what is in brackets, without them"),
+        pytest.param(" ( a )", 3, id="an expression in brackets, without the brackets"),
     ],
 )
-def test_a_node_is_where_messages_point(text: str, at: int) -> None:
+def test_a_node_has_the_position_of_error_messages(text: str, at: int) -> None:
     assert parse(text).at == at
 
 
@@ -225,8 +227,8 @@ def test_a_node_is_where_messages_point(text: str, at: int) -> None:
         pytest.param("a +", 3, id="an end after an operator"),
         pytest.param("a + \n", 5, id="an end after an operator and space"),
         pytest.param("f(a", 3, id="an open bracket"),
-        pytest.param("a ? b", 5, id="half a choice"),
-        pytest.param("a ? b : ", 8, id="a choice without its end"),
+        pytest.param("a ? b", 5, id="half a conditional"),
+        pytest.param("a ? b : ", 8, id="a conditional without its end"),
         pytest.param("a b", 2, id="two names"),
         pytest.param("a, b", 1, id="two expressions"),
         pytest.param("a)", 1, id="a bracket that is not open"),
@@ -272,10 +274,10 @@ def test_a_node_is_where_messages_point(text: str, at: int) -> None:
         pytest.param("'a' 'b'", 4, id="two texts"),
     ],
 )
-def test_what_is_not_in_the_grammar_is_refused_at_its_place(text: str, at: int) -> None:
-    """A real server (1.36.3) has its first error there, too.
+def test_a_syntax_error_has_its_position(text: str, at: int) -> None:
+    """A real API server (1.36.3) reports its first error at the same position.
 
-    Exceptions are `! - a`, where it points behind the minus, and what it takes: `[a,]`, `[,]`, `{a: b,}` and `a.?b`.
+    Exceptions are `! - a`, where it points behind the minus, and the accepted texts `[a,]`, `[,]`, `{a: b,}`, `a.?b`.
     """
     with pytest.raises(RuleSyntaxError) as caught:
         parse(text)
@@ -287,7 +289,7 @@ def test_what_is_not_in_the_grammar_is_refused_at_its_place(text: str, at: int) 
     [
         pytest.param("1 + 9223372036854775808", "invalid int literal", 4, id="an integer that is too large"),
         pytest.param("- 9223372036854775809", "invalid int literal", 0, id="an integer that is too small"),
-        pytest.param("--9223372036854775808", "invalid int literal", 2, id="an integer that has no sign"),
+        pytest.param("--9223372036854775808", "invalid int literal", 2, id="an integer without a sign"),
         pytest.param("0x8000000000000000", "invalid int literal", 0, id="a hexadecimal one that is too large"),
         pytest.param("9" * 5000, "invalid int literal", 0, id="more digits than Python reads"),
         pytest.param("1e400", "invalid double literal", 0, id="a double that is too large"),
@@ -300,14 +302,14 @@ def test_what_is_not_in_the_grammar_is_refused_at_its_place(text: str, at: int) 
         pytest.param("a.b{c: 1}", "undeclared reference: a rule cannot make messages", 0, id="a message"),
     ],
 )
-def test_what_cannot_be_meant_is_refused(text: str, message: str, at: int) -> None:
+def test_an_invalid_literal_is_rejected(text: str, message: str, at: int) -> None:
     with pytest.raises(RuleSyntaxError) as caught:
         parse(text)
     assert (caught.value.text, caught.value.at) == (message, at)
 
 
 @pytest.mark.parametrize("name", sorted(RESERVED - {"true", "false", "null", "in"}))
-def test_a_reserved_name_is_only_one_of_fields(name: str) -> None:
+def test_a_reserved_word_is_allowed_only_as_a_field(name: str) -> None:
     assert shown(parse(f"a.{name}")) == f"(a .{name})"
     assert shown(parse(f"a.{name}(b)")) == f"(a .{name} b)"
     for text, at in ((name, 0), (f" .{name}", 1), (f"a + {name}(b)", 4), (f"a.all({name}, true)", 6)):
@@ -318,7 +320,7 @@ def test_a_reserved_name_is_only_one_of_fields(name: str) -> None:
 
 
 @pytest.mark.parametrize("text", ["1u", "0x1U", "-1u", r"b'\x41'", r"B'''\n'''"])
-def test_what_only_a_server_reads_is_refused(text: str) -> None:
+def test_an_unsupported_literal_is_rejected(text: str) -> None:
     with pytest.raises(BadRequestError, match="in x-kubernetes-validations"):
         parse(text)
 
@@ -333,11 +335,11 @@ def test_what_only_a_server_reads_is_refused(text: str) -> None:
         pytest.param("{'a': ", "}", 249, id="maps"),
         pytest.param("{", ": 1}", 249, id="keys"),
         pytest.param("a[", "]", 249, id="indexes"),
-        pytest.param("a ? b : ", "", 249, id="choices"),
+        pytest.param("a ? b : ", "", 249, id="conditionals"),
     ],
 )
-def test_expressions_inside_one_another_have_a_limit(start: str, end: str, most: int) -> None:
-    """That is a real server's (1.36.3) limit: 250, with the innermost one."""
+def test_the_depth_of_nested_expressions_is_limited(start: str, end: str, most: int) -> None:
+    """The limit is that of a real API server (1.36.3): 250, including the innermost expression."""
     parse(start * most + "a" + end * most)
     with pytest.raises(RecursionError):
         parse(start * (most + 1) + "a" + end * (most + 1))
@@ -346,22 +348,22 @@ def test_expressions_inside_one_another_have_a_limit(start: str, end: str, most:
 @pytest.mark.parametrize(
     "text", ["a" + ".b" * 200, "a" + "[b]" * 200, "a" + " + b" * 200, "a" + " && b" * 200, "!" * 999 + "a"]
 )
-def test_operators_in_a_row_are_not_inside_one_another(text: str) -> None:
+def test_a_chain_of_operators_is_not_nested(text: str) -> None:
     parse(text)
 
 
 @pytest.mark.parametrize(
     "text", ["(" * 20_000, "[" * 20_000, "-" * 20_000, "'" + "\\" * 20_000, "r'" + "\\'" * 5000, "a." * 10_000]
 )
-def test_no_text_takes_long_to_refuse(text: str) -> None:
-    """Neither does the parser recur, nor the lexer backtrack."""
+def test_an_invalid_text_is_rejected_quickly(text: str) -> None:
+    """The parser does not recurse, and the lexer does not backtrack."""
     with pytest.raises(RuleSyntaxError):
         parse(text)
 
 
 @settings(max_examples=300, deadline=None)
 @given(text=st.text(alphabet="ab1.'\"\\()[]{}:,?!-+*/<=>&| \nrxinu", max_size=16))
-def test_space_at_the_ends_changes_nothing(text: str) -> None:
+def test_space_at_start_and_end_has_no_effect(text: str) -> None:
     def read(whole: str) -> str:
         try:
             return shown(parse(whole))

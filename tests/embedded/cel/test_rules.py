@@ -1,4 +1,4 @@
-"""Rules in CEL: whatever is written into one, or into an object, has an answer, and has it soon."""
+"""CEL rules: every rule and every object gives a result, within the cost limits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ocf.embedded.cel.conversions import shown
 from ocf.embedded.cel.functions import FUNCTIONS
 from ocf.embedded.cel.macros import MACROS
 from ocf.embedded.cel.types import schema_kind
-from ocf.embedded.cel.unsupported import LACKING
+from ocf.embedded.cel.unsupported import UNSUPPORTED_FUNCTIONS
 from ocf.embedded.cel.values import value_of
 from ocf.errors import BadRequestError
 from ocf.objects import Manifest
@@ -54,8 +54,8 @@ def ruled(*rules: Any, **fields: Any) -> dict[str, Any]:
     return {"type": "object", "properties": {"spec": spec}}
 
 
-def told(schema: dict[str, Any], spec: Any, old: Any = None) -> list[str]:
-    """Return what rules have against an object."""
+def violations(schema: dict[str, Any], spec: Any, old: Any = None) -> list[str]:
+    """Return the violations of the rules for an object."""
     rules = compiled_rules(schema)
     assert rules is not None
     before = None if old is None else {"spec": old}
@@ -81,12 +81,14 @@ ATOMS = st.sampled_from(
     ]
 )
 OPERATORS = ("<", "<=", ">", ">=", "==", "!=", "+", "-", "*", "/", "%", "in", "&&", "||")
-NAMES = sorted({name for name in FUNCTIONS if name.replace(".", "").isalnum()} | LACKING | {"has", "type", "foo"})
+NAMES = sorted(
+    {name for name in FUNCTIONS if name.replace(".", "").isalnum()} | UNSUPPORTED_FUNCTIONS | {"has", "type", "foo"}
+)
 METHODS = sorted({name for name, member, _ in MACROS if member})
 
 
 def grown(below: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    """Return expressions made of others."""
+    """Return expressions that contain other expressions."""
     return st.one_of(
         st.builds("({} {} {})".format, below, st.sampled_from(OPERATORS), below),
         st.builds("{}.{}({})".format, below, st.sampled_from(NAMES), st.lists(below, max_size=2).map(", ".join)),
@@ -103,8 +105,8 @@ def grown(below: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 EXPRESSIONS = st.recursive(ATOMS, grown, max_leaves=4)
 
 
-def takes(schema: dict[str, Any]) -> bool:
-    """Say whether a definition may have a schema; refusing what is not known here is an answer, too."""
+def is_valid(schema: dict[str, Any]) -> bool:
+    """Return whether a schema is valid; an unsupported feature in it is also an acceptable result."""
     try:
         return not rule_texts(schema, "schema") and not rule_problems(schema, "schema")
     except BadRequestError as error:
@@ -114,37 +116,37 @@ def takes(schema: dict[str, Any]) -> bool:
 
 @settings(max_examples=100)
 @given(expression=EXPRESSIONS, new=OBJECTS, old=st.none() | OBJECTS)
-def test_every_expression_has_an_answer(expression: str, new: dict[str, Any], old: Any) -> None:
+def test_every_expression_is_evaluated_or_rejected(expression: str, new: dict[str, Any], old: Any) -> None:
     for rule in (f"dyn({expression}) == 1", f"[{expression}].size() > 2", expression):
         schema = ruled(rule)
-        if takes(schema):
-            told(schema, new, old)
+        if is_valid(schema):
+            violations(schema, new, old)
 
 
 @settings(max_examples=100)
 @given(rule=st.text(max_size=20), message=st.text(max_size=5), path=st.text(max_size=8))
-def test_every_text_is_a_rule_or_none(rule: str, message: str, path: str) -> None:
+def test_every_text_is_compiled_or_rejected(rule: str, message: str, path: str) -> None:
     schema = ruled({"rule": rule, "message": message, "messageExpression": rule, "fieldPath": path})
-    if takes(schema):
-        told(schema, {})
+    if is_valid(schema):
+        violations(schema, {})
 
 
 @settings(max_examples=100)
 @given(new=OBJECTS)
-def test_every_value_has_a_meaning(new: dict[str, Any]) -> None:
+def test_every_value_is_converted(new: dict[str, Any]) -> None:
     assert schema_kind(SCHEMA) is not None
     value_of({"spec": new}, SCHEMA)
 
 
 @settings(max_examples=50)
 @given(left=OBJECTS, right=OBJECTS)
-def test_equality_is_of_both_sides(left: dict[str, Any], right: dict[str, Any]) -> None:
-    one, other = (told(ruled("self == oldSelf"), *pair) for pair in ((left, right), (right, left)))
+def test_equality_is_symmetric(left: dict[str, Any], right: dict[str, Any]) -> None:
+    one, other = (violations(ruled("self == oldSelf"), *pair) for pair in ((left, right), (right, left)))
     assert bool(one) == bool(other)
 
 
 class TestSteps:
-    """What a rule may cost."""
+    """Cost limits of rules."""
 
     LONG: Final = {"list": {"type": "array", "items": {"type": "integer"}}}
 
@@ -157,32 +159,34 @@ class TestSteps:
             pytest.param("self.list.map(x, self.list).size() > 0 && self.list.all(x, self.list.sum() >= 0)", id="sums"),
         ],
     )
-    def test_a_rule_that_takes_too_many_is_stopped(self, rule: str) -> None:
-        (problem,) = told(ruled(rule, **self.LONG), {"list": [*range(5000)]})
+    def test_a_rule_that_exceeds_the_limit_is_stopped(self, rule: str) -> None:
+        (problem,) = violations(ruled(rule, **self.LONG), {"list": [*range(5000)]})
         assert problem == (
             "spec: Invalid value: \"object\": 'operation cancelled: actual cost limit exceeded': no further validation "
             f"rules will be run due to call cost exceeds limit for rule: {rule}"
         )
 
-    def test_nothing_is_evaluated_after_it(self) -> None:
+    def test_no_rule_is_evaluated_after_an_exceeded_limit(self) -> None:
         schema = ruled("self.list.all(x, self.list.all(y, true))", "false", **self.LONG)
-        assert len(told(schema, {"list": [*range(5000)]})) == 1
+        assert len(violations(schema, {"list": [*range(5000)]})) == 1
 
-    def test_all_rules_together_have_an_end(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(evaluator, "_MOST_OF_ALL", 100_000)
+    def test_all_rules_together_have_a_limit(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(evaluator, "_MAX_TOTAL_STEPS", 100_000)
         item = {"type": "integer", RULES: [{"rule": f"[{', '.join(map(str, range(2000)))}].all(x, x >= 0)"}]}
-        problems = told({"type": "object", "properties": {"spec": {"type": "array", "items": item}}}, [*range(3000)])
+        problems = violations(
+            {"type": "object", "properties": {"spec": {"type": "array", "items": item}}}, [*range(3000)]
+        )
         assert len(problems) == 1
         assert "cost" in problems[0]
 
-    def test_a_pattern_cannot_hang(self) -> None:
+    def test_a_regular_expression_takes_linear_time(self) -> None:
         text = {"type": "string", RULES: [{"rule": "self.matches('^(a+)+$')"}]}
-        (problem,) = told({"type": "object", "properties": {"spec": text}}, "a" * 5000 + "b")
+        (problem,) = violations({"type": "object", "properties": {"spec": text}}, "a" * 5000 + "b")
         assert problem.endswith("failed rule: self.matches('^(a+)+$')")
 
 
-class TestTheLibrary:
-    def test_nothing_is_imported_before_the_first_rule(self) -> None:
+class TestParserLibrary:
+    def test_the_library_is_imported_with_the_first_rule(self) -> None:
         code = (
             "import sys, ocf.embedded, ocf.cli\n"
             "ocf.embedded.EmbeddedCluster()\n"
@@ -192,14 +196,16 @@ class TestTheLibrary:
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)  # noqa: S603
         assert done.stdout == "[]\n"
 
-    async def test_without_it_a_definition_with_rules_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def test_a_definition_with_rules_is_rejected_without_the_library(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setitem(sys.modules, "lark", None)
-        told = "the embedded cluster cannot evaluate x-kubernetes-validations; install ocf[cel], or leave the rules out"
+        message = "the embedded cluster cannot evaluate x-kubernetes-validations; install ocf[cel], or remove the rules"
         with pytest.raises(BadRequestError) as caught:
             await EmbeddedCluster().create(definition(ruled("self.number > 1")), field_manager="author")
-        assert caught.value.message == told
+        assert caught.value.message == message
 
-    def test_a_schema_without_rules_has_none(self) -> None:
+    def test_a_schema_without_rules_compiles_to_none(self) -> None:
         assert compiled_rules(SCHEMA) is None
 
 
@@ -214,15 +220,15 @@ def definition(schema: dict[str, Any]) -> Manifest:
     }
 
 
-def test_an_error_at_a_wide_letter_has_a_wide_mark() -> None:
+def test_an_error_at_a_letter_beyond_ascii_has_a_fullwidth_mark() -> None:
     (problem,) = rule_problems(ruled("'é' == é"), "schema")
     pointer = ".\N{FULLWIDTH FULL STOP}.....\N{FULLWIDTH CIRCUMFLEX ACCENT}"
     assert str(problem).endswith(f"the expression cannot be read here\n | 'é' == é\n | {pointer}")
 
 
-@pytest.mark.parametrize("name", sorted(LACKING))
-def test_what_is_lacking_is_refused_by_its_name(name: str) -> None:
-    """It is a function of a real server's, so nothing else may be said of it."""
+@pytest.mark.parametrize("name", sorted(UNSUPPORTED_FUNCTIONS))
+def test_an_unsupported_function_is_rejected_by_name(name: str) -> None:
+    """A real API server supports the function, so the error must not call it unknown."""
     calls = [f"{name}(self.text)"] if "." in name else [f"self.text.{name}(self.text)", f"{name}(self.text)"]
     for call in calls:
         with pytest.raises(BadRequestError, match=rf"cannot evaluate {name}\(\) in x-kubernetes-validations"):
@@ -237,16 +243,16 @@ def test_what_is_lacking_is_refused_by_its_name(name: str) -> None:
         pytest.param("self.list[?0] == 'a'", id="an optional index"),
         pytest.param("self.number in [1, 2,]", id="a trailing comma"),
         pytest.param("self.map.all(key, value, value > 1)", id="two variables"),
-        pytest.param("1u < 2u", id="numbers without a sign"),
+        pytest.param("1u < 2u", id="unsigned numbers"),
         pytest.param("b'\\x41' == self.raw", id="escapes in bytes"),
         pytest.param("'%.2f'.format([self.share]) == '1.00'", id="a format with a precision"),
-        pytest.param("'%s'.format(self.list) == 'a'", id="a format of what is not written out"),
-        pytest.param("self.text.format([1]) == 'a'", id="a format that is not written out"),
+        pytest.param("'%s'.format(self.list) == 'a'", id="a format without a list literal"),
+        pytest.param("self.text.format([1]) == 'a'", id="a format string that is not a literal"),
         pytest.param("'%s'.format([self.list]) == 'a'", id="a list in a format"),
     ],
 )
-def test_what_else_is_lacking_is_refused(rule: str) -> None:
-    with pytest.raises(BadRequestError, match="in x-kubernetes-validations; write the rule without"):
+def test_an_unsupported_feature_is_rejected(rule: str) -> None:
+    with pytest.raises(BadRequestError, match="in x-kubernetes-validations; rewrite the rule without it"):
         rule_problems(ruled(rule), "schema")
 
 
@@ -264,5 +270,5 @@ def test_what_else_is_lacking_is_refused(rule: str) -> None:
         (float("nan"), "NaN"),
     ],
 )
-def test_numbers_are_written_as_go_does(value: float, text: str) -> None:
+def test_numbers_have_the_format_of_go(value: float, text: str) -> None:
     assert shown(value) == text

@@ -133,7 +133,7 @@ def test_a_job_is_selected_by_its_number_of_successful_pods() -> None:
     ],
 )
 def test_an_unsupported_field_selector_is_rejected(group: str, kind: str, selector: str, message: str) -> None:
-    """The texts are those of a real server (1.36.3)."""
+    """The texts are those of a real API server (1.36.3)."""
     with pytest.raises(BadRequestError) as caught:
         selection(known(group, kind), "", selector)
 
