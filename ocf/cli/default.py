@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from ocf.autoscaling import FeatureGates
     from ocf.objects import Manifest
 
-__all__ = ["Format", "default"]
+__all__ = ["ManifestFormat", "default"]
 
 
-class Format(StrEnum):
+class ManifestFormat(StrEnum):
     """Output formats of manifests."""
 
     YAML = "yaml"
@@ -30,7 +30,7 @@ def default(
     *,
     kubernetes_version: KubernetesVersion = None,
     feature_gate: FeatureGateFlags = None,
-    output: Annotated[Format, typer.Option(help="Output format; json prints one List.")] = Format.YAML,
+    output: Annotated[ManifestFormat, typer.Option(help="Output format; json prints one List.")] = ManifestFormat.YAML,
     traceback: Traceback = False,
 ) -> None:
     """Print HorizontalPodAutoscalers as the API server would store them, in the version of the file.
@@ -53,7 +53,7 @@ def default(
             valid = valid and report.valid
             if report.valid and document.manifest is not None:
                 kept.append(_stored(document.manifest, gates))
-        if output is Format.JSON:
+        if output is ManifestFormat.JSON:
             typer.echo(json.dumps({"apiVersion": "v1", "kind": "List", "items": kept}, indent=2, ensure_ascii=False))
         else:
             typer.echo("---\n".join(dump_document(manifest) for manifest in kept), nl=False)

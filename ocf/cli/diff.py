@@ -187,13 +187,13 @@ def _show(found: Sequence[_Found], *, explain: bool) -> None:
 
 
 def _object(changed: ObjectDiff) -> None:
-    from ocf.component import Verb
+    from ocf.component import DiffVerb
 
     reasons = f": {', '.join(changed.reasons)}" if changed.reasons else ""
     _line(f"# {changed.verb} {changed.resource}{reasons}")
     if changed.before == changed.after:
         _line("# no value changes, only the field ownership")
-    elif changed.verb is not Verb.DELETE:
+    elif changed.verb is not DiffVerb.DELETE:
         for line in _unified(changed):
             _line(line, _COLOURS.get(line[0]))
     for field in changed.fields:

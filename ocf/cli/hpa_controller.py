@@ -37,7 +37,7 @@ _GATES: Final[Mapping[str, str]] = {
 _DURATION: Final = "DURATION"
 
 
-class Action(StrEnum):
+class ControllerAction(StrEnum):
     """Actions of the command."""
 
     RUN = "run"
@@ -137,7 +137,9 @@ Targets = Annotated[
 
 
 def hpa_controller(  # noqa: PLR0913 (each is an option)
-    action: Annotated[Action, typer.Argument(help="Run the controller, or print its manifests.")] = Action.RUN,
+    action: Annotated[
+        ControllerAction, typer.Argument(help="Run the controller, or print its manifests.")
+    ] = ControllerAction.RUN,
     *,
     mode: Annotated[
         ModeName,
@@ -196,7 +198,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
             _features(kubernetes_version, feature_gates or ()),
         )
         options = _options(mode, settings, output, take_over=take_over)
-        if action is Action.MANIFESTS:
+        if action is ControllerAction.MANIFESTS:
             _print_manifests(options, namespace, image, scales, elected=leader_elect, output=output)
             return
         process = _process(options, lease_namespace, host, port, elected=leader_elect)

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from ocf.cli.validation_report import ValidationReport
     from ocf.objects import Manifest
 
-__all__ = ["Format", "only_autoscalers", "report_lines", "validate"]
+__all__ = ["ReportFormat", "only_autoscalers", "report_lines", "validate"]
 
 _INVALID = 1
 
 
-class Format(StrEnum):
+class ReportFormat(StrEnum):
     """Output formats of the reports."""
 
     TEXT = "text"
@@ -43,8 +43,8 @@ def validate(
     kubernetes_version: KubernetesVersion = None,
     feature_gate: FeatureGateFlags = None,
     output: Annotated[
-        Format, typer.Option(help="Output format; github prints annotations for a workflow.")
-    ] = Format.TEXT,
+        ReportFormat, typer.Option(help="Output format; github prints annotations for a workflow.")
+    ] = ReportFormat.TEXT,
     traceback: Traceback = False,
 ) -> None:
     """Validate HorizontalPodAutoscalers like the API server, without a server.
@@ -109,14 +109,14 @@ def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
         typer.secho(f"note: {note}", fg=typer.colors.YELLOW, err=True)
 
 
-def _show(reports: Iterator[ValidationReport], output: Format) -> bool:
+def _show(reports: Iterator[ValidationReport], output: ReportFormat) -> bool:
     """Print the reports, and return whether all objects are valid."""
     valid = True
-    if output is Format.JSON:
+    if output is ReportFormat.JSON:
         found = [report.to_json() for report in reports]
         typer.echo(json.dumps(found, indent=2, ensure_ascii=False))
         return all(one["valid"] for one in found)
-    lines = _annotations if output is Format.GITHUB else report_lines
+    lines = _annotations if output is ReportFormat.GITHUB else report_lines
     for report in reports:
         valid = valid and report.valid
         for line in lines(report):

@@ -6,7 +6,16 @@ Build a component with `Builder`, and reconcile it inside `reconciling`.
 from ocf.component.apply.field_handover import BEFORE_SUSPENSION
 from ocf.component.builder import Builder
 from ocf.component.component import Component
-from ocf.component.diff import ComponentDiff, FieldConflict, FieldDiff, IgnoredField, ObjectDiff, TakenField, Verb, diff
+from ocf.component.diff import (
+    ComponentDiff,
+    DiffVerb,
+    FieldConflict,
+    FieldDiff,
+    IgnoredField,
+    ObjectDiff,
+    TakenField,
+    diff,
+)
 from ocf.component.finalizer import FINALIZER, FinalizationResult, finalize
 from ocf.component.model.context import ReconcileContext, reconciling
 from ocf.component.model.data_flow import DataFlow
@@ -29,6 +38,7 @@ __all__ = [
     "Condition",
     "Conflicts",
     "DataFlow",
+    "DiffVerb",
     "Drift",
     "FieldConflict",
     "FieldDiff",
@@ -45,7 +55,6 @@ __all__ = [
     "ResourceSummary",
     "Result",
     "TakenField",
-    "Verb",
     "depends_on",
     "describe",
     "diff",

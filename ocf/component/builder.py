@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Final, Self, Unpack
 
-from ocf.component.component import Component, Definition
+from ocf.component.component import Component, ComponentSpec
 from ocf.component.model.data_flow import data_problems, independence_problems
 from ocf.component.model.registration import Registration, is_resource
 from ocf.component.model.resource_options import EffectiveOptions, Lifecycle, ResourceOptions
@@ -177,7 +177,7 @@ class Builder:
         problems = [*self._problems, *self._build_problems()]
         if problems:
             raise BuildError(problems)
-        definition = Definition(
+        definition = ComponentSpec(
             name=self._name,
             condition_type=self._condition_type,
             entries=tuple(self._entries),

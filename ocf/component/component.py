@@ -51,7 +51,7 @@ _BEFORE_PREREQUISITES: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
+class ComponentSpec:
     """Everything a builder collected and checked.
 
     Args:
@@ -96,7 +96,7 @@ class Component:
         poll_interval: Time until the next reconcile while it waits for something that may come without an event.
     """
 
-    def __init__(self, definition: Definition) -> None:
+    def __init__(self, definition: ComponentSpec) -> None:
         self._definition: Final = definition
         self.name: Final = definition.name
         self.condition_type: Final = definition.condition_type

@@ -35,12 +35,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ComponentDiff",
+    "DiffVerb",
     "FieldConflict",
     "FieldDiff",
     "IgnoredField",
     "ObjectDiff",
     "TakenField",
-    "Verb",
     "diff",
 ]
 
@@ -50,7 +50,7 @@ _LIVE: Final = Source(SourceKind.BASE)
 _OURS: Final = Source(SourceKind.RESOURCE)
 
 
-class Verb(StrEnum):
+class DiffVerb(StrEnum):
     """What the next reconcile would do to an object."""
 
     CREATE = "create"
@@ -136,7 +136,7 @@ class ObjectDiff:
     """
 
     resource: str
-    verb: Verb
+    verb: DiffVerb
     before: Manifest | None
     after: Manifest | None
     fields: tuple[FieldDiff, ...] = ()
@@ -238,7 +238,7 @@ def _object_diff(
         else each
         for each in fields
     )
-    taken = tuple(_taken(write, ours)) if verb is Verb.UPDATE else ()
+    taken = tuple(_taken(write, ours)) if verb is DiffVerb.UPDATE else ()
     return ObjectDiff(str(write.key), verb, before, after, explained_fields, taken, _reasons(outcome, explained_fields))
 
 
@@ -254,12 +254,12 @@ def _reasons(outcome: ResourceOutcome | None, fields: Sequence[FieldDiff]) -> tu
     return replace(outcome, reasons=confirmed).reason_texts
 
 
-def _verb(write: PlannedWrite) -> Verb:
+def _verb(write: PlannedWrite) -> DiffVerb:
     if write.after is None:
-        return Verb.DELETE
+        return DiffVerb.DELETE
     if write.before is None:
-        return Verb.CREATE
-    return Verb.RELEASE if write.released else Verb.UPDATE
+        return DiffVerb.CREATE
+    return DiffVerb.RELEASE if write.released else DiffVerb.UPDATE
 
 
 def _differs(write: PlannedWrite) -> bool:

@@ -35,8 +35,8 @@ from ocf.embedded.registry.pending_write import PendingWrite, run_without_admiss
 from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.request_checks import require_manager, require_subresource
 from ocf.embedded.registry.selectors import selection
-from ocf.embedded.registry.storage import Store
-from ocf.embedded.watch import WatchScope, follow, read_version
+from ocf.embedded.registry.storage import Storage
+from ocf.embedded.watch import WatchSelector, follow, read_version
 from ocf.errors import ApiError
 from ocf.objects import Manifest, ObjectKey, copy_json
 from ocf.schema.builtin import CustomKind
@@ -112,7 +112,7 @@ class EmbeddedCluster:
     ) -> None:
         custom = {(kind.group, kind.version, kind.kind): custom_resource(kind) for kind in kinds}
         # Random values come from the seed, so that test runs are reproducible.
-        self._registry = Registry(Store(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
+        self._registry = Registry(Storage(history), custom, now, random.Random(seed))  # noqa: S311 (names, no secrets)
         self._collector = GarbageCollector(self._registry)
         self._dispatcher = Dispatcher(self._registry, admission)
         self._checks = WriteOptions()
@@ -209,7 +209,7 @@ class EmbeddedCluster:
             if "watch" not in resource.verbs:
                 raise method_not_allowed()
             selects = selection(resource, options.label_selector, options.field_selector)
-            scope = WatchScope(
+            scope = WatchSelector(
                 resource, options.namespace, selects, lambda stored: self._registry.shown(stored, resource)
             )
             version = read_version(options.resource_version)

@@ -7,16 +7,16 @@ from ocf.cluster.protocol import EventType, WatchEvent
 from ocf.embedded.api.status_errors import expired
 from ocf.embedded.registry.registry import kind_of
 from ocf.embedded.registry.selectors import Predicate
-from ocf.embedded.registry.storage import Change, Store
+from ocf.embedded.registry.storage import Change, Storage
 from ocf.errors import api_error
 from ocf.objects import Manifest, copy_json
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["WatchScope", "follow", "read_version"]
+__all__ = ["WatchSelector", "follow", "read_version"]
 
 
 @dataclass(frozen=True, slots=True)
-class WatchScope:
+class WatchSelector:
     """Objects that a watch selects.
 
     Args:
@@ -82,7 +82,7 @@ def read_version(text: str) -> int:
 
 
 async def follow(
-    store: Store, scope: WatchScope, version: int, *, bookmark_every: int
+    store: Storage, scope: WatchSelector, version: int, *, bookmark_every: int
 ) -> AsyncGenerator[WatchEvent, None]:
     """Report the changes after a resource version, without end.
 

@@ -13,7 +13,7 @@ import yaml
 from typer.testing import CliRunner
 
 from ocf.cli.app import app
-from ocf.cli.validate import Format
+from ocf.cli.validate import ReportFormat
 
 ROOT: Final = Path(__file__).parents[2]
 PAGE: Final = (ROOT / "docs" / "validate.md").read_text(encoding="utf-8")
@@ -51,7 +51,7 @@ def test_every_option_is_documented() -> None:
     documented = set(re.findall(r"^\| `(--[a-z-]+)", PAGE, re.MULTILINE))
     shown = CliRunner().invoke(app, ["validate", "--help"], env={"COLUMNS": "200"}).stdout
     assert documented == set(re.findall(r"--[a-z-]+", shown)) - {"--help", "--traceback"}
-    assert set(re.findall(r"`--output ([a-z]+)`", PAGE)) == set(Format) - {Format.TEXT}
+    assert set(re.findall(r"`--output ([a-z]+)`", PAGE)) == set(ReportFormat) - {ReportFormat.TEXT}
 
 
 def test_the_hook_names_a_command_that_exists(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from ocf.cluster import ListOptions, WatchOptions
 from ocf.component import BEFORE_SUSPENSION, Reason
 from ocf.concepts import StatusReport, SuspensionStatus
 from ocf.primitives import deployment, hpa
-from ocf.testing.envtest import Controller
+from ocf.testing.envtest import ControllerName
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
     from tests.component.conftest import World
 
 CONTROLLERS = (
-    Controller.DEPLOYMENT,
-    Controller.REPLICA_SET,
-    Controller.GARBAGE_COLLECTOR,
-    Controller.HORIZONTAL_POD_AUTOSCALER,
+    ControllerName.DEPLOYMENT,
+    ControllerName.REPLICA_SET,
+    ControllerName.GARBAGE_COLLECTOR,
+    ControllerName.HORIZONTAL_POD_AUTOSCALER,
 )
 
 pytestmark = pytest.mark.parametrize("new_world", ["envtest"], indirect=True)

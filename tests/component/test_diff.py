@@ -8,7 +8,7 @@ import pytest
 from ocf import component
 from ocf.cluster import DeleteOptions, ListOptions, PatchOptions, PatchType, Preconditions
 from ocf.component import Component, Conflicts, depends_on
-from ocf.component.diff import ComponentDiff, FieldDiff, ObjectDiff, TakenField, Verb, diff
+from ocf.component.diff import ComponentDiff, DiffVerb, FieldDiff, ObjectDiff, TakenField, diff
 from ocf.component.dry_run_cluster import DryRunCluster
 from ocf.concepts import Data, GuardStatus, StatusReport
 from ocf.embedded import EmbeddedCluster
@@ -54,7 +54,7 @@ def web_image(web_base: Manifest) -> Callable[[str], deployment.Resource]:
     return build
 
 
-def verbs(found: ComponentDiff) -> dict[str, Verb]:
+def verbs(found: ComponentDiff) -> dict[str, DiffVerb]:
     return {ObjectKey(*split(each)).kind: each.verb for each in found.objects}
 
 
@@ -67,7 +67,7 @@ async def test_a_missing_object_is_created_as_the_server_would_store_it(
     dry_run: Any, scaled: Callable[..., Component]
 ) -> None:
     found = await dry_run(scaled())
-    assert verbs(found) == {"Deployment": Verb.CREATE, "HorizontalPodAutoscaler": Verb.CREATE}
+    assert verbs(found) == {"Deployment": DiffVerb.CREATE, "HorizontalPodAutoscaler": DiffVerb.CREATE}
     assert [each.before for each in found.objects] == [None, None]
     after = found.objects[0].after
     assert after["spec"]["template"]["spec"]["restartPolicy"] == "Always"
@@ -91,7 +91,7 @@ async def test_a_changed_field_has_its_old_value_and_its_source(
     [changed] = (await dry_run(builder().with_resource(web_image("web:2")).build())).objects
     path = "spec.template.spec.containers[0].image"
     assert changed.fields == (FieldDiff(path, "web:1", "web:2", "mutation image, edit_containers"),)
-    assert (changed.verb, changed.taken, changed.reasons) == (Verb.UPDATE, (), (f"{path}: changed",))
+    assert (changed.verb, changed.taken, changed.reasons) == (DiffVerb.UPDATE, (), (f"{path}: changed",))
 
 
 async def test_a_value_that_the_server_spells_differently_has_no_known_source(
@@ -170,7 +170,7 @@ async def test_replicas_that_are_handed_over_stay(
 async def test_suspending_deletes_and_scales_down(world: Any, dry_run: Any, scaled: Callable[..., Component]) -> None:
     await world.reconcile(scaled())
     found = await dry_run(scaled(suspended=True))
-    assert verbs(found) == {"HorizontalPodAutoscaler": Verb.DELETE, "Deployment": Verb.UPDATE}
+    assert verbs(found) == {"HorizontalPodAutoscaler": DiffVerb.DELETE, "Deployment": DiffVerb.UPDATE}
     down = next(each for each in found.objects[1].fields if each.path == "spec.replicas")
     assert (down.before, down.after, down.source) == (1, 0, "suspension, edit_deployment_spec")
     assert found.objects[0].after is None
@@ -196,7 +196,7 @@ async def test_deleted_and_orphaned_resources_are_shown(
     found = await dry_run(
         builder().with_resource(web, orphan_when=True).with_resource(web_hpa, gated_by=BooleanGate(False)).build()
     )
-    assert verbs(found) == {"HorizontalPodAutoscaler": Verb.DELETE, "Deployment": Verb.RELEASE}
+    assert verbs(found) == {"HorizontalPodAutoscaler": DiffVerb.DELETE, "Deployment": DiffVerb.RELEASE}
     assert "ownerReferences" not in found.objects[1].after["metadata"]
     assert "ownerReferences.uid" not in str(found.objects[1].fields)
 
@@ -205,7 +205,7 @@ async def test_unregistered_objects_are_pruned(world: Any, dry_run: Any, config_
     both = builder().with_resource(config_map("old").build()).with_resource(config_map("new").build())
     await world.reconcile(both.build())
     found = await dry_run(builder().with_resource(config_map("new").build()).with_prune().build())
-    assert [(each.resource, each.verb) for each in found.objects] == [("v1/ConfigMap/shop/old", Verb.DELETE)]
+    assert [(each.resource, each.verb) for each in found.objects] == [("v1/ConfigMap/shop/old", DiffVerb.DELETE)]
 
 
 async def test_a_guard_blocks_a_dry_run_too(dry_run: Any, web: deployment.Resource, hpa_base: Manifest) -> None:
@@ -227,7 +227,7 @@ async def test_data_flows_in_a_dry_run(dry_run: Any, web_base: Manifest, config_
     producer = deployment.Builder(web_base).extract_into(cell, policy).build()
     consumer = config_map("settings").with_data_guard(cell).build()
     found = await dry_run(builder().with_resource(producer).with_resource(consumer).build())
-    assert verbs(found) == {"Deployment": Verb.CREATE, "ConfigMap": Verb.CREATE}
+    assert verbs(found) == {"Deployment": DiffVerb.CREATE, "ConfigMap": DiffVerb.CREATE}
 
 
 async def test_a_prerequisite_that_is_not_met_changes_nothing(dry_run: Any, web: deployment.Resource) -> None:
@@ -254,7 +254,7 @@ async def test_a_component_sees_what_an_earlier_one_would_have_written(
 async def test_a_component_that_fails_does_not_affect_the_next(dry_run: Any, config_map: Callable[..., Any]) -> None:
     missing = builder("first").with_resource(config_map("missing").build(), read_only=True).build()
     found = await dry_run(missing, builder("second").with_resource(config_map().build()).build())
-    assert verbs(found) == {"ConfigMap": Verb.CREATE}
+    assert verbs(found) == {"ConfigMap": DiffVerb.CREATE}
 
 
 @pytest.mark.promise("secrets")

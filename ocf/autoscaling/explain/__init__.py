@@ -7,9 +7,9 @@
 from ocf.autoscaling.explain.explanation import Explanation, explain, explain_unknown
 from ocf.autoscaling.explain.stabilization_holds import (
     Hold,
+    HoldRelease,
     LaterAllowance,
     PolicyAllowance,
-    Release,
     first_release,
     hold_of,
     policy_allowances,
@@ -31,11 +31,11 @@ __all__ = [
     "DecisionRange",
     "Explanation",
     "Hold",
+    "HoldRelease",
     "KnownHistory",
     "LaterAllowance",
     "MetricThresholds",
     "PolicyAllowance",
-    "Release",
     "ReplicaRange",
     "Section",
     "Timeline",

@@ -7,8 +7,8 @@ from typing import Final
 from ocf.autoscaling.algorithm import Decision, History, Settings, Snapshot, decide
 from ocf.autoscaling.explain.stabilization_holds import (
     Hold,
+    HoldRelease,
     PolicyAllowance,
-    Release,
     first_release,
     hold_of,
     policy_allowances,
@@ -46,7 +46,7 @@ class Explanation:
     hold: Hold | None
     scale_up_allowances: tuple[PolicyAllowance, ...]
     scale_down_allowances: tuple[PolicyAllowance, ...]
-    release: Release | None
+    release: HoldRelease | None
     thresholds: tuple[MetricThresholds, ...]
     range: DecisionRange | None = None
     most: "Explanation | None" = None

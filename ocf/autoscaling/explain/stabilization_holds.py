@@ -17,7 +17,7 @@ from ocf.autoscaling.algorithm import (
     normalize,
 )
 
-__all__ = ["Hold", "LaterAllowance", "PolicyAllowance", "Release", "first_release", "hold_of", "policy_allowances"]
+__all__ = ["Hold", "HoldRelease", "LaterAllowance", "PolicyAllowance", "first_release", "hold_of", "policy_allowances"]
 
 _MOST: Final = 2**31 - 1
 # Without a `behavior`, an entry exactly as old as the window still counts.
@@ -70,7 +70,7 @@ class PolicyAllowance(NamedTuple):
     later: tuple[LaterAllowance, ...]
 
 
-class Release(NamedTuple):
+class HoldRelease(NamedTuple):
     """The first change of the result by time alone, with unchanged measurements.
 
     Args:
@@ -146,7 +146,7 @@ def policy_allowances(
     return tuple(found)
 
 
-def first_release(decision: Decision, history: History, settings: Settings) -> Release | None:
+def first_release(decision: Decision, history: History, settings: Settings) -> HoldRelease | None:
     """Return when the result changes by time alone, with unchanged measurements.
 
     Args:
@@ -170,7 +170,7 @@ def first_release(decision: Decision, history: History, settings: Settings) -> R
     for at in sorted({each for each in _expiries(autoscaler, history, settings) if each > trace.now}):
         then = result(at)
         if then != now:
-            return Release(at, then)
+            return HoldRelease(at, then)
     return None
 
 

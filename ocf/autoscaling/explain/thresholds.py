@@ -20,7 +20,7 @@ from ocf.autoscaling.algorithm import (
     Snapshot,
     Unavailable,
 )
-from ocf.autoscaling.explain.stabilization_holds import Release, first_release
+from ocf.autoscaling.explain.stabilization_holds import HoldRelease, first_release
 from ocf.autoscaling.explain.what_if import WhatIf
 
 __all__ = ["Blocker", "MetricThresholds", "ValueRange", "metric_thresholds", "with_total"]
@@ -58,7 +58,7 @@ class Blocker(NamedTuple):
     """
 
     decision: Decision
-    release: Release | None
+    release: HoldRelease | None
 
 
 class MetricThresholds(NamedTuple):

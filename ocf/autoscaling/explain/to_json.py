@@ -12,7 +12,7 @@ from typing import Any, Final
 from ocf.autoscaling.algorithm import Calculation, History, Limit, MetricOutcome, ScaleEvent, Settings, Stabilization
 from ocf.autoscaling.explain.explanation import Explanation
 from ocf.autoscaling.explain.formatting import amount, instant
-from ocf.autoscaling.explain.stabilization_holds import PolicyAllowance, Release
+from ocf.autoscaling.explain.stabilization_holds import HoldRelease, PolicyAllowance
 from ocf.autoscaling.explain.threshold_text import blocker_text
 from ocf.autoscaling.explain.thresholds import Blocker, MetricThresholds
 
@@ -197,7 +197,7 @@ def _allowances(found: Iterable[PolicyAllowance]) -> list[dict[str, Any]]:
     ]
 
 
-def _release(release: Release | None) -> dict[str, Any] | None:
+def _release(release: HoldRelease | None) -> dict[str, Any] | None:
     return None if release is None else {"at": instant(release.at), "replicas": release.replicas}
 
 

@@ -16,7 +16,7 @@ from ocf.embedded.admission.matching import WebhookCall
 from ocf.embedded.api.status_errors import invalid
 from ocf.embedded.patch.json_patch import PatchError, json_patch
 from ocf.embedded.registry.conversion import convert
-from ocf.embedded.registry.pending_write import Operation, Review
+from ocf.embedded.registry.pending_write import Review, WriteOperation
 from ocf.errors import ApiError, FieldProblem, StatusCause, api_error
 from ocf.objects import Manifest, get_field
 from ocf.schema.builtin import ApiResource
@@ -34,9 +34,9 @@ __all__ = [
 
 _USER: Final = {"username": "kubernetes-admin", "groups": ["system:masters", "system:authenticated"]}
 _OPTIONS: Final = {
-    Operation.CREATE: "CreateOptions",
-    Operation.UPDATE: "UpdateOptions",
-    Operation.DELETE: "DeleteOptions",
+    WriteOperation.CREATE: "CreateOptions",
+    WriteOperation.UPDATE: "UpdateOptions",
+    WriteOperation.DELETE: "DeleteOptions",
 }
 _LOWEST_ERROR_CODE: Final = 400
 

@@ -16,13 +16,13 @@ from ocf.embedded.cel.operators import require_valid
 from ocf.embedded.cel.overloads import Function, chosen, fitting, joined
 from ocf.embedded.cel.parser import Call, Entries, Identifier, Listing, Literal, Node, Selection
 from ocf.embedded.cel.runtime import Checked, Frame, Run, all_of, any_of, either
-from ocf.embedded.cel.types import ANY, BOOL, BYTES, DOUBLE, INT, NULL, STRING, TYPE, Kind, list_of, map_of
+from ocf.embedded.cel.types import ANY, BOOL, BYTES, DOUBLE, INT, NULL, STRING, TYPE, CelType, list_of, map_of
 from ocf.embedded.cel.unsupported import UNSUPPORTED_FUNCTIONS, unsupported_feature
 from ocf.embedded.cel.values import EvaluationError, kind_name, read_duration, read_instant
 
 __all__ = ["Checker"]
 
-_LITERALS: Final[Mapping[type, Kind]] = {
+_LITERALS: Final[Mapping[type, CelType]] = {
     bool: BOOL,
     int: INT,
     float: DOUBLE,
@@ -57,11 +57,11 @@ class Checker:
         local: Names of the variables that macros declare.
     """
 
-    variables: Mapping[str, Kind]
+    variables: Mapping[str, CelType]
     used: set[str] = field(default_factory=set)
     local: frozenset[str] = frozenset()
 
-    def within(self, name: str, kind: Kind) -> "Checker":
+    def within(self, name: str, kind: CelType) -> "Checker":
         """Return a checker with one more variable, for the arguments of a macro."""
         return replace(self, variables={**self.variables, name: kind}, local=self.local | {name})
 
@@ -108,7 +108,7 @@ class Checker:
 
         return Checked(kind, run)
 
-    def field(self, kind: Kind, node: Selection) -> tuple[str, Kind]:
+    def field(self, kind: CelType, node: Selection) -> tuple[str, CelType]:
         """Return a field of a type: its name in manifests, and its type.
 
         Raises:
@@ -250,12 +250,12 @@ def _qualified(node: Node) -> str | None:
     return None
 
 
-def _applied(kinds: Sequence[Kind], member: bool) -> str:  # noqa: FBT001
+def _applied(kinds: Sequence[CelType], member: bool) -> str:  # noqa: FBT001
     first, rest = (f"{kinds[0]}.", kinds[1:]) if member else ("", kinds)
     return f"{first}({', '.join(map(str, rest))})"
 
 
-def _common(kinds: Sequence[Kind], nodes: Sequence[Node]) -> Kind:
+def _common(kinds: Sequence[CelType], nodes: Sequence[Node]) -> CelType:
     """Return the common type of the items of a list literal, or of the keys or values of a map literal."""
     if not kinds:
         return ANY

@@ -13,10 +13,10 @@ from ocf.embedded.cel.field_paths import field_path
 from ocf.embedded.cel.literals import NO_POSITION, RuleSyntaxError
 from ocf.embedded.cel.parser import parse
 from ocf.embedded.cel.runtime import Run
-from ocf.embedded.cel.types import BOOL, STRING, Kind, schema_kind, with_head
+from ocf.embedded.cel.types import BOOL, STRING, CelType, schema_kind, with_head
 from ocf.embedded.cel.unsupported import missing_library, unsupported_feature
 
-__all__ = ["Rule", "RuleError", "Rules", "compiled", "compiled_rules", "kind_of"]
+__all__ = ["CompiledRule", "RuleError", "Rules", "compiled", "compiled_rules", "kind_of"]
 
 _Schema = Mapping[str, Any]
 
@@ -41,7 +41,7 @@ class RuleError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class CompiledRule:
     """A compiled rule.
 
     Args:
@@ -72,13 +72,13 @@ class Rules:
     """
 
     schema: _Schema
-    here: tuple[Rule, ...] = ()
+    here: tuple[CompiledRule, ...] = ()
     items: "Rules | None" = None
     extra: "Rules | None" = None
     fields: Mapping[str, "Rules"] = field(default_factory=dict)
 
 
-def kind_of(schema: _Schema, *, root: bool = False) -> Kind | None:
+def kind_of(schema: _Schema, *, root: bool = False) -> CelType | None:
     """Return the type of `self` in the rules of a schema; None if rules cannot use such a value."""
     return schema_kind(with_head(schema) if root else schema)
 
@@ -107,7 +107,7 @@ def compiled_rules(schema: _Schema, *, root: bool = True) -> Rules | None:
     )
 
 
-def compiled(given: Mapping[str, Any], schema: _Schema, kind: Kind) -> Rule:
+def compiled(given: Mapping[str, Any], schema: _Schema, kind: CelType) -> CompiledRule:
     """Compile a rule.
 
     Args:
@@ -128,17 +128,17 @@ def compiled(given: Mapping[str, Any], schema: _Schema, kind: Kind) -> Rule:
     path = field_path(given.get("fieldPath") or "", schema) or ""
     message_expression = given.get("messageExpression")
     if not message_expression:
-        return Rule(given, run, None, uses_old, path)
+        return CompiledRule(given, run, None, uses_old, path)
     try:
         message, _ = _expression(message_expression, kind, STRING)
     except RuleError as error:
         raise RuleError(
             f"messageExpression {error.text.removeprefix('cel expression ')}", "messageExpression"
         ) from None
-    return Rule(given, run, message, uses_old, path)
+    return CompiledRule(given, run, message, uses_old, path)
 
 
-def _expression(text: str, kind: Kind, wanted: Kind) -> tuple[Run, bool]:
+def _expression(text: str, kind: CelType, wanted: CelType) -> tuple[Run, bool]:
     checker = Checker({"self": kind, "oldSelf": kind})
     try:
         checked = checker.check(parse(text))

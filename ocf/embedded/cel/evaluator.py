@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NoReturn
 
 from ocf.embedded.api.status_errors import go_json
-from ocf.embedded.cel.compiler import Rule, Rules
+from ocf.embedded.cel.compiler import CompiledRule, Rules
 from ocf.embedded.cel.conversions import shown
 from ocf.embedded.cel.runtime import MAX_STEPS, Frame, Meter, Run, TooExpensiveError
 from ocf.embedded.cel.values import EvaluationError, value_of
@@ -153,7 +153,9 @@ class _Evaluator:
             if place.old is not None or not rule.uses_old:
                 self._evaluate_rule(rule, place, values, rules.schema)
 
-    def _evaluate_rule(self, rule: Rule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    def _evaluate_rule(
+        self, rule: CompiledRule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]
+    ) -> None:
         try:
             if self._evaluated(rule.run, values) is True:
                 return
@@ -176,7 +178,9 @@ class _Evaluator:
         finally:
             self.budget.left -= before - max(meter.left, 0)
 
-    def _add_violation(self, rule: Rule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]) -> None:
+    def _add_violation(
+        self, rule: CompiledRule, place: _Place, values: dict[str, Any], schema: Mapping[str, Any]
+    ) -> None:
         if not rule.uses_old and place.unchanged:
             return
         path = ".".join(filter(None, (place.path, rule.path)))
@@ -190,7 +194,7 @@ class _Evaluator:
         value = "" if schema.get("type") in ("object", "array") else value
         self.problems.append(FieldProblem(path or "<nil>", _detail(rule.given.get("reason"), value, detail)))
 
-    def _message(self, rule: Rule, values: dict[str, Any]) -> str:
+    def _message(self, rule: CompiledRule, values: dict[str, Any]) -> str:
         if rule.message is not None:
             with suppress(EvaluationError):
                 text = str(self._evaluated(rule.message, values)).strip()
@@ -208,11 +212,11 @@ class _Evaluator:
         raise _StopError
 
 
-def _named(rule: Rule) -> str:
+def _named(rule: CompiledRule) -> str:
     return str(rule.given.get("message") or rule.given["rule"]).strip()
 
 
-def _evaluation(error: str, rule: Rule) -> str:
+def _evaluation(error: str, rule: CompiledRule) -> str:
     if error.startswith("no such overload"):
         explanation = "call arguments did not match a supported operator, function or macro signature for rule"
         return f"'{error}': {explanation}: {_named(rule)}"

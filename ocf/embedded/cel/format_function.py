@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from ocf.embedded.cel.conversions import shown
-from ocf.embedded.cel.types import ANY, BOOL, INT, STRING, Kind
+from ocf.embedded.cel.types import ANY, BOOL, INT, STRING, CelType
 from ocf.embedded.cel.unsupported import unsupported_feature
 
 __all__ = ["checked_format", "formatted"]
@@ -14,7 +14,7 @@ _CLAUSE: Final = re.compile(r"%([sd%])")
 _TAKEN: Final = {"s": (STRING, BOOL, INT), "d": (INT,)}
 
 
-def checked_format(text: Any, kinds: Sequence[Kind] | None) -> None:
+def checked_format(text: Any, kinds: Sequence[CelType] | None) -> None:
     """Check that the embedded cluster supports a call of `format`.
 
     Args:

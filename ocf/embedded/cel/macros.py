@@ -11,24 +11,24 @@ from ocf.embedded.cel.literals import RuleSyntaxError
 from ocf.embedded.cel.operators import require_valid
 from ocf.embedded.cel.parser import Call, Identifier, Node, Selection
 from ocf.embedded.cel.runtime import Checked, Frame, Run, require_bool
-from ocf.embedded.cel.types import ANY, BOOL, INT, Kind, list_of
+from ocf.embedded.cel.types import ANY, BOOL, INT, CelType, list_of
 from ocf.embedded.cel.values import EvaluationError, kind_name
 
-__all__ = ["MACROS", "Checker"]
+__all__ = ["MACROS", "ExpressionChecker"]
 
 
-class Checker(Protocol):
+class ExpressionChecker(Protocol):
     """Type checker of the arguments of a macro."""
 
     def check(self, node: Node) -> Checked:
         """Check the types of an expression and compile it."""
         ...
 
-    def field(self, kind: Kind, node: Selection) -> tuple[str, Kind]:
+    def field(self, kind: CelType, node: Selection) -> tuple[str, CelType]:
         """Return a field of a type: its name in manifests, and its type."""
         ...
 
-    def within(self, name: str, kind: Kind) -> "Checker":
+    def within(self, name: str, kind: CelType) -> "ExpressionChecker":
         """Return a checker with one more variable."""
         ...
 
@@ -36,7 +36,7 @@ class Checker(Protocol):
 _GO_TYPES: Final = {"bool": "Bool", "double": "Double", "int": "Int", "null_type": "Null", "string": "String"}
 
 
-def _has(checker: Checker, call: Call) -> Checked:
+def _has(checker: ExpressionChecker, call: Call) -> Checked:
     field = call.arguments[0]
     if not isinstance(field, Selection):
         raise RuleSyntaxError("invalid argument to has() macro", field.at)
@@ -50,7 +50,7 @@ def _has(checker: Checker, call: Call) -> Checked:
     return Checked(BOOL, run)
 
 
-def _over(checker: Checker, call: Call) -> tuple[str, Checked, Kind]:
+def _over(checker: ExpressionChecker, call: Call) -> tuple[str, Checked, CelType]:
     """Return the variable of a comprehension, its range, and the type of the variable."""
     name = call.arguments[0]
     if not isinstance(name, Identifier):
@@ -66,14 +66,14 @@ def _over(checker: Checker, call: Call) -> tuple[str, Checked, Kind]:
     raise RuleSyntaxError(text, call.target.at)
 
 
-def _condition(checker: Checker, node: Node) -> Run:
+def _condition(checker: ExpressionChecker, node: Node) -> Run:
     checked = checker.check(node)
     if checked.kind not in (BOOL, ANY):
         raise RuleSyntaxError(f"expected type 'bool' but found '{checked.kind}'", node.at)
     return checked.run
 
 
-def _choice(checker: Checker, node: Node, call: Call, made: Kind) -> Run:
+def _choice(checker: ExpressionChecker, node: Node, call: Call, made: CelType) -> Run:
     """Check the condition of a macro that a real API server expands to a conditional operator.
 
     Its operands are the new result and the previous one, both of type `made`.
@@ -97,10 +97,10 @@ def _each(frame: Frame, span: Checked, name: str) -> Iterator[tuple[Frame, Any]]
         yield inner, value
 
 
-def _found(answer: bool) -> Callable[[Checker, Call], Checked]:  # noqa: FBT001
+def _found(answer: bool) -> Callable[[ExpressionChecker, Call], Checked]:  # noqa: FBT001
     """Return the macro that searches for an item for which a condition is true (`exists`) or false (`all`)."""
 
-    def macro(checker: Checker, call: Call) -> Checked:
+    def macro(checker: ExpressionChecker, call: Call) -> Checked:
         name, span, kind = _over(checker, call)
         condition = _condition(checker.within(name, kind), call.arguments[1])
 
@@ -121,7 +121,7 @@ def _found(answer: bool) -> Callable[[Checker, Call], Checked]:  # noqa: FBT001
     return macro
 
 
-def _one(checker: Checker, call: Call) -> Checked:
+def _one(checker: ExpressionChecker, call: Call) -> Checked:
     name, span, kind = _over(checker, call)
     condition = _choice(checker.within(name, kind), call.arguments[1], call, INT)
     return Checked(
@@ -129,7 +129,7 @@ def _one(checker: Checker, call: Call) -> Checked:
     )
 
 
-def _filter(checker: Checker, call: Call) -> Checked:
+def _filter(checker: ExpressionChecker, call: Call) -> Checked:
     name, span, kind = _over(checker, call)
     condition = _choice(checker.within(name, kind), call.arguments[1], call, list_of(kind))
 
@@ -139,7 +139,7 @@ def _filter(checker: Checker, call: Call) -> Checked:
     return Checked(list_of(kind), run)
 
 
-def _map(checker: Checker, call: Call) -> Checked:
+def _map(checker: ExpressionChecker, call: Call) -> Checked:
     name, span, kind = _over(checker, call)
     inside = checker.within(name, kind)
     *conditions, last = call.arguments[1:]
@@ -155,7 +155,7 @@ def _map(checker: Checker, call: Call) -> Checked:
 
 _ALL, _EXISTS = _found(answer=False), _found(answer=True)
 
-MACROS: Final[Mapping[tuple[str, bool, int], Callable[[Checker, Call], Checked]]] = {
+MACROS: Final[Mapping[tuple[str, bool, int], Callable[[ExpressionChecker, Call], Checked]]] = {
     ("has", False, 1): _has,
     ("all", True, 2): _ALL,
     ("exists", True, 2): _EXISTS,

@@ -20,7 +20,7 @@ from ocf.embedded.cel.types import (
     STRING,
     TIMESTAMP,
     TYPE,
-    Kind,
+    CelType,
     list_of,
     map_of,
     variable,
@@ -62,8 +62,8 @@ class Function:
 
     name: str
     member: bool
-    takes: tuple[Kind, ...]
-    gives: Kind
+    takes: tuple[CelType, ...]
+    gives: CelType
     run: Callable[..., Any]
 
 
@@ -89,7 +89,7 @@ def overload(text: str, run: Callable[..., Any]) -> Function:
     return Function(name.removesuffix(":"), bool(before), tuple(map(_kind, takes)), _kind(gives), run)
 
 
-def _kind(text: str) -> Kind:
+def _kind(text: str) -> CelType:
     if found := _LIST.fullmatch(text):
         return list_of(_kind(found[1]))
     if found := _MAP.fullmatch(text):
@@ -97,11 +97,11 @@ def _kind(text: str) -> Kind:
     return _WORDS[text]
 
 
-def _may_be_null(kind: Kind) -> bool:
+def _may_be_null(kind: CelType) -> bool:
     return kind.fields is not None or kind in (TIMESTAMP, DURATION, NULL)
 
 
-def joined(left: Kind, right: Kind) -> Kind | None:
+def joined(left: CelType, right: CelType) -> CelType | None:
     """Return the common type of two types; None if there is no such type."""
     if ANY in (left, right):
         return ANY
@@ -114,10 +114,10 @@ def joined(left: Kind, right: Kind) -> Kind | None:
     below = [joined(*pair) for pair in zip(left.of, right.of, strict=True)]
     if any(kind is None for kind in below):
         return None
-    return Kind(left.name, tuple(kind for kind in below if kind), left.fields) if below else left
+    return CelType(left.name, tuple(kind for kind in below if kind), left.fields) if below else left
 
 
-def _fits(wanted: Kind, given: Kind, bound: dict[str, Kind]) -> bool:
+def _fits(wanted: CelType, given: CelType, bound: dict[str, CelType]) -> bool:
     if wanted.free:
         known = bound.get(wanted.name, given)
         both = joined(known, given)
@@ -131,13 +131,13 @@ def _fits(wanted: Kind, given: Kind, bound: dict[str, Kind]) -> bool:
     return joined(wanted, given) is not None
 
 
-def _filled(kind: Kind, bound: dict[str, Kind]) -> Kind:
+def _filled(kind: CelType, bound: dict[str, CelType]) -> CelType:
     if kind.free:
         return bound.get(kind.name, ANY)
-    return Kind(kind.name, tuple(_filled(below, bound) for below in kind.of), kind.fields) if kind.of else kind
+    return CelType(kind.name, tuple(_filled(below, bound) for below in kind.of), kind.fields) if kind.of else kind
 
 
-def fitting(functions: Sequence[Function], given: Sequence[Kind]) -> tuple[list[Function], Kind]:
+def fitting(functions: Sequence[Function], given: Sequence[CelType]) -> tuple[list[Function], CelType]:
     """Return the overloads that accept arguments of some types.
 
     Args:
@@ -148,16 +148,16 @@ def fitting(functions: Sequence[Function], given: Sequence[Kind]) -> tuple[list[
         The matching overloads, and the type of their results: `dyn` if the types differ.
     """
     found: list[Function] = []
-    gives: list[Kind] = []
+    gives: list[CelType] = []
     for function, bound in _bound(functions, given):
         found.append(function)
         gives.append(_filled(function.gives, bound))
     return found, gives[0] if gives and all(kind == gives[0] for kind in gives) else ANY
 
 
-def _bound(functions: Sequence[Function], given: Sequence[Kind]) -> Iterator[tuple[Function, dict[str, Kind]]]:
+def _bound(functions: Sequence[Function], given: Sequence[CelType]) -> Iterator[tuple[Function, dict[str, CelType]]]:
     for function in functions:
-        bound: dict[str, Kind] = {}
+        bound: dict[str, CelType] = {}
         if len(function.takes) == len(given) and all(
             _fits(wanted, kind, bound) for wanted, kind in zip(function.takes, given, strict=True)
         ):
@@ -190,5 +190,5 @@ def _call_text(function: Function, values: Sequence[Any]) -> str:
             return f": {name}({', '.join(map(kind_name, values))})"
 
 
-def _takes(wanted: Kind, value: Any) -> bool:
+def _takes(wanted: CelType, value: Any) -> bool:
     return wanted.free or wanted == ANY or wanted.name == kind_name(value)

@@ -9,7 +9,7 @@ from ocf.embedded.api.status_errors import go_json
 from ocf.embedded.cel.compiler import RuleError, compiled, compiled_rules, kind_of
 from ocf.embedded.cel.evaluator import default_problems
 from ocf.embedded.cel.field_paths import field_path
-from ocf.embedded.cel.types import Kind
+from ocf.embedded.cel.types import CelType
 from ocf.errors import FieldProblem
 
 __all__ = ["rule_problems", "rule_texts"]
@@ -140,7 +140,7 @@ def _has_lines(text: str) -> bool:
 
 
 def _expressions(
-    given: Mapping[str, Any], schema: _Schema, kind: Kind, path: str, apart: str
+    given: Mapping[str, Any], schema: _Schema, kind: CelType, path: str, apart: str
 ) -> Iterator[FieldProblem]:
     try:
         rule = compiled(given, schema, kind)

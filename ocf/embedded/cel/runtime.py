@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from ocf.embedded.cel.types import Kind
+from ocf.embedded.cel.types import CelType
 from ocf.embedded.cel.values import EvaluationError
 
 __all__ = [
@@ -90,7 +90,7 @@ class Checked:
         run: Function that evaluates it.
     """
 
-    kind: Kind
+    kind: CelType
     run: Run
 
 

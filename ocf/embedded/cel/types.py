@@ -22,7 +22,7 @@ __all__ = [
     "STRING",
     "TIMESTAMP",
     "TYPE",
-    "Kind",
+    "CelType",
     "escaped",
     "list_of",
     "map_of",
@@ -35,7 +35,7 @@ _Schema = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class CelType:
     """A type.
 
     Args:
@@ -46,8 +46,8 @@ class Kind:
     """
 
     name: str
-    of: tuple["Kind", ...] = ()
-    fields: Mapping[str, tuple[str, "Kind"]] | None = field(default=None, compare=False, hash=False)
+    of: tuple["CelType", ...] = ()
+    fields: Mapping[str, tuple[str, "CelType"]] | None = field(default=None, compare=False, hash=False)
     free: bool = False
 
     def __str__(self) -> str:
@@ -56,32 +56,32 @@ class Kind:
         return f"{self.name}({', '.join(map(str, self.of))})" if self.of else self.name
 
 
-ANY: Final = Kind("dyn")
-BOOL: Final = Kind("bool")
-BYTES: Final = Kind("bytes")
-DOUBLE: Final = Kind("double")
-DURATION: Final = Kind("duration")
-INT: Final = Kind("int")
-NULL: Final = Kind("null")
-QUANTITY: Final = Kind("kubernetes.Quantity")
-STRING: Final = Kind("string")
-TIMESTAMP: Final = Kind("timestamp")
-TYPE: Final = Kind("type")
+ANY: Final = CelType("dyn")
+BOOL: Final = CelType("bool")
+BYTES: Final = CelType("bytes")
+DOUBLE: Final = CelType("double")
+DURATION: Final = CelType("duration")
+INT: Final = CelType("int")
+NULL: Final = CelType("null")
+QUANTITY: Final = CelType("kubernetes.Quantity")
+STRING: Final = CelType("string")
+TIMESTAMP: Final = CelType("timestamp")
+TYPE: Final = CelType("type")
 
 
-def list_of(item: Kind) -> Kind:
+def list_of(item: CelType) -> CelType:
     """Return the type of a list."""
-    return Kind("list", (item,))
+    return CelType("list", (item,))
 
 
-def map_of(key: Kind, value: Kind) -> Kind:
+def map_of(key: CelType, value: CelType) -> CelType:
     """Return the type of a map."""
-    return Kind("map", (key, value))
+    return CelType("map", (key, value))
 
 
-def variable(name: str) -> Kind:
+def variable(name: str) -> CelType:
     """Return a type variable for the signature of a function; all variables with one name have the same type."""
-    return Kind(name, free=True)
+    return CelType(name, free=True)
 
 
 RESERVED: Final = frozenset(
@@ -133,7 +133,7 @@ _TEXTS: Final = {"byte": BYTES, "duration": DURATION, "date": TIMESTAMP, "date-t
 _SCALARS: Final = {"boolean": BOOL, "number": DOUBLE, "integer": INT}
 
 
-def schema_kind(schema: _Schema, name: str = "selfType") -> Kind | None:
+def schema_kind(schema: _Schema, name: str = "selfType") -> CelType | None:
     """Return the type of the values of a schema in rules.
 
     Args:
@@ -161,7 +161,7 @@ def schema_kind(schema: _Schema, name: str = "selfType") -> Kind | None:
             return _SCALARS.get(str(scalar))
 
 
-def _object(schema: _Schema, name: str) -> Kind | None:
+def _object(schema: _Schema, name: str) -> CelType | None:
     extra = schema.get("additionalProperties")
     if isinstance(extra, dict):
         value = schema_kind(extra, f"{name}.@elem")
@@ -174,4 +174,4 @@ def _object(schema: _Schema, name: str) -> Kind | None:
             fields[cel_name] = (field_name, kind)
         if kind and field_name in RESERVED:
             fields[field_name] = (field_name, kind)
-    return Kind(name, fields=fields)
+    return CelType(name, fields=fields)

@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from ocf.embedded.http.jsonpath import find
-from ocf.embedded.http.printers import PRINTERS, Clock
+from ocf.embedded.http.printers import PRINTERS, AgeClock
 from ocf.embedded.http.resource_catalog import ServedResource, TableColumn
 from ocf.embedded.http.responses import metadata_of
 from ocf.objects import Manifest
@@ -81,12 +81,12 @@ def cells(kind: ServedResource, item: Manifest, now: datetime) -> list[Any]:
     """
     printer = None if kind.custom else PRINTERS.get((kind.group, kind.kind))
     if printer is not None:
-        return printer(item, Clock(now))
-    clock = Clock(now)
+        return printer(item, AgeClock(now))
+    clock = AgeClock(now)
     return [item["metadata"]["name"], *(_cell(column, item, clock) for column in kind.columns[1:])]
 
 
-def _cell(column: TableColumn, item: Manifest, clock: Clock) -> Any:
+def _cell(column: TableColumn, item: Manifest, clock: AgeClock) -> Any:
     if not column.path:
         created = item["metadata"].get("creationTimestamp")
         return created if column.name == "Created At" else clock.since(created)
@@ -95,7 +95,7 @@ def _cell(column: TableColumn, item: Manifest, clock: Clock) -> Any:
     return _typed(column, value, clock)
 
 
-def _typed(column: TableColumn, value: Any, clock: Clock) -> Any:
+def _typed(column: TableColumn, value: Any, clock: AgeClock) -> Any:
     """Return the cell for a value in a column; empty if the value is not of the column's type."""
     if value is None:
         return _UNSET
@@ -112,7 +112,7 @@ def _typed(column: TableColumn, value: Any, clock: Clock) -> Any:
             return value if isinstance(value, str) else _text(value)
 
 
-def _since(value: Any, clock: Clock) -> str:
+def _since(value: Any, clock: AgeClock) -> str:
     try:
         return clock.since(str(value))
     except (ValueError, TypeError):

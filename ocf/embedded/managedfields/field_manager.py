@@ -33,10 +33,10 @@ from ocf.schema.builtin import StructType
 __all__ = [
     "APPLY",
     "UPDATE",
-    "FieldManager",
     "InVersion",
     "Managed",
     "ManagerEntry",
+    "ManagerIdentifier",
     "applied",
     "read_entries",
     "updated",
@@ -68,7 +68,7 @@ _NEVER_OWNED: Final[FieldSet] = {
 }
 
 
-class FieldManager(NamedTuple):
+class ManagerIdentifier(NamedTuple):
     """Identity of a field manager.
 
     Args:
@@ -84,7 +84,7 @@ class FieldManager(NamedTuple):
     subresource: str = ""
 
     @classmethod
-    def of(cls, name: str, operation: str, api_version: str, subresource: str) -> "FieldManager":
+    def of(cls, name: str, operation: str, api_version: str, subresource: str) -> "ManagerIdentifier":
         """Return the identity of the field manager of a request."""
         # A plain str: the subresource may be an enum, and managed fields are JSON.
         return cls(name or "unknown", operation, "" if operation == APPLY else api_version, str(subresource))
@@ -121,7 +121,7 @@ class ManagerEntry:
     time: str = ""
 
 
-Managed: TypeAlias = dict[FieldManager, ManagerEntry]
+Managed: TypeAlias = dict[ManagerIdentifier, ManagerEntry]
 """All managers of an object, with their entries."""
 
 InVersion: TypeAlias = Callable[[Manifest, str], tuple[Manifest, StructType] | None]
@@ -151,12 +151,12 @@ def read_entries(entries: list[Any] | None) -> Managed:
         operation, api_version = entry.get("operation", ""), entry.get("apiVersion", "")
         if operation not in (APPLY, UPDATE) or not api_version or entry.get("fieldsType") != "FieldsV1":
             raise ValueError(f"a managedFields entry is not well formed: {entry!r}")
-        manager = FieldManager.of(entry.get("manager", ""), operation, api_version, entry.get("subresource", ""))
+        manager = ManagerIdentifier.of(entry.get("manager", ""), operation, api_version, entry.get("subresource", ""))
         managed[manager] = ManagerEntry(entry.get("fieldsV1") or {}, api_version, entry.get("time") or "")
     return managed
 
 
-def write_entries(managed: Iterable[tuple[FieldManager, ManagerEntry]]) -> list[dict[str, Any]]:
+def write_entries(managed: Iterable[tuple[ManagerIdentifier, ManagerEntry]]) -> list[dict[str, Any]]:
     """Write `metadata.managedFields`.
 
     Args:
@@ -172,7 +172,7 @@ def write_entries(managed: Iterable[tuple[FieldManager, ManagerEntry]]) -> list[
     return [_write_entry(manager, entry) for manager, entry in order]
 
 
-def _write_entry(manager: FieldManager, entry: ManagerEntry) -> dict[str, Any]:
+def _write_entry(manager: ManagerIdentifier, entry: ManagerEntry) -> dict[str, Any]:
     out: dict[str, Any] = {"manager": manager.name, "operation": manager.operation, "apiVersion": entry.api_version}
     if entry.time:
         out["time"] = entry.time
@@ -189,7 +189,7 @@ def updated(  # noqa: PLR0913 (the facts of one request)
     kind: StructType,
     managed: Managed,
     *,
-    manager: FieldManager,
+    manager: ManagerIdentifier,
     api_version: str,
     ignored: FieldSet,
     now: str,
@@ -227,7 +227,7 @@ def applied(  # noqa: PLR0913 (the facts of one request)
     kind: StructType,
     managed: Managed,
     *,
-    manager: FieldManager,
+    manager: ManagerIdentifier,
     api_version: str,
     force: bool,
     ignored: FieldSet,
@@ -257,7 +257,7 @@ def applied(  # noqa: PLR0913 (the facts of one request)
         ConflictError: If the apply would change fields that other managers own, and is not forced.
     """
     if not managed:
-        before = FieldManager.of(_BEFORE_FIRST_APPLY, UPDATE, api_version, manager.subresource)
+        before = ManagerIdentifier.of(_BEFORE_FIRST_APPLY, UPDATE, api_version, manager.subresource)
         managed = updated(empty, live, kind, {}, manager=before, api_version=api_version, ignored=ignored, now=now)
     last = managed.get(manager)
     fields = recursive_difference(field_set(config, kind), ignored)
@@ -303,7 +303,7 @@ class _Write:
 
 
 def _without_changed_fields(
-    write: _Write, managed: Managed, applier: FieldManager | None, *, force: bool
+    write: _Write, managed: Managed, applier: ManagerIdentifier | None, *, force: bool
 ) -> tuple[Managed, Changes]:
     """Return all managers without the fields that a write changes, except the applier; and the changes.
 
@@ -312,7 +312,7 @@ def _without_changed_fields(
     """
     own = write.changes()
     by_version: dict[str, tuple[Changes, FieldSet] | None] = {write.api_version: (own, own.touched)}
-    conflicts: dict[FieldManager, FieldSet] = {}
+    conflicts: dict[ManagerIdentifier, FieldSet] = {}
     after: Managed = {}
     for manager, entry in managed.items():
         if manager == applier:
@@ -337,8 +337,8 @@ def _without_changed_fields(
     return {manager: entry for manager, entry in after.items() if entry.fields}, own
 
 
-def _conflict(conflicts: Mapping[FieldManager, FieldSet]) -> ConflictError:
-    order = sorted(conflicts, key=FieldManager.identity)
+def _conflict(conflicts: Mapping[ManagerIdentifier, FieldSet]) -> ConflictError:
+    order = sorted(conflicts, key=ManagerIdentifier.identity)
     found = [(manager, path_text(path)) for manager in order for path in paths(conflicts[manager])]
     causes = [StatusCause("FieldManagerConflict", f"conflict with {manager}", field) for manager, field in found]
     if len(found) == 1:
@@ -411,7 +411,7 @@ def _with_limited_updaters(managed: Managed) -> Managed:
         key=lambda manager: (managed[manager].time, manager.name, manager),
     )
     surplus = len(updaters) - _MAX_UPDATERS
-    first: dict[str, FieldManager] = {}
+    first: dict[str, ManagerIdentifier] = {}
     for manager in updaters:
         if surplus <= 0:
             break
@@ -419,7 +419,7 @@ def _with_limited_updaters(managed: Managed) -> Managed:
         if version not in first:
             first[version] = manager
             continue
-        bucket = FieldManager.of(_ANCIENT_CHANGES, UPDATE, version, "")
+        bucket = ManagerIdentifier.of(_ANCIENT_CHANGES, UPDATE, version, "")
         if bucket not in managed:
             managed[bucket] = managed.pop(first[version])
         entry = managed.pop(manager)

@@ -11,7 +11,7 @@ from ocf.cluster.protocol import Preconditions, Propagation
 from ocf.embedded.api.status_errors import already_exists, forbidden, invalid, stale
 from ocf.embedded.api.write_options import WriteOptions
 from ocf.embedded.apiextensions.crd_status import CLEANUP
-from ocf.embedded.registry.pending_write import ObjectChangedError, Operation, PendingWrite, Phase, Review
+from ocf.embedded.registry.pending_write import ObjectChangedError, PendingWrite, Phase, Review, WriteOperation
 from ocf.embedded.registry.registry import DEFINITION, Registry, kind_of, place_of, without_managed_fields
 from ocf.embedded.registry.service_allocator import allocate
 from ocf.embedded.registry.strategy import (
@@ -59,14 +59,16 @@ def create(registry: Registry, resource: ApiResource, new: Manifest, options: Wr
     reviewed = registry.has_webhooks()
     if reviewed:
         place = (new["metadata"].get("namespace", ""), new["metadata"].get("name", ""))
-        new = _require_object((yield Review(Phase.MUTATING, Operation.CREATE, resource, *place, new, None, options)))
+        new = _require_object(
+            (yield Review(Phase.MUTATING, WriteOperation.CREATE, resource, *place, new, None, options))
+        )
     metadata = _set_server_fields(registry, resource, new)
     problems = create_problems(new, resource)
     if problems:
         raise invalid(resource.group_kind, metadata.get("name", ""), problems)
     place = place_of(new)
     if reviewed:
-        yield Review(Phase.VALIDATING, Operation.CREATE, resource, *place, new, None, options)
+        yield Review(Phase.VALIDATING, WriteOperation.CREATE, resource, *place, new, None, options)
     taken = registry.store.get(kind_of(resource), place)
     if taken is not None:
         raise already_exists(resource.group_resource, place[1], deleting="deletionTimestamp" in taken["metadata"])
@@ -125,7 +127,9 @@ def update(
     place = place_of(live)
     needs_admission = registry.has_webhooks() and not reviewed
     if needs_admission:
-        new = _require_object((yield Review(Phase.MUTATING, Operation.UPDATE, resource, *place, new, live, options)))
+        new = _require_object(
+            (yield Review(Phase.MUTATING, WriteOperation.UPDATE, resource, *place, new, live, options))
+        )
     _require_version(resource, live, new)
     _require_uid(resource, live, new)
     for field in (*_SERVER_METADATA, "resourceVersion", "name", "namespace"):
@@ -141,7 +145,7 @@ def update(
     if problems:
         raise invalid(resource.group_kind, place[1], problems)
     if needs_admission:
-        yield Review(Phase.VALIDATING, Operation.UPDATE, resource, *place, new, live, options)
+        yield Review(Phase.VALIDATING, WriteOperation.UPDATE, resource, *place, new, live, options)
     require_unchanged(registry, resource, live)
     if _equal_without_times(new, live):
         return live
@@ -242,7 +246,7 @@ def delete(
     if kind_of(resource) == ("", "Namespace") and metadata["name"] in _PROTECTED_NAMESPACES:
         raise forbidden("namespaces", metadata["name"], "this namespace may not be deleted")
     _require_preconditions(resource, metadata, preconditions or Preconditions())
-    review = Review(Phase.MUTATING, Operation.DELETE, resource, *place_of(live), None, live, options)
+    review = Review(Phase.MUTATING, WriteOperation.DELETE, resource, *place_of(live), None, live, options)
     yield review
     yield replace(review, phase=Phase.VALIDATING)
     require_unchanged(registry, resource, live)

@@ -14,12 +14,12 @@ from ocf.embedded.api.write_options import WriteOptions
 from ocf.objects import Manifest
 from ocf.schema.builtin import ApiResource
 
-__all__ = ["ObjectChangedError", "Operation", "PendingWrite", "Phase", "Review", "run_without_admission"]
+__all__ = ["ObjectChangedError", "PendingWrite", "Phase", "Review", "WriteOperation", "run_without_admission"]
 
 Result = TypeVar("Result")
 
 
-class Operation(StrEnum):
+class WriteOperation(StrEnum):
     """Operation of an admission request."""
 
     CREATE = "CREATE"
@@ -50,7 +50,7 @@ class Review:
     """
 
     phase: Phase
-    operation: Operation
+    operation: WriteOperation
     resource: ApiResource
     namespace: str
     name: str

@@ -11,7 +11,7 @@ from ocf.embedded.api.status_errors import bad_request, forbidden, no_such_resou
 from ocf.embedded.apiextensions import established, prune, set_schema_defaults
 from ocf.embedded.codec.decoding import decode
 from ocf.embedded.registry.conversion import convert
-from ocf.embedded.registry.storage import Kind, Place, Store
+from ocf.embedded.registry.storage import Kind, Place, Storage
 from ocf.errors import NotFoundError, StatusCause
 from ocf.objects import Manifest, ObjectKey, copy_json, split_api_version
 from ocf.objects.timestamps import format_time
@@ -68,7 +68,7 @@ class Registry:
         random: Source of uids and generated names.
     """
 
-    store: Store
+    store: Storage
     custom: dict[Served, ApiResource]
     now: Callable[[], datetime]
     random: random.Random

@@ -15,9 +15,9 @@ from ocf.embedded.codec.decoding import DecodeError, decode
 from ocf.embedded.managedfields.field_manager import (
     APPLY,
     UPDATE,
-    FieldManager,
     Managed,
     ManagerEntry,
+    ManagerIdentifier,
     applied,
     read_entries,
     updated,
@@ -26,7 +26,7 @@ from ocf.embedded.managedfields.field_manager import (
 from ocf.embedded.managedfields.fieldset import FieldSet, contains, difference, insert
 from ocf.embedded.patch.dispatch import patched
 from ocf.embedded.registry import generic_store
-from ocf.embedded.registry.pending_write import Operation, PendingWrite, Phase, Review
+from ocf.embedded.registry.pending_write import PendingWrite, Phase, Review, WriteOperation
 from ocf.embedded.registry.registry import Registry, place_of
 from ocf.embedded.registry.request_checks import apply_error, metadata_of, require_known, require_same, require_typed
 from ocf.embedded.registry.selectors import selector_text
@@ -131,14 +131,16 @@ def _to_scale(managed: Managed, resource: ApiResource) -> Managed:
     }
 
 
-def _to_parent(parents: Managed, scales: Managed, resource: ApiResource) -> list[tuple[FieldManager, ManagerEntry]]:
+def _to_parent(
+    parents: Managed, scales: Managed, resource: ApiResource
+) -> list[tuple[ManagerIdentifier, ManagerEntry]]:
     """Return the field managers of the parent after a write of the Scale.
 
     An apply identifies the same manager in every version, so its entry does not change. An update does not: its
     ownership of the replicas becomes a separate entry. As on a real API server, the list may then contain a manager
     twice; a reader uses the last entry.
     """
-    out: list[tuple[FieldManager, ManagerEntry]] = []
+    out: list[tuple[ManagerIdentifier, ManagerEntry]] = []
     segments, owned = _owned(resource)
     left = {manager: entry for manager, entry in scales.items() if contains(entry.fields, _REPLICAS)}
     for manager, entry in parents.items():
@@ -157,7 +159,7 @@ def _write(  # noqa: PLR0917 (the facts of one request)
     registry: Registry, resource: ApiResource, live: Manifest, scale: Manifest, managed: Managed, options: WriteOptions
 ) -> PendingWrite[Manifest]:
     old = scale_of(live, resource)
-    review = Review(Phase.MUTATING, Operation.UPDATE, resource, *place_of(live), scale, old, options)
+    review = Review(Phase.MUTATING, WriteOperation.UPDATE, resource, *place_of(live), scale, old, options)
     admitted = (yield review) or scale
     parents = read_entries(live["metadata"].get("managedFields"))
     new = copy_json(live)
@@ -250,7 +252,7 @@ def update_scale(registry: Registry, key: ObjectKey, sent: Manifest, options: Wr
             {**new, "metadata": old["metadata"], "status": old["status"]},
             _scale_type(),
             managed,
-            manager=FieldManager.of(options.field_manager, UPDATE, _SCALE_VERSION, Subresource.SCALE),
+            manager=ManagerIdentifier.of(options.field_manager, UPDATE, _SCALE_VERSION, Subresource.SCALE),
             api_version=_SCALE_VERSION,
             ignored={"f:status": {}},
             now="",
@@ -284,7 +286,7 @@ def apply_scale(registry: Registry, key: ObjectKey, config: Manifest, options: W
         config,
         _scale_type(),
         _to_scale(read_entries(live["metadata"].get("managedFields")), resource),
-        manager=FieldManager.of(options.field_manager, APPLY, _SCALE_VERSION, Subresource.SCALE),
+        manager=ManagerIdentifier.of(options.field_manager, APPLY, _SCALE_VERSION, Subresource.SCALE),
         api_version=_SCALE_VERSION,
         force=options.force,
         ignored={"f:status": {}},

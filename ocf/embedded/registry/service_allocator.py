@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ipaddress import IPv4Address
 from typing import Any, Final
 
-from ocf.embedded.registry.storage import Store
+from ocf.embedded.registry.storage import Storage
 from ocf.objects import Manifest
 
 __all__ = ["allocate"]
@@ -20,7 +20,7 @@ _WITH_NODE_PORTS: Final = ("NodePort", "LoadBalancer")
 _ADDRESS_FIELDS: Final = ("clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy")
 
 
-def allocate(store: Store, new: Manifest, live: Manifest | None) -> None:
+def allocate(store: Storage, new: Manifest, live: Manifest | None) -> None:
     """Set the cluster IP and the node ports of a Service.
 
     Args:
@@ -59,7 +59,7 @@ def _release(spec: dict[str, Any], before: dict[str, Any]) -> None:
             del spec[name]
 
 
-def _allocate_address(spec: dict[str, Any], store: Store) -> None:
+def _allocate_address(spec: dict[str, Any], store: Storage) -> None:
     if not spec.get("clusterIP"):
         taken = {service["spec"].get("clusterIP") for _, service in store.objects(("", "Service"))}
         address = _FIRST_ADDRESS
@@ -73,7 +73,7 @@ def _allocate_address(spec: dict[str, Any], store: Store) -> None:
     spec.setdefault("ipFamilies", ["IPv4", "IPv6"] if dual else ["IPv4"])
 
 
-def _with_node_ports(ports: Any, before: Any, store: Store) -> Iterator[dict[str, Any]]:
+def _with_node_ports(ports: Any, before: Any, store: Storage) -> Iterator[dict[str, Any]]:
     known = {(port["port"], port.get("protocol")): port.get("nodePort") for port in before}
     taken = {
         port.get("nodePort")

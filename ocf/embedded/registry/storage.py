@@ -17,7 +17,7 @@ from typing import TypeAlias
 
 from ocf.objects import Manifest, copy_json
 
-__all__ = ["Change", "Kind", "Place", "Store"]
+__all__ = ["Change", "Kind", "Place", "Storage"]
 
 Kind: TypeAlias = tuple[str, str]
 """Group and kind."""
@@ -46,7 +46,7 @@ class Change:
 
 
 @dataclass(slots=True)
-class Store:
+class Storage:
     """Objects of a cluster.
 
     Args:

@@ -12,8 +12,8 @@ from ocf.embedded.codec.decoding import DecodeError
 from ocf.embedded.managedfields.field_manager import (
     APPLY,
     UPDATE,
-    FieldManager,
     Managed,
+    ManagerIdentifier,
     applied,
     read_entries,
     updated,
@@ -112,7 +112,9 @@ def _tracked(  # noqa: PLR0917 (the facts of one request)
             without_managed_fields(new),
             resource.type,
             managed,
-            manager=FieldManager.of(options.field_manager, UPDATE, resource.api_version, options.subresource or ""),
+            manager=ManagerIdentifier.of(
+                options.field_manager, UPDATE, resource.api_version, options.subresource or ""
+            ),
             api_version=resource.api_version,
             ignored=ignored_fields(resource, options.subresource),
             now=registry.timestamp(),
@@ -347,7 +349,7 @@ def _applied(
             manifest,
             resource.type,
             before,
-            manager=FieldManager.of(options.field_manager, APPLY, resource.api_version, options.subresource or ""),
+            manager=ManagerIdentifier.of(options.field_manager, APPLY, resource.api_version, options.subresource or ""),
             api_version=resource.api_version,
             force=options.force,
             ignored=ignored_fields(resource, options.subresource),

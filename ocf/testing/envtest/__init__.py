@@ -6,7 +6,7 @@ that is only needed once a control plane starts.
 """
 
 from ocf.testing.envtest.binaries import Program, Programs, find_programs
-from ocf.testing.envtest.controllers import Controller
+from ocf.testing.envtest.controllers import ControllerName
 from ocf.testing.envtest.controlplane import ControlPlane
 
-__all__ = ["ControlPlane", "Controller", "Program", "Programs", "find_programs"]
+__all__ = ["ControlPlane", "ControllerName", "Program", "Programs", "find_programs"]

@@ -14,7 +14,7 @@ from typing import Final
 
 from ocf.testing.envtest import flags
 from ocf.testing.envtest.binaries import Program, Programs
-from ocf.testing.envtest.certificates import Authority, KeyPair
+from ocf.testing.envtest.certificates import Authority, CertificateFiles
 from ocf.testing.envtest.http_probe import HttpProbe
 from ocf.testing.envtest.kubeconfigs import write_kubeconfig
 from ocf.testing.envtest.startup import Launch, Ports, RunningServer, start
@@ -42,7 +42,7 @@ class Base:
     programs: Programs
     folder: Path
     authority: Authority
-    administrator: KeyPair
+    administrator: CertificateFiles
     ports: Ports
     seconds: float
     given_up: threading.Event
@@ -90,7 +90,7 @@ class ControlPlaneProcess:
         """Where the API server listens."""
         return f"https://127.0.0.1:{self.server.door.port}"
 
-    def write_kubeconfig(self, name: str, client: KeyPair, *, namespace: str = "default") -> Path:
+    def write_kubeconfig(self, name: str, client: CertificateFiles, *, namespace: str = "default") -> Path:
         """Write a kubeconfig into the folder and return its file.
 
         Args:

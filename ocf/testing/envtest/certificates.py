@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric import ec
     from trustme import LeafCert
 
-__all__ = ["Authority", "KeyPair"]
+__all__ = ["Authority", "CertificateFiles"]
 
 _NAME: Final = "ocf-envtest"
 _VALID: Final = timedelta(days=7)  # longer than any run of tests
@@ -30,7 +30,7 @@ _HOST: Final = "127.0.0.1"
 
 
 @dataclass(frozen=True, slots=True)
-class KeyPair:
+class CertificateFiles:
     """Files of a certificate (or a public key) and of the private key that belongs to it."""
 
     certificate: Path
@@ -61,7 +61,7 @@ class Authority:
         """The file with the authority's own certificate."""
         _write(self.certificate, self._ca.cert_pem.bytes())
 
-    def server(self, name: str, *hosts: str) -> KeyPair:
+    def server(self, name: str, *hosts: str) -> CertificateFiles:
         """Return a certificate for a server on the loopback address.
 
         Args:
@@ -71,7 +71,7 @@ class Authority:
         leaf = self._leaf(name, "localhost", *hosts, _HOST)
         return self._store(name, leaf.cert_chain_pems[0].bytes(), leaf.private_key_pem.bytes())
 
-    def client(self, user: str, groups: Sequence[str] = ()) -> KeyPair:
+    def client(self, user: str, groups: Sequence[str] = ()) -> CertificateFiles:
         """Return a certificate by which an API server knows a user.
 
         Args:
@@ -87,7 +87,7 @@ class Authority:
         certificate = self._renamed(leaf, _subject(user, groups)).public_bytes(serialization.Encoding.PEM)
         return self._store(re.sub(r"[^\w.-]", "-", user), certificate, leaf.private_key_pem.bytes())
 
-    def signing_keys(self, name: str) -> KeyPair:
+    def signing_keys(self, name: str) -> CertificateFiles:
         """Return a pair of plain keys, for tokens of service accounts.
 
         Args:
@@ -103,7 +103,9 @@ class Authority:
         private = key.private_bytes(
             serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
         )
-        return KeyPair(_write(self._folder / f"{name}.pub", public), _write(self._folder / f"{name}.key", private))
+        return CertificateFiles(
+            _write(self._folder / f"{name}.pub", public), _write(self._folder / f"{name}.key", private)
+        )
 
     def _leaf(self, name: str, *hosts: str) -> LeafCert:
         now = datetime.now(UTC)
@@ -136,9 +138,11 @@ class Authority:
         key = serialization.load_pem_private_key(self._ca.private_key_pem.bytes(), password=None)
         return draft.sign(cast("ec.EllipticCurvePrivateKey", key), hashes.SHA256())
 
-    def _store(self, name: str, certificate: bytes, key: bytes) -> KeyPair:
+    def _store(self, name: str, certificate: bytes, key: bytes) -> CertificateFiles:
         stem = f"{next(self._count):02}-{name}"
-        return KeyPair(_write(self._folder / f"{stem}.crt", certificate), _write(self._folder / f"{stem}.key", key))
+        return CertificateFiles(
+            _write(self._folder / f"{stem}.crt", certificate), _write(self._folder / f"{stem}.key", key)
+        )
 
 
 def _subject(user: str, groups: Sequence[str]) -> x509.Name:

@@ -2,10 +2,10 @@
 
 from enum import StrEnum
 
-__all__ = ["Controller"]
+__all__ = ["ControllerName"]
 
 
-class Controller(StrEnum):
+class ControllerName(StrEnum):
     """A controller of kube-controller-manager, by the name it has there.
 
     These are the ones that tests of operators want most. Every other name that `kube-controller-manager --help` lists

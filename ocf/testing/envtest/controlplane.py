@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from ocf.cluster.client import ApiServerCluster
-    from ocf.testing.envtest.certificates import KeyPair
+    from ocf.testing.envtest.certificates import CertificateFiles
 
 __all__ = ["ControlPlane"]
 
@@ -168,7 +168,7 @@ class ControlPlane:
         client = self._plane.base.authority.client(user, groups)
         return self._plane.write_kubeconfig(client.key.stem, client, namespace=namespace)
 
-    def certificate_for(self, name: str, *hosts: str) -> KeyPair:
+    def certificate_for(self, name: str, *hosts: str) -> CertificateFiles:
         """Return a certificate for a server of your own on the loopback address, signed by `authority`.
 
         Args:

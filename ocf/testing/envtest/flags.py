@@ -8,14 +8,14 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Final
 
-from ocf.testing.envtest.certificates import KeyPair
+from ocf.testing.envtest.certificates import CertificateFiles
 
 __all__ = ["api_server", "arguments", "controller_manager", "etcd", "joined"]
 
 _HOST: Final = "127.0.0.1"
 
 
-def etcd(port: int, folder: Path, *, authority: Path, server: KeyPair) -> dict[str, str]:
+def etcd(port: int, folder: Path, *, authority: Path, server: CertificateFiles) -> dict[str, str]:
     """Return the flags of etcd.
 
     Args:
@@ -40,7 +40,13 @@ def etcd(port: int, folder: Path, *, authority: Path, server: KeyPair) -> dict[s
 
 
 def api_server(
-    port: int, *, etcd_port: int, authority: Path, server: KeyPair, client: KeyPair, tokens: KeyPair
+    port: int,
+    *,
+    etcd_port: int,
+    authority: Path,
+    server: CertificateFiles,
+    client: CertificateFiles,
+    tokens: CertificateFiles,
 ) -> dict[str, str]:
     """Return the flags of the API server.
 
@@ -81,7 +87,7 @@ def controller_manager(
     port: int,
     *,
     kubeconfig: Path,
-    server: KeyPair,
+    server: CertificateFiles,
     controllers: Iterable[str],
     hpa_sync_period: timedelta,
 ) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from ocf.testing.envtest.certificates import KeyPair
+from ocf.testing.envtest.certificates import CertificateFiles
 
 __all__ = ["HttpProbe"]
 
@@ -28,7 +28,7 @@ class HttpProbe:
         client: Our certificate.
     """
 
-    def __init__(self, port: int, authority: Path, client: KeyPair) -> None:
+    def __init__(self, port: int, authority: Path, client: CertificateFiles) -> None:
         self.port = port
         self._context = ssl.create_default_context(cafile=authority)
         self._context.load_cert_chain(client.certificate, client.key)

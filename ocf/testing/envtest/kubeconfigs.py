@@ -3,12 +3,14 @@
 import json
 from pathlib import Path
 
-from ocf.testing.envtest.certificates import KeyPair
+from ocf.testing.envtest.certificates import CertificateFiles
 
 __all__ = ["write_kubeconfig"]
 
 
-def write_kubeconfig(file: Path, *, server: str, authority: Path, client: KeyPair, namespace: str = "default") -> Path:
+def write_kubeconfig(
+    file: Path, *, server: str, authority: Path, client: CertificateFiles, namespace: str = "default"
+) -> Path:
     """Write a kubeconfig. It is JSON, which every reader of YAML reads.
 
     Args:

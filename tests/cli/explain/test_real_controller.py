@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing.envtest import Controller
+from ocf.testing.envtest import ControllerName
 from ocf.testing.metrics_stub import MetricsStub
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ async def test_the_result_is_that_of_the_real_controller(
     async with MetricsStub(envtest.plane) as stub:
         stub.metrics.set_external(home, "queue", "45")
         before = await explained(envtest)
-        with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
+        with envtest_controllers(ControllerName.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
             await until(envtest_cluster, ObjectKey.of(web), lambda live: live["spec"]["replicas"] == 5)
             live = await until(envtest_cluster, key, has_reason("ReadyForNewScale"))
             in_sync = await explained(envtest)
@@ -107,7 +107,7 @@ async def test_after_watching_the_history_is_known(
     await envtest_cluster.create(hpa(home, behavior=behavior), field_manager="user")
     async with MetricsStub(envtest.plane) as stub:
         stub.metrics.set_external(home, "queue", "45")
-        with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
+        with envtest_controllers(ControllerName.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
             await until(envtest_cluster, ObjectKey.of(web), lambda live: live["spec"]["replicas"] == 4)
             found = await explained(envtest, "--watch", "4s", "--sync-period", "300ms")
 

@@ -37,7 +37,7 @@ from ocf.cluster.client import ApiServerCluster
 from ocf.embedded import EmbeddedCluster
 from ocf.errors import ApiError, BadRequestError, NotFoundError, TooManyRequestsError, api_error
 from ocf.objects import Manifest, ObjectKey, load_document, load_documents
-from ocf.testing.envtest import Controller, ControlPlane
+from ocf.testing.envtest import ControllerName, ControlPlane
 from ocf.testing.plugin import RunControllers
 
 HERE: Final = Path(__file__).parent
@@ -426,6 +426,6 @@ def collecting(env: Env, request: pytest.FixtureRequest, module_stack: ExitStack
     if not env.may_reject and "controllers" not in started:
         # Requested late: without its program only the tests on a real server are skipped.
         run: RunControllers = request.getfixturevalue("envtest_controllers")
-        module_stack.enter_context(run(Controller.GARBAGE_COLLECTOR, Controller.NAMESPACE))
+        module_stack.enter_context(run(ControllerName.GARBAGE_COLLECTOR, ControllerName.NAMESPACE))
         started.add("controllers")
     return env

@@ -17,7 +17,7 @@ from ocf.controllers.hpa.crd import definition
 from ocf.controllers.hpa.manager import leader_runner
 from ocf.controllers.metrics_client import RESTMetricsClient
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing.envtest import Controller
+from ocf.testing.envtest import ControllerName
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.conftest import until
 
@@ -89,7 +89,7 @@ async def test_an_autoscaler_of_our_kind_scales_a_real_deployment(
     home = envtest.namespace
     web = await defined.create(deployment(home), field_manager="user")
     ours = await defined.create(autoscaler(OWN, home), field_manager="user")
-    with envtest_controllers(Controller.DEPLOYMENT, Controller.REPLICA_SET):
+    with envtest_controllers(ControllerName.DEPLOYMENT, ControllerName.REPLICA_SET):
         async with MetricsStub(envtest.plane) as stub, running(defined, Mode.OWN_KIND):
             stub.metrics.set_external(home, "queue", "40")
             await until(defined, ObjectKey.of(web), counts(4))
@@ -116,7 +116,7 @@ async def test_in_place_of_the_built_in_controller_it_scales_by_cpu(
     web = await envtest_cluster.create(deployment(home), field_manager="user")
     hpa = autoscaler(BUILT_IN, home, metrics=[{"type": "Resource", "resource": resource}])
     await envtest_cluster.create(hpa, field_manager="user")
-    with envtest_controllers(Controller.DEPLOYMENT, Controller.REPLICA_SET):
+    with envtest_controllers(ControllerName.DEPLOYMENT, ControllerName.REPLICA_SET):
         await until(envtest_cluster, ObjectKey.of(web), lambda live: (live.get("status") or {}).get("replicas") == 2)
         async with MetricsStub(envtest.plane) as stub:
             for pod in (await envtest_cluster.list("v1", "Pod", ListOptions(namespace=home))).items:
@@ -146,7 +146,10 @@ async def test_beside_the_built_in_controller_its_targets_are_rejected(
     theirs = await defined.create(autoscaler(BUILT_IN, home, minReplicas=3), field_manager="user")
     ours = await defined.create(autoscaler(OWN, home, minReplicas=6), field_manager="user")
     with envtest_controllers(
-        Controller.DEPLOYMENT, Controller.REPLICA_SET, Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD
+        ControllerName.DEPLOYMENT,
+        ControllerName.REPLICA_SET,
+        ControllerName.HORIZONTAL_POD_AUTOSCALER,
+        hpa_sync_period=PERIOD,
     ):
         async with running(defined, Mode.OWN_KIND):
             await until(defined, ObjectKey.of(ours), has_condition("AbleToScale", "TargetClaimed"))
@@ -164,7 +167,7 @@ async def test_what_the_built_in_controller_runs_is_left_alone_until_it_is_switc
     home = envtest.namespace
     web = await envtest_cluster.create(deployment(home), field_manager="user")
     hpa = await envtest_cluster.create(autoscaler(BUILT_IN, home, minReplicas=3), field_manager="user")
-    with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
+    with envtest_controllers(ControllerName.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=PERIOD):
         await until(envtest_cluster, ObjectKey.of(hpa), has_condition("AbleToScale", "SucceededRescale"))
     async with running(envtest_cluster, Mode.REPLACE):
         before = await envtest_cluster.apply(

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ocf.cluster import PatchOptions, PatchType
 from ocf.embedded import CustomKind, EmbeddedCluster
-from ocf.embedded.managedfields.field_manager import FieldManager, ManagerEntry, read_entries, write_entries
+from ocf.embedded.managedfields.field_manager import ManagerEntry, ManagerIdentifier, read_entries, write_entries
 from ocf.errors import ConflictError
 from ocf.objects import Manifest, ObjectKey
 
@@ -108,7 +108,7 @@ async def test_a_rejected_apply_changes_nothing(cluster: EmbeddedCluster, deploy
 @given(st.permutations(["Apply", "Update"]), st.lists(st.sampled_from("abc"), min_size=1, unique=True))
 def test_written_entries_are_read_as_the_same_managers(operations: list[str], names: list[str]) -> None:
     managed = {
-        FieldManager.of(name, operation, "v1", ""): ManagerEntry(
+        ManagerIdentifier.of(name, operation, "v1", ""): ManagerEntry(
             {"f:data": {f"f:{name}": {}}}, "v1", "2026-01-01T00:00:00Z"
         )
         for name in names

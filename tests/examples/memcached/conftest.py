@@ -9,15 +9,15 @@ from examples.memcached.definition import definition
 from ocf.cluster import ApplyCache
 from ocf.embedded import EmbeddedCluster
 from ocf.testing import RecordingCluster
-from ocf.testing.envtest import Controller, ControlPlane, Programs
+from ocf.testing.envtest import ControllerName, ControlPlane, Programs
 from tests.examples.memcached.worlds import World, embedded_kubelet, real_kubelet, served
 
 CONTROLLERS = (
-    Controller.DEPLOYMENT,
-    Controller.REPLICA_SET,
-    Controller.GARBAGE_COLLECTOR,
-    Controller.HORIZONTAL_POD_AUTOSCALER,
-    Controller.DISRUPTION,
+    ControllerName.DEPLOYMENT,
+    ControllerName.REPLICA_SET,
+    ControllerName.GARBAGE_COLLECTOR,
+    ControllerName.HORIZONTAL_POD_AUTOSCALER,
+    ControllerName.DISRUPTION,
 )
 
 

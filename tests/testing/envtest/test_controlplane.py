@@ -18,7 +18,7 @@ import pytest
 from ocf.cluster import ListOptions
 from ocf.errors import ApiError, ConfigError, ForbiddenError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
-from ocf.testing.envtest import Controller, ControlPlane, Programs
+from ocf.testing.envtest import ControllerName, ControlPlane, Programs
 from ocf.testing.plugin import Envtest, RunControllers
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 # Starts a control plane with a controller manager, tells where its files are, and is killed.
 KILLED = """
 import os, signal
-from ocf.testing.envtest import ControlPlane, Controller
+from ocf.testing.envtest import ControlPlane, ControllerName
 
 plane = ControlPlane()
 plane.start()
@@ -234,7 +234,7 @@ class TestControllers:
     async def test_a_deployment_gets_its_pods(
         self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
     ) -> None:
-        with envtest_controllers(Controller.DEPLOYMENT, Controller.REPLICA_SET):
+        with envtest_controllers(ControllerName.DEPLOYMENT, ControllerName.REPLICA_SET):
             await envtest_cluster.create(workload("web", envtest.namespace), field_manager="test")
             pods = await _items(envtest_cluster, "v1", "Pod", envtest.namespace, count=2)
         assert {pod["metadata"]["ownerReferences"][0]["kind"] for pod in pods} == {"ReplicaSet"}
@@ -249,13 +249,13 @@ class TestControllers:
         ]
         await envtest_cluster.create(owned, field_manager="test")
         await envtest_cluster.delete(ObjectKey.of(owner))
-        with envtest_controllers(Controller.GARBAGE_COLLECTOR):
+        with envtest_controllers(ControllerName.GARBAGE_COLLECTOR):
             await _items(envtest_cluster, "v1", "ConfigMap", envtest.namespace, count=0)
 
     async def test_a_namespace_goes_with_what_is_in_it(
         self, envtest: Envtest, envtest_cluster: ApiServerCluster, envtest_controllers: RunControllers
     ) -> None:
-        with envtest_controllers(Controller.NAMESPACE):
+        with envtest_controllers(ControllerName.NAMESPACE):
             with envtest.plane.namespace("other-") as other:
                 await envtest_cluster.create(_config_map("a", other), field_manager="test")
             key = ObjectKey("v1", "Namespace", other)
@@ -283,7 +283,7 @@ class TestControllers:
         await envtest_cluster.create(hpa, field_manager="test")
         key = ObjectKey("apps/v1", "Deployment", "web", envtest.namespace)
         period = timedelta(milliseconds=200)
-        with envtest_controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=period):
+        with envtest_controllers(ControllerName.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=period):
 
             async def scaled() -> bool:
                 return bool((await envtest_cluster.get(key))["spec"]["replicas"] == 5)

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ocf.testing.envtest import flags
-from ocf.testing.envtest.certificates import KeyPair
+from ocf.testing.envtest.certificates import CertificateFiles
 
-PAIR = KeyPair(Path("/f/a.crt"), Path("/f/a.key"))
+PAIR = CertificateFiles(Path("/f/a.crt"), Path("/f/a.key"))
 CA = Path("/f/ca.crt")
 
 

@@ -9,9 +9,9 @@ from typing import Final
 
 from ocf.embedded.http.printers import cluster, networking, policies, workloads
 from ocf.embedded.http.printers.pods import pod
-from ocf.embedded.http.printers.text import Clock, Printer
+from ocf.embedded.http.printers.text import AgeClock, Printer
 
-__all__ = ["PRINTERS", "Clock", "Printer"]
+__all__ = ["PRINTERS", "AgeClock", "Printer"]
 
 _ADMISSION: Final = "admissionregistration.k8s.io"
 _FLOW: Final = "flowcontrol.apiserver.k8s.io"

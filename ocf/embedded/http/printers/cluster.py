@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from ocf.embedded.http.printers.text import NONE, UNKNOWN, UNSET, Cells, Clock, duration
+from ocf.embedded.http.printers.text import NONE, UNKNOWN, UNSET, AgeClock, Cells, duration
 from ocf.objects import Manifest
 
 __all__ = [
@@ -33,28 +33,28 @@ _DEFAULT_CLASS: Final = (
 _MODES: Final = {"ReadWriteOnce": "RWO", "ReadOnlyMany": "ROX", "ReadWriteMany": "RWX", "ReadWriteOncePod": "RWOP"}
 
 
-def config_map(item: Manifest, clock: Clock) -> Cells:
+def config_map(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a ConfigMap."""
     count = len(item.get("data") or ()) + len(item.get("binaryData") or ())
     return [item["metadata"]["name"], count, clock.age(item)]
 
 
-def secret(item: Manifest, clock: Clock) -> Cells:
+def secret(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a Secret."""
     return [item["metadata"]["name"], item.get("type", ""), len(item.get("data") or ()), clock.age(item)]
 
 
-def namespace(item: Manifest, clock: Clock) -> Cells:
+def namespace(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a Namespace."""
     return [item["metadata"]["name"], (item.get("status") or {}).get("phase", ""), clock.age(item)]
 
 
-def lease(item: Manifest, clock: Clock) -> Cells:
+def lease(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a Lease."""
     return [item["metadata"]["name"], (item.get("spec") or {}).get("holderIdentity") or "", clock.age(item)]
 
 
-def node(item: Manifest, clock: Clock) -> Cells:
+def node(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a Node."""
     status = item.get("status") or {}
     info = status.get("nodeInfo") or {}
@@ -86,7 +86,7 @@ def _roles(item: Manifest) -> set[str]:
     return (found | {labels.get("kubernetes.io/role", "")}) - {""}
 
 
-def event(item: Manifest, clock: Clock) -> Cells:
+def event(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of an Event of `v1` or `events.k8s.io/v1`."""
     core = item["apiVersion"] == "v1"
     target = item.get("involvedObject" if core else "regarding") or {}
@@ -117,7 +117,7 @@ def _source(item: Manifest, source: Mapping[str, Any], *, core: bool) -> str:
     return f"{component}, {host}" if host else component
 
 
-def quota(item: Manifest, clock: Clock) -> Cells:
+def quota(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a ResourceQuota."""
     status = item.get("status") or {}
     hard, used = status.get("hard") or {}, status.get("used") or {}
@@ -131,7 +131,7 @@ def _access(modes: Any) -> str:
     return ",".join(short for long, short in _MODES.items() if long in (modes or ()))
 
 
-def claim(item: Manifest, clock: Clock) -> Cells:
+def claim(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a PersistentVolumeClaim."""
     spec, status = item["spec"], item.get("status") or {}
     bound = bool(spec.get("volumeName"))
@@ -149,7 +149,7 @@ def claim(item: Manifest, clock: Clock) -> Cells:
     ]
 
 
-def volume(item: Manifest, clock: Clock) -> Cells:
+def volume(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a PersistentVolume."""
     spec, status = item["spec"], item.get("status") or {}
     owner = spec.get("claimRef")
@@ -169,7 +169,7 @@ def volume(item: Manifest, clock: Clock) -> Cells:
     ]
 
 
-def storage_class(item: Manifest, clock: Clock) -> Cells:
+def storage_class(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a StorageClass."""
     marks = item["metadata"].get("annotations") or {}
     name = item["metadata"]["name"]
@@ -183,7 +183,7 @@ def storage_class(item: Manifest, clock: Clock) -> Cells:
     ]
 
 
-def csi_driver(item: Manifest, clock: Clock) -> Cells:
+def csi_driver(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a CSIDriver."""
     spec = item.get("spec") or {}
     audiences = ",".join(one.get("audience", "") for one in spec.get("tokenRequests") or ()) or UNSET
@@ -193,14 +193,14 @@ def csi_driver(item: Manifest, clock: Clock) -> Cells:
     return [*row, clock.age(item)]
 
 
-def priority_class(item: Manifest, clock: Clock) -> Cells:
+def priority_class(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a PriorityClass."""
     default = bool(item.get("globalDefault"))
     policy = item.get("preemptionPolicy", "")
     return [item["metadata"]["name"], item.get("value", 0), default, clock.age(item), policy]
 
 
-def role_binding(item: Manifest, clock: Clock) -> Cells:
+def role_binding(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a RoleBinding or a ClusterRoleBinding."""
     role = item["roleRef"]
     named: dict[str, list[str]] = {"User": [], "Group": [], "ServiceAccount": []}
@@ -211,7 +211,7 @@ def role_binding(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], f"{role['kind']}/{role['name']}", clock.age(item), *subjects]
 
 
-def signing_request(item: Manifest, clock: Clock) -> Cells:
+def signing_request(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a CertificateSigningRequest."""
     spec, status = item["spec"], item.get("status") or {}
     lasts = spec.get("expirationSeconds")
@@ -236,7 +236,7 @@ def _signing_word(status: Mapping[str, Any]) -> str:
 def counted(*path: str) -> Any:
     """Return a printer of name, length of the list at a path, and age."""
 
-    def row(item: Manifest, clock: Clock) -> Cells:
+    def row(item: Manifest, clock: AgeClock) -> Cells:
         return [item["metadata"]["name"], len(_at(item, path) or ()), clock.age(item)]
 
     return row
@@ -245,7 +245,7 @@ def counted(*path: str) -> Any:
 def with_field(*path: str) -> Any:
     """Return a printer of name, the field at a path, and age."""
 
-    def row(item: Manifest, clock: Clock) -> Cells:
+    def row(item: Manifest, clock: AgeClock) -> Cells:
         return [item["metadata"]["name"], _at(item, path) or "", clock.age(item)]
 
     return row

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from ocf.embedded.http.printers.text import NONE, UNKNOWN, UNSET, Cells, Clock, labels, selector, shortened
+from ocf.embedded.http.printers.text import NONE, UNKNOWN, UNSET, AgeClock, Cells, labels, selector, shortened
 from ocf.objects import Manifest
 
 __all__ = [
@@ -20,7 +20,7 @@ __all__ = [
 _SHOWN: Final = 3
 
 
-def service(item: Manifest, clock: Clock) -> Cells:
+def service(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a Service."""
     spec = item["spec"]
     addresses = spec.get("clusterIPs") or ()
@@ -56,7 +56,7 @@ def _port(port: Mapping[str, Any]) -> str:
     return f"{port['port']}{node}/{port.get('protocol', 'TCP')}"
 
 
-def endpoints(item: Manifest, clock: Clock) -> Cells:
+def endpoints(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of Endpoints."""
     found = [text for subset in item.get("subsets") or () for text in _reached(subset)]
     return [item["metadata"]["name"], shortened(found, _SHOWN) or NONE, clock.age(item)]
@@ -70,7 +70,7 @@ def _reached(subset: Mapping[str, Any]) -> Iterable[str]:
     return [f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for port in ports for address in addresses]
 
 
-def endpoint_slice(item: Manifest, clock: Clock) -> Cells:
+def endpoint_slice(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of an EndpointSlice."""
     ports = ["*" if "port" not in one else str(one["port"]) for one in item.get("ports") or ()]
     addresses = [address for one in item.get("endpoints") or () for address in one.get("addresses") or ()]
@@ -78,7 +78,7 @@ def endpoint_slice(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], item["addressType"], *shown, clock.age(item)]
 
 
-def ingress(item: Manifest, clock: Clock) -> Cells:
+def ingress(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of an Ingress."""
     spec = item["spec"]
     hosts = [one["host"] for one in spec.get("rules") or () if one.get("host")]
@@ -94,7 +94,7 @@ def ingress(item: Manifest, clock: Clock) -> Cells:
     ]
 
 
-def ingress_class(item: Manifest, clock: Clock) -> Cells:
+def ingress_class(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of an IngressClass."""
     spec = item.get("spec") or {}
     given = spec.get("parameters")
@@ -105,12 +105,12 @@ def ingress_class(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], spec.get("controller", ""), parameters, clock.age(item)]
 
 
-def network_policy(item: Manifest, clock: Clock) -> Cells:
+def network_policy(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a NetworkPolicy."""
     return [item["metadata"]["name"], selector((item.get("spec") or {}).get("podSelector")), clock.age(item)]
 
 
-def ip_address(item: Manifest, clock: Clock) -> Cells:
+def ip_address(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of an IPAddress; like a real API server, with an age that has no column."""
     parent = (item.get("spec") or {}).get("parentRef") or {}
     words = [parent.get(field, "") for field in ("resource", "namespace", "name")]
@@ -119,6 +119,6 @@ def ip_address(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], owner, clock.age(item)]
 
 
-def service_cidr(item: Manifest, clock: Clock) -> Cells:
+def service_cidr(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a ServiceCIDR."""
     return [item["metadata"]["name"], ",".join((item.get("spec") or {}).get("cidrs") or ()), clock.age(item)]

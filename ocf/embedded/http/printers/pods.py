@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ocf.embedded.http.printers.text import NONE, Cells, Clock
+from ocf.embedded.http.printers.text import NONE, AgeClock, Cells
 from ocf.objects import Manifest
 
 __all__ = ["pod"]
@@ -28,7 +28,7 @@ class _Tally:
         self.restarted = max(self.restarted, finished)
 
 
-def pod(item: Manifest, clock: Clock) -> Cells:
+def pod(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a pod.
 
     Args:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from ocf.embedded.http.printers.text import NONE, UNSET, Cells, Clock
+from ocf.embedded.http.printers.text import NONE, UNSET, AgeClock, Cells
 from ocf.objects import Manifest
 
 __all__ = [
@@ -17,14 +17,14 @@ __all__ = [
 ]
 
 
-def admission_policy(rules: str) -> Callable[[Manifest, Clock], Cells]:
+def admission_policy(rules: str) -> Callable[[Manifest, AgeClock], Cells]:
     """Return a printer of admission policies.
 
     Args:
         rules: The field whose entries are counted.
     """
 
-    def row(item: Manifest, clock: Clock) -> Cells:
+    def row(item: Manifest, clock: AgeClock) -> Cells:
         spec = item.get("spec") or {}
         kind = spec.get("paramKind")
         parameters = f"{kind.get('apiVersion', '')}/{kind.get('kind', '')}" if kind else UNSET
@@ -33,7 +33,7 @@ def admission_policy(rules: str) -> Callable[[Manifest, Clock], Cells]:
     return row
 
 
-def policy_binding(item: Manifest, clock: Clock) -> Cells:
+def policy_binding(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a binding of an admission policy."""
     spec = item.get("spec") or {}
     given = spec.get("paramRef") or {}
@@ -41,7 +41,7 @@ def policy_binding(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], spec.get("policyName", ""), parameters, clock.age(item)]
 
 
-def claim_of_devices(item: Manifest, clock: Clock) -> Cells:
+def claim_of_devices(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a ResourceClaim."""
     status = item.get("status") or {}
     words = ["deleted"] if "deletionTimestamp" in item["metadata"] else []
@@ -50,14 +50,14 @@ def claim_of_devices(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], ",".join(words or ["pending"]), clock.age(item)]
 
 
-def resource_slice(item: Manifest, clock: Clock) -> Cells:
+def resource_slice(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a ResourceSlice."""
     spec = item.get("spec") or {}
     words = [spec.get("nodeName", ""), spec.get("driver", ""), (spec.get("pool") or {}).get("name", "")]
     return [item["metadata"]["name"], *words, clock.age(item)]
 
 
-def flow_schema(item: Manifest, clock: Clock) -> Cells:
+def flow_schema(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a FlowSchema."""
     spec = item.get("spec") or {}
     conditions = (item.get("status") or {}).get("conditions") or ()
@@ -67,7 +67,7 @@ def flow_schema(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], level, spec.get("matchingPrecedence", 0), method, clock.age(item), dangling]
 
 
-def priority_level(item: Manifest, clock: Clock) -> Cells:
+def priority_level(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a PriorityLevelConfiguration."""
     spec = item.get("spec") or {}
     limited: dict[str, Any] = spec.get("limited") or {}
@@ -77,7 +77,7 @@ def priority_level(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], spec.get("type", ""), shares, *numbers, clock.age(item)]
 
 
-def attachment(item: Manifest, clock: Clock) -> Cells:
+def attachment(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a VolumeAttachment."""
     spec = item.get("spec") or {}
     words = [spec.get("attacher", ""), (spec.get("source") or {}).get("persistentVolumeName", "")]

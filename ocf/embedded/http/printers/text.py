@@ -13,8 +13,8 @@ __all__ = [
     "NONE",
     "UNKNOWN",
     "UNSET",
+    "AgeClock",
     "Cells",
-    "Clock",
     "Printer",
     "containers_of",
     "duration",
@@ -70,7 +70,7 @@ def duration(seconds: float) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Clock:
+class AgeClock:
     """Formats ages.
 
     Args:
@@ -90,7 +90,7 @@ class Clock:
         return self.since(item["metadata"].get("creationTimestamp"))
 
 
-Printer: TypeAlias = Callable[[Manifest, Clock], Cells]
+Printer: TypeAlias = Callable[[Manifest, AgeClock], Cells]
 """Returns the row of an object."""
 
 

@@ -7,8 +7,8 @@ from ocf.embedded.http.printers.text import (
     NONE,
     UNKNOWN,
     UNSET,
+    AgeClock,
     Cells,
-    Clock,
     containers_of,
     duration,
     labels,
@@ -41,7 +41,7 @@ def _parts(item: Manifest) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
     return item["metadata"]["name"], item.get("spec") or {}, item.get("status") or {}
 
 
-def deployment(item: Manifest, clock: Clock) -> Cells:
+def deployment(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a Deployment."""
     name, spec, status = _parts(item)
     ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
@@ -49,30 +49,30 @@ def deployment(item: Manifest, clock: Clock) -> Cells:
     return [name, ready, *counts, clock.age(item), *containers_of(spec["template"]), selector(spec.get("selector"))]
 
 
-def _counted(item: Manifest, clock: Clock, selected: str) -> Cells:
+def _counted(item: Manifest, clock: AgeClock, selected: str) -> Cells:
     name, spec, status = _parts(item)
     counts = [spec.get("replicas", 0), status.get("replicas", 0), status.get("readyReplicas", 0)]
     return [name, *counts, clock.age(item), *containers_of(spec.get("template") or {}), selected]
 
 
-def replica_set(item: Manifest, clock: Clock) -> Cells:
+def replica_set(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a ReplicaSet."""
     return _counted(item, clock, selector(item["spec"].get("selector")))
 
 
-def replication_controller(item: Manifest, clock: Clock) -> Cells:
+def replication_controller(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a ReplicationController, whose selector is a map of labels."""
     return _counted(item, clock, labels(item["spec"].get("selector")))
 
 
-def stateful_set(item: Manifest, clock: Clock) -> Cells:
+def stateful_set(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a StatefulSet."""
     name, spec, status = _parts(item)
     ready = f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 0)}"
     return [name, ready, clock.age(item), *containers_of(spec["template"])]
 
 
-def daemon_set(item: Manifest, clock: Clock) -> Cells:
+def daemon_set(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a DaemonSet."""
     name, spec, status = _parts(item)
     counted = ("desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled")
@@ -85,7 +85,7 @@ def daemon_set(item: Manifest, clock: Clock) -> Cells:
 _JOB_WORDS: Final = ("Suspended", "FailureTarget", "SuccessCriteriaMet")
 
 
-def job(item: Manifest, clock: Clock) -> Cells:
+def job(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a Job."""
     name, spec, status = _parts(item)
     done, wanted, parallel = status.get("succeeded", 0), spec.get("completions"), spec.get("parallelism") or 0
@@ -109,7 +109,7 @@ def _job_word(item: Manifest) -> str:
     return next((word for word in _JOB_WORDS if word in true), "Running")
 
 
-def _took(status: Mapping[str, Any], clock: Clock) -> str:
+def _took(status: Mapping[str, Any], clock: AgeClock) -> str:
     start, end = status.get("startTime"), status.get("completionTime")
     if not start:
         return ""
@@ -118,7 +118,7 @@ def _took(status: Mapping[str, Any], clock: Clock) -> str:
     return duration((parse_time(end) - parse_time(start)).total_seconds())
 
 
-def cron_job(item: Manifest, clock: Clock) -> Cells:
+def cron_job(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a CronJob."""
     name, spec, status = _parts(item)
     suspend = {True: "True", False: "False", None: UNSET}[spec.get("suspend")]
@@ -137,7 +137,7 @@ def cron_job(item: Manifest, clock: Clock) -> Cells:
     ]
 
 
-def pod_template(item: Manifest, clock: Clock) -> Cells:
+def pod_template(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a PodTemplate."""
     del clock
     template = item.get("template") or {}
@@ -145,7 +145,7 @@ def pod_template(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], *containers_of(template), chosen]
 
 
-def controller_revision(item: Manifest, clock: Clock) -> Cells:
+def controller_revision(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a ControllerRevision."""
     owner = controller_of(item)
     of = NONE
@@ -154,14 +154,14 @@ def controller_revision(item: Manifest, clock: Clock) -> Cells:
     return [item["metadata"]["name"], of, item.get("revision", 0), clock.age(item)]
 
 
-def disruption_budget(item: Manifest, clock: Clock) -> Cells:
+def disruption_budget(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a PodDisruptionBudget."""
     name, spec, status = _parts(item)
     limits = [str(spec[field]) if field in spec else "N/A" for field in ("minAvailable", "maxUnavailable")]
     return [name, *limits, status.get("disruptionsAllowed", 0), clock.age(item)]
 
 
-def horizontal_pod_autoscaler(item: Manifest, clock: Clock) -> Cells:
+def horizontal_pod_autoscaler(item: Manifest, clock: AgeClock) -> Cells:
     """Write the row of a HorizontalPodAutoscaler of `autoscaling/v1` or `autoscaling/v2`."""
     name, spec, status = _parts(item)
     target = spec["scaleTargetRef"]

@@ -17,7 +17,7 @@ from ocf.controllers.hpa.snapshot import HpaSnapshot, SnapshotReader, Subresourc
 from ocf.controllers.metrics_client import RESTMapper, RESTMetricsClient
 from ocf.errors import ApiError, NotFoundError
 from ocf.objects import Manifest
-from ocf.testing.envtest import Controller, ControlPlane, Programs
+from ocf.testing.envtest import ControllerName, ControlPlane, Programs
 from ocf.testing.envtest.startup import free_port
 from ocf.testing.metrics_stub import MetricsStub
 from tests.controllers.hpa.comparison.gate import CONTROLLER, Gate
@@ -174,7 +174,9 @@ async def comparison_env(programs: Programs | None = None) -> AsyncGenerator[Com
                 "concurrent-horizontal-pod-autoscaler-syncs": "50",
                 "kubeconfig": str(plane.kubeconfig_for(CONTROLLER)),
             }
-            running = plane.controllers(Controller.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=_PERIOD, arguments=flags)
+            running = plane.controllers(
+                ControllerName.HORIZONTAL_POD_AUTOSCALER, hpa_sync_period=_PERIOD, arguments=flags
+            )
             await asyncio.to_thread(running.__enter__)
             try:
                 yield ComparisonEnv(plane, cluster, stub, gate)
