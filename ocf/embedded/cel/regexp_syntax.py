@@ -130,7 +130,7 @@ _CATEGORIES: Final = frozenset(
 
 @dataclass(slots=True)
 class _Parser:
-    """Recursive descent parser of a regular expression.
+    """Parser of a regular expression, with a stack of open groups.
 
     Args:
         text: The regular expression.

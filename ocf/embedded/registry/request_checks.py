@@ -49,7 +49,7 @@ def require_manager(field_manager: str, *, operation: str) -> None:
 
 
 def require_subresource(resource: ApiResource, name: str, subresource: Subresource | None) -> None:
-    """Raise NotFoundError if the kind does not have a subresource."""
+    """Raise NotFoundError if a kind does not have a subresource."""
     if subresource is not None and subresource not in resource.subresources:
         raise not_found(resource.group_resource, name) if resource.custom else no_such_resource()
 
@@ -66,7 +66,7 @@ def decode(
 
 
 def require_verb(resource: ApiResource, verb: str) -> None:
-    """Raise MethodNotAllowed if the kind does not support a verb."""
+    """Raise ApiError (405, MethodNotAllowed) if the kind does not support a verb."""
     if verb not in resource.verbs:
         raise method_not_allowed()
 

@@ -192,8 +192,8 @@ def addressed(manifest: Manifest) -> tuple[ObjectKey, Manifest]:
     """Split a manifest for the scale subresource into the scaled object and its Scale.
 
     Args:
-        manifest: apiVersion, kind and name of the scaled object, and `spec.replicas`; a Scale does not contain the kind
-            of its object.
+        manifest: apiVersion, kind and name of the scaled object, and `spec.replicas`; a Scale does not identify the
+            scaled object.
 
     Returns:
         The key of the scaled object, and its Scale.

@@ -208,7 +208,7 @@ def _replace(  # noqa: PLR0917 (the facts of one request)
 def patch(
     registry: Registry, key: ObjectKey, change: Any, patch_type: PatchType, options: WriteOptions
 ) -> PendingWrite[Manifest]:
-    """Change parts of an object, or of its status.
+    """Patch an object, or its status.
 
     Args:
         registry: The registry of the server.
