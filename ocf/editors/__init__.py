@@ -1,4 +1,4 @@
-"""How one part of an object is changed: object metadata, HPA spec, deployment spec, pod spec, container."""
+"""Editors: typed methods that change one part of an object, such as its metadata, its spec or a container."""
 
 from ocf.editors.config_data import ConfigMapDataEditor, SecretDataEditor
 from ocf.editors.container import ContainerEditor

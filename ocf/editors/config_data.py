@@ -1,7 +1,7 @@
-"""What a ConfigMap or a Secret holds.
+"""Entries of a ConfigMap or a Secret.
 
-Both keep their content at the top of the object, so their editors wrap the object itself. Binary content is base64 in
-the API; the editors take what is meant and encode it. What a Secret holds is never repeated in an error.
+Both keep their entries at the top level of the object, so their editors wrap the object itself. Binary content is
+base64 in the API; the editors take the plain content and encode it. Errors never contain the content of a Secret.
 """
 
 from __future__ import annotations
@@ -51,38 +51,37 @@ class ConfigMapDataEditor(Editor["V1ConfigMap"]):
         """Set an entry.
 
         Args:
-            key: Its key.
-            value: Its value; a value already there is overwritten.
+            key: Key of the entry.
+            value: Value of the entry; an existing value is overwritten.
 
         Raises:
-            ConfigError: If one of them is no text.
+            ConfigError: If the key or the value is not a string.
         """
         ensure_entry(self._raw, "data", key, value)
 
     def remove_entry(self, key: str) -> None:
-        """Drop an entry; one that is not there is passed over.
+        """Remove an entry if it exists.
 
         Args:
-            key: Its key.
+            key: Key of the entry.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the key is not a string.
         """
         remove_entry(self._raw, "data", key)
 
     def merge_yaml(self, key: str, patch: str) -> None:
-        """Merge a YAML text into an entry that is one, or is not there yet.
+        """Merge a YAML document into an entry that contains YAML or does not exist yet.
 
-        Maps are merged key by key, however deep; anything else in the patch, lists and null included, takes the place
-        of what was there. The entry is written anew, so its comments are lost; a patch that says nothing changes
-        nothing.
+        Maps are merged key by key at every depth; any other value in the patch, including lists and null, replaces the
+        existing value. The entry is serialized again, so its comments are lost. An empty patch changes nothing.
 
         Args:
             key: Key of the entry.
-            patch: YAML with at most one document, a map.
+            patch: YAML text with at most one document, which is a map.
 
         Raises:
-            ConfigError: If the entry or the patch cannot be read; names the key and the line.
+            ConfigError: If the entry or the patch cannot be parsed; the message contains the key and the line.
         """
         changes = _read_yaml(key, require("patch", patch, str), "YAML patch")
         if changes is None:
@@ -91,25 +90,25 @@ class ConfigMapDataEditor(Editor["V1ConfigMap"]):
         self.ensure_entry(key, dump_document(_merged(present, changes)))
 
     def ensure_binary_entry(self, key: str, value: bytes) -> None:
-        """Set an entry that is no text.
+        """Set a binary entry.
 
         Args:
-            key: Its key; an entry of text must not have the same.
-            value: Its content, not encoded; content already there is overwritten.
+            key: Key of the entry; it must differ from the keys of the text entries.
+            value: Content, not encoded; existing content is overwritten.
 
         Raises:
-            ConfigError: If the key is no text, or the value no bytes.
+            ConfigError: If the key is not a string or the value is not bytes.
         """
         ensure_entry(self._raw, "binary_data", key, _encoded(f"binaryData[{key}]", value))
 
     def remove_binary_entry(self, key: str) -> None:
-        """Drop an entry that is no text; one that is not there is passed over.
+        """Remove a binary entry if it exists.
 
         Args:
-            key: Its key.
+            key: Key of the entry.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the key is not a string.
         """
         remove_entry(self._raw, "binary_data", key)
 
@@ -117,8 +116,8 @@ class ConfigMapDataEditor(Editor["V1ConfigMap"]):
 class SecretDataEditor(Editor["V1Secret"]):
     """Edits the entries of a Secret.
 
-    Everything is kept in `data`. What is written to `stringData` through `raw` is moved there once the edits of a
-    mutation have run, and wins over an entry of its key, as it does at the API server.
+    All entries are kept in `data`. Entries written to `stringData` through `raw` are moved to `data` after the edits of
+    a mutation and take precedence over entries with the same key, as on the API server.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/config-and-storage-resources/secret-v1/.
 
@@ -140,30 +139,30 @@ class SecretDataEditor(Editor["V1Secret"]):
         """Set an entry.
 
         Args:
-            key: Its key.
-            value: Its content, not encoded; content already there is overwritten.
+            key: Key of the entry.
+            value: Content, not encoded; existing content is overwritten.
 
         Raises:
-            ConfigError: If the key is no text, or the value neither text nor bytes.
+            ConfigError: If the key is not a string, or the value is neither a string nor bytes.
         """
         content = value.encode() if isinstance(value, str) else value
         ensure_entry(self._raw, "data", key, _encoded(f"data[{key}]", content))
 
     def remove_entry(self, key: str) -> None:
-        """Drop an entry; one that is not there is passed over.
+        """Remove an entry if it exists.
 
         Args:
-            key: Its key.
+            key: Key of the entry.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the key is not a string.
         """
         remove_entry(self._raw, "data", key)
 
 
 def _encoded(where: str, value: object) -> str:
     if not isinstance(value, bytes):
-        # Only the type is told: the value may be a secret.
+        # The message contains only the type, because the value may be secret.
         raise ConfigError(f"{where}: must be text or bytes, not of type {type(value).__name__}")
     return b64encode(value).decode()
 

@@ -1,4 +1,4 @@
-"""One container of a pod."""
+"""Editor of one container of a pod."""
 
 from __future__ import annotations
 
@@ -52,106 +52,106 @@ class ContainerEditor(Editor["V1Container"]):
         """Set the image.
 
         Args:
-            image: Its reference, `registry/name:tag` or with a digest.
+            image: Image reference, `registry/name:tag` or with a digest.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the image is not a string.
         """
         self._raw.image = require("image", image, str)
 
     def ensure_env_var(self, *variables: V1EnvVar) -> None:
-        """Put environment variables into the list: each in place of the first one of its name, or at the end.
+        """Add environment variables or replace the first one of the same name.
 
-        A variable is replaced whole, so one that had a `value` can get a `valueFrom`. The order counts where a value
-        refers to another variable as `$(NAME)`: that one must come first.
+        A variable is replaced as a whole, so `valueFrom` can replace `value`. The order matters if a value refers to
+        another variable as `$(NAME)`: the other variable must come first.
 
         Args:
             variables: The variables; copies are stored.
 
         Raises:
-            ConfigError: If one of them is no variable; then none is stored.
+            ConfigError: If an argument is not an environment variable; then none of them is stored.
         """
         _ENV.ensure(self._raw, *variables)
 
     def remove_env_var(self, *names: str) -> None:
-        """Drop every environment variable of some names.
+        """Remove all environment variables with the given names.
 
         Args:
             names: Names of the variables.
 
         Raises:
-            ConfigError: If one of them is no text.
+            ConfigError: If a name is not a string.
         """
         _ENV.remove(self._raw, *(require("env", name, str) for name in names))
 
     def ensure_arg(self, *args: str) -> None:
-        """Append arguments that are not there yet.
+        """Append arguments that are missing.
 
-        They are compared as whole texts: `--level=1` and `--level=2` are two arguments, and a flag whose value is an
-        argument of its own (`--level`, `1`) is not understood.
+        Arguments are compared as whole strings: `--level=1` and `--level=2` are different arguments, and a flag with
+        its value in a separate argument (`--level`, `1`) is not recognized.
 
         Args:
             args: The arguments.
 
         Raises:
-            ConfigError: If one of them is no text; then none is stored.
+            ConfigError: If an argument is not a string; then none of them is stored.
         """
         _ARGS.ensure(self._raw, *args)
 
     def remove_arg(self, *args: str) -> None:
-        """Drop every occurrence of some arguments.
+        """Remove every occurrence of the given arguments.
 
         Args:
-            args: The arguments, as whole texts.
+            args: The arguments, compared as whole strings.
 
         Raises:
-            ConfigError: If one of them is no text.
+            ConfigError: If an argument is not a string.
         """
         _ARGS.remove(self._raw, *(require("args", arg, str) for arg in args))
 
     def ensure_port(self, port: V1ContainerPort) -> None:
-        """Put a port into the list: in place of the first one of its number and protocol, or at the end.
+        """Add a port or replace the first one with the same number and protocol.
 
         Args:
-            port: The port; a copy is stored. Without a protocol it is a TCP port.
+            port: The port; a copy is stored. The default protocol is TCP.
 
         Raises:
-            ConfigError: If it is no port.
+            ConfigError: If the argument is not a container port.
         """
         _PORTS.ensure(self._raw, port)
 
     def remove_port(self, container_port: int, *, protocol: str = _DEFAULT_PROTOCOL) -> None:
-        """Drop every port of a number and a protocol.
+        """Remove all ports with a number and a protocol.
 
         Args:
-            container_port: Its number.
+            container_port: Number of the port.
             protocol: `TCP`, `UDP` or `SCTP`.
 
         Raises:
-            ConfigError: If the number is no integer, or the protocol no text.
+            ConfigError: If the number is not an integer or the protocol is not a string.
         """
         number = require("ports", container_port, int)
         _PORTS.remove(self._raw, (number, require("protocol", protocol, str) or _DEFAULT_PROTOCOL))
 
     def ensure_volume_mount(self, mount: V1VolumeMount) -> None:
-        """Put a volume mount into the list: in place of the first one of its path, or at the end.
+        """Add a volume mount or replace the first one with the same path.
 
         Args:
             mount: The mount; a copy is stored.
 
         Raises:
-            ConfigError: If it is no volume mount.
+            ConfigError: If the argument is not a volume mount.
         """
         _VOLUME_MOUNTS.ensure(self._raw, mount)
 
     def remove_volume_mount(self, mount_path: str) -> None:
-        """Drop every volume mount of a path.
+        """Remove all volume mounts with a path.
 
         Args:
-            mount_path: The path, exactly as it is written there.
+            mount_path: The path, compared as a string.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the path is not a string.
         """
         _VOLUME_MOUNTS.remove(self._raw, require("volumeMounts", mount_path, str))
 
@@ -160,10 +160,10 @@ class ContainerEditor(Editor["V1Container"]):
 
         Args:
             name: `cpu`, `memory`, or an extended resource.
-            quantity: How much of it, as a text (`500m`, `1Gi`) or a number. None drops the limit.
+            quantity: Quantity as a string (`500m`, `1Gi`) or a number. None removes the limit.
 
         Raises:
-            QuantityError: If it is no quantity.
+            QuantityError: If the quantity is invalid.
         """
         self._set_resource("limits", name, quantity)
 
@@ -172,10 +172,10 @@ class ContainerEditor(Editor["V1Container"]):
 
         Args:
             name: `cpu`, `memory`, or an extended resource.
-            quantity: How much of it, as a text (`500m`, `1Gi`) or a number. None drops the request.
+            quantity: Quantity as a string (`500m`, `1Gi`) or a number. None removes the request.
 
         Raises:
-            QuantityError: If it is no quantity.
+            QuantityError: If the quantity is invalid.
         """
         self._set_resource("requests", name, quantity)
 
@@ -186,8 +186,8 @@ class ContainerEditor(Editor["V1Container"]):
             resources: Replaces all of them; a copy is stored. None unsets the field.
 
         Raises:
-            ConfigError: If it holds no resource requirements.
-            QuantityError: If one of its quantities is none.
+            ConfigError: If the argument is not resource requirements.
+            QuantityError: If one of the quantities is invalid.
         """
         resources = own_or_none(self._raw, "resources", resources)
         if resources is not None:
@@ -212,13 +212,13 @@ class ContainerEditor(Editor["V1Container"]):
         before = getattr(resources, field)
         remove_entry(resources, field, name)
         emptied = before is not None and getattr(resources, field) is None
-        # Requirements that require nothing any more would still be sent, as an empty object.
+        # Empty requirements would be sent as an empty object.
         if emptied and all(value is None for value in vars(resources).values()):
             self._raw.resources = None
 
 
 def _quantity_text(field: str, name: str, quantity: str | float) -> str:
-    """Return a quantity as the text it was given as."""
+    """Return the text of a quantity, as the caller wrote it."""
     try:
         return Quantity.parse(quantity).written
     except QuantityError as error:

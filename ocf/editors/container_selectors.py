@@ -1,6 +1,7 @@
-"""Which containers of a pod an edit is for.
+"""Selectors of the containers that an edit applies to.
 
-A selector is a predicate, so any function of position and container will do; the ones here are for the usual cases.
+A selector is a predicate on the position and the container, so any function of these two can be one. This module has
+the common ones.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = [
 
 
 class ContainerSelector(Protocol):
-    """Tells whether an edit is for a container.
+    """Predicate that selects the containers an edit applies to.
 
     Example:
         >>> from kubernetes.client import V1Container
@@ -34,93 +35,75 @@ class ContainerSelector(Protocol):
     """
 
     def __call__(self, index: int, container: V1Container, /) -> bool:
-        """Answer for one container.
+        """Return whether the edit applies to a container.
 
         Args:
-            index: Its position in the list, from 0.
-            container: The container, to be looked at only.
-
-        Returns:
-            Whether the edit is for it.
+            index: Position of the container in the list, from 0.
+            container: The container; it must not be changed.
         """
         ...
 
 
 def all_containers(_index: int, _container: V1Container, /) -> bool:
-    """Select every container; a selector itself, to be given without a call."""
+    """Select every container; this function is a selector itself and is passed without a call."""
     return True
 
 
 def container_named(name: str) -> ContainerSelector:
-    """Select the container of a name.
+    """Return a selector of the container with a name.
 
     Args:
-        name: Its name.
-
-    Returns:
-        The selector.
+        name: Name of the container.
 
     Raises:
-        ConfigError: If the name is no text.
+        ConfigError: If the name is not a string.
     """
     return containers_named(name)
 
 
 def containers_named(*names: str) -> ContainerSelector:
-    """Select the containers of some names; without a name, none.
+    """Return a selector of the containers with the given names; without names it selects none.
 
     Args:
-        names: Their names.
-
-    Returns:
-        The selector.
+        names: Names of containers.
 
     Raises:
-        ConfigError: If a name is no text, for example a list of names.
+        ConfigError: If a name is not a string, for example a list of names.
     """
     wanted = _names(names)
     return lambda _index, container: container.name in wanted
 
 
 def container_not_named(name: str) -> ContainerSelector:
-    """Select every container but that of a name.
+    """Return a selector of every container except the one with a name.
 
     Args:
-        name: The name.
-
-    Returns:
-        The selector.
+        name: Name of the container.
 
     Raises:
-        ConfigError: If the name is no text.
+        ConfigError: If the name is not a string.
     """
     return containers_not_named(name)
 
 
 def containers_not_named(*names: str) -> ContainerSelector:
-    """Select every container but those of some names; without a name, all.
+    """Return a selector of every container except those with the given names; without names it selects all.
 
     Args:
-        names: The names.
-
-    Returns:
-        The selector.
+        names: Names of containers.
 
     Raises:
-        ConfigError: If a name is no text, for example a list of names.
+        ConfigError: If a name is not a string, for example a list of names.
     """
     unwanted = _names(names)
     return lambda _index, container: container.name not in unwanted
 
 
 def container_at_index(index: int) -> ContainerSelector:
-    """Select the container at a position.
+    """Return a selector of the container at a position.
 
     Args:
-        index: The position, from 0; one that does not exist selects none.
-
-    Returns:
-        The selector.
+        index: The position, from 0; a position that does not exist selects none.
     """
     return lambda position, _container: position == index
 

@@ -1,7 +1,7 @@
-"""Any object, field by field: for kinds that nobody has a model of.
+"""Editor of an object of any kind, for kinds without a model.
 
-Without a model nothing is known about the fields, so a path is a row of keys, and each but the last leads to a map. A
-path that leads through something else is an error, because writing there would destroy what somebody meant.
+Without a model nothing is known about the fields, so a path is a sequence of keys, and every key but the last must lead
+to a map. A path through any other value is an error, because writing there would replace that value.
 """
 
 from __future__ import annotations
@@ -41,24 +41,25 @@ class UnstructuredContentEditor:
 
     @property
     def raw(self) -> Manifest:
-        """The live content, for what has no method here; what is written to it stays as written."""
+        """The live content, for edits without a method; values written to it are kept unchanged."""
         return self._raw
 
     def set_field(self, value: Any, *path: str) -> None:
-        """Set a field; maps on the way to it are made.
+        """Set a field and create the maps that lead to it.
 
         Args:
             value: A JSON value; a copy is stored.
             path: Keys from the top of the object.
 
         Raises:
-            ConfigError: If the path is empty, leads through something that is no map, or the value is none of JSON.
+            ConfigError: If the path is empty or leads through a value that is not a map, or the value is not a JSON
+                value.
         """
         *parents, name = _checked(path)
         self._map(tuple(parents))[name] = own_json(value, path)
 
     def remove_field(self, *path: str) -> None:
-        """Drop a field; one that is not there is passed over, and so is one that no path leads to.
+        """Remove a field if it exists.
 
         Args:
             path: Keys from the top of the object.
@@ -74,15 +75,15 @@ class UnstructuredContentEditor:
             found.pop(name, None)
 
     def ensure_map_entry(self, key: str, value: str, *path: str) -> None:
-        """Set one entry of a map of texts, such as labels; the map is made if it is not there.
+        """Set one entry of a map of strings, such as labels; the map is created if it is missing.
 
         Args:
             key: Key of the entry.
-            value: Its new value.
-            path: Where the map is.
+            value: Value of the entry.
+            path: Path of the map.
 
         Raises:
-            ConfigError: If key or value is no text, or if there is something else than a map of texts.
+            ConfigError: If the key or the value is not a string, or the path leads to anything but a map of strings.
         """
         where = format_path(_checked(path))
         require(f"key of {where}", key, str)
@@ -91,14 +92,14 @@ class UnstructuredContentEditor:
         self._map(path)[key] = value
 
     def remove_map_entry(self, key: str, *path: str) -> None:
-        """Drop one entry of a map of texts; the map goes with its last entry.
+        """Remove one entry of a map of strings if it exists; the map is removed with its last entry.
 
         Args:
-            key: Key of the entry; one that is not there is passed over.
-            path: Where the map is.
+            key: Key of the entry.
+            path: Path of the map.
 
         Raises:
-            ConfigError: If there is something else than a map of texts.
+            ConfigError: If the path leads to anything but a map of strings.
         """
         texts = self._texts(_checked(path))
         if texts is None or key not in texts:
@@ -108,7 +109,7 @@ class UnstructuredContentEditor:
             self.remove_field(*path)
 
     def _map(self, path: FieldPath) -> dict[str, Any]:
-        """Return the map at a place, made if it is not there; what is no map is met before anything is made."""
+        """Return the map at a path, created if missing; an invalid path is detected before anything is created."""
         found: Any = self._raw
         for depth, key in enumerate(path, 1):
             found = _demand_map(found.setdefault(key, {}), path[:depth])
@@ -116,7 +117,7 @@ class UnstructuredContentEditor:
         return made
 
     def _texts(self, path: FieldPath) -> dict[str, str] | None:
-        """Return the map of texts at a place; None if there is nothing."""
+        """Return the map of strings at a path; None if it is missing."""
         found: Any = self._raw
         for depth, key in enumerate(path, 1):
             if key not in found:
@@ -137,7 +138,7 @@ def _checked(path: tuple[str, ...]) -> tuple[str, ...]:
     return path
 
 
-# Of a value only the type is told: nobody knows which fields of an unknown kind are secret.
+# Messages contain only the type of a value, because any field of an unknown kind may be secret.
 def _demand_map(found: Any, path: FieldPath) -> Any:
     if not isinstance(found, dict):
         raise ConfigError(f"{format_path(path)}: must be a map, not of type {type(found).__name__}")
@@ -145,17 +146,14 @@ def _demand_map(found: Any, path: FieldPath) -> Any:
 
 
 def own_json(value: Any, path: FieldPath) -> Any:
-    """Copy a JSON value, and refuse anything else.
+    """Return a copy of a JSON value.
 
     Args:
-        value: What somebody gave.
-        path: Where it is meant to be, for messages.
-
-    Returns:
-        An equal value that shares nothing with it.
+        value: The value to copy.
+        path: Path of the value, for messages.
 
     Raises:
-        ConfigError: Naming the first part of it that is none of JSON.
+        ConfigError: If a part of it is not a JSON value; the message contains the path of the first such part.
     """
     if isinstance(value, dict):
         return {require(f"key in {format_path(path)}", key, str): own_json(v, (*path, key)) for key, v in value.items()}

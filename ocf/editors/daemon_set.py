@@ -1,4 +1,4 @@
-"""The spec of a DaemonSet."""
+"""Editor of the spec of a DaemonSet."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["DaemonSetSpecEditor"]
 
 
 class DaemonSetSpecEditor(Editor["V1DaemonSetSpec"]):
-    """Edits the spec of a DaemonSet; its pod template has editors of its own.
+    """Edits the spec of a DaemonSet; its pod template has separate editors.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/daemon-set-v1/.
 
@@ -35,11 +35,11 @@ class DaemonSetSpecEditor(Editor["V1DaemonSetSpec"]):
         """Set how pods are replaced when the template changes.
 
         Args:
-            strategy: Replaces the whole strategy; a copy is stored. None unsets the field, and the API server takes
+            strategy: Replaces the whole strategy; a copy is stored. None unsets the field; the API server then uses
                 `RollingUpdate`.
 
         Raises:
-            ConfigError: If it is no such strategy.
+            ConfigError: If the argument is not an update strategy of a DaemonSet.
         """
         self._raw.update_strategy = own_or_none(self._raw, "update_strategy", strategy)
 
@@ -47,7 +47,7 @@ class DaemonSetSpecEditor(Editor["V1DaemonSetSpec"]):
         """Set how long a pod must be ready before it counts as available.
 
         Args:
-            seconds: The time. None unsets the field, and the API server takes 0.
+            seconds: Time in seconds. None unsets the field; the API server then uses 0.
         """
         self._raw.min_ready_seconds = seconds
 
@@ -55,6 +55,6 @@ class DaemonSetSpecEditor(Editor["V1DaemonSetSpec"]):
         """Set how many old revisions are kept for a rollback.
 
         Args:
-            limit: Their number. None unsets the field, and the API server takes 10.
+            limit: Number of revisions. None unsets the field; the API server then uses 10.
         """
         self._raw.revision_history_limit = limit

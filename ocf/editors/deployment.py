@@ -1,4 +1,4 @@
-"""The spec of a Deployment."""
+"""Editor of the spec of a Deployment."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["DeploymentSpecEditor"]
 
 
 class DeploymentSpecEditor(Editor["V1DeploymentSpec"]):
-    """Edits the spec of a Deployment; strategy and selector through `raw`, the pod template by editors of its own.
+    """Edits the spec of a Deployment; use `raw` for strategy and selector. The pod template has separate editors.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/deployment-v1/.
 
@@ -34,8 +34,8 @@ class DeploymentSpecEditor(Editor["V1DeploymentSpec"]):
         """Set the number of pods.
 
         Args:
-            replicas: Number of pods. None unsets the field, which leaves it to an autoscaler; without one the API
-                server takes 1.
+            replicas: Number of pods. None unsets the field, for an autoscaler to set; without an autoscaler the API
+                server uses 1.
         """
         self._raw.replicas = replicas
 
@@ -43,7 +43,7 @@ class DeploymentSpecEditor(Editor["V1DeploymentSpec"]):
         """Pause or resume rollouts.
 
         Args:
-            paused: Whether changes of the template wait. None unsets the field, and the API server takes false.
+            paused: Whether rollouts are paused. None unsets the field; the API server then uses false.
         """
         self._raw.paused = paused
 
@@ -51,7 +51,7 @@ class DeploymentSpecEditor(Editor["V1DeploymentSpec"]):
         """Set how long a pod must be ready before it counts as available.
 
         Args:
-            seconds: The time. None unsets the field, and the API server takes 0.
+            seconds: Time in seconds. None unsets the field; the API server then uses 0.
         """
         self._raw.min_ready_seconds = seconds
 
@@ -59,14 +59,14 @@ class DeploymentSpecEditor(Editor["V1DeploymentSpec"]):
         """Set how many old ReplicaSets are kept for a rollback.
 
         Args:
-            limit: Their number. None unsets the field, and the API server takes 10.
+            limit: Number of ReplicaSets. None unsets the field; the API server then uses 10.
         """
         self._raw.revision_history_limit = limit
 
     def set_progress_deadline_seconds(self, seconds: int | None) -> None:
-        """Set how long a rollout may stand still before it counts as failed.
+        """Set how long a rollout may make no progress before it counts as failed.
 
         Args:
-            seconds: The time. None unsets the field, and the API server takes 600.
+            seconds: Time in seconds. None unsets the field; the API server then uses 600.
         """
         self._raw.progress_deadline_seconds = seconds

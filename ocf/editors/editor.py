@@ -1,9 +1,9 @@
-"""What every editor is: a thin wrapper around a live part of an object.
+"""Base class of the editors: a thin wrapper around a live part of an object.
 
-An editor writes through, so there is no moment at which its result has to be collected, and it holds no state of its
-own. It gives short names to the edits that go wrong when written by hand (upserts by identity, maps that are not there
-yet); `raw` is there for everything else. Numbers are not judged: what is too large or too small is the API server's to
-say, and the models check the types: a value of another type is pydantic's `ValidationError`, as in any assignment.
+An editor changes the model directly and holds no other state. It has methods for edits that are easy to get wrong by
+hand (upserts by identity, maps that do not exist yet); `raw` gives access to everything else. Editors do not check the
+range of numbers, which the API server does. The models check types: a value of the wrong type raises pydantic's
+`ValidationError`, as in any assignment.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ModelT = TypeVar("ModelT", bound="BaseModel")
 
 
 class Editor(Generic[ModelT]):
-    """Base of the editors; derive from it to edit a part that has none yet.
+    """Base class of the editors; subclass it to edit a part that does not have one yet.
 
     Args:
         raw: The live model; every edit changes it.
@@ -42,5 +42,5 @@ class Editor(Generic[ModelT]):
 
     @property
     def raw(self) -> ModelT:
-        """The live model itself, for what has no method here; what is written to it stays as written."""
+        """The live model, for edits without a method; values written to it are kept unchanged."""
         return self._raw

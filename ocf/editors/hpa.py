@@ -1,4 +1,4 @@
-"""The spec of a HorizontalPodAutoscaler."""
+"""Editor of the spec of a HorizontalPodAutoscaler."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ class HPASpecEditor(Editor["V2HorizontalPodAutoscalerSpec"]):
     __slots__ = ()
 
     def set_scale_target_ref(self, ref: V2CrossVersionObjectReference) -> None:
-        """Say what is scaled.
+        """Set the scale target.
 
         Args:
             ref: Replaces the whole reference: apiVersion, kind and name.
 
         Raises:
-            ConfigError: If it is no reference; an HPA without a target does not exist.
+            ConfigError: If the argument is not a reference; None is rejected because an HPA must have a target.
         """
         self._raw.scale_target_ref = own(self._raw, "scale_target_ref", ref)
 
@@ -65,7 +65,8 @@ class HPASpecEditor(Editor["V2HorizontalPodAutoscalerSpec"]):
         """Set the lower limit.
 
         Args:
-            replicas: Number of pods; 0 is a value of its own. None unsets the field, and the API server takes 1.
+            replicas: Number of pods; 0 is a valid value and is not the same as None. None unsets the field; the API
+                server then uses 1.
         """
         self._raw.min_replicas = replicas
 
@@ -78,56 +79,54 @@ class HPASpecEditor(Editor["V2HorizontalPodAutoscalerSpec"]):
         self._raw.max_replicas = replicas
 
     def set_behavior(self, behavior: V2HorizontalPodAutoscalerBehavior | None) -> None:
-        """Say how fast it may scale.
+        """Set the scaling behavior.
 
         Args:
-            behavior: Replaces the whole behavior; nothing of the former one is kept. None returns to the API's
-                defaults.
+            behavior: Replaces the whole behavior. None unsets the field; the API server then uses its defaults.
 
         Raises:
-            ConfigError: If it is no behavior.
+            ConfigError: If the argument is not a behavior.
         """
         self._raw.behavior = own_or_none(self._raw, "behavior", behavior)
 
     def ensure_metric(self, metric: V2MetricSpec) -> None:
-        """Put a metric into the list.
+        """Add a metric or replace the first entry that is the same metric.
 
-        The first entry that is the same metric is replaced whole, at its place; if there is none, the metric is
-        appended. Two entries are the same metric if they have the same `type` and agree in what identifies a metric of
-        it: Resource in its name, ContainerResource in name and container, Pods and External in metric name and
-        selector, Object in metric name, selector and described object. The target never counts. Selectors are compared
-        by meaning, in any order; no selector differs from the empty one.
+        An entry is replaced as a whole, at its position. Two entries are the same metric if they have the same `type`
+        and the same identity: the name for Resource, name and container for ContainerResource, metric name and selector
+        for Pods and External, metric name, selector and described object for Object. The target is not part of the
+        identity. Selectors are compared by meaning, in any order; a missing selector differs from an empty one.
 
         Args:
             metric: The metric; a copy is stored.
 
         Raises:
-            ConfigError: If its type is unknown, or it does not have exactly the source its type calls for.
+            ConfigError: If its type is unknown, or it does not have exactly the one source that its type requires.
         """
         check_metric(require("metrics", metric, field_type(type(self._raw), "metrics")))
         _METRICS.ensure(self._raw, metric)
 
     def remove_metric(
         self,
-        type: str,  # noqa: A002 (the field's own word)
+        type: str,  # noqa: A002 (the name of the field)
         name: str,
         *,
         selector: V1LabelSelector | AnyValue | None = ANY,
         container: str | AnyValue = ANY,
         described_object: V2CrossVersionObjectReference | AnyValue = ANY,
     ) -> None:
-        """Drop every metric of a type and a name, or, with filters, some of them.
+        """Remove all metrics with a type and a name that also match the filters.
 
         Args:
             type: `Resource`, `ContainerResource`, `Pods`, `Object` or `External`.
-            name: Name of the resource or of the metric. The empty name also finds entries of the type that lack their
+            name: Name of the resource or of the metric. An empty name also matches entries of the type without a
                 source.
-            selector: Only metrics with this selector; None: only those without one.
-            container: Only metrics of this container.
-            described_object: Only metrics of this object.
+            selector: Matches metrics with this selector; None matches metrics without a selector.
+            container: Matches metrics of this container.
+            described_object: Matches metrics of this object.
 
         Raises:
-            ConfigError: If type or name is no text, or a filter is given that metrics of the type do not have.
+            ConfigError: If the type or the name is not a string, or a filter does not apply to the type.
         """
         condition = metric_filter(type, name, selector=selector, container=container, described_object=described_object)
         _METRICS.remove_where(self._raw, condition)

@@ -1,15 +1,15 @@
-"""Lists and maps whose entries have a key: one engine for every editor.
+"""Lists and maps whose entries have a key, as all editors change them.
 
-Kubernetes keeps what belongs together by name in plain lists: containers, variables, volumes, metrics. Every editor
-changes them by the same rules, written here once:
+Kubernetes stores named entries in plain lists: containers, environment variables, volumes, metrics. All editors change
+them by the same rules:
 
-* *ensure* replaces the first entry with the same key, whole and at its place, or else appends; later duplicates stay;
-* *remove* drops every entry with the key; the others keep their order;
-* a list or a map that becomes empty by a removal is unset, so that it is not sent; one that was written empty stays as
-  written.
+* *ensure* replaces the first entry with the same key as a whole, at its position, or appends the entry; later
+  duplicates are kept;
+* *remove* removes every entry with the key; the other entries keep their order;
+* a list or a map that a removal empties is unset, so that it is not sent; one that the user wrote empty stays empty.
 
-Changes are made in place, so whoever holds the list through `raw` sees them. An entry that is no model at all (put
-there through `raw`) has no key and is left alone: writing the object reports it.
+Changes are made in place, so they are visible in a list obtained through `raw`. An entry of the wrong type, added
+through `raw`, does not have a key and is not changed; writing the object reports it.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ ItemT = TypeVar("ItemT", bound="BaseModel | str")
 # Without slots: a frozen generic class that has them cannot be made as KeyedList[...](...) in Python 3.11.
 @dataclass(frozen=True)
 class KeyedList(Generic[OwnerT, ItemT]):
-    """How a list field of a model is changed by key.
+    """A list field of a model whose entries have a key.
 
     Args:
         field: Attribute name of the list.
-        key: Gives the key of an entry; None for an entry that equals no other.
+        key: Returns the key of an entry; None for an entry that is different from all others.
 
     Example:
         >>> from kubernetes.client import V1Container, V1EnvVar
@@ -55,41 +55,41 @@ class KeyedList(Generic[OwnerT, ItemT]):
     key: Callable[[ItemT], Hashable]
 
     def ensure(self, owner: OwnerT, *items: ItemT) -> None:
-        """Put entries into the list, in the order given.
+        """Add entries or replace those with the same keys, in the given order.
 
         Args:
             owner: The live model.
-            items: The entries; copies of them are stored.
+            items: The entries; copies are stored.
 
         Raises:
-            ConfigError: If one is of another type; then none is stored.
+            ConfigError: If an entry has the wrong type; then none of them is stored.
         """
         for item in [own(owner, self.field, item) for item in items]:
             self._put(owner, item)
 
     def remove(self, owner: OwnerT, *keys: Hashable) -> None:
-        """Drop every entry that has one of the keys.
+        """Remove all entries with one of the keys.
 
         Args:
             owner: The live model.
-            keys: Keys, as `key` gives them.
+            keys: Keys as returned by `key`.
         """
         wanted = frozenset(keys)
         self.remove_where(owner, lambda item: self.key(item) in wanted)
 
     def remove_where(self, owner: OwnerT, condition: Callable[[ItemT], bool]) -> None:
-        """Drop every entry for which the condition holds.
+        """Remove all entries for which the condition is true.
 
         Args:
             owner: The live model.
-            condition: Asked once per entry, in order.
+            condition: Called once for each entry, in order.
         """
         present: list[ItemT] | None = getattr(owner, self.field)
         if not present:
             return
         kind = field_type(type(owner), self.field)
         present[:] = [item for item in present if not (isinstance(item, kind) and condition(item))]
-        # A field that the API requires, such as a pod's containers, cannot be unset: it stays as an empty list.
+        # A required field, such as the containers of a pod, cannot be unset: it stays an empty list.
         if not present and not type(owner).model_fields[self.field].is_required():
             setattr(owner, self.field, None)
 
@@ -105,7 +105,7 @@ class KeyedList(Generic[OwnerT, ItemT]):
             present[place] = item
 
     def _find(self, present: list[ItemT], item: ItemT, kind: type) -> int | None:
-        """Return the place of the first entry with the key of `item`."""
+        """Return the position of the first entry with the key of `item`."""
         wanted = self.key(item)
         if wanted is None:
             return None
@@ -116,16 +116,16 @@ class KeyedList(Generic[OwnerT, ItemT]):
 
 
 def ensure_entry(owner: BaseModel, field: str, key: str, value: str) -> None:
-    """Set one entry of a map of texts.
+    """Set one entry of a map of strings.
 
     Args:
         owner: The live model.
         field: Attribute name of the map.
         key: Key of the entry.
-        value: Its new value.
+        value: Value of the entry.
 
     Raises:
-        ConfigError: If key or value is no text.
+        ConfigError: If the key or the value is not a string.
     """
     require(f"key of {api_name(owner, field)}", key, str)
     require(f"{api_name(owner, field)}[{key}]", value, str)
@@ -137,15 +137,15 @@ def ensure_entry(owner: BaseModel, field: str, key: str, value: str) -> None:
 
 
 def remove_entry(owner: BaseModel, field: str, key: str) -> None:
-    """Drop one entry of a map of texts.
+    """Remove one entry of a map of strings if it exists.
 
     Args:
         owner: The live model.
         field: Attribute name of the map.
-        key: Key of the entry; one that is not there is passed over.
+        key: Key of the entry.
 
     Raises:
-        ConfigError: If the key is no text.
+        ConfigError: If the key is not a string.
     """
     require(f"key of {api_name(owner, field)}", key, str)
     present: dict[str, str] | None = getattr(owner, field)

@@ -1,4 +1,4 @@
-"""The metadata of an object, or of a pod template."""
+"""Editor of the metadata of an object or of a pod template."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ __all__ = ["ObjectMetaEditor"]
 class ObjectMetaEditor(Editor["V1ObjectMeta"]):
     """Edits labels and annotations.
 
-    Name, namespace and owners are within reach through `raw`, and best left alone: they say which object this is.
+    Name, namespace and owner references are accessible through `raw` but should not be changed: they identify the
+    object.
 
     Args:
         raw: The live metadata.
@@ -35,22 +36,22 @@ class ObjectMetaEditor(Editor["V1ObjectMeta"]):
         """Set a label.
 
         Args:
-            key: Its key, with prefix if it has one.
-            value: Its value; a value already there is overwritten.
+            key: Key, including its prefix if it has one.
+            value: Value; an existing value is overwritten.
 
         Raises:
-            ConfigError: If one of them is no text.
+            ConfigError: If the key or the value is not a string.
         """
         ensure_entry(self._raw, "labels", key, value)
 
     def remove_label(self, key: str) -> None:
-        """Drop a label; one that is not there is passed over.
+        """Remove a label if it exists.
 
         Args:
-            key: Its key.
+            key: Key of the label.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the key is not a string.
         """
         remove_entry(self._raw, "labels", key)
 
@@ -58,21 +59,21 @@ class ObjectMetaEditor(Editor["V1ObjectMeta"]):
         """Set an annotation.
 
         Args:
-            key: Its key, with prefix if it has one.
-            value: Its value; a value already there is overwritten.
+            key: Key, including its prefix if it has one.
+            value: Value; an existing value is overwritten.
 
         Raises:
-            ConfigError: If one of them is no text.
+            ConfigError: If the key or the value is not a string.
         """
         ensure_entry(self._raw, "annotations", key, value)
 
     def remove_annotation(self, key: str) -> None:
-        """Drop an annotation; one that is not there is passed over.
+        """Remove an annotation if it exists.
 
         Args:
-            key: Its key.
+            key: Key of the annotation.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the key is not a string.
         """
         remove_entry(self._raw, "annotations", key)

@@ -1,16 +1,16 @@
-"""When two metrics of an HPA are the same metric.
+"""Identity of a metric of an HPA.
 
-An HPA holds its metrics in a plain list, so "set the target of this metric" needs an answer to "which entry is it". The
-target never counts. The field `type` decides what does, whichever sources happen to be filled in:
+An HPA stores its metrics in a plain list, so changing the target of a metric requires finding its entry. The target is
+not part of the identity. The field `type` determines the parts, regardless of which sources are set:
 
-| type | compared |
+| type | identity |
 | --- | --- |
 | Resource | name of the resource |
 | ContainerResource | name of the resource, container |
 | Pods, External | name of the metric, selector |
 | Object | described object, name of the metric, selector |
 
-A metric without a selector and one with the empty selector are two metrics.
+A metric without a selector and one with an empty selector are different metrics.
 """
 
 from __future__ import annotations
@@ -42,23 +42,23 @@ class AnyValue(Enum):
 
 
 ANY: Final = AnyValue.ANY
-"""Says that a filter is not given; None cannot say it, because a selector of None means "without a selector"."""
+"""Default of a filter that is not given; None cannot be the default, because it means "without a selector"."""
 
 _FILTERED_TYPES: Final[Mapping[str, tuple[str, ...]]] = {
     "selector": ("External", "Object", "Pods"),
     "container": ("ContainerResource",),
     "described_object": ("Object",),
 }
-"""The types that have what a filter compares."""
+"""The types that each filter applies to."""
 
 
 class Selector:
-    """A selector, or its absence, that compares by meaning.
+    """A selector that is compared by meaning.
 
-    It is read when it is compared, and comes last in an identity: most metrics differ before it.
+    It is parsed on the first comparison, and comes last in an identity, because most metrics differ in an earlier part.
 
     Args:
-        model: The selector; None for none. One that cannot be read equals no other.
+        model: The selector; None for a missing selector. An invalid selector is different from all others.
     """
 
     def __init__(self, model: V1LabelSelector | None) -> None:
@@ -79,7 +79,7 @@ class Selector:
 
 
 class MetricIdentity(NamedTuple):
-    """What makes a metric this metric; None stands for what metrics of its type do not have."""
+    """Identity of a metric; fields that do not apply to its type are None."""
 
     type: str
     name: str
@@ -95,7 +95,7 @@ def metric_identity(metric: V2MetricSpec) -> MetricIdentity | None:
         metric: An entry of `spec.metrics`.
 
     Returns:
-        Its identity; None for an unknown type, or where the source that the type calls for is missing.
+        The identity; None for an unknown type or if the source that the type requires is missing.
     """
     kind = metric.type
     source: Any = getattr(metric, METRIC_SOURCES[kind].attribute) if kind in METRIC_SOURCES else None
@@ -110,13 +110,13 @@ def metric_identity(metric: V2MetricSpec) -> MetricIdentity | None:
 
 
 def check_metric(metric: V2MetricSpec) -> None:
-    """Refuse a metric that could not be found again.
+    """Check that a metric has an identity.
 
     Args:
-        metric: A metric about to be stored.
+        metric: A metric that is going to be stored.
 
     Raises:
-        ConfigError: If its type is unknown, or does not agree with the sources it has.
+        ConfigError: If its type is unknown or does not match its sources.
     """
     expected = METRIC_SOURCES.get(metric.type)
     if expected is None:
@@ -136,12 +136,12 @@ def metric_filter(
     container: str | AnyValue,
     described_object: V2CrossVersionObjectReference | AnyValue,
 ) -> Callable[[V2MetricSpec], bool]:
-    """Return the condition that `remove_metric` drops by.
+    """Return the condition for the metrics that `remove_metric` removes.
 
     Args:
         kind: The `type` of the metric.
-        name: Name of the resource or metric; empty also finds entries without their source.
-        selector: The selector, None for "without one".
+        name: Name of the resource or metric; an empty name also matches entries without a source.
+        selector: The selector; None for metrics without a selector.
         container: The container.
         described_object: The described object.
 
@@ -149,7 +149,7 @@ def metric_filter(
         A condition on entries of `spec.metrics`.
 
     Raises:
-        ConfigError: If type or name is no text, or a filter is given that metrics of the type do not have.
+        ConfigError: If the type or the name is not a string, or a filter does not apply to the type.
     """
     require("type", kind, str)
     require("name", name, str)
@@ -168,13 +168,13 @@ def metric_filter(
 
 
 def _reference(reference: V2CrossVersionObjectReference) -> tuple[str, str, str]:
-    """Return the three parts of a reference; a group that is not given is the empty one."""
+    """Return the parts of a reference; a missing `apiVersion` is empty."""
     return reference.api_version or "", reference.kind, reference.name
 
 
 def _comparable(kind: str, facet: str, value: object) -> Hashable:
-    """Return a filter as an identity holds it."""
-    # Not at the top: importing the client takes longer than importing all the rest of this package.
+    """Return a filter in the form that an identity has."""
+    # Not at the top of the module: importing the client takes longer than importing the rest of this package.
     from kubernetes import client
 
     if kind not in _FILTERED_TYPES[facet]:

@@ -1,9 +1,8 @@
-"""What an editor stores: checked, and its own.
+"""Type checks and copies of the values that editors store.
 
-The models check what is assigned to a field, not what is put into a list or a map they already hold; and they keep the
-very object they are given. So whatever an editor puts into an object passes here first: a value of another type is
-refused where it is handed over, and a model is copied, so that the caller may use it again and no later edit shows in
-it.
+The models check values that are assigned to a field, but not values that are added to an existing list or map, and they
+store the given object itself. Editors therefore check every value when the caller passes it, and copy models, so that
+the caller can use them again and later edits do not change them.
 """
 
 from __future__ import annotations
@@ -30,14 +29,14 @@ _PLAIN_NAMES: Final[Mapping[type, str]] = {str: "text", int: "whole number"}
 
 @cache
 def field_type(model: type[BaseModel], field: str) -> type[Any]:
-    """Return what a field of a model holds; of a list, what its items are.
+    """Return the type of a field of a model; for a list, the type of its items.
 
     Args:
         model: A model of the client, or any other pydantic model.
         field: Attribute name.
 
     Returns:
-        The class, with `Optional`, `List` and `Annotated` taken off.
+        The class, without `Optional`, `List` and `Annotated`.
     """
     found: Any = model.model_fields[field].annotation
     while args := get_args(found):
@@ -47,7 +46,7 @@ def field_type(model: type[BaseModel], field: str) -> type[Any]:
 
 
 def api_name(owner: BaseModel, field: str) -> str:
-    """Return a field's name as manifests spell it, for messages."""
+    """Return the name of a field in manifests, for messages."""
     return _alias(type(owner), field)
 
 
@@ -57,19 +56,19 @@ def _alias(model: type[BaseModel], field: str) -> str:
 
 
 def own(owner: BaseModel, field: str, value: ItemT) -> ItemT:
-    """Check a value for a field and make it the owner's own.
+    """Return a copy of a value that is valid for a field.
 
     Args:
-        owner: The model that will hold it.
+        owner: The model that will store the value.
         field: Attribute name of the field, or of the list.
-        value: A text or a model.
+        value: A string or a model.
 
     Returns:
-        A copy that shares nothing with `value`; a text itself.
+        A deep copy of a model; a string itself.
 
     Raises:
-        ConfigError: If the field holds something of another type.
-        ManifestError: If the model holds something it should not.
+        ConfigError: If the value does not have the type of the field.
+        ManifestError: If the model contains an invalid value.
     """
     kind = field_type(type(owner), field)
     if not isinstance(value, kind):
@@ -78,23 +77,20 @@ def own(owner: BaseModel, field: str, value: ItemT) -> ItemT:
 
 
 def own_or_none(owner: BaseModel, field: str, value: ModelT | None) -> ModelT | None:
-    """Like `own`, for a field that None clears."""
+    """Return a copy as `own` does; None, which unsets the field, is returned unchanged."""
     return None if value is None else own(owner, field, value)
 
 
 def require(where: str, value: object, kind: type[ValueT]) -> ValueT:
-    """Refuse what is not of a type.
+    """Return a value of the given type.
 
     Args:
         where: The field, for the message.
-        value: What the caller gave.
-        kind: A model's class, `str` or `int`.
-
-    Returns:
-        The value itself.
+        value: The value from the caller.
+        kind: Class of a model, `str` or `int`.
 
     Raises:
-        ConfigError: If it is of another type.
+        ConfigError: If the value has another type.
     """
     if isinstance(value, kind):
         return value
@@ -102,13 +98,13 @@ def require(where: str, value: object, kind: type[ValueT]) -> ValueT:
 
 
 def _wrong_type(where: str, value: object, kind: type) -> ConfigError:
-    # Of a value of the wrong type only a number is shown: anything else may be, or hold, a secret.
+    # The message contains the value only if it is a number: any other value may contain a secret.
     seen = repr(value) if isinstance(value, int | float) else f"of type {_class_name(type(value))}"
     return ConfigError(f"{where}: must be a {_class_name(kind)}, not {seen}")
 
 
 def _class_name(kind: type) -> str:
-    """Name a class with its package: `kubernetes.client` and `kubernetes.aio` have classes of the same names."""
+    """Return the name of a class with its package: `kubernetes.client` and `kubernetes.aio` share class names."""
     if kind.__module__ == "builtins":
         return _PLAIN_NAMES.get(kind, kind.__name__)
     return f"{kind.__module__.split('.models.')[0]}.{kind.__name__}"

@@ -1,4 +1,4 @@
-"""The spec of a NetworkPolicy."""
+"""Editor of the spec of a NetworkPolicy."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["NetworkPolicySpecEditor"]
 
 
 class NetworkPolicySpecEditor(Editor["V1NetworkPolicySpec"]):
-    """Edits who may talk to pods, and to whom they may talk.
+    """Edits the spec of a NetworkPolicy.
 
-    A rule has no name and nothing to know it by, so rules are appended, or removed all at once.
+    Rules do not have a name or another key, so they are appended one by one and removed all at once.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/network-policy-v1/.
 
@@ -40,26 +40,26 @@ class NetworkPolicySpecEditor(Editor["V1NetworkPolicySpec"]):
     __slots__ = ()
 
     def set_pod_selector(self, selector: V1LabelSelector | None) -> None:
-        """Set which pods the policy is about.
+        """Set the selector of the pods that the policy applies to.
 
         Args:
-            selector: Replaces the whole selector; a copy is stored. An empty one stands for all pods of the namespace,
-                and so does None, which unsets the field.
+            selector: Replaces the whole selector; a copy is stored. An empty selector selects all pods of the
+                namespace, and so does None, which unsets the field.
 
         Raises:
-            ConfigError: If it is no selector.
+            ConfigError: If the argument is not a label selector.
         """
         self._raw.pod_selector = own_or_none(self._raw, "pod_selector", selector)
 
     def append_ingress_rule(self, rule: V1NetworkPolicyIngressRule) -> None:
-        """Let in what a rule describes, besides what is let in already.
+        """Append a rule that allows ingress traffic.
 
         Args:
-            rule: The rule; a copy is stored. An empty one lets in everything, so set its peers by assigning
-                `rule.var_from`: the client's model drops them in silence if its constructor gets them by that name.
+            rule: The rule; a copy is stored. An empty rule allows all ingress traffic. Set its peers by assigning
+                `rule.var_from`: the constructor of the client's model silently ignores an argument of that name.
 
         Raises:
-            ConfigError: If it is no such rule.
+            ConfigError: If the argument is not an ingress rule.
         """
         rule = own(self._raw, "ingress", rule)
         if self._raw.ingress is None:
@@ -67,17 +67,17 @@ class NetworkPolicySpecEditor(Editor["V1NetworkPolicySpec"]):
         self._raw.ingress.append(rule)
 
     def remove_ingress_rules(self) -> None:
-        """Drop all rules about what is let in: where the policy is about ingress, nothing is then."""
+        """Remove all ingress rules; a policy of type `Ingress` then allows no ingress traffic."""
         self._raw.ingress = None
 
     def append_egress_rule(self, rule: V1NetworkPolicyEgressRule) -> None:
-        """Let out what a rule describes, besides what is let out already.
+        """Append a rule that allows egress traffic.
 
         Args:
-            rule: The rule; a copy is stored. An empty one lets out everything.
+            rule: The rule; a copy is stored. An empty rule allows all egress traffic.
 
         Raises:
-            ConfigError: If it is no such rule.
+            ConfigError: If the argument is not an egress rule.
         """
         rule = own(self._raw, "egress", rule)
         if self._raw.egress is None:
@@ -85,14 +85,14 @@ class NetworkPolicySpecEditor(Editor["V1NetworkPolicySpec"]):
         self._raw.egress.append(rule)
 
     def remove_egress_rules(self) -> None:
-        """Drop all rules about what is let out: where the policy is about egress, nothing is then."""
+        """Remove all egress rules; a policy of type `Egress` then allows no egress traffic."""
         self._raw.egress = None
 
     def set_policy_types(self, types: list[str] | None) -> None:
-        """Set what the policy is about.
+        """Set the policy types.
 
         Args:
-            types: `Ingress`, `Egress` or both. None unsets the field: the API server takes `Ingress`, and `Egress` too
-                where there is an egress rule.
+            types: `Ingress`, `Egress` or both. None unsets the field; the API server then uses `Ingress`, and also
+                `Egress` if the policy has an egress rule.
         """
         self._raw.policy_types = types

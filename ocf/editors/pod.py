@@ -1,4 +1,4 @@
-"""The spec of a pod, its own or in the template of a workload."""
+"""Editor of a pod spec, of a pod or in the pod template of a workload."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ __all__ = ["PodSpecEditor"]
 
 
 def _whole_toleration(toleration: V1Toleration) -> Hashable:
-    """A toleration has no name, so all it says is its key; an empty text says as little as an unset field."""
-    said = {field: value for field, value in vars(toleration).items() if value is not None and value != ""}
-    return frozenset(said.items())
+    """A toleration has no name, so the whole value is its key; empty and unset are equal."""
+    fields = {field: value for field, value in vars(toleration).items() if value is not None and value != ""}
+    return frozenset(fields.items())
 
 
 _VOLUMES: Final[KeyedList[V1PodSpec, V1Volume]] = KeyedList("volumes", key=lambda volume: volume.name)
@@ -27,7 +27,7 @@ _TOLERATIONS: Final[KeyedList[V1PodSpec, V1Toleration]] = KeyedList("tolerations
 
 
 class PodSpecEditor(PullSecretsEditor["V1PodSpec"]):
-    """Edits the spec of a pod; its containers have an editor of their own.
+    """Edits the spec of a pod; its containers have a separate editor.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-v1/#PodSpec.
 
@@ -49,7 +49,7 @@ class PodSpecEditor(PullSecretsEditor["V1PodSpec"]):
         """Set the service account that the pod runs as.
 
         Args:
-            name: Its name. None unsets the field, and the API server takes `default`.
+            name: Name of the service account. None unsets the field; the API server then uses `default`.
         """
         self._raw.service_account_name = name
 
@@ -57,112 +57,112 @@ class PodSpecEditor(PullSecretsEditor["V1PodSpec"]):
         """Set the priority class.
 
         Args:
-            name: Its name. None unsets the field, which leaves it to the cluster's default class.
+            name: Name of the priority class. None unsets the field; the cluster's default class then applies.
         """
         self._raw.priority_class_name = name
 
     def set_host_network(self, host_network: bool | None) -> None:  # noqa: FBT001 (the value is the subject)
-        """Say whether the pod uses the network of its node.
+        """Set whether the pod uses the network namespace of its node.
 
         Args:
-            host_network: Whether it does. None unsets the field, which means false.
+            host_network: The value. None unsets the field, which means false.
         """
         self._raw.host_network = host_network
 
     def set_host_pid(self, host_pid: bool | None) -> None:  # noqa: FBT001 (as above)
-        """Say whether the pod sees the processes of its node.
+        """Set whether the pod uses the PID namespace of its node.
 
         Args:
-            host_pid: Whether it does. None unsets the field, which means false.
+            host_pid: The value. None unsets the field, which means false.
         """
         self._raw.host_pid = host_pid
 
     def set_host_ipc(self, host_ipc: bool | None) -> None:  # noqa: FBT001 (as above)
-        """Say whether the pod shares the inter-process communication of its node.
+        """Set whether the pod uses the IPC namespace of its node.
 
         Args:
-            host_ipc: Whether it does. None unsets the field, which means false.
+            host_ipc: The value. None unsets the field, which means false.
         """
         self._raw.host_ipc = host_ipc
 
     def set_security_context(self, security_context: V1PodSecurityContext | None) -> None:
-        """Set the security settings of the pod.
+        """Set the security context of the pod.
 
         Args:
-            security_context: Replaces all of them; a copy is stored. None unsets the field.
+            security_context: Replaces the whole security context; a copy is stored. None unsets the field.
 
         Raises:
-            ConfigError: If it is no security context of a pod.
+            ConfigError: If the argument is not the security context of a pod.
         """
         self._raw.security_context = own_or_none(self._raw, "security_context", security_context)
 
     def ensure_volume(self, volume: V1Volume) -> None:
-        """Put a volume into the list: in place of the first one of its name, or at the end.
+        """Add a volume or replace the first one with the same name.
 
         Args:
             volume: The volume; a copy is stored.
 
         Raises:
-            ConfigError: If it is no volume.
+            ConfigError: If the argument is not a volume.
         """
         _VOLUMES.ensure(self._raw, volume)
 
     def remove_volume(self, name: str) -> None:
-        """Drop every volume of a name; mounts of it stay.
+        """Remove all volumes with a name; volume mounts are not removed.
 
         Args:
             name: Name of the volume.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the name is not a string.
         """
         _VOLUMES.remove(self._raw, require("volumes", name, str))
 
     def ensure_toleration(self, toleration: V1Toleration) -> None:
-        """Put a toleration into the list, unless an equal one is there.
+        """Add a toleration unless the list contains an equal one.
 
-        Tolerations have no name: one that differs in anything, be it `tolerationSeconds`, is another one.
+        Tolerations do not have a name: two that differ in any field, such as `tolerationSeconds`, are different.
 
         Args:
             toleration: The toleration; a copy is stored.
 
         Raises:
-            ConfigError: If it is no toleration.
+            ConfigError: If the argument is not a toleration.
         """
         _TOLERATIONS.ensure(self._raw, toleration)
 
     def remove_tolerations(self, condition: Callable[[V1Toleration], bool]) -> None:
-        """Drop every toleration for which a condition holds.
+        """Remove all tolerations for which a condition is true.
 
         Args:
-            condition: Asked once per toleration, in order.
+            condition: Called once for each toleration, in order.
 
         Raises:
-            ConfigError: If it cannot be called.
+            ConfigError: If the condition is not callable.
         """
         if not callable(condition):
             raise ConfigError(f"tolerations: the condition must be callable, not of type {type(condition).__name__}")
         _TOLERATIONS.remove_where(self._raw, condition)
 
     def ensure_node_selector(self, key: str, value: str) -> None:
-        """Ask for nodes with a label.
+        """Set one label of the node selector.
 
         Args:
             key: Key of the label.
-            value: The value it must have; a value already there is overwritten.
+            value: Required value of the label; an existing value is overwritten.
 
         Raises:
-            ConfigError: If one of them is no text.
+            ConfigError: If the key or the value is not a string.
         """
         ensure_entry(self._raw, "node_selector", key, value)
 
     def remove_node_selector(self, key: str) -> None:
-        """Ask no longer for a label.
+        """Remove one label of the node selector if it exists.
 
         Args:
-            key: Key of the label; one that is not asked for is passed over.
+            key: Key of the label.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the key is not a string.
         """
         remove_entry(self._raw, "node_selector", key)

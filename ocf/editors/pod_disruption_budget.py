@@ -1,4 +1,4 @@
-"""The spec of a PodDisruptionBudget."""
+"""Editor of the spec of a PodDisruptionBudget."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ __all__ = ["PodDisruptionBudgetSpecEditor"]
 
 
 class PodDisruptionBudgetSpecEditor(Editor["V1PodDisruptionBudgetSpec"]):
-    """Edits how many pods an eviction must leave.
+    """Edits the spec of a PodDisruptionBudget.
 
-    The API takes one of the two bounds: who sets the one has to clear the other if the baseline has it.
+    The API server accepts only one of the two limits: when you set one, unset the other if the baseline has it.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/policy-resources/pod-disruption-budget-v1/.
 
@@ -35,30 +35,30 @@ class PodDisruptionBudgetSpecEditor(Editor["V1PodDisruptionBudgetSpec"]):
     __slots__ = ()
 
     def set_min_available(self, pods: int | str | None) -> None:
-        """Set how many pods must stay.
+        """Set how many pods must stay available.
 
         Args:
-            pods: Their number, or a percentage, `50%`. None unsets the field.
+            pods: Number of pods, or a percentage, `50%`. None unsets the field.
         """
         self._raw.min_available = pods
 
     def set_max_unavailable(self, pods: int | str | None) -> None:
-        """Set how many pods may be missing.
+        """Set how many pods may be unavailable.
 
         Args:
-            pods: Their number, or a percentage, `25%`. None unsets the field.
+            pods: Number of pods, or a percentage, `25%`. None unsets the field.
         """
         self._raw.max_unavailable = pods
 
     def set_selector(self, selector: V1LabelSelector | None) -> None:
-        """Set which pods are protected.
+        """Set the selector of the pods that are protected.
 
         Args:
-            selector: Replaces the whole selector; a copy is stored. An empty one stands for all pods of the namespace.
-                None unsets the field, which protects none.
+            selector: Replaces the whole selector; a copy is stored. An empty selector selects all pods of the
+                namespace. None unsets the field, which selects no pods.
 
         Raises:
-            ConfigError: If it is no selector.
+            ConfigError: If the argument is not a label selector.
         """
         self._raw.selector = own_or_none(self._raw, "selector", selector)
 

@@ -1,4 +1,4 @@
-"""The pull secrets of a pod or of a service account: the same list, with the same edits."""
+"""Editor of the image pull secrets of a pod or of a service account, which have the same list."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _PULL_SECRETS: Final[KeyedList[Any, V1LocalObjectReference]] = KeyedList(
 
 
 class PullSecretsEditor(Editor[ModelT]):
-    """Edits `imagePullSecrets` of whatever has them.
+    """Edits `imagePullSecrets` of a model that has this field.
 
     Args:
         raw: The live model.
@@ -31,24 +31,24 @@ class PullSecretsEditor(Editor[ModelT]):
     __slots__ = ()
 
     def ensure_image_pull_secret(self, name: str) -> None:
-        """Let images be pulled with a secret.
+        """Add a pull secret unless the list contains it.
 
         Args:
             name: Name of the secret.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the name is not a string.
         """
         reference = field_type(type(self._raw), "image_pull_secrets")
         _PULL_SECRETS.ensure(self._raw, reference(name=require("imagePullSecrets", name, str)))
 
     def remove_image_pull_secret(self, name: str) -> None:
-        """Drop every reference to a pull secret.
+        """Remove all references to a pull secret.
 
         Args:
             name: Name of the secret.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the name is not a string.
         """
         _PULL_SECRETS.remove(self._raw, require("imagePullSecrets", name, str))

@@ -1,4 +1,4 @@
-"""The spec of a Service."""
+"""Editor of the spec of a Service."""
 
 from __future__ import annotations
 
@@ -42,125 +42,127 @@ class ServiceSpecEditor(Editor["V1ServiceSpec"]):
     __slots__ = ()
 
     def set_type(self, service_type: str | None) -> None:
-        """Set how the Service is reached.
+        """Set the type of the Service.
 
         Args:
-            service_type: `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`. None unsets the field, and the API
-                server takes `ClusterIP`.
+            service_type: `ClusterIP`, `NodePort`, `LoadBalancer` or `ExternalName`. None unsets the field; the API
+                server then uses `ClusterIP`.
         """
         self._raw.type = service_type
 
     def ensure_port(self, port: V1ServicePort) -> None:
-        """Put a port into the list, in place of the one it stands for, or at the end.
+        """Add a port or replace an existing one.
 
-        A port with a name stands for the first one of its name. One without stands for the first one of its number
-        and protocol, be that one named or not.
+        A port with a name replaces the first port with the same name. A port without a name replaces the first port
+        with the same number and protocol, whether that port has a name or not.
 
         Args:
-            port: The port; a copy is stored. Without a protocol it is a TCP port.
+            port: The port; a copy is stored. The default protocol is TCP.
 
         Raises:
-            ConfigError: If it is no port.
+            ConfigError: If the argument is not a service port.
         """
         port = own(self._raw, "ports", port)
         (_BY_NAME if port.name else _BY_NUMBER).ensure(self._raw, port)
 
     def remove_port(self, name: str) -> None:
-        """Drop every port of a name.
+        """Remove all ports with a name.
 
         Args:
-            name: The name; an empty one stands for ports without a name.
+            name: Name of the port; an empty name matches ports without a name.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the name is not a string.
         """
         _BY_NAME.remove(self._raw, require("ports", name, str))
 
     def set_selector(self, selector: dict[str, str] | None) -> None:
-        """Set which pods are behind the Service.
+        """Set the selector of the pods that receive the traffic.
 
         Args:
-            selector: The labels they have; replaces the whole selector. None unsets the field: nobody but the user
-                then says what is behind the Service.
+            selector: Labels of the pods; replaces the whole selector. None unsets the field; the user then has to
+                provide the endpoints of the Service.
         """
         self._raw.selector = selector
 
     def ensure_selector(self, key: str, value: str) -> None:
-        """Ask for pods with a label.
+        """Set one label of the selector.
 
         Args:
             key: Key of the label.
-            value: The value it must have; a value already there is overwritten.
+            value: Required value of the label; an existing value is overwritten.
 
         Raises:
-            ConfigError: If one of them is no text.
+            ConfigError: If the key or the value is not a string.
         """
         ensure_entry(self._raw, "selector", key, value)
 
     def remove_selector(self, key: str) -> None:
-        """Ask no longer for a label.
+        """Remove one label of the selector if it exists.
 
         Args:
-            key: Key of the label; one that is not asked for is passed over.
+            key: Key of the label.
 
         Raises:
-            ConfigError: If it is no text.
+            ConfigError: If the key is not a string.
         """
         remove_entry(self._raw, "selector", key)
 
     def set_session_affinity(self, affinity: str | None) -> None:
-        """Say whether a client stays with one pod.
+        """Set the session affinity.
 
         Args:
-            affinity: `ClientIP` or `None` (the text). None unsets the field, and the API server takes the text `None`.
+            affinity: `ClientIP` or the string `None`. None unsets the field; the API server then uses the string
+                `None`.
         """
         self._raw.session_affinity = affinity
 
     def set_session_affinity_config(self, config: V1SessionAffinityConfig | None) -> None:
-        """Set how long a client stays with one pod.
+        """Set the configuration of the session affinity, such as its timeout.
 
         Args:
             config: Replaces the whole configuration; a copy is stored. None unsets the field.
 
         Raises:
-            ConfigError: If it is no such configuration.
+            ConfigError: If the argument is not a session affinity configuration.
         """
         self._raw.session_affinity_config = own_or_none(self._raw, "session_affinity_config", config)
 
     def set_publish_not_ready_addresses(self, publish: bool | None) -> None:  # noqa: FBT001 (the value is the subject)
-        """Say whether pods are found before they are ready.
+        """Set whether DNS and endpoints include pods that are not ready.
 
         Args:
-            publish: Whether they are. None unsets the field, which means false.
+            publish: The value. None unsets the field, which means false.
         """
         self._raw.publish_not_ready_addresses = publish
 
     def set_external_traffic_policy(self, policy: str | None) -> None:
-        """Set where traffic from outside may go.
+        """Set the policy for traffic from outside the cluster.
 
         Args:
-            policy: `Cluster` or `Local`. None unsets the field, and the API server takes `Cluster` where it applies.
+            policy: `Cluster` or `Local`. None unsets the field; the API server then uses `Cluster` if the policy
+                applies to the type.
         """
         self._raw.external_traffic_policy = policy
 
     def set_internal_traffic_policy(self, policy: str | None) -> None:
-        """Set where traffic from inside may go.
+        """Set the policy for traffic from inside the cluster.
 
         Args:
-            policy: `Cluster` or `Local`. None unsets the field, and the API server takes `Cluster`.
+            policy: `Cluster` or `Local`. None unsets the field; the API server then uses `Cluster`.
         """
         self._raw.internal_traffic_policy = policy
 
     def set_load_balancer_source_ranges(self, ranges: list[str] | None) -> None:
-        """Set who may use the load balancer.
+        """Set the client networks that may use the load balancer.
 
         Args:
-            ranges: Networks, `10.0.0.0/8`; replaces all of them. None unsets the field: everybody may.
+            ranges: Networks, `10.0.0.0/8`; replaces the whole list. None unsets the field, which allows all clients.
         """
         self._raw.load_balancer_source_ranges = ranges
 
     def set_external_name(self, name: str | None) -> None:
-        """Set the name that a Service of type `ExternalName` stands for.
+        """Set the DNS name that a Service of type `ExternalName` refers to.
 
         Args:
             name: A host name. None unsets the field.

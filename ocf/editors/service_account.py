@@ -1,4 +1,4 @@
-"""A service account; what can be set lies at the top of the object."""
+"""Editor of a service account, whose fields are at the top level of the object."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class ServiceAccountEditor(PullSecretsEditor["V1ServiceAccount"]):
     __slots__ = ()
 
     def set_automount_service_account_token(self, automount: bool | None) -> None:  # noqa: FBT001 (the value is the subject)
-        """Say whether pods get a token of the account.
+        """Set whether a token of the account is mounted into pods.
 
         Args:
-            automount: Whether they do, unless the pod says otherwise. None unsets the field, which means true.
+            automount: The value, which a pod can override. None unsets the field, which means true.
         """
         self._raw.automount_service_account_token = automount

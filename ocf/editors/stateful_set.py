@@ -1,4 +1,4 @@
-"""The spec of a StatefulSet."""
+"""Editor of the spec of a StatefulSet."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ __all__ = ["VOLUME_CLAIM_TEMPLATES", "StatefulSetSpecEditor"]
 VOLUME_CLAIM_TEMPLATES: Final[KeyedList[V1StatefulSetSpec, V1PersistentVolumeClaim]] = KeyedList(
     "volume_claim_templates", key=lambda claim: claim.metadata.name if claim.metadata else None
 )
-"""The claims that each pod of a StatefulSet gets, by name."""
+"""The volume claim templates of a StatefulSet, by name."""
 
 
 class StatefulSetSpecEditor(Editor["V1StatefulSetSpec"]):
-    """Edits the spec of a StatefulSet; its pod template and its claims have editors of their own.
+    """Edits the spec of a StatefulSet; its pod template and its volume claim templates have separate editors.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/stateful-set-v1/.
 
@@ -46,13 +46,13 @@ class StatefulSetSpecEditor(Editor["V1StatefulSetSpec"]):
         """Set the number of pods.
 
         Args:
-            replicas: Number of pods. None unsets the field, which leaves it to an autoscaler; without one the API
-                server takes 1.
+            replicas: Number of pods. None unsets the field, for an autoscaler to set; without an autoscaler the API
+                server uses 1.
         """
         self._raw.replicas = replicas
 
     def set_service_name(self, name: str | None) -> None:
-        """Set the Service under which the pods have names; it cannot be changed once the object is there.
+        """Set the Service that provides the DNS names of the pods; it cannot be changed after creation.
 
         Args:
             name: Name of a headless Service. None unsets the field.
@@ -60,10 +60,10 @@ class StatefulSetSpecEditor(Editor["V1StatefulSetSpec"]):
         self._raw.service_name = name
 
     def set_pod_management_policy(self, policy: str | None) -> None:
-        """Set whether pods come one after the other; it cannot be changed once the object is there.
+        """Set whether pods are started one after the other; it cannot be changed after creation.
 
         Args:
-            policy: `OrderedReady` or `Parallel`. None unsets the field, and the API server takes `OrderedReady`.
+            policy: `OrderedReady` or `Parallel`. None unsets the field; the API server then uses `OrderedReady`.
         """
         self._raw.pod_management_policy = policy
 
@@ -71,11 +71,11 @@ class StatefulSetSpecEditor(Editor["V1StatefulSetSpec"]):
         """Set how pods are replaced when the template changes.
 
         Args:
-            strategy: Replaces the whole strategy; a copy is stored. None unsets the field, and the API server takes
+            strategy: Replaces the whole strategy; a copy is stored. None unsets the field; the API server then uses
                 `RollingUpdate`.
 
         Raises:
-            ConfigError: If it is no such strategy.
+            ConfigError: If the argument is not an update strategy of a StatefulSet.
         """
         self._raw.update_strategy = own_or_none(self._raw, "update_strategy", strategy)
 
@@ -83,7 +83,7 @@ class StatefulSetSpecEditor(Editor["V1StatefulSetSpec"]):
         """Set how many old revisions are kept for a rollback.
 
         Args:
-            limit: Their number. None unsets the field, and the API server takes 10.
+            limit: Number of revisions. None unsets the field; the API server then uses 10.
         """
         self._raw.revision_history_limit = limit
 
@@ -91,20 +91,20 @@ class StatefulSetSpecEditor(Editor["V1StatefulSetSpec"]):
         """Set how long a pod must be ready before it counts as available.
 
         Args:
-            seconds: The time. None unsets the field, and the API server takes 0.
+            seconds: Time in seconds. None unsets the field; the API server then uses 0.
         """
         self._raw.min_ready_seconds = seconds
 
     def set_persistent_volume_claim_retention_policy(
         self, policy: V1StatefulSetPersistentVolumeClaimRetentionPolicy | None
     ) -> None:
-        """Set what becomes of the claims when pods go.
+        """Set what happens to the claims when pods are removed.
 
         Args:
-            policy: Replaces the whole policy; a copy is stored. None unsets the field, and the claims stay.
+            policy: Replaces the whole policy; a copy is stored. None unsets the field, and the claims are kept.
 
         Raises:
-            ConfigError: If it is no such policy.
+            ConfigError: If the argument is not a retention policy.
         """
         field = "persistent_volume_claim_retention_policy"
         self._raw.persistent_volume_claim_retention_policy = own_or_none(self._raw, field, policy)
