@@ -1,8 +1,8 @@
-"""What an operator did, posted to the cluster as events on the owner.
+"""Event broadcaster: posts the events of an operator to the cluster, on their owners.
 
-A pass only puts what it tells into a queue; a task of its own posts it. So a slow or broken cluster costs events, and
-never a pass: the queue is bounded, an event that is refused is dropped, and one that cannot be delivered is tried
-again a few times. Equal events become one with a count (`ocf.runtime.events.series`), and one object gets only so many
+A reconcile only puts its events into a queue, and a separate task posts them. So a slow or broken cluster costs events,
+but never a reconcile: the queue is bounded, a rejected event is dropped, and an undelivered one is retried a few times.
+Equal events become one with a count (`ocf.runtime.events.series`), and the events of one object are limited
 (`ocf.runtime.events.rate_limit`). Numbers and rules are those of client-go's `tools/events`.
 """
 
@@ -55,43 +55,43 @@ _FIELD_MANAGER: Final = 128
 _QUEUED: Final = 1000
 _TRIES: Final = 12
 _RETRY_AFTER: Final = timedelta(seconds=10)
-# So that the operators of a cluster do not come back all at once.
+# So that the operators of a cluster do not all retry at once.
 _JITTER: Final = 0.25
 _SWEEP: Final = timedelta(minutes=1)
-_FAREWELL: Final = timedelta(seconds=5)
+_CLOSE_TIMEOUT: Final = timedelta(seconds=5)
 
 
 class Drop(StrEnum):
-    """Why an event was dropped."""
+    """Reason why an event was dropped."""
 
     QUEUE_FULL = "queue full"
-    """More was told than could be posted."""
+    """Events arrived faster than they could be posted."""
     TOO_MANY = "too many"
-    """The object had its share of events."""
+    """The object has used up its events."""
     REFUSED = "refused"
-    """The cluster does not want it."""
+    """The API server rejected it."""
     UNDELIVERED = "undelivered"
-    """The cluster could not be reached, or failed, again and again."""
+    """The cluster could not be reached, or failed, in every try."""
 
 
 class EventBroadcaster:
-    """A recorder that posts events; `broadcasting_events` makes one with a task that posts by itself.
+    """A recorder that posts events; `broadcasting_events` creates one together with the task that posts.
 
-    It belongs to the event loop that it is used in.
+    It must be used in one event loop.
 
     Args:
-        cluster: Where the events go.
-        controller: Who reports them, a name such as `example.com/shop-operator`.
-        clock: Stamps the events, and measures the intervals.
-        instance: Which process reports them; the controller and the name of the machine by default.
-        queued: How many events may wait to be posted; what comes while as many wait is dropped.
-        chance: Draws a number from 0 up to 1.
+        cluster: The cluster of the events.
+        controller: The reporting controller, a name such as `example.com/shop-operator`.
+        clock: Clock of the timestamps and intervals.
+        instance: The reporting instance; by default controller and host name.
+        queued: How many events may wait to be posted; further events are dropped.
+        random: Returns a random number in [0, 1), for jitter.
 
     Raises:
-        ConfigError: If the API would refuse the controller's name.
+        ConfigError: If the API server would reject the controller's name.
 
     Attributes:
-        dropped: How many events were dropped, and why.
+        dropped: Number of dropped events, by reason.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class EventBroadcaster:
         clock: Clock,
         instance: str = "",
         queued: int = _QUEUED,
-        chance: Callable[[], float] = random.random,
+        random: Callable[[], float] = random.random,
     ) -> None:
         if not _CONTROLLER.fullmatch(controller):
             raise ConfigError(
@@ -113,56 +113,56 @@ class EventBroadcaster:
         self._instance = (instance or f"{controller}-{socket.gethostname()}")[:_LONGEST_INSTANCE]
         self._clock = clock
         self._queued = queued
-        self._chance = chance
+        self._random = random
         self._queue: deque[tuple[Event, Instant]] = deque()
         self._writes: deque[Write] = deque()
-        self._going_on = EventSeries()
-        self._allowance = TokenBucket()
+        self._series = EventSeries()
+        self._rate_limit = TokenBucket()
         self._tries = 0
         self._retry_at = timedelta.min
         self._sweep_at = timedelta.min
         self._last_name = 0
         self._dropped: Counter[Drop] = Counter()
         self._lock = asyncio.Lock()
-        self._told = asyncio.Event()
+        self._pending = asyncio.Event()
 
     @property
     def dropped(self) -> Mapping[Drop, int]:
-        """How many events were dropped, and why."""
+        """Number of dropped events, by reason."""
         return dict(self._dropped)
 
     def attempted(self, attempt: Attempt) -> None:
-        """Take an attempt, of which no event is made.
+        """Ignore an attempt: attempts are not events.
 
         Args:
-            attempt: What was tried.
+            attempt: The attempt.
         """
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
-        """Take the conditions of an owner, of which no event is made.
+        """Ignore the conditions of an owner: conditions are not events.
 
         Args:
             owner: The owner.
-            conditions: All of them.
+            conditions: All conditions.
         """
 
     def happened(self, event: Event) -> None:
-        """Take an event, to be posted later.
+        """Queue an event, to be posted later.
 
         Args:
-            event: What was done.
+            event: The event.
         """
         if len(self._queue) >= self._queued:
             self._drop(Drop.QUEUE_FULL, event.reason)
             return
         self._queue.append((event, self._instant()))
-        self._told.set()
+        self._pending.set()
 
     async def flush(self) -> timedelta | None:
-        """Post what there is to be posted, unless the cluster failed a moment ago.
+        """Post everything that is due, unless a retry delay is running.
 
         Returns:
-            When to call again even if nothing happens until then; None where there is nothing to wait for.
+            When to call again if no event is queued until then; None if only a new event needs a call.
         """
         async with self._lock:
             if self._clock.elapsed() >= self._retry_at:
@@ -170,10 +170,10 @@ class EventBroadcaster:
                 await self._post_all()
             if self._writes:
                 return max(self._retry_at - self._clock.elapsed(), timedelta(0))
-            return _SWEEP if self._going_on else None
+            return _SWEEP if self._series else None
 
-    async def close(self, limit: timedelta = _FAREWELL) -> None:
-        """Post what is left, the last counts included; what cannot be posted now is dropped.
+    async def close(self, limit: timedelta = _CLOSE_TIMEOUT) -> None:
+        """Post the remaining events and series counts; drop those that cannot be posted now.
 
         Args:
             limit: How long it may take.
@@ -183,33 +183,33 @@ class EventBroadcaster:
                 async with asyncio.timeout(limit.total_seconds()):
                     await self._post_all()
                     if not self._writes:
-                        self._writes.extend(self._going_on.all_ended(self._clock.elapsed()))
+                        self._writes.extend(self._series.all_ended(self._clock.elapsed()))
                         await self._post_all()
             left = len(self._writes) + len(self._queue)
             if left:
                 self._dropped[Drop.UNDELIVERED] += left
-                _log.warning("%d events were not posted before the end", left)
+                _log.warning("%d events were not posted before shutdown", left)
             self._writes.clear()
             self._queue.clear()
 
     async def run(self) -> None:
-        """Post whatever is told, until cancelled."""
+        """Post events until cancelled."""
         while True:
             wait = await self.flush()
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if wait is None else wait.total_seconds()):
-                    await self._told.wait()
-            self._told.clear()
+                    await self._pending.wait()
+            self._pending.clear()
 
     def _sweep(self, elapsed: timedelta) -> None:
-        """Look for counts that are to be written; now and then, because that looks at everything that goes on."""
+        """Collect the series counts that are due; once per `_SWEEP`, because it visits every series."""
         if elapsed >= self._sweep_at:
             self._sweep_at = elapsed + _SWEEP
-            self._writes.extend(self._going_on.ended(elapsed))
-            self._writes.extend(self._going_on.heartbeats(elapsed))
+            self._writes.extend(self._series.ended(elapsed))
+            self._writes.extend(self._series.heartbeats(elapsed))
 
     async def _post_all(self) -> None:
-        """Post writes, and then the queue, one event at a time; a failing cluster ends it."""
+        """Post writes, and then the queue, one event at a time; stop if the cluster fails."""
         while True:
             while self._writes:
                 if not await self._post(self._writes[0]):
@@ -220,28 +220,28 @@ class EventBroadcaster:
             self._prepare(*self._queue.popleft())
 
     def _prepare(self, event: Event, at: Instant) -> None:
-        """Turn an event into what is to be written for it."""
-        self._writes.extend(self._going_on.ended(at.elapsed))
-        if event in self._going_on:
-            again = self._going_on.repeated(event, at)
+        """Convert an event into the write that it needs, if any."""
+        self._writes.extend(self._series.ended(at.elapsed))
+        if event in self._series:
+            again = self._series.repeated(event, at)
             if again is not None:
                 self._writes.append(again)
-        elif self._allowance.take((event.owner, event.owner_uid), at.elapsed):
-            self._writes.append(self._going_on.first(event, self._manifest(event, at), at))
+        elif self._rate_limit.take((event.owner, event.owner_uid), at.elapsed):
+            self._writes.append(self._series.first(event, self._manifest(event, at), at))
         else:
             self._drop(Drop.TOO_MANY, event.reason)
 
     async def _post(self, write: Write) -> bool:
-        """Write one thing; tell whether that is settled, for better or worse."""
+        """Send one write; return whether it is finished: sent or dropped."""
         try:
             await self._send(write)
         except AlreadyExistsError:
-            pass  # An earlier try arrived whose answer did not.
+            pass  # An earlier try succeeded, and its response was lost.
         except (ServerError, TooManyRequestsError, ConflictError) as error:
             return self._tried(write, error)
         except ApiError as error:
             self._drop(Drop.REFUSED, write.manifest["reason"], error)
-        except Exception as error:  # noqa: BLE001 (nothing that is wrong here may end the task)
+        except Exception as error:  # noqa: BLE001 (no error may end the task)
             self._drop(Drop.REFUSED, write.manifest["reason"], error)
         self._tries = 0
         return True
@@ -254,7 +254,7 @@ class EventBroadcaster:
                 patch = {"series": write.series}
                 await self._cluster.patch(key, patch, PatchOptions(patch_type=PatchType.MERGE, field_manager=manager))
                 return
-            # It has expired, or never arrived.
+            # The event has expired, or was never created.
             await self._cluster.create({**write.manifest, "series": write.series}, field_manager=manager)
             return
         await self._cluster.create(write.manifest, field_manager=manager)
@@ -266,7 +266,7 @@ class EventBroadcaster:
             self._drop(Drop.UNDELIVERED, write.manifest["reason"], error)
             return True
         asked = timedelta(seconds=error.retry_after or 0)
-        wait = with_jitter(_RETRY_AFTER, _JITTER, self._chance)
+        wait = with_jitter(_RETRY_AFTER, _JITTER, self._random)
         self._retry_at = self._clock.elapsed() + max(wait, asked)
         return False
 
@@ -280,7 +280,7 @@ class EventBroadcaster:
         return Instant(self._clock.now(), self._clock.elapsed())
 
     def _manifest(self, event: Event, at: Instant) -> Manifest:
-        # Named by the instant, as everybody's events are; a clock that stands still must not give a name twice.
+        # Named by the time, as in client-go; the counter keeps names unique while the clock stands still.
         self._last_name = max(self._last_name + 1, int(at.now.timestamp() * 1_000_000) * 1000)
         return {
             "apiVersion": _API_VERSION,
@@ -305,19 +305,19 @@ class EventBroadcaster:
 async def broadcasting_events(
     cluster: Cluster, *, controller: str, clock: Clock | None = None, instance: str = ""
 ) -> AsyncIterator[EventBroadcaster]:
-    """Post events for as long as the block runs, and what is left of them on the way out.
+    """Post events for as long as the block runs; post the remaining ones at its end.
 
     Args:
-        cluster: Where the events go.
-        controller: Who reports them, a name such as `example.com/shop-operator`.
-        clock: Stamps the events; the machine's clock by default.
-        instance: Which process reports them; the controller and the name of the machine by default.
+        cluster: The cluster of the events.
+        controller: The reporting controller, a name such as `example.com/shop-operator`.
+        clock: Clock of the timestamps; the system clock by default.
+        instance: The reporting instance; by default controller and host name.
 
     Yields:
         The recorder for `reconciling`.
 
     Raises:
-        ConfigError: If the API would refuse the controller's name.
+        ConfigError: If the API server would reject the controller's name.
 
     Example:
         >>> from ocf.embedded import EmbeddedCluster
@@ -344,13 +344,13 @@ async def broadcasting_events(
 
 
 def _is_ending(error: ApiError) -> bool:
-    """Tell whether the namespace is on its way out, which takes no more events."""
+    """Return whether the namespace is being deleted, so that it accepts no more events."""
     return any(cause.reason == "NamespaceTerminating" for cause in error.causes)
 
 
 def _reference(key: ObjectKey) -> Manifest:
-    place = {"namespace": key.namespace} if key.namespace else {}
-    return {"apiVersion": key.api_version, "kind": key.kind, "name": key.name, **place}
+    namespace = {"namespace": key.namespace} if key.namespace else {}
+    return {"apiVersion": key.api_version, "kind": key.kind, "name": key.name, **namespace}
 
 
 def _shortened(note: str) -> str:

@@ -1,8 +1,7 @@
-"""How many events one object may get: many at once, few for ever.
+"""Rate limit of events per object.
 
-An operator that cannot come to rest would fill the cluster with events about the same object. The numbers are those of
-the recorder that the controllers of Kubernetes use (`tools/record/events_cache.go` of client-go): 25 at once, and one
-more every five minutes.
+Without it, an operator that never gets in sync would fill the cluster with events about the same object. The numbers
+are those of client-go (`tools/record/events_cache.go`): a burst of 25, and one more every five minutes.
 """
 
 from collections import OrderedDict
@@ -14,17 +13,17 @@ __all__ = ["TokenBucket"]
 
 _BURST: Final = 25
 _REFILL: Final = timedelta(minutes=5)
-_REMEMBERED: Final = 4096
+_CAPACITY: Final = 4096
 
 
 class TokenBucket:
     """A token bucket for each source of events.
 
     Args:
-        burst: How many events may come at once.
-        refill: How long it takes until one more may come.
-        remembered: Of how many sources is kept what they have used up; beyond that the one that was quiet for the
-            longest time starts anew.
+        burst: Size of a bucket.
+        refill: Time until a bucket gets one more token.
+        capacity: Maximum number of buckets; beyond it the least recently used one is dropped, and its source starts
+            with a full one.
 
     Example:
         >>> allowance = TokenBucket(burst=1, refill=timedelta(minutes=5))
@@ -32,29 +31,29 @@ class TokenBucket:
         [True, False, True, False]
     """
 
-    def __init__(self, *, burst: int = _BURST, refill: timedelta = _REFILL, remembered: int = _REMEMBERED) -> None:
+    def __init__(self, *, burst: int = _BURST, refill: timedelta = _REFILL, capacity: int = _CAPACITY) -> None:
         self._burst = burst
         self._refill = refill
-        self._remembered = remembered
+        self._capacity = capacity
         self._left: OrderedDict[Hashable, tuple[float, timedelta]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._left)
 
     def take(self, source: Hashable, elapsed: timedelta) -> bool:
-        """Take one event out of what a source may send.
+        """Take one token of a source.
 
         Args:
-            source: Whose event it is.
-            elapsed: What the clock tells as elapsed.
+            source: The source of the event.
+            elapsed: The present `elapsed` of the clock.
 
         Returns:
-            Whether there was one left.
+            Whether a token was left.
         """
         left, since = self._left.pop(source, (float(self._burst), elapsed))
         left = min(float(self._burst), left + (elapsed - since) / self._refill)
         allowed = left >= 1
         self._left[source] = (left - 1 if allowed else left, elapsed)
-        if len(self._left) > self._remembered:
+        if len(self._left) > self._capacity:
             self._left.popitem(last=False)
         return allowed

@@ -1,4 +1,4 @@
-"""Recorders made of recorders: several behind one, and one that is told events in other words."""
+"""Recorders that wrap others: one for several recorders, and one that rewrites events."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -12,11 +12,11 @@ __all__ = ["EventFormatter", "multi_recorder", "rewrite_events"]
 _log: Final = logging.getLogger(__name__)
 
 EventFormatter: TypeAlias = Callable[[Event], Event | None]
-"""Puts an event into an operator's own words; None keeps it to itself."""
+"""Rewrites an event in the operator's own terms; returns None to drop it."""
 
 
 class _MultiRecorder:
-    """Hands everything on to several recorders."""
+    """Forwards everything to several recorders."""
 
     def __init__(self, recorders: tuple[Recorder, ...]) -> None:
         self._recorders = recorders
@@ -30,25 +30,24 @@ class _MultiRecorder:
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
         self._each(lambda recorder: recorder.observed(owner, conditions))
 
-    def _each(self, tell: Callable[[Recorder], None]) -> None:
+    def _each(self, call: Callable[[Recorder], None]) -> None:
         for recorder in self._recorders:
             try:
-                tell(recorder)
-            except Exception:  # noqa: BLE001 (whatever it is, it is no reason to fail a pass)
-                _log.exception("%s failed; the pass goes on", type(recorder).__name__)
+                call(recorder)
+            except Exception:  # noqa: BLE001 (a recorder must not make a reconcile fail)
+                _log.exception("%s failed; the reconcile continues", type(recorder).__name__)
 
 
 def multi_recorder(*recorders: Recorder) -> Recorder:
-    """Put several recorders behind one.
+    """Return a recorder that forwards everything to several others, in the given order.
 
-    Each is told everything, in the given order. What one of them raises is logged, and reaches neither the others nor
-    the pass: an operator does not fail because it cannot be watched.
+    An error of one of them is logged, and affects neither the others nor the reconcile.
 
     Args:
-        recorders: Any number; none is a recorder that keeps nothing.
+        recorders: Any number; without one, nothing is recorded.
 
     Returns:
-        The one to hand to `reconciling`.
+        The recorder for `reconciling`.
 
     Example:
         >>> from ocf.concepts import NullRecorder
@@ -59,37 +58,37 @@ def multi_recorder(*recorders: Recorder) -> Recorder:
 
 
 class _RewritingRecorder:
-    """Hands everything on, events in other words."""
+    """Forwards everything, with rewritten events."""
 
-    def __init__(self, recorder: Recorder, words: EventFormatter) -> None:
+    def __init__(self, recorder: Recorder, formatter: EventFormatter) -> None:
         self._recorder = recorder
-        self._words = words
+        self._formatter = formatter
 
     def attempted(self, attempt: Attempt) -> None:
         self._recorder.attempted(attempt)
 
     def happened(self, event: Event) -> None:
-        said = self._words(event)
-        if said is not None:
-            self._recorder.happened(said)
+        rewritten = self._formatter(event)
+        if rewritten is not None:
+            self._recorder.happened(rewritten)
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
         self._recorder.observed(owner, conditions)
 
 
-def rewrite_events(recorder: Recorder, words: EventFormatter) -> Recorder:
-    """Tell a recorder events in other words: users of an operator may know it by its reasons and notes.
+def rewrite_events(recorder: Recorder, formatter: EventFormatter) -> Recorder:
+    """Return a recorder that rewrites events, for an operator whose users rely on its reasons and notes.
 
     Args:
-        recorder: The recorder.
-        words: Returns the event as it is told; None tells nothing.
+        recorder: The recorder that gets the rewritten events.
+        formatter: Returns the rewritten event; None drops it.
 
     Returns:
-        The one to hand to `reconciling`.
+        The recorder for `reconciling`.
 
     Example:
         >>> from dataclasses import replace
         >>> from ocf.concepts import NullRecorder
         >>> brief = rewrite_events(NullRecorder(), lambda event: replace(event, note=event.resource.name))
     """
-    return _RewritingRecorder(recorder, words)
+    return _RewritingRecorder(recorder, formatter)

@@ -1,9 +1,8 @@
-"""What of many equal events is written: the first, the second, and then only that they go on.
+"""Event series: repeated events are aggregated into one object with a count.
 
-An event that repeats is one object with a count. As with the recorder that the controllers of Kubernetes use
-(`tools/events/event_broadcaster.go` of client-go), the first occurrence creates the object, the second makes it a
-series, further ones are only counted. The count is written every half hour while they go on, because events expire,
-and once more after six minutes of quiet, which end the series.
+As in client-go (`tools/events/event_broadcaster.go`), the first occurrence creates the object, the second makes it a
+series, and further ones are only counted. The count is written every 30 minutes while the series continues, because
+events expire, and once more after six minutes without an occurrence, which end the series.
 """
 
 from collections import OrderedDict
@@ -17,18 +16,18 @@ from ocf.objects.timestamps import format_micro_time
 
 __all__ = ["EventSeries", "Instant", "Write"]
 
-_QUIET: Final = timedelta(minutes=6)
+_SERIES_END: Final = timedelta(minutes=6)
 _HEARTBEAT: Final = timedelta(minutes=30)
-_REMEMBERED: Final = 4096
+_CAPACITY: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class Instant:
-    """When something happened, on both hands of a clock.
+    """A point in time, as wall clock time and as elapsed time.
 
     Args:
-        now: The instant, aware.
-        elapsed: What had elapsed by then; intervals are measured with it.
+        now: The wall clock time, with a time zone.
+        elapsed: The elapsed time of the clock, for intervals.
     """
 
     now: datetime
@@ -37,11 +36,11 @@ class Instant:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Something to be written.
+    """A write of an event.
 
     Args:
-        manifest: The event as it was first told.
-        series: Its field `series`, to be changed; None where the event is to be created.
+        manifest: The event at its first occurrence.
+        series: New value of its field `series`; None to create the event.
     """
 
     manifest: Manifest
@@ -62,11 +61,11 @@ class _SeriesState:
 
 
 class EventSeries:
-    """Which events are going on.
+    """The series that have not ended.
 
     Args:
-        remembered: How many; beyond that the one that was quiet for the longest time is forgotten, and what was not
-            written of its count is lost.
+        capacity: Maximum number of series; beyond it the one with the oldest last occurrence is dropped, and the
+            part of its count that was not written is lost.
 
     Example:
         >>> from datetime import UTC
@@ -78,80 +77,80 @@ class EventSeries:
         {'count': 2, 'lastObservedTime': '2026-01-01T12:01:00.000000Z'}
     """
 
-    def __init__(self, *, remembered: int = _REMEMBERED) -> None:
-        self._remembered = remembered
-        # In order of the last occurrence, so that what has ended comes first.
-        self._told: OrderedDict[Hashable, _SeriesState] = OrderedDict()
+    def __init__(self, *, capacity: int = _CAPACITY) -> None:
+        self._capacity = capacity
+        # In order of the last occurrence, so that ended series come first.
+        self._states: OrderedDict[Hashable, _SeriesState] = OrderedDict()
 
     def __contains__(self, key: Hashable) -> bool:
-        return key in self._told
+        return key in self._states
 
     def __len__(self) -> int:
-        return len(self._told)
+        return len(self._states)
 
     def first(self, key: Hashable, manifest: Manifest, at: Instant) -> Write:
-        """Note an event that is not going on.
+        """Record the first occurrence of an event.
 
         Args:
-            key: What makes two events equal.
+            key: The identity of the event; events with the same key form a series.
             manifest: The event.
-            at: When it happened.
+            at: Time of the occurrence.
 
         Returns:
-            What creates it.
+            The write that creates it.
         """
-        self._told[key] = _SeriesState(manifest, at, at.elapsed)
-        if len(self._told) > self._remembered:
-            self._told.popitem(last=False)
+        self._states[key] = _SeriesState(manifest, at, at.elapsed)
+        if len(self._states) > self._capacity:
+            self._states.popitem(last=False)
         return Write(manifest)
 
     def repeated(self, key: Hashable, at: Instant) -> Write | None:
-        """Count an event that is going on.
+        """Count another occurrence of an event.
 
         Args:
-            key: What makes two events equal.
-            at: When it happened again.
+            key: The identity of the event; events with the same key form a series.
+            at: Time of the occurrence.
 
         Returns:
-            What is to be written now; None where the count can wait.
+            The write that is due now; None if the count is written later.
         """
-        told = self._told[key]
-        self._told.move_to_end(key)
-        told.count += 1
-        told.seen = at
-        return told.written(at.elapsed) if told.sent_count == 1 else None
+        state = self._states[key]
+        self._states.move_to_end(key)
+        state.count += 1
+        state.seen = at
+        return state.written(at.elapsed) if state.sent_count == 1 else None
 
     def ended(self, elapsed: timedelta) -> Iterator[Write]:
-        """Forget what was quiet for six minutes, and yield the last counts of it.
+        """Drop the series without an occurrence for six minutes, and yield the writes of their last counts.
 
         Args:
-            elapsed: What the clock tells as elapsed.
+            elapsed: The present `elapsed` of the clock.
         """
-        while self._told:
-            key, told = next(iter(self._told.items()))
-            if elapsed - told.seen.elapsed <= _QUIET:
+        while self._states:
+            key, state = next(iter(self._states.items()))
+            if elapsed - state.seen.elapsed <= _SERIES_END:
                 return
-            del self._told[key]
-            if told.count > told.sent_count:
-                yield told.written(elapsed)
+            del self._states[key]
+            if state.count > state.sent_count:
+                yield state.written(elapsed)
 
     def heartbeats(self, elapsed: timedelta) -> Iterator[Write]:
-        """Yield the counts that were not written for half an hour.
+        """Yield the writes of the counts that were not written for 30 minutes.
 
         Args:
-            elapsed: What the clock tells as elapsed.
+            elapsed: The present `elapsed` of the clock.
         """
-        for told in self._told.values():
-            if told.count > told.sent_count and elapsed - told.sent >= _HEARTBEAT:
-                yield told.written(elapsed)
+        for state in self._states.values():
+            if state.count > state.sent_count and elapsed - state.sent >= _HEARTBEAT:
+                yield state.written(elapsed)
 
     def all_ended(self, elapsed: timedelta) -> Iterator[Write]:
-        """Forget everything, and yield the last counts.
+        """Drop all series, and yield the writes of their last counts.
 
         Args:
-            elapsed: What the clock tells as elapsed.
+            elapsed: The present `elapsed` of the clock.
         """
-        while self._told:
-            _, told = self._told.popitem(last=False)
-            if told.count > told.sent_count:
-                yield told.written(elapsed)
+        while self._states:
+            _, state = self._states.popitem(last=False)
+            if state.count > state.sent_count:
+                yield state.written(elapsed)

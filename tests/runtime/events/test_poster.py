@@ -80,7 +80,7 @@ def poster(store: EventStore, clock: VirtualClock) -> EventBroadcaster:
         clock=clock,
         instance="shop-0",
         queued=50,
-        chance=lambda: 0.0,
+        random=lambda: 0.0,
     )
 
 
@@ -300,7 +300,7 @@ class TestFailure:
     ) -> None:
         store.failures.append(ServerError("no answer"))
         poster = EventBroadcaster(
-            cast("Cluster", store), controller="example.com/shop", clock=clock, chance=lambda: 1.0
+            cast("Cluster", store), controller="example.com/shop", clock=clock, random=lambda: 1.0
         )
         poster.happened(event())
 
@@ -398,7 +398,7 @@ class TestFailure:
         await poster.close()
 
         assert poster.dropped == {Drop.UNDELIVERED: 2}
-        assert [record.getMessage() for record in caplog.records] == ["2 events were not posted before the end"]
+        assert [record.getMessage() for record in caplog.records] == ["2 events were not posted before shutdown"]
 
     async def test_a_cluster_that_hangs_does_not_hold_up_the_end(
         self, clock: VirtualClock, event: Callable[..., Event]

@@ -34,7 +34,7 @@ def test_what_is_not_used_is_not_saved_up() -> None:
 
 
 def test_the_source_that_was_quiet_longest_is_forgotten() -> None:
-    allowance = TokenBucket(burst=1, remembered=2)
+    allowance = TokenBucket(burst=1, capacity=2)
     for source in ("first", "second", "first", "third"):
         allowance.take(source, START)
 

@@ -46,7 +46,7 @@ def test_a_broken_recorder_harms_nobody(event: Callable[..., Event], caplog: pyt
         multi_recorder(Broken(), behind).happened(event())
 
     assert behind.taken == [event()]
-    assert [record.getMessage() for record in caplog.records] == ["Broken failed; the pass goes on"]
+    assert [record.getMessage() for record in caplog.records] == ["Broken failed; the reconcile continues"]
 
 
 def test_none_at_all_keeps_nothing(event: Callable[..., Event]) -> None:

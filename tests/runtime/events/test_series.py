@@ -78,7 +78,7 @@ def test_different_events_do_not_mix() -> None:
 
 
 def test_the_event_that_was_quiet_longest_is_forgotten() -> None:
-    going_on = EventSeries(remembered=2)
+    going_on = EventSeries(capacity=2)
     for minutes, key in enumerate(["first", "second", "first", "third"]):
         happened(going_on, minutes, key)
 
