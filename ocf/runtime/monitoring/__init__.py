@@ -3,6 +3,6 @@
 from ocf.runtime.monitoring.alerts import alert_rules
 from ocf.runtime.monitoring.dashboard import dashboard
 from ocf.runtime.monitoring.json_logs import JsonFormatter
-from ocf.runtime.monitoring.metrics import Exposition, PrometheusRecorder, exposition
+from ocf.runtime.monitoring.metrics import Exposition, PrometheusRecorder, render_metrics
 
-__all__ = ["Exposition", "JsonFormatter", "PrometheusRecorder", "alert_rules", "dashboard", "exposition"]
+__all__ = ["Exposition", "JsonFormatter", "PrometheusRecorder", "alert_rules", "dashboard", "render_metrics"]

@@ -1,7 +1,7 @@
-"""The alerting rules that come with the package, for the names that an operator uses.
+"""Alerting rules of the package, adapted to the metric names of an operator.
 
-The rules are a file in Prometheus' own format, `alerts.yaml` beside this module, and hold as they are for the defaults
-of `PrometheusRecorder`. Only two things differ from operator to operator.
+The rules are a file in Prometheus' own format, `alerts.yaml` beside this module, for the defaults of
+`PrometheusRecorder`. Only the namespace of the metrics and the condition types differ from operator to operator.
 """
 
 import re
@@ -15,7 +15,7 @@ __all__ = ["alert_rules"]
 
 _CONDITIONS: Final = ".*Ready"
 _NAMESPACE: Final = "ocf"
-# What would end the text in PromQL or in YAML, or starts an escape.
+# Characters that would end the string in PromQL or in YAML, or start an escape.
 _UNQUOTABLE: Final = re.compile(r'["\\\n]')
 
 
@@ -24,14 +24,14 @@ def alert_rules(namespace: str = _NAMESPACE, *, conditions: str = _CONDITIONS) -
 
     Args:
         namespace: The namespace of its `PrometheusRecorder`.
-        conditions: Which condition types are good when they are True, a regular expression (RE2, whole type). For
+        conditions: Regular expression (RE2, whole type) of the condition types that are good when they are True. For
             other conditions only Unknown raises an alert.
 
     Returns:
         A rule file of Prometheus, YAML.
 
     Raises:
-        ConfigError: If one of them cannot stand in an expression.
+        ConfigError: If an argument cannot be part of a PromQL expression.
 
     Example:
         >>> rules = alert_rules("shops", conditions="WebReady|DataReady")

@@ -1,7 +1,4 @@
-"""A Grafana dashboard for the metrics of an operator, written by code so that it cannot fall behind the metrics.
-
-Ten lines of queries make it; everything else in such a file is place and shape.
-"""
+"""Grafana dashboard for the metrics of an operator, generated so that it always matches the metrics."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +17,7 @@ _RESOURCE: Final = "component, resource, kind"
 @dataclass(frozen=True, slots=True)
 class _Panel:
     title: str
-    tells: str
+    description: str
     query: str
     legend: str
     type: str = "timeseries"
@@ -68,42 +65,42 @@ def _panels(metric: str) -> tuple[_Panel, ...]:
         ),
         _Panel(
             "Conditions by reason",
-            "How many owners stand where.",
+            "Number of owners by condition, status and reason.",
             f"count by (kind, condition, status, reason) ({latest})",
             "{{kind}} {{condition}} {{status}} {{reason}}",
         ),
         _Panel(
-            "Passes over resources, by what they did",
-            "An operator at rest only has none.",
+            "Applies of resources, by operation",
+            "While everything is in sync, the only operation is none.",
             f"sum by (operation) (rate(ocf_resource_apply_total{{{_CHOSEN}}}[$__rate_interval]))",
             "{{operation}}",
             unit="ops",
         ),
         _Panel(
-            "Writes, by why",
-            "What was different where something was written.",
+            "Writes, by reason",
+            "The drift that caused a write.",
             f"sum by (why, {_RESOURCE}) "
             f'(rate(ocf_resource_apply_total{{{_CHOSEN}, operation!="none"}}[$__rate_interval]))',
             "{{component}} {{kind}} {{resource}}: {{why}}",
             unit="ops",
         ),
         _Panel(
-            "Writes left out, by why",
-            "Backing off: somebody undoes what was written.",
+            "Skipped writes, by reason",
+            "Backing off: another controller reverts the writes.",
             f'sum by (why) (rate(ocf_resource_apply_total{{{_CHOSEN}, operation="none"}}[$__rate_interval]))',
             "{{why}}",
             unit="ops",
         ),
         _Panel(
             "Failures",
-            "Attempts that failed; the conditions of the owners say why.",
+            "Failed applies; the conditions of the owners have the reason.",
             f"sum by ({_RESOURCE}) (rate(ocf_resource_apply_errors_total{{{_CHOSEN}}}[$__rate_interval]))",
             "{{component}} {{kind}} {{resource}}",
             unit="ops",
         ),
         _Panel(
-            "Held back",
-            "Resources whose writes wait because somebody undoes them.",
+            "Backing off",
+            "Resources whose writes wait because another controller reverts them.",
             f"sum by ({_RESOURCE}) "
             f'(increase(ocf_resource_apply_total{{{_CHOSEN}, why="backing off"}}[$__rate_interval]))',
             "{{component}} {{kind}} {{resource}}",
@@ -112,7 +109,7 @@ def _panels(metric: str) -> tuple[_Panel, ...]:
 
 
 def _placed(panels: tuple[_Panel, ...]) -> list[dict[str, Any]]:
-    """Put panels beside each other while there is room, and then below."""
+    """Place panels in rows that are `_WIDTH` columns wide."""
     placed, x, y = [], 0, 0
     for number, panel in enumerate(panels, 1):
         if x + panel.width > _WIDTH:
@@ -128,7 +125,7 @@ def _panel(number: int, panel: _Panel, place: dict[str, int]) -> dict[str, Any]:
         "id": number,
         "type": panel.type,
         "title": panel.title,
-        "description": panel.tells,
+        "description": panel.description,
         "datasource": _SOURCE,
         "gridPos": place,
         "fieldConfig": {"defaults": {"unit": panel.unit}, "overrides": []},

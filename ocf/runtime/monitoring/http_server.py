@@ -1,8 +1,8 @@
-"""What Kubernetes and Prometheus ask an operator over HTTP: whether it lives, whether it is ready, and its metrics.
+"""HTTP server of an operator: liveness, readiness and metrics.
 
-The answers of `/healthz` and `/readyz` are those of Kubernetes' own components (`apiserver/pkg/server/healthz`): 200
-and `ok`, or 500 and the checks that failed; `?verbose` names all, `?exclude=NAME` leaves one out, and `/healthz/NAME`
-asks one.
+The responses of `/healthz` and `/readyz` are those of Kubernetes' own components (`apiserver/pkg/server/healthz`): 200
+and `ok`, or 500 and the failed checks; `?verbose` lists all checks, `?exclude=NAME` skips one, and `/healthz/NAME` runs
+one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from ocf.errors import ConfigError
-from ocf.runtime.monitoring.metrics import exposition
+from ocf.runtime.monitoring.metrics import render_metrics
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 __all__ = ["Check", "Checks", "Endpoints", "serving"]
 
 Check: TypeAlias = Callable[[], str]
-"""Returns what is wrong, as a sentence; empty if nothing is. It must not wait."""
+"""Returns the problem as a sentence; empty if there is none. It must not block."""
 
 Checks: TypeAlias = Mapping[str, Check]
 """Checks by name."""
 
 _PORT: Final = 8080
-_FAREWELL: Final = 1.0
+_SHUTDOWN_TIMEOUT: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """Where the endpoints are.
+    """Address of the endpoints.
 
     Args:
-        host: The address that is listened on.
+        host: The address that the server listens on.
         port: The port.
     """
 
@@ -45,7 +45,7 @@ class Endpoints:
 
     @property
     def url(self) -> str:
-        """What to ask, without a path."""
+        """The URL without a path."""
         return f"http://{self.host}:{self.port}"
 
 
@@ -55,23 +55,23 @@ async def serving(
     registry: CollectorRegistry | None = None,
     live: Checks | None = None,
     ready: Checks | None = None,
-    host: str = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus come from outside of the pod)
+    host: str = "0.0.0.0",  # noqa: S104 (the kubelet and Prometheus connect from outside of the pod)
     port: int = _PORT,
 ) -> AsyncIterator[Endpoints]:
     """Serve `/metrics`, `/healthz` and `/readyz` for as long as the block runs.
 
     Args:
-        registry: What `/metrics` shows; without one there is no such page.
-        live: What `/healthz` asks besides whether the event loop runs: restart the process if one fails.
-        ready: What `/readyz` asks: the process cannot do its work now, but may be able to later.
+        registry: The registry that `/metrics` renders; None does not serve `/metrics`.
+        live: The checks of `/healthz`, in addition to the event loop's: if one fails, the process is to be restarted.
+        ready: The checks of `/readyz`: if one fails, the process cannot work now, but may be able to later.
         host: The address to listen on.
-        port: The port to listen on; 0 takes any that is free.
+        port: The port to listen on; 0 takes any free port.
 
     Yields:
-        Where the endpoints are.
+        The address of the endpoints.
 
     Raises:
-        ConfigError: If the address cannot be listened on.
+        ConfigError: If the server cannot listen on the address.
 
     Example:
         >>> import asyncio
@@ -95,7 +95,7 @@ async def serving(
         app.router.add_get(f"/{page}/{{name}}", pages.one)
     if registry is not None:
         app.router.add_get("/metrics", _metrics_of(registry))
-    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_FAREWELL)
+    runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=_SHUTDOWN_TIMEOUT)
     await runner.setup()
     try:
         yield await _listen(runner, host, port)
@@ -108,7 +108,7 @@ async def _listen(runner: web.AppRunner, host: str, port: int) -> Endpoints:
 
     try:
         await web.TCPSite(runner, host, port).start()
-    except (OSError, OverflowError) as error:  # the latter for what is no port
+    except (OSError, OverflowError) as error:  # the latter for invalid ports
         problem = getattr(error, "strerror", "") or error
         raise ConfigError(f"endpoints: {host}:{port} cannot be listened on: {problem}") from error
     address: tuple[Any, ...] = runner.addresses[0]
@@ -119,7 +119,7 @@ def _metrics_of(registry: CollectorRegistry) -> Callable[[web.Request], Any]:
     from aiohttp import web
 
     async def metrics(request: web.Request) -> web.Response:
-        found = exposition(registry, request.headers.get("Accept", ""))
+        found = render_metrics(registry, request.headers.get("Accept", ""))
         return web.Response(body=found.body, headers={"Content-Type": found.content_type})
 
     return metrics
@@ -130,7 +130,7 @@ class _Probe:
 
     Args:
         page: `healthz` or `readyz`.
-        checks: What it asks.
+        checks: The checks that it runs.
     """
 
     def __init__(self, page: str, checks: Checks) -> None:
@@ -138,25 +138,25 @@ class _Probe:
         self._checks = checks
 
     async def all(self, request: web.Request) -> web.Response:
-        """Answer for all checks but those that are left out."""
-        left_out = request.query.getall("exclude", [])
-        unknown = sorted(set(left_out) - self._checks.keys())
-        problems = {name: _asked(check) for name, check in self._checks.items() if name not in left_out}
-        return _answer(self._page, problems, left_out, unknown, verbose="verbose" in request.query)
+        """Respond with the result of all checks that are not excluded."""
+        excluded = request.query.getall("exclude", [])
+        unknown = sorted(set(excluded) - self._checks.keys())
+        problems = {name: _run(check) for name, check in self._checks.items() if name not in excluded}
+        return _answer(self._page, problems, excluded, unknown, verbose="verbose" in request.query)
 
     async def one(self, request: web.Request) -> web.Response:
-        """Answer for one check."""
+        """Respond with the result of one check."""
         from aiohttp import web
 
         name = request.match_info["name"]
         if name not in self._checks:
-            return web.Response(status=404, text=f"there is no check {name!r}, only {', '.join(self._checks)}\n")
-        problem = _asked(self._checks[name])
+            return web.Response(status=404, text=f"unknown check {name!r}, expected {', '.join(self._checks)}\n")
+        problem = _run(self._checks[name])
         return web.Response(status=500, text=f"{problem}\n") if problem else web.Response(text="ok")
 
 
 def _answer(
-    page: str, problems: Mapping[str, str], left_out: list[str], unknown: list[str], *, verbose: bool
+    page: str, problems: Mapping[str, str], excluded: list[str], unknown: list[str], *, verbose: bool
 ) -> web.Response:
     from aiohttp import web
 
@@ -164,15 +164,15 @@ def _answer(
     if not (failed or verbose):
         return web.Response(text="ok")
     lines = [f"[-]{name} failed: {problem}" if problem else f"[+]{name} ok" for name, problem in problems.items()]
-    lines += [f"[+]{name} excluded: ok" for name in left_out if name not in unknown]
+    lines += [f"[+]{name} excluded: ok" for name in excluded if name not in unknown]
     if unknown:
         lines.append(f"warn: some health checks cannot be excluded: no matches for {', '.join(unknown)}")
     lines.append(f"{page} check {'failed' if failed else 'passed'}")
     return web.Response(status=500 if failed else 200, text="\n".join(lines) + "\n")
 
 
-def _asked(check: Check) -> str:
+def _run(check: Check) -> str:
     try:
         return check()
-    except Exception as error:  # noqa: BLE001 (a check that fails is a check that has failed)
+    except Exception as error:  # noqa: BLE001 (a check that raises has failed)
         return f"the check raised {type(error).__name__}"

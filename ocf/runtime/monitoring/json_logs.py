@@ -1,8 +1,8 @@
-"""Log records as JSON lines, for machines that collect them.
+"""Log records as JSON lines, for log collectors.
 
-What `ocf` logs carries its facts as extras of the record (`component`, `condition`, `resource`), not only in the
-sentence; this formatter keeps them apart. Of an exception it writes type and message and where it was raised, not the
-traceback: a log of thousands of records is searched by fields, and local variables may hold secrets.
+Records of `ocf` have extras (`component`, `condition`, `resource`) in addition to the message; this formatter writes
+them as fields. Of an exception it writes type, message and position, not the traceback: logs are searched by fields,
+and a traceback may contain secrets.
 """
 
 import json
@@ -19,7 +19,7 @@ from ocf.objects.timestamps import Fraction, format_time
 
 __all__ = ["JsonFormatter"]
 
-# The library leaves it out before Python 3.12; a record may come from another process.
+# The library does not reserve it before Python 3.12; a record may come from another process.
 _TASK_NAME: Final = "taskName"
 # Deeper chains than this are loops.
 _DEEPEST: Final = 10
@@ -28,12 +28,12 @@ _DEEPEST: Final = 10
 class JsonFormatter(BaseFormatter):
     """Formats a record as one line of JSON: `time`, `level`, `logger`, `message`, its extras, and `error`.
 
-    An extra that has the name of one of these fields gets an underscore behind it. What JSON cannot express is
+    An extra that has the name of one of these fields gets an underscore appended. Values that JSON cannot express are
     written as text.
 
     Args:
-        *_arguments: What `logging.config` passes to any formatter (format, date format, style); the fields are fixed.
-        **_options: Likewise.
+        *_arguments: Format, date format and style, as `logging.config` passes them; ignored, the fields are fixed.
+        **_options: The same as keyword arguments; ignored.
 
     Example:
         >>> record = logging.makeLogRecord({"name": "ocf.component", "levelname": "INFO", "created": 1769860800.0,
@@ -53,7 +53,7 @@ class JsonFormatter(BaseFormatter):
         Args:
             log_data: The line; changed in place.
             record: The record.
-            message_dict: What the library adds of its own: tracebacks, and messages that are dictionaries; left out.
+            message_dict: Fields that the library adds: tracebacks, and messages that are dictionaries; ignored.
         """
         del message_dict
         log_data |= {
@@ -69,7 +69,7 @@ class JsonFormatter(BaseFormatter):
                 log_data[f"{name}_" if name in {*log_data, "error"} else name] = value
 
     def formatException(self, ei: object) -> str:  # noqa: N802 (the name in the standard library)
-        """Return nothing: a traceback would be rendered in vain.
+        """Return an empty string: tracebacks are not written.
 
         Args:
             ei: Type, exception and traceback.
@@ -85,7 +85,7 @@ def _timestamp(created: float) -> str:
 def _described(error: BaseException) -> dict[str, Any]:
     described: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
     for frame, number in walk_tb(error.__traceback__):
-        # The last one stays: where it was raised.
+        # The last frame is the one that raised.
         described["at"] = f"{PurePath(frame.f_code.co_filename).name}:{number} in {frame.f_code.co_name}"
     if notes := getattr(error, "__notes__", []):
         described["notes"] = list(notes)
@@ -95,7 +95,7 @@ def _described(error: BaseException) -> dict[str, Any]:
 
 
 def _causes(error: BaseException) -> list[BaseException]:
-    """Return what led to an error, nearest first."""
+    """Return the causes of an error, the nearest first."""
     found: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and len(found) < _DEEPEST:

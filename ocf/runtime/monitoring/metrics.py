@@ -1,10 +1,10 @@
-"""What an operator counts about its passes, for Prometheus.
+"""Prometheus metrics of reconciles.
 
-The counters name what the operator's code names, and never an owner: three owners or three thousand are the same few
-series. Owners are told apart by the conditions alone, one series each, which go when the owner goes.
+The labels of the counters are names from the operator's code, never owners, so the number of series does not grow with
+the number of owners. Only the conditions have one series per owner and condition, which is removed with the owner.
 
-Everything is kept in one place that a registry collects from when it is scraped, so there is no state of the process,
-and two operators may live in one test.
+All values belong to one collector that a registry reads when it is scraped. There is no global state, so a test can run
+two operators.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
 from ocf.objects.timestamps import parse_time
 
-__all__ = ["Exposition", "PrometheusRecorder", "condition_metric", "exposition"]
+__all__ = ["Exposition", "PrometheusRecorder", "condition_metric", "render_metrics"]
 
 _APPLIES: Final = "ocf_resource_apply_total"
 _FAILURES: Final = "ocf_resource_apply_errors_total"
@@ -34,7 +34,7 @@ _RESOURCE_LABELS: Final = ("controller", "owner_kind", "component", "resource", 
 _APPLY_LABELS: Final = (*_RESOURCE_LABELS, "operation", "why")
 _OWNER_LABELS: Final = ("controller", "kind", "name", "namespace")
 _CONDITION_LABELS: Final = (*_OWNER_LABELS, "condition", "status", "reason", "id")
-# What stands for component and resource once a counter has as many series as it may have.
+# Value of the labels component and resource once a counter has reached its limit of series.
 _OTHER: Final = "other"
 _NAMESPACE: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 # As long as the longest name of an object; the API allows 1024 characters for the reason of a condition.
@@ -46,7 +46,7 @@ _Family: TypeAlias = CounterMetricFamily | GaugeMetricFamily
 
 @dataclass(eq=False, slots=True)
 class _Series:
-    """The series of one registry, and the collector that hands them out."""
+    """The collector of one registry, with its series."""
 
     condition: str
     limit: int
@@ -56,7 +56,7 @@ class _Series:
     lock: Lock = field(default_factory=Lock)
 
     def count(self, counter: Counter[_Labels], labels: _Labels) -> None:
-        """Count one up; past the limit a new series joins those of the same kinds."""
+        """Increment a counter; beyond the limit a new series is counted as `other` of the same kinds."""
         bounded = tuple(map(_bounded, labels))
         with self.lock:
             if bounded not in counter and len(counter) >= self.limit:
@@ -65,7 +65,7 @@ class _Series:
             counter[bounded] += 1
 
     def replace(self, owner: _Labels, series: dict[_Labels, float]) -> int:
-        """Replace all conditions of an owner; return how many there were."""
+        """Replace all conditions of an owner; return the previous number."""
         with self.lock:
             before = self.conditions.pop(owner, {})
             if series:
@@ -73,7 +73,7 @@ class _Series:
             return len(before)
 
     def describe(self) -> Iterator[_Family]:
-        """Yield the families without samples, so that a registry refuses a second set of them."""
+        """Yield the families without samples, so that a registry rejects duplicates."""
         yield CounterMetricFamily(
             _APPLIES, "Managed resources brought to their desired state, by what it took.", labels=_APPLY_LABELS
         )
@@ -87,7 +87,7 @@ class _Series:
         )
 
     def collect(self) -> Iterator[_Family]:
-        """Yield the families as they are now."""
+        """Yield the families with their present values."""
         with self.lock:
             conditions = {labels: value for series in self.conditions.values() for labels, value in series.items()}
             found: tuple[dict[_Labels, float], ...] = ({**self.applies}, {**self.failures}, conditions)
@@ -101,20 +101,19 @@ class PrometheusRecorder:
     """A recorder that counts attempts and keeps conditions, for Prometheus to scrape.
 
     Args:
-        namespace: What the name of the condition metric starts with; one word for the operator, `[a-zA-Z0-9_]`. The
-            counters have the same names in every operator.
-        controller: What the label `controller` says.
-        registry: Where the metrics are registered; one of its own by default. Controllers of one process that share
-            a registry come from one recorder, by `for_controller`.
-        limit: How many series each counter may have; what comes later is counted
-            as component and resource `other`.
+        namespace: Prefix of the name of the condition metric; one word for the operator, `[a-zA-Z0-9_]`. The counters
+            have the same names in every operator.
+        controller: Value of the label `controller`.
+        registry: Registry of the metrics; by default a new one. Controllers of one process that share a registry need
+            recorders from `for_controller` of the first one.
+        limit: Maximum number of series of each counter; further ones are counted as component and resource `other`.
 
     Raises:
         ConfigError: If the namespace cannot start the name of a metric, or the registry has these metrics already.
 
     Attributes:
-        registry: Where the metrics are registered.
-        controller: What the label `controller` says.
+        registry: Registry of the metrics.
+        controller: Value of the label `controller`.
 
     Example:
         >>> from ocf.concepts import ApplyOperation, Why
@@ -123,7 +122,7 @@ class PrometheusRecorder:
         ...     owner=ObjectKey("example.com/v1", "Shop", "corner", "town"), component="web",
         ...     resource=ObjectKey("apps/v1", "Deployment", "backend", "town"), label="backend",
         ...     operation=ApplyOperation.NONE, why=Why.EQUAL))
-        >>> print([line for line in recorder.exposition().body.decode().splitlines() if "#" not in line][0])
+        >>> print([line for line in recorder.render().body.decode().splitlines() if "#" not in line][0])
         ocf_resource_apply_total{component="web",controller="shop",kind="Deployment",operation="none",owner_kind="Shop",resource="backend",why="equal"} 1.0
     """  # noqa: E501 (a line of the exposition cannot be broken)
 
@@ -137,15 +136,15 @@ class PrometheusRecorder:
             self.registry.register(self._series)
         except ValueError as error:
             raise ConfigError(
-                f'metrics of controller "{controller}": the registry has them already; take a recorder for another'
-                " controller from the first one, with for_controller(...)"
+                f'metrics of controller "{controller}": the registry has them already; create recorders of further'
+                " controllers with for_controller(...) of the first one"
             ) from error
 
     def for_controller(self, controller: str) -> PrometheusRecorder:
-        """Return a recorder for another controller of this process, into the same metrics.
+        """Return a recorder for another controller of this process, with the same metrics.
 
         Args:
-            controller: What the label `controller` says.
+            controller: Value of the label `controller`.
         """
         other = copy(self)
         other.controller = controller
@@ -155,7 +154,7 @@ class PrometheusRecorder:
         """Count an attempt: one apply or one failure.
 
         Args:
-            attempt: What was tried.
+            attempt: The attempt.
         """
         labels = (
             self.controller,
@@ -170,20 +169,20 @@ class PrometheusRecorder:
             self._series.count(self._series.applies, (*labels, attempt.operation.lower(), str(attempt.why)))
 
     def happened(self, event: Event) -> None:
-        """Take an event, which is counted as an attempt already.
+        """Ignore an event: its attempt is counted already.
 
         Args:
-            event: What was done.
+            event: The event.
         """
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
-        """Keep the conditions of an owner in place of those that were kept before.
+        """Replace the conditions of an owner.
 
-        A condition that does not say since when it holds is left out: there is no value for it.
+        A condition without `lastTransitionTime` is skipped, because that is the value of the metric.
 
         Args:
             owner: The owner.
-            conditions: All of them, those of others included.
+            conditions: All conditions, those of other controllers included.
         """
         found = {}
         for condition in conditions:
@@ -202,33 +201,33 @@ class PrometheusRecorder:
         self._series.replace(self._of(owner), found)
 
     def remove_conditions_for(self, owner: ObjectKey) -> int:
-        """Forget the conditions of an owner that is gone.
+        """Remove the conditions of a deleted owner.
 
         Args:
             owner: The owner.
 
         Returns:
-            How many series went with it.
+            The number of removed series.
         """
         return self._series.replace(self._of(owner), {})
 
-    def exposition(self, accept: str = "") -> Exposition:
-        """Write the registry as text.
+    def render(self, accept: str = "") -> Exposition:
+        """Render the metrics of the registry as text.
 
         Args:
             accept: The `Accept` header of the request.
         """
-        return exposition(self.registry, accept)
+        return render_metrics(self.registry, accept)
 
     def _of(self, owner: ObjectKey) -> _Labels:
         return (self.controller, owner.api_version.partition("/")[0], owner.kind, owner.namespace, owner.name)
 
 
 def condition_metric(namespace: str) -> str:
-    """Return the name of the metric that holds the conditions.
+    """Return the name of the metric of the conditions.
 
     Args:
-        namespace: What it starts with.
+        namespace: Its prefix.
 
     Raises:
         ConfigError: If the namespace cannot start the name of a metric.
@@ -244,29 +243,29 @@ def condition_metric(namespace: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Exposition:
-    """What a scrape is answered with.
+    """The response to a scrape.
 
     Args:
         body: The metrics.
-        content_type: The header `Content-Type` that goes with them.
+        content_type: Value of the header `Content-Type`.
     """
 
     body: bytes
     content_type: str
 
 
-def exposition(registry: CollectorRegistry, accept: str = "") -> Exposition:
-    """Write the metrics of a registry as text, in the format that is asked for.
+def render_metrics(registry: CollectorRegistry, accept: str = "") -> Exposition:
+    """Render the metrics of a registry as text, in the requested format.
 
     Args:
         registry: The registry.
-        accept: The `Accept` header of the request; empty asks for the plain text format.
+        accept: The `Accept` header of the request; empty requests the plain text format.
 
     Returns:
         Body and content type.
 
     Example:
-        >>> exposition(CollectorRegistry())
+        >>> render_metrics(CollectorRegistry())
         Exposition(body=b'', content_type='text/plain; version=0.0.4; charset=utf-8')
     """
     encode, content_type = choose_encoder(accept)

@@ -87,8 +87,8 @@ def exported(attempt: Callable[..., Attempt]) -> dict[str, set[str]]:
     recorder.attempted(attempt())
     recorder.attempted(attempt(operation=None, why=Why.FAILED))
     recorder.observed(attempt().owner, [{"type": "Ready", "lastTransitionTime": "2026-01-01T12:00:00Z"}])
-    StateMetrics(recorder.registry, "shops").look_at(_Watching())
-    families = parse(recorder.exposition().body.decode())
+    StateMetrics(recorder.registry, "shops").set_cache(_Watching())
+    families = parse(recorder.render().body.decode())
     return {each.name: set(each.labels) for family in families for each in family.samples}
 
 

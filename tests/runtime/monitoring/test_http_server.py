@@ -65,7 +65,7 @@ async def test_a_check_that_fails_is_named_and_all_others_too() -> None:
         ),
         pytest.param("/watch", 500, "lost\n", id="the one that fails"),
         pytest.param("/queue", 200, "ok", id="one that does not"),
-        pytest.param("/none", 404, "there is no check 'none', only ping, watch, queue\n", id="one that is not there"),
+        pytest.param("/none", 404, "unknown check 'none', expected ping, watch, queue\n", id="one that is not there"),
     ],
 )
 async def test_single_checks_can_be_asked_and_left_out(path: str, status: int, text: str) -> None:

@@ -10,7 +10,7 @@ from prometheus_client.parser import text_string_to_metric_families as parse
 from ocf.concepts import ApplyOperation, Attempt, Event, Why
 from ocf.errors import ConfigError
 from ocf.objects import Manifest, ObjectKey
-from ocf.runtime.monitoring import PrometheusRecorder, exposition
+from ocf.runtime.monitoring import PrometheusRecorder, render_metrics
 
 OWNER = ObjectKey("example.com/v1", "Shop", "corner", "town")
 APPLIES = "ocf_resource_apply_total"
@@ -37,7 +37,7 @@ def condition(
 
 def samples(recorder: PrometheusRecorder, name: str) -> list[tuple[dict[str, str], float]]:
     """Return the series of a metric as a scrape sees them."""
-    families = parse(recorder.exposition().body.decode())
+    families = parse(recorder.render().body.decode())
     return [(dict(each.labels), each.value) for family in families for each in family.samples if each.name == name]
 
 
@@ -107,10 +107,10 @@ class TestAttempts:
             assert found == {"web-0": 1, "web-1": 1, "other": 8}
 
     def test_events_are_not_counted_again(self, recorder: PrometheusRecorder, event: Callable[..., Event]) -> None:
-        before = recorder.exposition()
+        before = recorder.render()
         recorder.happened(event())
 
-        assert recorder.exposition() == before
+        assert recorder.render() == before
 
 
 class TestConditions:
@@ -216,7 +216,7 @@ class TestExposition:
         self, recorder: PrometheusRecorder, attempt: Callable[..., Attempt], accept: str, content_type: str
     ) -> None:
         recorder.attempted(attempt())
-        answer = exposition(recorder.registry, accept)
+        answer = render_metrics(recorder.registry, accept)
 
         assert answer.content_type.startswith(content_type)
         reader = parse_open if "openmetrics" in answer.content_type else parse

@@ -31,7 +31,7 @@ def test_the_table_of_metrics_is_what_is_exported(attempt: Callable[..., Attempt
     recorder.attempted(attempt())
     recorder.attempted(attempt(operation=None, why=Why.FAILED))
     recorder.observed(attempt().owner, [{"type": "Ready", "lastTransitionTime": "2026-01-01T12:00:00Z"}])
-    families = parse(recorder.exposition().body.decode())
+    families = parse(recorder.render().body.decode())
 
     listed = {(name, kind, frozenset(re.findall(r"\w+", labels))) for name, kind, labels, _ in rows("metric")}
     assert listed == {

@@ -55,7 +55,7 @@ class Operator:
 
     def counted(self, metric: str, *labels: str) -> dict[tuple[str, ...], float]:
         """Return the values of a metric by some of its labels."""
-        families = parse(self.metrics.exposition().body.decode())
+        families = parse(self.metrics.render().body.decode())
         found = [sample for family in families for sample in family.samples if sample.name == metric]
         return {tuple(sample.labels[label] for label in labels): sample.value for sample in found}
 
