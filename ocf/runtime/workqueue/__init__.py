@@ -1,7 +1,7 @@
-"""Work on keys: a queue without doubles, and workers that take one key at a time.
+"""Work queue: a queue of keys without duplicates, and workers that process one key at a time.
 
-The semantics are those of client-go's `util/workqueue`. Time is that of the running event loop, so that a loop in
-virtual time (`ocf.testing.run_in_virtual_time`) tests hours of it at once.
+The semantics are those of client-go's `util/workqueue`. Time is that of the running event loop, so a test in virtual
+time (`ocf.testing.run_in_virtual_time`) covers hours at once.
 """
 
 from ocf.concepts.backoff import ExponentialBackoff

@@ -1,7 +1,7 @@
-"""What queues and their workers count, for Prometheus, by the names that everybody's dashboards know.
+"""Prometheus metrics of work queues and their workers.
 
-Names, help and buckets are those of controller-runtime (`pkg/internal/metrics`, `pkg/metrics/workqueue.go`), and so is
-what they mean; the label `priority` is left out.
+Names, help, buckets and meaning are those of controller-runtime (`pkg/internal/metrics`, `pkg/metrics/workqueue.go`),
+so existing dashboards work; the label `priority` is omitted.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ __all__ = ["QueueMetrics", "QueueSeries", "QueueView"]
 
 _LABELS: Final = ("name", "controller")
 _SECONDS: Final = tuple(10.0**power for power in range(-8, 4))
-_PASS_SECONDS: Final = (
+_RECONCILE_SECONDS: Final = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
 )
 
 
 class QueueView(Protocol):
-    """A queue, as far as it is looked at when metrics are collected."""
+    """The part of a queue that the metrics read."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the queue."""
         ...
 
     @property
     def depth(self) -> int:
-        """How many keys wait."""
+        """Number of waiting keys."""
         ...
 
     @property
     def durations(self) -> tuple[float, ...]:
-        """For how many seconds each key has been worked on that still is, the longest first."""
+        """How many seconds each key in process has been processed so far, the longest first."""
         ...
 
 
 class QueueSeries:
-    """What one queue counts.
+    """The metrics of one queue.
 
     Args:
         metrics: The metrics of all queues.
@@ -67,27 +67,27 @@ class QueueSeries:
         self._retries.inc()
 
     def started(self, waited: float) -> None:
-        """Note that a key is being worked on, and for how many seconds it waited."""
+        """Observe for how many seconds a key waited before processing."""
         self._waited.observe(waited)
 
     def finished(self, took: float) -> None:
-        """Note that a key is done, and how many seconds that took."""
+        """Observe for how many seconds a key was processed."""
         self._worked.observe(took)
 
 
 class QueueMetrics:
-    """The metrics of the queues of a process, and of what their workers do.
+    """The metrics of the queues of a process, and of their workers.
 
     Args:
-        registry: Where they are registered.
+        registry: The registry of the metrics.
 
     Raises:
-        ConfigError: If the registry has such metrics already: queues of one registry share one `QueueMetrics`.
+        ConfigError: If the registry has these metrics already: queues of one registry share one `QueueMetrics`.
 
     Example:
         >>> registry = CollectorRegistry()
         >>> metrics = QueueMetrics(registry)
-        >>> metrics.passed("shop", "success", 0.02)
+        >>> metrics.reconciled("shop", "success", 0.02)
         >>> registry.get_sample_value("controller_runtime_reconcile_total", {"controller": "shop", "result": "success"})
         1.0
     """
@@ -115,7 +115,7 @@ class QueueMetrics:
                 registry=registry,
                 buckets=_SECONDS,
             )
-            self._passes = Counter(
+            self._reconciles = Counter(
                 "controller_runtime_reconcile",
                 "Total number of reconciliations per controller",
                 ("controller", "result"),
@@ -126,43 +126,43 @@ class QueueMetrics:
                 "Length of time per reconciliation per controller",
                 ("controller",),
                 registry=registry,
-                buckets=_PASS_SECONDS,
+                buckets=_RECONCILE_SECONDS,
             )
             registry.register(self)
         except ValueError as error:
             raise ConfigError(
-                "metrics of queues: the registry has them already; give the one QueueMetrics to all queues"
+                "metrics of queues: the registry has them already; pass one QueueMetrics to all queues"
             ) from error
 
     def follow(self, queue: QueueView) -> QueueSeries:
-        """Look at a queue whenever metrics are collected, for as long as it lives.
+        """Add a queue to the metrics, for as long as it exists.
 
         Args:
             queue: The queue.
 
         Returns:
-            Where it counts.
+            The metrics of this queue.
         """
         self._queues.add(queue)
         return QueueSeries(self, queue.name)
 
-    def passed(self, controller: str, result: str, seconds: float) -> None:
-        """Count a pass.
+    def reconciled(self, controller: str, result: str, seconds: float) -> None:
+        """Count a reconcile.
 
         Args:
-            controller: Whose.
+            controller: Name of the controller.
             result: `success`, `error` or `requeue_after`.
-            seconds: How long it took.
+            seconds: Its duration.
         """
-        self._passes.labels(controller, result).inc()
+        self._reconciles.labels(controller, result).inc()
         self._took.labels(controller).observe(seconds)
 
     def describe(self) -> Iterable[GaugeMetricFamily]:
-        """Return the gauges without samples, so that a registry refuses a second set of them."""
+        """Return the gauges without samples, so that a registry rejects duplicates."""
         return self._gauges()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges as they are now."""
+        """Yield the gauges with their present values."""
         depth, longest, unfinished = self._gauges()
         for queue in sorted(self._queues, key=lambda queue: queue.name):
             labels, durations = (queue.name, queue.name), queue.durations

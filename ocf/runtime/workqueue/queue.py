@@ -1,8 +1,7 @@
-"""`WorkQueue`: which keys are to be worked on, each of them once.
+"""Work queue of keys without duplicates.
 
-A key is in one of three places at most: it waits, it is being worked on, or it comes later. A key that is added while
-it is being worked on waits again as soon as that is done, so no two workers ever have the same one, and nothing that
-happened meanwhile is missed.
+A key waits, is being processed, or is scheduled for later. A key that is added while it is being processed waits again
+once that is done. So two workers never process the same key, and no change is missed.
 """
 
 from __future__ import annotations
@@ -21,23 +20,23 @@ __all__ = ["WorkQueue"]
 
 K = TypeVar("K", bound=Hashable)
 
-# How many keys may overtake what waits in the background before one of those has its turn.
+# How many urgent keys may be processed in a row while background keys wait.
 _OVERTAKING: Final = 10
 _DEFAULT: Final = ExponentialBackoff()
 
 
 class WorkQueue(Generic[K]):
-    """Keys that are to be worked on, in the order in which they were added.
+    """Keys to be processed, in the order in which they were added.
 
-    It belongs to the event loop that it is used in, and measures time by it.
+    It must be used in one event loop, whose time it uses.
 
     Args:
-        name: What it is called in metrics.
-        delays: How long a key waits after it failed.
-        metrics: Where its numbers go; None keeps none.
+        name: Name of the queue in metrics and log lines.
+        delays: Rate limiter of failed keys.
+        metrics: Metrics of the queues; None collects none.
 
     Attributes:
-        name: What it is called in metrics.
+        name: Name of the queue in metrics and log lines.
 
     Example:
         >>> async def main() -> None:
@@ -45,7 +44,7 @@ class WorkQueue(Generic[K]):
         ...     queue.add("corner")
         ...     queue.add("corner")
         ...     key = await queue.get()
-        ...     queue.add("corner")  # it is being worked on, and comes again
+        ...     queue.add("corner")  # it is being processed, and waits again once that is done
         ...     print(key, queue.depth)
         ...     queue.done(key)
         ...     print(queue.depth)
@@ -78,32 +77,32 @@ class WorkQueue(Generic[K]):
 
     @property
     def depth(self) -> int:
-        """How many keys wait."""
+        """Number of waiting keys."""
         return len(self._urgent) + len(self._background)
 
     @property
     def later(self) -> int:
-        """How many keys come later."""
+        """Number of keys that are scheduled for later."""
         return len(self._alarms)
 
     @property
     def running(self) -> tuple[K, ...]:
-        """The keys that are being worked on, the oldest first."""
+        """The keys in process, the oldest first."""
         return tuple(self._running)
 
     @property
     def durations(self) -> tuple[float, ...]:
-        """For how many seconds each key has been worked on that still is, the longest first."""
+        """How many seconds each key in process has been processed so far, the longest first."""
         now = _now() if self._running else 0.0
         return tuple(now - since for since in self._running.values())
 
     @property
     def closed(self) -> bool:
-        """Whether it hands out nothing any more."""
+        """Whether the queue is closed."""
         return self._closing.is_set()
 
     def failures(self, key: K) -> int:
-        """Return how often a key failed in a row.
+        """Return the number of failures of a key in a row.
 
         Args:
             key: The key.
@@ -111,13 +110,13 @@ class WorkQueue(Generic[K]):
         return self._failures.get(key, 0)
 
     def add(self, key: K, *, background: bool = False) -> None:
-        """Have a key worked on, now or as soon as it is done.
+        """Add a key, to be processed now, or again if it is in process.
 
-        A key that `retry` was told to hold back stays held back.
+        A key that `retry` holds back for a server's `Retry-After` stays held back.
 
         Args:
             key: The key; one that waits already is not added again.
-            background: Whether others may overtake it, for what is no news.
+            background: Whether other keys may overtake it: for keys without a change.
         """
         if self.closed or key in self._held:
             return
@@ -129,11 +128,11 @@ class WorkQueue(Generic[K]):
         self._wait(key, background=background)
 
     def add_after(self, key: K, delay: timedelta) -> None:
-        """Have a key worked on later; of several times the earliest counts.
+        """Add a key after a delay; of several scheduled times the earliest counts.
 
         Args:
             key: The key.
-            delay: How much later; not positive means now.
+            delay: The delay; 0 or less means now.
         """
         if delay <= timedelta(0):
             self.add(key)
@@ -141,14 +140,14 @@ class WorkQueue(Generic[K]):
             self._set_alarm(key, _now() + delay.total_seconds())
 
     def retry(self, key: K, *, at_least: timedelta = timedelta(0)) -> timedelta:
-        """Have a key that failed worked on later, each time later than the last one.
+        """Add a failed key after the delay of the rate limiter.
 
         Args:
             key: The key.
-            at_least: For how long it must not be worked on whatever happens, because a server asks for that.
+            at_least: Minimum delay, during which `add` has no effect: a server's `Retry-After`.
 
         Returns:
-            How much later.
+            The delay.
         """
         self._failures[key] = self._failures.get(key, 0) + 1
         delay = max(self._delays.after(self._failures[key]), at_least)
@@ -163,7 +162,7 @@ class WorkQueue(Generic[K]):
         return delay
 
     def forget(self, key: K) -> None:
-        """Forget that a key ever failed; call it after every success.
+        """Reset the failures of a key; call it after every success.
 
         Args:
             key: The key.
@@ -171,7 +170,7 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     def unschedule(self, key: K) -> None:
-        """Forget that a key is to come later.
+        """Cancel the scheduled addition of a key.
 
         Args:
             key: The key.
@@ -182,10 +181,10 @@ class WorkQueue(Generic[K]):
             alarm.cancel()
 
     async def get(self) -> K:
-        """Wait for a key; `done` has to follow.
+        """Wait for a key and return it; the caller must call `done` with it.
 
         Raises:
-            QueueClosedError: If the queue is closed, whatever still waits.
+            QueueClosedError: If the queue is closed, even if keys still wait.
         """
         while not self.closed:
             if self.depth:
@@ -195,7 +194,7 @@ class WorkQueue(Generic[K]):
         raise QueueClosedError(f'queue "{self.name}" is closed')
 
     def done(self, key: K) -> None:
-        """Note that nobody works on a key any more; it waits again if it was added meanwhile.
+        """Mark a key as processed; it waits again if it was added meanwhile.
 
         Args:
             key: The key.
@@ -208,7 +207,7 @@ class WorkQueue(Generic[K]):
             self._wait(key, background=background)
 
     def close(self) -> None:
-        """Hand out nothing any more, and forget what waits or comes later; what is being worked on goes on."""
+        """Close the queue and drop all waiting and scheduled keys; keys in process are not affected."""
         for key in [*self._alarms]:
             self.unschedule(key)
         self._urgent.clear()
@@ -258,7 +257,7 @@ class WorkQueue(Generic[K]):
         self.add(key)
 
     def _hold(self, key: K, when: float) -> None:
-        """Leave a key to one alarm, whoever adds it."""
+        """Hold a key back until a time; `add` has no effect until then."""
         if key in self._held:
             when = max(when, self._alarms[key].when())
         self.unschedule(key)

@@ -1,4 +1,4 @@
-"""How long a key waits after it failed."""
+"""Rate limiters: the delay before a failed key is retried."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ __all__ = ["FixedDelay", "RateLimiter"]
 
 
 class RateLimiter(Protocol):
-    """Says how long a key waits after it failed."""
+    """Computes the delay before a failed key is retried."""
 
     def after(self, failures: int) -> timedelta:
-        """Return how long to wait.
+        """Return the delay.
 
         Args:
-            failures: How often the key failed in a row, at least 1.
+            failures: Number of failures in a row, at least 1.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FixedDelay:
-    """Waits equally long each time; what a controller uses that looks at everything once per period.
+    """A rate limiter with a constant delay, for controllers that process everything once per period.
 
     Source: `FixedItemIntervalRateLimiter` of the HorizontalPodAutoscaler's controller.
 
     Args:
-        delay: How long.
+        delay: The delay.
 
     Raises:
         ConfigError: If it is not positive.
@@ -43,10 +43,10 @@ class FixedDelay:
             raise ConfigError(f"a delay must be positive, got {self.delay}")
 
     def after(self, failures: int) -> timedelta:
-        """Return how long to wait.
+        """Return the delay.
 
         Args:
-            failures: Makes no difference.
+            failures: Number of failures in a row; ignored.
         """
         del failures
         return self.delay

@@ -1,7 +1,7 @@
-"""`work`: workers that take keys from a queue, one at a time each, until the queue is closed.
+"""Workers that process the keys of a queue, one at a time each, until the queue is closed.
 
-Nothing that a key's work raises ends a worker. Being cancelled does; a `CancelledError` that only came out of the
-work, because something in it was cancelled, counts as an error like any other.
+An error of `handle` does not end a worker; its cancellation does. A `CancelledError` that `handle` raises because
+something inside was cancelled counts as an error.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["asked_delay", "work"]
 K = TypeVar("K", bound=Hashable)
 
 _log: Final = logging.getLogger(__name__)
-_FAREWELL: Final = timedelta(seconds=25)
+_SHUTDOWN_TIMEOUT: Final = timedelta(seconds=25)
 
 
 async def work(
@@ -30,27 +30,28 @@ async def work(
     *,
     workers: int = 1,
     limit: timedelta | None = None,
-    farewell: timedelta = _FAREWELL,
+    shutdown_timeout: timedelta = _SHUTDOWN_TIMEOUT,
     metrics: QueueMetrics | None = None,
 ) -> None:
-    """Work on the keys of a queue until it is closed.
+    """Process the keys of a queue until it is closed.
 
-    After a success the key's failures are forgotten, and what is returned says when it comes again. After an error it
-    comes again later each time, and not before a server allows it. An alarm for a key counts as kept once work on it
-    begins; what is wanted next is for that work to say.
+    After a success the key's failures are reset, and the returned delay requeues it. After an error it is requeued with
+    a growing delay, and not before a server's `Retry-After`. Processing a key cancels its scheduled requeue: `handle`
+    returns the next one.
 
     Args:
-        queue: The keys.
-        handle: Works on one; returns when to come back to it, None for when it is added.
-        workers: How many keys are worked on at once.
-        limit: How long the work on one may take; it is cancelled then, which is an error. None for ever.
-        farewell: How long what is being worked on may go on after the queue was closed; it is cancelled then.
-        metrics: Counts passes under the queue's name; None counts none.
+        queue: The queue.
+        handle: Processes one key; returns the delay until the key is requeued, None to wait until it is added.
+        workers: How many keys are processed at once.
+        limit: How long `handle` may take before it is cancelled, which is an error; None for no limit.
+        shutdown_timeout: How long running calls of `handle` may continue after the queue was closed, before they are
+            cancelled.
+        metrics: Metrics of the reconciles, under the queue's name; None collects none.
 
     Raises:
         ConfigError: If there is not at least one worker.
-        OcfError: If somebody cancelled a worker.
-        asyncio.CancelledError: If cancelled: all work on keys is, too.
+        OcfError: If a worker ended although the queue is not closed.
+        asyncio.CancelledError: If cancelled; all running calls of `handle` are cancelled, too.
 
     Example:
         >>> async def main() -> None:
@@ -74,7 +75,7 @@ async def work(
         await asyncio.wait([*tasks, closing], return_when=asyncio.FIRST_COMPLETED)
         early = not queue.closed
         queue.close()
-        await asyncio.wait(tasks, timeout=farewell.total_seconds())
+        await asyncio.wait(tasks, timeout=shutdown_timeout.total_seconds())
     finally:
         queue.close()
         for task in (*tasks, closing):
@@ -84,7 +85,7 @@ async def work(
         if isinstance(end, BaseException) and not isinstance(end, asyncio.CancelledError):
             raise end
     if early:
-        # By what nobody may catch, or because somebody cancelled it.
+        # By an error that must not be caught, or because the worker was cancelled from outside.
         raise OcfError(f"a worker of {queue.name} ended although it must not")
 
 
@@ -107,13 +108,13 @@ async def _worker(
         finally:
             queue.done(key)
             if metrics is not None:
-                metrics.passed(queue.name, result, asyncio.get_running_loop().time() - began)
+                metrics.reconciled(queue.name, result, asyncio.get_running_loop().time() - began)
 
 
 async def _work_on(
     queue: WorkQueue[K], key: K, handle: Callable[[K], Awaitable[timedelta | None]], limit: timedelta | None
 ) -> str:
-    """Work on one key, and say when it comes again; return the word for how it went."""
+    """Process one key, and requeue it if needed; return the result as a label value of the metrics."""
     term = asyncio.timeout(None if limit is None else limit.total_seconds())
     try:
         async with term:
@@ -124,9 +125,9 @@ async def _work_on(
             raise
         _failed(queue, key, error)
         return "error"
-    except Exception as error:  # noqa: BLE001 (nothing that a key's work raises may end a worker)
+    except Exception as error:  # noqa: BLE001 (no error of `handle` may end a worker)
         if isinstance(error, TimeoutError) and term.expired():
-            error.add_note(f"the limit of {limit} for one pass is over")
+            error.add_note(f"the reconcile exceeded its timeout of {limit}")
         _failed(queue, key, error)
         return "error"
     queue.forget(key)
@@ -143,20 +144,20 @@ def _failed(queue: WorkQueue[K], key: K, error: BaseException) -> None:
     if isinstance(error, NotReadyError):
         _log.info("%s: %s is not ready, again in %s: %s", queue.name, key, wait, error)
     elif all(isinstance(one, OcfError) for one in _leaves(error)):
-        told = "; ".join(dict.fromkeys(map(str, _leaves(error))))
-        _log.warning("%s: %s failed (%d in a row), again in %s: %s", queue.name, key, failures, wait, told)
+        text = "; ".join(dict.fromkeys(map(str, _leaves(error))))
+        _log.warning("%s: %s failed (%d in a row), again in %s: %s", queue.name, key, failures, wait, text)
     else:
         _log.error("%s: %s failed (%d in a row), again in %s", queue.name, key, failures, wait, exc_info=error)
 
 
 def asked_delay(error: BaseException) -> float | None:
-    """Return for how long a server asks to wait, whatever its answer was wrapped in.
+    """Return the `Retry-After` of an error, of the errors in a group, or of a cause.
 
     Args:
-        error: What was raised: an error, a group of them, or one that has such a cause.
+        error: The raised error.
 
     Returns:
-        Seconds, the longest of several; None where no server asks.
+        Seconds, the longest of several; None if no server asked to wait.
 
     Example:
         >>> from ocf.errors import TooManyRequestsError
@@ -168,7 +169,7 @@ def asked_delay(error: BaseException) -> float | None:
 
 
 def _all(error: BaseException) -> Iterator[BaseException]:
-    """Yield an error, what it groups, and what caused it."""
+    """Yield an error, the errors of its group, and its causes."""
     yield error
     inner = error.exceptions if isinstance(error, BaseExceptionGroup) else ()
     for one in (*inner, *([error.__cause__] if error.__cause__ is not None else [])):

@@ -185,7 +185,7 @@ def test_what_is_worked_on_may_finish_and_no_other_begins(takes: float, ended: f
 
         for key in ("one", "two"):
             queue.add(key)
-        working = asyncio.create_task(work(queue, handle, farewell=10 * SECOND))
+        working = asyncio.create_task(work(queue, handle, shutdown_timeout=10 * SECOND))
         await asyncio.sleep(10)
         queue.close()
         await working
