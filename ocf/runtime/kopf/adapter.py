@@ -112,7 +112,7 @@ class _Inside:
     async def tell(self, *, event: Any, **_: object) -> None:
         """Take an event of kopf's own watch of the owners; what was listed has no type."""
         if self._process is not None:
-            self._process.tell(WatchEvent(EventType(event["type"] or EventType.ADDED), dict(event["object"])))
+            self._process.handle_event(WatchEvent(EventType(event["type"] or EventType.ADDED), dict(event["object"])))
 
     async def probe(self, **_: object) -> str:
         """Fail as `/healthz` does."""

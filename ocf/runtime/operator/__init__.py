@@ -1,7 +1,8 @@
-"""The engine of an operator: it is told what happened, and brings owners to their desired state, one pass at a time.
+"""Operators: their declaration, their controllers, and the manager that runs them.
 
-The parts: `declaring` says what an operator is; `sights` know what is news; `controller` makes keys of events and
-passes of keys; `passing` is one pass; `process` runs operators with all that a process needs besides.
+The modules: `operator` declares an operator; `controller` enqueues owners for events and reconciles them;
+`observed_versions` filters events that a reconcile has observed already; `reconciler` is one reconcile; `manager` and
+`run` run operators together with cache, leader election, probes, metrics, webhooks and events.
 """
 
 from ocf.runtime.operator.leader_runner import LeaderRunner, Runnable

@@ -1,4 +1,4 @@
-"""Calling an author's functions with what they take, whether they are coroutines or not."""
+"""Callbacks of an operator: functions and coroutine functions, called with the arguments that they accept."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ class Callbacks(Generic[O]):
 
     Args:
         components: Returns the components of an owner.
-        report: Reports a pass; None reports nothing.
+        report: Sets the owner's status after a reconcile; None sets nothing.
     """
 
     def __init__(self, components: Components[O], report: Report[O] | None) -> None:
         self._components: Callable[..., Any] = components
         self._report: Callable[..., Any] | None = report
-        self._takes_pass = _positional(components) >= _BOTH
+        self._takes_context = _positional(components) >= _BOTH
 
     async def components(self, owner: O, context: ReconcileContext) -> tuple[Component, ...]:
         """Return the components of an owner.
 
         Args:
             owner: The owner.
-            context: The pass.
+            context: The context of the reconcile.
 
         Raises:
             ConfigError: If the function returns something else.
         """
-        answer = self._components(owner, context) if self._takes_pass else self._components(owner)
+        answer = self._components(owner, context) if self._takes_context else self._components(owner)
         found = await answer if inspect.isawaitable(answer) else answer
         if isinstance(found, Component):
             return (found,)
@@ -59,12 +59,12 @@ class Callbacks(Generic[O]):
         return components
 
     async def report(self, context: ReconcileContext, owner: O, outcome: ReconcileOutcome) -> timedelta | None:
-        """Report a pass; return when to look again.
+        """Call `report` after a reconcile; return the delay until the next one.
 
         Args:
-            context: The pass.
+            context: The context of the reconcile.
             owner: The owner.
-            outcome: What became of it.
+            outcome: The outcome of the reconcile.
 
         Raises:
             ConfigError: If the function returns something else.
@@ -80,7 +80,7 @@ class Callbacks(Generic[O]):
 
 
 def _positional(function: Callable[..., Any]) -> int:
-    """Return how many positional arguments a function takes; 1 where that cannot be told."""
+    """Return the number of required positional parameters of a function; 1 if its signature is unknown."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""The loop of one operator: what is told becomes keys in a queue, and workers make passes of them."""
+"""The controller of one operator: watch events add owners to a work queue, and workers reconcile them."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ __all__ = ["Controller", "ControllerDeps"]
 
 _log: Final = logging.getLogger(__name__)
 
-# What is older is none of somebody's who waits for it.
-_FRESH: Final = timedelta(minutes=1)
-# How much a resync varies, so that not all operators of a cluster work at once.
+# Objects older than this were not just created by a user.
+_RECENT: Final = timedelta(minutes=1)
+# How much the resync period varies, so that the operators of a cluster do not all resync at once.
 _JITTER: Final = 0.1
-# How long after its limit a pass that was cancelled may take to end.
-_OVERTIME: Final = timedelta(minutes=1)
+# How long after its timeout a cancelled reconcile may take to end.
+_CANCEL_GRACE: Final = timedelta(minutes=1)
 _NOT_FOLLOWED: Final = frozenset({("events.k8s.io/v1", "Event"), ("v1", "Event")})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ControllerDeps:
-    """What a controller works with.
+    """Dependencies of a controller.
 
     Args:
-        clock: Tells the instants of passes.
-        recorder: Is told what passes do.
-        forget: Is told the owners that are gone.
-        namespaces: Where the controller works; empty for everywhere.
-        metrics: What the queue counts in; None counts nothing.
-        shutdown_timeout: How long running reconciles may go on after `stop`.
-        random: Draws a number from 0 up to 1.
+        clock: The clock of the reconciles.
+        recorder: Gets the attempts, events and conditions of the reconciles.
+        forget: Called with each deleted owner.
+        namespaces: Namespaces that the controller watches; empty for all.
+        metrics: Metrics of the queue; None collects none.
+        shutdown_timeout: How long running reconciles may continue after `stop`.
+        random: Returns a random number in [0, 1), for jitter.
     """
 
     clock: Clock
@@ -66,58 +66,58 @@ class ControllerDeps:
 
 @dataclass(frozen=True, slots=True)
 class _RunningReconcile:
-    """A pass that is under way.
+    """A running reconcile.
 
     Args:
-        sight: What it has seen so far.
-        told: What was told of its owner meanwhile: objects and their versions.
+        observed: The versions that it has observed so far.
+        event_versions: Versions of the events for its owner that arrived meanwhile, by object.
     """
 
-    sight: ObservedVersions
-    told: dict[ObjectKey, str] = field(default_factory=dict)
+    observed: ObservedVersions
+    event_versions: dict[ObjectKey, str] = field(default_factory=dict)
 
 
 class Controller:
-    """Runs one operator on a cache; `run` does it.
+    """The controller of one operator; `run` runs it.
 
     Args:
         operator: The operator.
-        cache: Where the objects are read from, and written through.
-        means: What it works with.
+        cache: The cache that objects are read from and written through.
+        deps: The dependencies.
 
     Attributes:
         operator: The operator.
-        queue: The owners that are to be worked on.
+        queue: The owners that are due for a reconcile.
     """
 
-    def __init__(self, operator: Operator[Any], cache: CachedCluster, means: ControllerDeps) -> None:
+    def __init__(self, operator: Operator[Any], cache: CachedCluster, deps: ControllerDeps) -> None:
         self.operator: Final = operator
         self.queue: Final[WorkQueue[ObjectKey]] = WorkQueue(
-            operator.name, delays=operator.rate_limiter, metrics=means.metrics
+            operator.name, delays=operator.rate_limiter, metrics=deps.metrics
         )
         self._cache = cache
-        self._means = means
+        self._deps = deps
         self._group_kind_of_owner = (split_api_version(operator.owner.api_version)[0], operator.owner.kind)
-        self._sights = ObservationIndex()
-        self._flights: dict[ObjectKey, _RunningReconcile] = {}
-        """The passes that are under way."""
+        self._index = ObservationIndex()
+        self._runs: dict[ObjectKey, _RunningReconcile] = {}
+        """The running reconciles, by owner."""
         self._following: set[tuple[str, str, str]] = set()
         self._start: StartTask | None = None
 
     @property
     def owners(self) -> int:
-        """How many owners are known."""
-        return len(self._sights)
+        """Number of known owners."""
+        return len(self._index)
 
     @property
     def following(self) -> tuple[Kind, ...]:
-        """The kinds whose changes are followed."""
+        """The kinds that are watched."""
         return tuple(sorted({(api_version, kind) for api_version, kind, _ in self._following}))
 
     @property
     def overdue(self) -> tuple[ObjectKey, ...]:
-        """Owners whose pass goes on although it should have ended, and was cancelled."""
-        longest = (self.operator.reconcile_timeout + _OVERTIME).total_seconds()
+        """Owners whose reconcile still runs although it timed out and was cancelled."""
+        longest = (self.operator.reconcile_timeout + _CANCEL_GRACE).total_seconds()
         late = sum(seconds > longest for seconds in self.queue.durations)
         return self.queue.running[:late]
 
@@ -127,10 +127,10 @@ class Controller:
 
     def live(self) -> str:
         """Return which reconciles do not end; empty if all do."""
-        return "; ".join(f"the pass over {key} does not end" for key in self.overdue)
+        return "; ".join(f"the reconcile of {key} does not end" for key in self.overdue)
 
     def ready(self) -> str:
-        """Return that the owners are not read yet; empty if they are."""
+        """Return why the owners are not in the cache yet; empty if they are."""
         states = [each for each in self._cache.informers if (each.api_version, each.kind) == self.operator.owner_kind]
         if any(each.synced for each in states):
             return ""
@@ -143,75 +143,75 @@ class Controller:
             self._start = start
             watched = [(watch.api_version, watch.kind) for watch in self.operator.watches]
             for kind in (self.operator.owner_kind, *self.operator.owns, *watched):
-                for namespace in self._means.namespaces or ("",):
+                for namespace in self._deps.namespaces or ("",):
                     self._follow(*kind, namespace)
             if self.operator.resync is not None:
                 start(self._resync(self.operator.resync), f"resync of {self.operator.name}")
             try:
                 await work(
                     self.queue,
-                    self._handle,
+                    self._reconcile_key,
                     workers=self.operator.workers,
-                    limit=self.operator.reconcile_timeout + _OVERTIME / 2,
-                    farewell=self._means.shutdown_timeout,
-                    metrics=self._means.metrics,
+                    limit=self.operator.reconcile_timeout + _CANCEL_GRACE / 2,
+                    shutdown_timeout=self._deps.shutdown_timeout,
+                    metrics=self._deps.metrics,
                 )
             finally:
                 self._start = None
 
-    def tell(self, event: WatchEvent) -> None:
-        """Take an event, and have those owners worked on to which it is news.
+    def handle_event(self, event: WatchEvent) -> None:
+        """Enqueue the owners that an event affects, unless their last reconcile has seen the object's version.
 
         Args:
-            event: What happened, from whatever watch.
+            event: The event, of any watch.
         """
         key = ObjectKey.of(event.object)
         deleted = event.type is EventType.DELETED
         version = "" if deleted else str(event.object["metadata"].get("resourceVersion") or "")
         background = event.type is EventType.ADDED and self._is_old(event.object)
-        for owner in dict.fromkeys(self._concerned(key, event.object)):
-            flight = self._flights.get(owner)
-            if flight is not None:
-                # What the pass will have seen is known when it is over.
-                flight.told[key] = version
-            elif not self._sights.has_seen(owner, key, version):
+        for owner in dict.fromkeys(self._affected_owners(key, event.object)):
+            run_state = self._runs.get(owner)
+            if run_state is not None:
+                # The versions that a running reconcile observes are complete only at its end.
+                run_state.event_versions[key] = version
+            elif not self._index.has_seen(owner, key, version):
                 self.queue.add(owner, background=background)
 
-    async def _handle(self, owner: ObjectKey) -> timedelta | None:
-        """Make a pass over an owner."""
-        flight = self._flights[owner] = _RunningReconcile(ObservedVersions(owner))
+    async def _reconcile_key(self, owner: ObjectKey) -> timedelta | None:
+        """Reconcile an owner; enqueue it again if events arrived meanwhile that the reconcile has not observed."""
+        run_state = self._runs[owner] = _RunningReconcile(ObservedVersions(owner))
         try:
-            return await self._pass(owner, flight.sight)
+            return await self._reconcile(owner, run_state.observed)
         finally:
-            del self._flights[owner]
-            if not all(flight.sight.has_seen(key, version) for key, version in flight.told.items()):
+            del self._runs[owner]
+            if not all(run_state.observed.has_seen(key, version) for key, version in run_state.event_versions.items()):
                 self.queue.add(owner)
-            flight.sight.end()
+            run_state.observed.end()
 
-    async def _pass(self, owner: ObjectKey, sight: ObservedVersions) -> timedelta | None:
-        cluster = RecordingReads(self._cache, sight, self._touch)
+    async def _reconcile(self, owner: ObjectKey, observed: ObservedVersions) -> timedelta | None:
+        cluster = RecordingReads(self._cache, observed, self._follow_requested)
         try:
             manifest = await cluster.get(owner)
         except NotFoundError:
-            self._sights.forget(owner)
-            self._means.forget(owner)
+            self._index.forget(owner)
+            self._deps.forget(owner)
             return None
         try:
             return await reconcile_owner(
-                self.operator, manifest, cluster, clock=self._means.clock, recorder=self._means.recorder
+                self.operator, manifest, cluster, clock=self._deps.clock, recorder=self._deps.recorder
             )
         finally:
-            self._sights.replace(sight)
+            self._index.replace(observed)
 
-    def _concerned(self, key: ObjectKey, live: Manifest) -> Iterable[ObjectKey]:
-        """Yield the owners that an object concerns."""
+    def _affected_owners(self, key: ObjectKey, live: Manifest) -> Iterable[ObjectKey]:
+        """Yield the owners that an object affects."""
         if (key.api_version, key.kind) == self.operator.owner_kind:
             yield key
         controller = controller_of(live)
         if controller is not None and (controller.group, controller.kind) == self._group_kind_of_owner:
             yield self._owner(key.namespace, controller.name)
-        yield from self._sights.dependents(key)
-        yield from (owner for owner, flight in self._flights.items() if key in flight.sight.asked)
+        yield from self._index.dependents(key)
+        yield from (owner for owner, run_state in self._runs.items() if key in run_state.observed.requested)
         for watch in self.operator.watches:
             if (watch.api_version, watch.kind) == (key.api_version, key.kind):
                 for namespace, name in watch.owners(live):
@@ -220,9 +220,9 @@ class Controller:
     def _owner(self, namespace: str, name: str) -> ObjectKey:
         return ObjectKey(self.operator.owner.api_version, self.operator.owner.kind, name, namespace)
 
-    def _touch(self, api_version: str, kind: str, namespace: str) -> None:
-        """Follow a kind from the first request about it on."""
-        self._follow(api_version, kind, namespace if self._means.namespaces else "")
+    def _follow_requested(self, api_version: str, kind: str, namespace: str) -> None:
+        """Watch a kind from its first request on."""
+        self._follow(api_version, kind, namespace if self._deps.namespaces else "")
 
     def _follow(self, api_version: str, kind: str, namespace: str) -> None:
         scope = (api_version, kind, namespace)
@@ -233,41 +233,41 @@ class Controller:
         self._start(self._followed(*scope), f"{self.operator.name} follows {kind} {namespace}".rstrip())
 
     async def _followed(self, api_version: str, kind: str, namespace: str) -> None:
-        """Take every event of a kind, for as long as the cache tells them."""
+        """Handle the events of a kind until cancelled."""
         try:
             async for event in self._cache.subscribe(api_version, kind, namespace=namespace):
-                self._tell_safely(event)
+                self._handle_event_safely(event)
         except ApiError as error:
             if (api_version, kind) == self.operator.owner_kind:
                 raise
-            # The cluster has no watch of the kind; who waits for such an object asks for another pass.
-            _log.warning("%s: %s %s cannot be followed: %s", self.operator.name, api_version, kind, error)
+            # The kind has no watch; components that wait for such an object requeue themselves.
+            _log.warning("%s: %s %s cannot be watched: %s", self.operator.name, api_version, kind, error)
             await asyncio.get_running_loop().create_future()
 
-    def _tell_safely(self, event: WatchEvent) -> None:
+    def _handle_event_safely(self, event: WatchEvent) -> None:
         try:
-            self.tell(event)
-        except Exception:  # noqa: BLE001 (an author's mapping that fails must not make the operator deaf)
-            _log.exception("%s: an event of %s was not understood", self.operator.name, ObjectKey.of(event.object))
+            self.handle_event(event)
+        except Exception:  # noqa: BLE001 (an error in a mapping function must not end the watch)
+            _log.exception("%s: an event of %s was not handled", self.operator.name, ObjectKey.of(event.object))
 
     async def _resync(self, period: timedelta) -> None:
-        """Look at all owners now and then, behind everything that is news."""
+        """Enqueue all owners once per period, with lower priority than events."""
         while True:
-            spread = 1 + _JITTER * (2 * self._means.random() - 1)
+            spread = 1 + _JITTER * (2 * self._deps.random() - 1)
             await asyncio.sleep(period.total_seconds() * spread)
-            for namespace in self._means.namespaces or ("",):
+            for namespace in self._deps.namespaces or ("",):
                 try:
                     owners = await self._cache.list(*self.operator.owner_kind, ListOptions(namespace=namespace))
                 except ApiError as error:
-                    _log.warning("%s: resync left out: %s", self.operator.name, error)
+                    _log.warning("%s: resync skipped: %s", self.operator.name, error)
                     continue
                 for owner in owners.items:
                     self.queue.add(ObjectKey.of(owner), background=True)
 
     def _is_old(self, live: Manifest) -> bool:
-        """Tell whether an object was there before somebody could wait for what comes of it."""
+        """Return whether an object is older than a change that a user could be waiting for."""
         try:
             made: datetime = parse_time(str(get_field(live, ("metadata", "creationTimestamp"))))
         except ValueError:
             return False
-        return self._means.clock.now() - made > _FRESH
+        return self._deps.clock.now() - made > _RECENT

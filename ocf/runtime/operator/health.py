@@ -1,8 +1,7 @@
-"""Whether an operator lives and is ready, as far as it knows itself.
+"""Liveness and readiness checks of a process.
 
-A cluster that cannot be reached is no reason to restart: nothing would be better afterwards. So a watch that has a
-problem makes the process not ready at once, and unhealthy only once that has gone on for longer than any outage that
-mends itself.
+A restart does not help while the cluster cannot be reached. So a watch that has a problem makes the process not ready
+at once, and unhealthy only after a problem that lasts longer than a usual outage.
 """
 
 from __future__ import annotations
@@ -22,53 +21,53 @@ __all__ = ["Health"]
 
 
 class Health:
-    """The checks of a process; what they look at comes and goes with each term as a leader.
+    """The checks of a process; `set_term` sets the cache and controllers that they inspect.
 
     Args:
         clock: Measures how long a problem has lasted.
-        patience: How long a watch may have a problem before the process is unhealthy.
+        watch_failure_timeout: How long a watch may have a problem before the process is unhealthy.
     """
 
-    def __init__(self, clock: Clock, patience: timedelta) -> None:
+    def __init__(self, clock: Clock, watch_failure_timeout: timedelta) -> None:
         self._clock = clock
-        self._patience = patience
+        self._watch_failure_timeout = watch_failure_timeout
         self._cache: CachedCluster | None = None
         self._controllers: Sequence[Controller] = ()
         self._since: timedelta | None = None
         self.webhooks: Check | None = None
-        """Says why webhooks cannot be asked; None where none are served."""
+        """Returns why the webhooks cannot be called; None if the process serves none."""
 
-    def look_at(self, cache: CachedCluster | None, controllers: Sequence[Controller] = ()) -> None:
-        """Look at the parts of a term; at nothing while there is none."""
+    def set_term(self, cache: CachedCluster | None, controllers: Sequence[Controller] = ()) -> None:
+        """Set the cache and the controllers of the current term as the leader; None between terms."""
         self._cache, self._controllers, self._since = cache, controllers, None
 
     @property
     def live(self) -> Checks:
-        """What `/healthz` asks."""
-        return {"passes": self.passes, "watches": self._lasting(self.watches)}
+        """The checks of `/healthz`."""
+        return {"reconciles": self.reconciles, "watches": self._lasting(self.watches)}
 
     @property
     def ready(self) -> Checks:
-        """What `/readyz` asks."""
-        own = {"passes": self.passes, "owners": self.owners, "watches": self.watches}
+        """The checks of `/readyz`."""
+        own = {"reconciles": self.reconciles, "owners": self.owners, "watches": self.watches}
         return own if self.webhooks is None else {**own, "webhooks": self.webhooks}
 
-    def passes(self) -> str:
-        """Name the passes that go on after they were cancelled."""
+    def reconciles(self) -> str:
+        """Return which reconciles still run after they were cancelled."""
         return "; ".join(filter(None, (each.live() for each in self._controllers)))
 
     def watches(self) -> str:
-        """Name the watches that have a problem; a kind that the cluster does not know is none until it is asked for."""
+        """Return the problems of watches; a kind that the cluster does not have is not a problem of a watch."""
         if self._cache is None:
             return ""
         return "; ".join(state.problem for state in self._cache.informers if state.problem and not state.missing)
 
     def owners(self) -> str:
-        """Name the kinds of owners that are not read yet."""
+        """Return which kinds of owners are not in the cache yet."""
         return "; ".join(sorted({each.ready() for each in self._controllers} - {""}))
 
     def _lasting(self, check: Callable[[], str]) -> Check:
-        """Make a check of another one, which fails once that has failed for longer than patience lasts."""
+        """Return a check that fails once another check has failed for `watch_failure_timeout`."""
 
         def lasting() -> str:
             problem = check()
@@ -78,6 +77,6 @@ class Health:
             if self._since is None:
                 self._since = self._clock.elapsed()
             lasted = self._clock.elapsed() - self._since
-            return f"for {lasted}: {problem}" if lasted >= self._patience else ""
+            return f"for {lasted}: {problem}" if lasted >= self._watch_failure_timeout else ""
 
         return lasting

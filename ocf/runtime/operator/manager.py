@@ -104,14 +104,14 @@ class Manager:
         """Start no more reconciles, let the running ones end, and release the lease; `run` then returns."""
         self._runner.stop()
 
-    def tell(self, event: WatchEvent) -> None:
+    def handle_event(self, event: WatchEvent) -> None:
         """Handle an event from a watch outside of this process's cache.
 
         Args:
             event: The event.
         """
         for controller in self._controllers:
-            controller.tell(event)
+            controller.handle_event(event)
 
     async def run(self) -> None:
         """Run until `stop` is called, or until a task ends that must not.
@@ -159,9 +159,9 @@ class Manager:
         self._set_cache(None)
 
     def _set_cache(self, cache: CachedCluster | None) -> None:
-        self.health.look_at(cache, self._controllers)
+        self.health.set_term(cache, self._controllers)
         if self._metrics is not None:
-            self._metrics.state.look_at(cache)
+            self._metrics.state.set_cache(cache)
 
     def _cache(self, cluster: Cluster) -> CachedCluster:
         return CachedCluster(
@@ -237,7 +237,7 @@ class _Term:
 
     def live(self) -> str:
         """Return which reconciles do not end."""
-        return self._health.passes()
+        return self._health.reconciles()
 
     async def _revive_watches(self) -> None:
         """Restart tasks of the cache that ended, and log owners that cannot be read, until cancelled.

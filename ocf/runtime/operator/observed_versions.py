@@ -1,10 +1,10 @@
-"""What passes have seen, so that what they saw is no news to them.
+"""Object versions that reconciles have observed.
 
-A pass notes the version of each object that it reads by name, and of each that it writes. An event that tells a version
-which the owner's last pass has seen needs no other pass; any other one does. So an operator is not woken by its own
-writes, and is by everything else, whoever wrote it and whatever part of the object changed.
+A reconcile records the version of each object that it reads by name, and of each that it writes. An event whose version
+the owner's last reconcile has observed triggers no reconcile; any other event does. So an operator's own writes trigger
+nothing, and every other change does, independent of its author and of the changed fields.
 
-The same notes say which objects that nobody controls an owner depends on: those that its last pass has read.
+The same records show which objects an owner depends on without controlling them: those that its last reconcile read.
 """
 
 from __future__ import annotations
@@ -25,66 +25,66 @@ _UNKNOWN: Final = "?"
 
 
 class ObservedVersions:
-    """What one pass has seen.
+    """Versions that one reconcile has observed.
 
     Args:
-        owner: The owner of the pass.
+        owner: The owner that is reconciled.
     """
 
-    __slots__ = ("asked", "loose", "overwritten", "owner", "versions")
+    __slots__ = ("owner", "requested", "superseded", "uncontrolled", "versions")
 
     def __init__(self, owner: ObjectKey) -> None:
         self.owner: Final = owner
         self.versions: dict[ObjectKey, str] = {}
-        self.loose: set[ObjectKey] = set()
-        self.asked: set[ObjectKey] = set()
-        """What the pass has asked for so far, answered or not."""
-        self.overwritten: set[tuple[ObjectKey, str]] = set()
-        """Versions that the pass has seen, and replaced by its own writes."""
+        self.uncontrolled: set[ObjectKey] = set()
+        self.requested: set[ObjectKey] = set()
+        """Objects that the reconcile has requested so far, answered or not."""
+        self.superseded: set[tuple[ObjectKey, str]] = set()
+        """Versions that the reconcile has observed and then replaced by its own writes."""
 
-    def note(self, key: ObjectKey, live: Manifest | None, *, written: bool = False) -> None:
-        """Note an object as the cluster returned it.
+    def record(self, key: ObjectKey, live: Manifest | None, *, written: bool = False) -> None:
+        """Record an object as the cluster returned it.
 
-        Of several reads the first counts: something may have been decided by it. A write counts in its place, for what
-        was decided is in it.
+        The first of several reads counts, because a decision may depend on it. A write replaces it, because the
+        written object contains that decision.
 
         Args:
             key: The object.
-            live: What was returned; None where it is not there.
-            written: Whether this is the answer to a write.
+            live: The returned object; None if it does not exist.
+            written: Whether it is the response to a write.
         """
         version = _ABSENT if live is None else str(live["metadata"].get("resourceVersion") or "")
         known = self.versions.get(key)
         if known is None or (written and known != _UNKNOWN):
             self.versions[key] = version
-            self.overwritten.add((key, known or _ABSENT))
+            self.superseded.add((key, known or _ABSENT))
         if key != self.owner and (live is None or not _is_controlled_by(live, self.owner)):
-            self.loose.add(key)
+            self.uncontrolled.add(key)
         else:
-            self.loose.discard(key)
+            self.uncontrolled.discard(key)
 
     def invalidate(self, key: ObjectKey) -> None:
-        """Note that somebody else was faster, so that whatever is told of an object is news.
+        """Record a write conflict: treat every later event for this object as not observed.
 
-        What is written after that is written over something that the pass has not seen.
+        A later write of this reconcile replaces a version that it has not observed.
         """
         self.versions[key] = _UNKNOWN
 
     def has_seen(self, key: ObjectKey, version: str) -> bool:
-        """Tell whether a version of an object is no news.
+        """Return whether the reconcile has observed a version of an object.
 
-        Only equal versions count. After a cluster was restored from a backup, news has older ones.
+        Only equal versions count: after a restore from a backup, new changes have lower versions.
         """
-        return version != _ABSENT and (self.versions.get(key) == version or (key, version) in self.overwritten)
+        return version != _ABSENT and (self.versions.get(key) == version or (key, version) in self.superseded)
 
     def end(self) -> None:
-        """Forget what matters only while the pass is under way."""
-        self.asked = set()
-        self.overwritten = set()
+        """Drop the records that matter only while the reconcile runs."""
+        self.requested = set()
+        self.superseded = set()
 
 
 class ObservationIndex:
-    """What the last pass over each owner has seen."""
+    """Versions that the last reconcile of each owner has observed."""
 
     def __init__(self) -> None:
         self._of: dict[ObjectKey, ObservedVersions] = {}
@@ -93,63 +93,63 @@ class ObservationIndex:
     def __len__(self) -> int:
         return len(self._of)
 
-    def replace(self, sight: ObservedVersions) -> None:
-        """Put what a pass has seen in place of what the one before saw."""
-        self.forget(sight.owner)
-        self._of[sight.owner] = sight
-        for key in sight.loose:
-            self._dependents.setdefault(key, set()).add(sight.owner)
+    def replace(self, observed: ObservedVersions) -> None:
+        """Replace the records of an owner's previous reconcile."""
+        self.forget(observed.owner)
+        self._of[observed.owner] = observed
+        for key in observed.uncontrolled:
+            self._dependents.setdefault(key, set()).add(observed.owner)
 
     def forget(self, owner: ObjectKey) -> None:
-        """Forget an owner."""
-        sight = self._of.pop(owner, None)
-        for key in sight.loose if sight is not None else ():
+        """Drop the records of an owner."""
+        observed = self._of.pop(owner, None)
+        for key in observed.uncontrolled if observed is not None else ():
             owners = self._dependents[key]
             owners.discard(owner)
             if not owners:
                 del self._dependents[key]
 
     def has_seen(self, owner: ObjectKey, key: ObjectKey, version: str) -> bool:
-        """Tell whether a version of an object is no news to the last pass over an owner."""
-        sight = self._of.get(owner)
-        return sight is not None and sight.has_seen(key, version)
+        """Return whether the last reconcile of an owner has observed a version of an object."""
+        observed = self._of.get(owner)
+        return observed is not None and observed.has_seen(key, version)
 
     def dependents(self, key: ObjectKey) -> Iterator[ObjectKey]:
-        """Yield the owners that an object concerns although they do not control it."""
+        """Yield the owners whose last reconcile read an object that they do not control."""
         yield from self._dependents.get(key, ())
 
 
 class RecordingReads(InterceptingCluster):
-    """The cluster of one pass, which notes what the pass sees.
+    """The cluster of one reconcile; records the versions of all objects that the reconcile reads and writes.
 
     Args:
         cluster: The cluster.
-        sight: Where it is noted.
-        follow: Is told the kind and the namespace of every request before it is sent.
+        observed: The records.
+        follow: Called with API version, kind and namespace of every request before it is sent.
     """
 
-    def __init__(self, cluster: Cluster, sight: ObservedVersions, follow: Callable[[str, str, str], None]) -> None:
+    def __init__(self, cluster: Cluster, observed: ObservedVersions, follow: Callable[[str, str, str], None]) -> None:
         super().__init__(cluster)
-        self._sight = sight
+        self._observed = observed
         self._follow = follow
 
     async def intercept(self, request: Request, send: Callable[[], Awaitable[Any]]) -> Any:
-        """Send a request, and note what it is answered with."""
+        """Send a request, and record the returned object."""
         self._follow(request.api_version, request.kind, request.namespace)
         key = ObjectKey(request.api_version, request.kind, request.name, request.namespace)
-        self._sight.asked.add(key)
+        self._observed.requested.add(key)
         try:
             answer = await send()
         except NotFoundError:
             if request.verb is Verb.GET:
-                self._sight.note(key, None)
+                self._observed.record(key, None)
             raise
         except ConflictError:
-            self._sight.invalidate(key)
+            self._observed.invalidate(key)
             raise
         whole = request.subresource is not Subresource.SCALE
         if isinstance(answer, dict) and request.name and whole and not request.dry_run:
-            self._sight.note(key, answer, written=not request.verb.is_read)
+            self._observed.record(key, answer, written=not request.verb.is_read)
         return answer
 
 

@@ -1,6 +1,6 @@
-"""What an operator is: whose objects it makes, from which components, and what else it looks at.
+"""Declaration of an operator: the kind of its owners, their components, and the kinds that it watches.
 
-A declaration is a frozen value and does nothing; `running` runs it.
+A declaration is a frozen value; `running`, `run` and `main` run it.
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ _RESYNC: Final = timedelta(hours=10)
 
 @dataclass(frozen=True, slots=True)
 class OwnerType(Generic[O]):
-    """The kind of an operator's owners, and how one is read.
+    """The kind of an operator's owners, and the model that they are read with.
 
-    Built without a model it stands for a kind whose owners are handed over as manifests. With a model, `of` builds it.
+    Without a model, owners are passed to the operator's functions as manifests. `of` builds it with a model.
 
     Args:
-        api_version: Group and version, in which owners are read.
+        api_version: Group and version in which owners are read.
         kind: The kind.
-        model: The model of the whole object; None hands over manifests.
-        definition: The CustomResourceDefinition; None for a kind that is built in, or defined elsewhere.
+        model: The model of the whole object; None for manifests.
+        definition: The CustomResourceDefinition; None for a kind that is built in or defined elsewhere.
 
     Example:
         >>> OwnerType("v1", "Namespace").read({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "town"}})
@@ -69,9 +69,9 @@ class OwnerType(Generic[O]):
         """Build it from the definition of a custom resource.
 
         Args:
-            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` writes it.
+            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` returns it.
             model: The model of one version: the whole object.
-            version: Which version that is; empty for the one that is stored.
+            version: The version of the model; empty for the storage version.
 
         Raises:
             BuildError: If the definition has no such version.
@@ -92,13 +92,13 @@ class OwnerType(Generic[O]):
         """Read an owner.
 
         Args:
-            manifest: The live object; left as it is.
+            manifest: The live object; not changed.
 
         Returns:
-            The model; the manifest itself where there is none.
+            The model instance; the manifest itself if the owner type has no model.
 
         Raises:
-            ManifestError: If the model does not take it.
+            ManifestError: If the object does not match the model.
         """
         if self.model is None:
             return cast("O", manifest)
@@ -107,21 +107,21 @@ class OwnerType(Generic[O]):
         try:
             return cast("O", cast("type[BaseModel]", self.model).model_validate(manifest, extra="ignore"))
         except ValidationError as error:
-            mended = quantities_as_text(error.errors(), manifest, cast("type[BaseModel]", self.model))
-            if mended is not manifest:
-                return self.read(mended)
+            fixed = quantities_as_text(error.errors(), manifest, cast("type[BaseModel]", self.model))
+            if fixed is not manifest:
+                return self.read(fixed)
             problem = FieldProblem("", describe_invalid(error))
             raise ManifestError(str(ObjectKey.of(manifest)), [problem]) from None
 
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Objects whose changes concern owners that neither control them nor read them by name.
+    """A watch of objects that affect owners which neither control them nor read them by name.
 
     Args:
         api_version: Group and version.
         kind: Kind.
-        owners: Says which owners an object concerns, as pairs of namespace (empty for none) and name.
+        owners: Maps an object to the owners to reconcile, as pairs of namespace (empty for none) and name.
     """
 
     api_version: str
@@ -131,33 +131,33 @@ class Watch:
 
 @dataclass(frozen=True, kw_only=True)
 class Operator(Generic[O]):
-    """An operator: for every owner, its components are brought to their desired state, again and again.
+    """An operator: it reconciles the components of every owner.
 
-    A pass over an owner is due when the owner changes, when an object changes that the owner controls or that its last
-    pass read by name, when a watch of `watches` says so, when the last pass asked for it, and every `resync`. What a
-    pass has seen or done itself is no news.
+    An owner is reconciled when it changes, when an object changes that it controls or that its last reconcile read by
+    name, when a watch of `watches` maps an event to it, when its last reconcile asked to be requeued, and every
+    `resync`. Versions that a reconcile has read or written itself trigger nothing.
 
     Args:
-        name: What it is called: in metrics, as the reporter of events, as the lease. A DNS label, `shop-operator`.
+        name: Name of the operator in metrics, events and leases: a DNS label such as `shop-operator`.
         owner: The kind of its owners.
-        components: Returns the components of an owner; called in every pass. It may read what it needs through the
-            pass (`context.cluster.get`): what is read by name is watched from then on.
-        report: Sets fields and conditions of the owner's status, which travel in its one write; called at the end of
-            each pass over an owner that could be read, also of one that failed.
-        owns: Kinds of objects that its components make. They are watched from the first moment on; others are once
-            the first component with one of them turns up.
-        reads: Kinds that `components` reads by itself, for its privileges.
-        watches: Objects that concern owners in other ways.
-        uncached: Kinds that are never held in memory: each read of one is a request, and no change of one is seen.
-        webhooks: Admission webhooks, mostly of owners. `ManagerOptions.admission` says where they are served.
+        components: Returns the components of an owner; called in every reconcile. It may read objects through the
+            context (`context.cluster.get`): objects read by name are watched from then on.
+        report: Sets fields and conditions of the owner's status, which are part of its one status write; called at the
+            end of each reconcile of an owner that could be read, also if the reconcile failed.
+        owns: Kinds of objects that its components create. They are watched from the start; other kinds are watched
+            from their first request on.
+        reads: Kinds that `components` reads itself, for the RBAC rules.
+        watches: Watches of objects that affect owners in other ways.
+        uncached: Kinds that are never cached: each read is a request, and changes trigger nothing.
+        webhooks: Admission webhooks, mostly of owners. `ManagerOptions.admission` has the options of their server.
         definitions: The CustomResourceDefinitions of the kinds of its components that are not built in.
-        workers: How many owners are worked on at once.
-        delays: How long an owner waits after a pass that failed.
-        limit: How long a pass may take; it has failed then.
-        resync: How often all owners are looked at although nothing happened; None for never.
-        words: Puts events into the operator's own words; None posts them as they are.
-        recorders: Are told what passes do, besides those that count and post.
-        gone: Is told the owners that are gone, so that what is kept of them can go too.
+        workers: How many owners are reconciled at once.
+        rate_limiter: How long an owner waits after a failed reconcile.
+        reconcile_timeout: How long a reconcile may take before it is cancelled, which is an error.
+        resync: Period after which all owners are reconciled without an event; None for never.
+        event_formatter: Rewrites events in the operator's own terms; None posts them unchanged.
+        recorders: Recorders of attempts, events and conditions, in addition to those of metrics and events.
+        on_deleted: Called with each deleted owner, to drop data that is kept for it.
 
     Raises:
         BuildError: If a setting is out of range.
@@ -188,11 +188,11 @@ class Operator(Generic[O]):
         if self.workers < 1:
             problems.append(f"workers must be at least 1, got {self.workers}")
         if self.reconcile_timeout <= timedelta(0):
-            problems.append(f"limit must be positive, got {self.reconcile_timeout}")
+            problems.append(f"reconcile_timeout must be positive, got {self.reconcile_timeout}")
         if self.resync is not None and self.resync <= timedelta(0):
             problems.append(f"resync must be positive, or None for never, got {self.resync}")
         problems += [
-            f"{kind} is one of `uncached`, and so cannot be watched"
+            f"{kind} is in `uncached`, so it cannot be watched"
             for _, kind in sorted({*self.owns, *self._watched, self.owner_kind} & {*self.uncached})
         ]
         if problems:
@@ -205,24 +205,24 @@ class Operator(Generic[O]):
 
     @property
     def controller(self) -> str:
-        """Who reports its events: group of the owners and name, `example.com/shop-operator`."""
+        """Reporting controller of its events: group of the owners and name, `example.com/shop-operator`."""
         group, _ = split_api_version(self.owner.api_version)
         return f"{group}/{self.name}" if group else self.name
 
     @cached_property
     def callbacks(self) -> Callbacks[O]:
-        """The functions, each called with what it takes."""
+        """The operator's functions, called with the arguments that they accept."""
         return Callbacks(self.components, self.report)
 
     def policy_rules(self, components: Iterable[Component], *, enforced: bool = False) -> frozenset[PolicyRule]:
-        """Return what the operator needs of the cluster, posting of events included.
+        """Return the RBAC rules of the operator, those for posting events included.
 
         Args:
-            components: Its components in every state they may have: gates open and closed.
-            enforced: As of `ocf.runtime.rbac.rules`.
+            components: Its components in every state that they may have: gates open and closed.
+            enforced: See `ocf.runtime.rbac.policy_rules`.
 
         Returns:
-            The privileges; `ManagerOptions.policy_rules` adds those of the process, for its lease and its webhooks.
+            The rules; `ManagerOptions.policy_rules` adds those of the process, for its lease and its webhooks.
 
         Raises:
             ConfigError: If a kind is neither built in nor defined.

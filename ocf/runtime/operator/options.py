@@ -1,4 +1,4 @@
-"""How a process runs its operators: what is served, counted and told besides the work itself."""
+"""Options of a manager: namespaces, leader election, probes, metrics, webhooks, events and timing."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 __all__ = ["Lease", "Listen", "ManagerOptions"]
 
 _TIMING: Final = Timing()
-# Kubernetes kills a process 30 seconds after it has asked it to end; the lease is to be given back within them.
-_FAREWELL: Final = timedelta(seconds=20)
-_PATIENCE: Final = timedelta(minutes=10)
+# The kubelet kills a container 30 seconds after SIGTERM; the lease must be released before that.
+_SHUTDOWN_TIMEOUT: Final = timedelta(seconds=20)
+_WATCH_FAILURE_TIMEOUT: Final = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """The lease by which processes agree who works.
+    """The lease that elects the leader among the processes of an operator.
 
     Args:
-        name: Its name, one for each operator.
-        namespace: Where it is.
-        identity: Who we are, which no other process may be; empty makes one up.
-        timing: How long things last.
+        name: Name of the lease; operators must not share one.
+        namespace: Namespace of the lease.
+        identity: Identity of this process, unique among all processes; generated if empty.
+        timing: Duration of the lease, renew deadline and retry period.
     """
 
     name: str
@@ -47,10 +47,10 @@ class Lease:
 
 @dataclass(frozen=True, slots=True)
 class Listen:
-    """Where metrics and probes are served.
+    """Address on which metrics and probes are served.
 
     Args:
-        port: The port; 0 takes any that is free.
+        port: The port; 0 takes any free port.
         host: The address.
     """
 
@@ -60,23 +60,23 @@ class Listen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManagerOptions:
-    """How a process runs its operators.
+    """Options of a manager, the process that runs operators.
 
     Args:
-        namespaces: Where the operators work; empty for everywhere.
-        lease: What a leader holds; None works without an election.
-        listen: Where probes are served, and metrics; None serves nothing.
-        admission: How the operators' webhooks are served; None leaves them to somebody else.
-        metrics: Whether anything is counted.
-        metrics_prefix: What the name of the condition metric starts with.
-        registry: Where metrics are registered; None makes one.
+        namespaces: Namespaces that the operators watch; empty for all.
+        lease: The lease of the leader election; None runs without an election.
+        listen: Address of probes and metrics; None serves neither.
+        admission: How the operators' webhooks are served; None if this process does not serve them.
+        metrics: Whether metrics are collected.
+        metrics_prefix: Prefix of the name of the condition metric.
+        registry: Registry of the metrics; None creates one.
         events: Whether events are posted.
-        farewell: How long passes that are under way may go on once the process is told to stop.
-        patience: How long a watch may have a problem before `/healthz` says so; `/readyz` says so at once.
-        max_objects: How many objects of one kind may be held in memory; None for any number.
-        pace: How often the cache asks the cluster, by which clock; None for the usual one.
-        clock: Tells what time it is.
-        chance: Draws a number from 0 up to 1.
+        shutdown_timeout: How long running reconciles may continue after a stop was requested.
+        watch_failure_timeout: How long a watch may have a problem before `/healthz` fails; `/readyz` fails at once.
+        max_objects: Maximum number of objects of one kind in the cache; None for no limit.
+        cache_timing: Clock, retries and relist interval of the cache; None for the defaults.
+        clock: The clock of reconciles, events and leader election.
+        random: Returns a random number in [0, 1), for jitter.
     """
 
     namespaces: Sequence[str] = ()
@@ -87,15 +87,17 @@ class ManagerOptions:
     metrics_prefix: str = "ocf"
     registry: CollectorRegistry | None = None
     events: bool = True
-    shutdown_timeout: timedelta = _FAREWELL
-    watch_failure_timeout: timedelta = _PATIENCE
+    shutdown_timeout: timedelta = _SHUTDOWN_TIMEOUT
+    watch_failure_timeout: timedelta = _WATCH_FAILURE_TIMEOUT
     max_objects: int | None = None
     cache_timing: CacheTiming | None = None
     clock: Clock = field(default_factory=SystemClock)
     random: Callable[[], float] = random.random
 
     def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
-        """Return what a process needs of the cluster besides what its operators need: a lease, and certificates.
+        """Return the RBAC rules of the process itself: its lease, and the certificates of its webhooks.
+
+        The rules of an operator are those of `Operator.policy_rules`.
 
         Args:
             operators: The operators of the process.

@@ -1,4 +1,4 @@
-"""One pass over one owner."""
+"""The reconcile of one owner."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ O = TypeVar("O")  # noqa: E741 (the owner)
 async def reconcile_owner(
     operator: Operator[O], manifest: Manifest, cluster: Cluster, *, clock: Clock, recorder: Recorder
 ) -> timedelta | None:
-    """Bring the components of an owner to their desired state, and write its status once, whatever happens.
+    """Reconcile the components of an owner, and write its status once, also if the reconcile fails.
 
     Args:
         operator: The operator.
         manifest: The owner as read from the cluster.
-        cluster: Where the objects live.
-        clock: Tells the instant of the pass.
-        recorder: Is told what the pass does.
+        cluster: The cluster of the objects.
+        clock: The clock of the reconcile.
+        recorder: Gets the attempts, events and conditions of the reconcile.
 
     Returns:
-        When to look again even if nothing happens; None when only an event can change anything.
+        The delay until the next reconcile without an event; None if only an event can change anything.
 
     Raises:
-        Exception: Whatever the pass failed with, after the status was written.
+        Exception: The error that the reconcile failed with, after the status was written.
     """
     async with reconciling(manifest, cluster, clock=clock, recorder=recorder) as context:
         if context.is_ending and FINALIZER not in (get_field(manifest, ("metadata", "finalizers")) or []):
@@ -55,7 +55,7 @@ async def reconcile_owner(
 
 
 async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext) -> ReconcileOutcome:
-    """Do the work within its limit, and return what it failed with, too."""
+    """Reconcile the components within `reconcile_timeout`; an error is part of the outcome."""
     components: tuple[Component, ...] = ()
     term = asyncio.timeout(operator.reconcile_timeout.total_seconds())
     try:
@@ -68,9 +68,9 @@ async def _attempted(operator: Operator[O], owner: O, context: ReconcileContext)
     except TimeoutError as error:
         if not term.expired():
             return ReconcileOutcome(components=components, error=error)
-        late = ReconcileError(operator.name, f"the pass was ended at its limit of {operator.reconcile_timeout}")
+        late = ReconcileError(operator.name, f"the reconcile exceeded its timeout of {operator.reconcile_timeout}")
         return ReconcileOutcome(components=components, error=late)
-    except Exception as error:  # noqa: BLE001 (it is reported, and raised then)
+    except Exception as error:  # noqa: BLE001 (it is reported first, and raised then)
         return ReconcileOutcome(components=components, error=error)
     return _outcome(components, answers)
 

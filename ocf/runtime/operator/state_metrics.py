@@ -1,4 +1,4 @@
-"""What a process shows of its watches and of who leads, for Prometheus; looked at when metrics are collected."""
+"""Metrics of watches, cached objects and leader election, computed when Prometheus scrapes them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _OF_WATCH: Final = ("api_version", "kind", "namespace")
 
 
 class CacheView(Protocol):
-    """A cache, as far as its watches go."""
+    """The part of a cache that the metrics read."""
 
     @property
     def informers(self) -> Sequence[InformerState]:
-        """How each watch is doing."""
+        """The state of each watch."""
         ...
 
 
@@ -30,8 +30,8 @@ class StateMetrics:
     """The state of a process, as metrics.
 
     Args:
-        registry: Where they are registered.
-        lease: Name of the lease; empty where there is no election, and nothing is said about one.
+        registry: The registry of the metrics.
+        lease: Name of the lease; empty without leader election, which omits the metric of the election.
     """
 
     def __init__(self, registry: CollectorRegistry, lease: str) -> None:
@@ -39,16 +39,16 @@ class StateMetrics:
         self._cache: CacheView | None = None
         registry.register(self)
 
-    def look_at(self, cache: CacheView | None) -> None:
-        """Look at the cache of a term; at nothing while there is none."""
+    def set_cache(self, cache: CacheView | None) -> None:
+        """Set the cache of the current term as the leader; None between terms."""
         self._cache = cache
 
     def describe(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges without samples, so that a registry refuses a second set of them."""
+        """Yield the gauges without samples, so that a registry rejects duplicates."""
         yield from self._gauges()
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the gauges as they are now."""
+        """Yield the gauges with their present values."""
         healthy, objects, leads = self._gauges()
         for state in self._cache.informers if self._cache is not None else ():
             labels = (state.api_version, state.kind, state.namespace)
@@ -62,7 +62,7 @@ class StateMetrics:
         return (
             GaugeMetricFamily("ocf_watch_healthy", "Whether a watch has no problem: 1, or 0.", labels=_OF_WATCH),
             GaugeMetricFamily("ocf_cached_objects", "Objects of a kind that are held in memory.", labels=_OF_WATCH),
-            # The name and the words of client-go.
+            # Name and help of client-go.
             GaugeMetricFamily(
                 "leader_election_master_status",
                 "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates"

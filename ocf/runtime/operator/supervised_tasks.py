@@ -1,7 +1,7 @@
-"""Tasks that must not end before the block in which they were started.
+"""Task group that fails if any task ends early.
 
-A task group takes a task that was cancelled for one that is done. An operator whose watch ended that way would live on
-deaf. Here the end of any task, by an error, by being cancelled or by returning, ends the block.
+`asyncio.TaskGroup` treats a cancelled task as done, so an operator whose watch was cancelled would keep running without
+events. Here the end of any task, by an error, by cancellation or by returning, ends the block.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ocf.errors import OcfError
 __all__ = ["StartTask", "supervised_tasks"]
 
 StartTask: TypeAlias = Callable[[Coroutine[Any, Any, None], str], None]
-"""Starts a task of a name."""
+"""Starts a task with a name."""
 
 
 @asynccontextmanager
@@ -24,10 +24,11 @@ async def supervised_tasks() -> AsyncIterator[StartTask]:
     """Run tasks for as long as the block runs.
 
     Yields:
-        What starts one; leaving the block cancels them.
+        The function that starts a task; leaving the block cancels all tasks.
 
     Raises:
-        ExceptionGroup: With what ended a task, or that it was cancelled or returned; the block is cancelled then.
+        ExceptionGroup: With the error of a task, or with an `OcfError` if it was cancelled or returned; the block is
+            cancelled then.
 
     Example:
         >>> async def brief() -> None: ...

@@ -1,4 +1,4 @@
-"""`WebhookOptions`: how a process serves the webhooks of its operators."""
+"""Options of the webhook server of a process."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ _TIMEOUT: Final = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookOptions:
-    """How the webhooks of operators are served, and how API servers know them.
+    """Options of the webhook server, and of the webhook configurations.
 
     Args:
-        address: Where API servers find them: a Service in the cluster, or a URL.
-        certificates: Where the server's certificate comes from, `FileCertificates` for instance; None keeps it in a
-            Secret, and the `caBundle` of the configurations with it.
-        namespace: Where that Secret is; empty for where the Service is.
-        secret: Its name; empty for the name of the configurations with `-webhook-certificates`.
-        name: What the configurations are called; empty for the name of the first operator that has webhooks.
-        timeout: How long API servers wait for an answer, 1 to 30 seconds.
-        port: The port to listen on; 0 takes any that is free.
+        address: The address at which API servers call the webhooks: a Service in the cluster, or a URL.
+        certificates: The source of the server's certificate, for instance `FileCertificates`; None stores it in a
+            Secret, and writes the `caBundle` of the configurations.
+        namespace: Namespace of that Secret; empty for the namespace of the Service.
+        secret: Name of the Secret; empty for the name of the configurations with `-webhook-certificates`.
+        name: Name of the configurations; empty for the name of the first operator that has webhooks.
+        timeout: How long API servers wait for a response, 1 to 30 seconds.
+        port: The port to listen on; 0 takes any free port.
         host: The address to listen on.
-        register: Whether the process writes the configurations, and takes them back when it ends: on a developer's
-            machine. In a cluster they are manifests, and stay.
+        register: Whether the process applies the configurations and deletes them when it ends, for development. In a
+            cluster they are installed as manifests, and stay.
 
     Raises:
         BuildError: If there is no namespace for the Secret.
@@ -83,7 +83,7 @@ class WebhookOptions:
             operators: The operators of a process.
 
         Raises:
-            BuildError: If two are for the same kind, or the timeout is out of bounds.
+            BuildError: If two webhooks are for the same kind, or the timeout is out of bounds.
         """
         from ocf.runtime.admission import Webhooks
 
@@ -92,17 +92,17 @@ class WebhookOptions:
         return Webhooks(self.name or names[0], found, self.timeout) if found else None
 
     def configurations(self, *operators: Operator[Any], ca_bundle: bytes = b"") -> list[Manifest]:
-        """Write the configurations by which an API server knows the webhooks, to be applied.
+        """Return the webhook configurations, to be applied.
 
         Args:
             operators: The operators of the process.
-            ca_bundle: As of `ocf.runtime.admission.configurations`.
+            ca_bundle: See `ocf.runtime.admission.configurations`.
         """
         found = self.webhooks(operators)
         return configurations(found, self.address, ca_bundle=ca_bundle) if found is not None else []
 
     def policy_rules(self, *operators: Operator[Any]) -> frozenset[PolicyRule]:
-        """Return what serving the webhooks needs of the cluster, for `ocf.runtime.rbac.roles`.
+        """Return the RBAC rules of the webhook server, for `ocf.runtime.rbac.roles`.
 
         Args:
             operators: The operators of the process.
@@ -119,14 +119,14 @@ class WebhookOptions:
 
     @asynccontextmanager
     async def serving(self, cluster: Cluster, webhooks: Webhooks) -> AsyncIterator[WebhookServer]:
-        """Serve webhooks for as long as the block runs; whatever clock a process has, certificates have the machine's.
+        """Serve webhooks for as long as the block runs; certificates always use the system clock.
 
         Args:
-            cluster: Where the Secret and the configurations are; not a cached one.
+            cluster: The cluster of the Secret and the configurations, without a cache.
             webhooks: The webhooks.
 
         Yields:
-            The server, as of `ocf.runtime.admission.serving`, which says what may be raised.
+            The server; `ocf.runtime.admission.serving` lists the errors.
         """
         certificates = self.certificates or SecretCertificates(
             cluster, webhooks, self.address, namespace=self._namespace, secret=self.secret
@@ -135,14 +135,14 @@ class WebhookOptions:
             if not self.register:
                 yield server
                 return
-            # With whom to trust, or objects would be refused until that is written.
+            # The configurations need the CA from the start: without it API servers would reject all objects.
             manifests = configurations(webhooks, self._reached(server), ca_bundle=server.pair.authority)
             async with _registered(cluster, manifests, webhooks.name):
-                await server.refresh()  # sees that it is trusted
+                await server.refresh()  # reads the CA bundle that was just written
                 yield server
 
     def _reached(self, server: WebhookServer) -> Service | Url:
-        """Return where API servers find a server, whatever port it took."""
+        """Return the address of a server with its actual port."""
         if self.port or isinstance(self.address, Service):
             return self.address
         place = urlsplit(self.address.base)
@@ -151,15 +151,15 @@ class WebhookOptions:
 
 @asynccontextmanager
 async def _registered(cluster: Cluster, manifests: Sequence[Manifest], name: str) -> AsyncIterator[None]:
-    """Have API servers know the webhooks while the block runs; what a process before us left behind is taken over."""
+    """Register the webhooks while the block runs; configurations left by an earlier process are taken over."""
     try:
         for manifest in manifests:
             await cluster.apply(manifest, field_manager=f"{name}-webhooks"[:128], force=True)
         yield
     finally:
-        # Nobody answers from now on, so nobody is to be asked.
+        # The server stops now, so API servers must stop calling it.
         for manifest in manifests:
-            with suppress(ApiError):  # the API server may be gone already, and they with it
+            with suppress(ApiError):  # the API server may have stopped already
                 await cluster.delete(ObjectKey.of(manifest))
 
 

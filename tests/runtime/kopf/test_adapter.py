@@ -177,12 +177,12 @@ async def test_what_is_under_way_is_finished_when_kopf_is_stopped(cluster: Embed
     assert await motto(cluster) == "open"
 
 
-@pytest.mark.parametrize(("problem", "status"), [("", 200), ("the pass over a shop does not end", 500)])
+@pytest.mark.parametrize(("problem", "status"), [("", 200), ("the reconcile of a shop does not end", 500)])
 @pytest.mark.usefixtures("cluster")
 async def test_the_probe_of_kopf_is_red_when_ours_is(
     problem: str, status: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Health, "passes", lambda _: problem)
+    monkeypatch.setattr(Health, "reconciles", lambda _: problem)
     port = free_port()
     async with kopf_running(shops(), liveness_endpoint=f"http://127.0.0.1:{port}/healthz"), ClientSession() as session:
 
@@ -218,7 +218,7 @@ MODULE = """
 import asyncio
 
 from ocf.runtime.kopf import attach
-from ocf.runtime.operator import Operator, Options, OwnerType
+from ocf.runtime.operator import ManagerOptions, Operator, OwnerType
 
 
 def components(shop):
@@ -229,7 +229,7 @@ def components(shop):
 
 attach(
     Operator(name="shops", owner=OwnerType("example.com/v1", "Shop"), components=components),
-    options=Options(listen=None),
+    options=ManagerOptions(listen=None),
 )
 """
 

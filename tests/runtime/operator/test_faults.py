@@ -339,7 +339,7 @@ def test_a_pass_that_hangs_is_ended_reported_and_harms_no_other(play: Play) -> N
             await stage.create(shop("other"))
             await asyncio.sleep(100)
             assert stage.passes == [("corner", 5), ("other", 35), ("corner", 36)]
-            assert "ended at its limit of 0:00:30" in str(stage.outcomes[0].error)
+            assert "exceeded its timeout of 0:00:30" in str(stage.outcomes[0].error)
             assert await motto(stage) == "open"
 
     play(test)
@@ -359,13 +359,13 @@ def test_a_pass_that_cannot_be_ended_is_named_by_the_probes(play: Play) -> None:
         async with stage.operating(reconcile_timeout=30 * SECOND) as process:
             await stage.create(shop())
             await asyncio.sleep(85)
-            assert process.health.passes() == ""
+            assert process.health.reconciles() == ""
             await asyncio.sleep(10)
-            told = "the pass over example.com/v1/Shop/town/corner does not end"
-            assert process.health.live["passes"]() == process.health.ready["passes"]() == told
+            told = "the reconcile of example.com/v1/Shop/town/corner does not end"
+            assert process.health.live["reconciles"]() == process.health.ready["reconciles"]() == told
             stubborn = False
             await asyncio.sleep(100)
-            assert process.health.passes() == ""
+            assert process.health.reconciles() == ""
 
     play(test)
 

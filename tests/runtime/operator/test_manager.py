@@ -323,11 +323,11 @@ def test_operators_need_different_names(names: list[str]) -> None:
     [
         pytest.param({"name": ""}, "needs a name", id="no name"),
         pytest.param({"workers": 0}, "workers must be at least 1, got 0", id="no workers"),
-        pytest.param({"reconcile_timeout": 0 * SECOND}, "limit must be positive", id="no time"),
+        pytest.param({"reconcile_timeout": 0 * SECOND}, "reconcile_timeout must be positive", id="no time"),
         pytest.param({"resync": 0 * SECOND}, "resync must be positive", id="no period"),
         pytest.param(
             {"owns": [("v1", "Secret")], "uncached": [("v1", "Secret")]},
-            "Secret is one of `uncached`, and so cannot be watched",
+            "Secret is in `uncached`, so it cannot be watched",
             id="watched and not cached",
         ),
     ],
