@@ -100,7 +100,7 @@ ReadinessDelay = Annotated[
         "--initial-readiness-delay",
         "--horizontal-pod-autoscaler-initial-readiness-delay",
         metavar=_DURATION,
-        help="Time after its start in which an unready pod counts as never ready.",
+        help="Time after its start in which an unready pod counts as not ready yet.",
     ),
 ]
 Workers = Annotated[
@@ -143,7 +143,7 @@ def hpa_controller(  # noqa: PLR0913 (each is an option)
     *,
     mode: Annotated[
         ModeName,
-        typer.Option(help="Run a kind of its own, replace the built-in controller, or compare with it."),
+        typer.Option(help="Run HorizontalAutoscalers, replace the built-in controller, or only compare with it."),
     ] = ModeName.OWN_KIND,
     take_over: Annotated[
         bool,

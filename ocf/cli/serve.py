@@ -42,7 +42,9 @@ def serve(
     ] = None,
     fault: Annotated[
         list[str] | None,
-        typer.Option("--fault", metavar="FAULT", help="Fault to inject, for example conflict,kind=Shop,times=3."),
+        typer.Option(
+            "--fault", metavar="FAULT", help="Fault to inject, such as conflict,kind=Shop,times=3; repeatable."
+        ),
     ] = None,
     output: OutputOption = ServeOutput.TEXT,
     traceback: Traceback = False,

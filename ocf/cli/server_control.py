@@ -55,7 +55,7 @@ class ServerControl:
         """Handle a request."""
         action = _ACTIONS.get((method, path.strip("/")))
         if action is None:
-            known = ", ".join(f"{verb} /ocf/{place}" for verb, place in _ACTIONS)
+            known = ", ".join(f"{verb} /ocf/{action_path}" for verb, action_path in _ACTIONS)
             raise api_error(
                 f"unknown request {method} /ocf/{path}; known requests: {known}", code=404, reason="NotFound"
             )

@@ -58,11 +58,11 @@ def validate(
         gates = gates_of(kubernetes_version, feature_gate or [])
         stored = dict(_stored(update_from or []))
         documents = read_documents(files)
-        beside: list[Manifest] | None = None
+        others: list[Manifest] | None = None
         if lint:
             known = list(documents)
-            documents, beside = iter(known), [one.manifest for one in known if one.manifest is not None]
-        reports = _reports(documents, gates, stored, beside)
+            documents, others = iter(known), [one.manifest for one in known if one.manifest is not None]
+        reports = _reports(documents, gates, stored, others)
         if not _show(reports, output):
             raise typer.Exit(_INVALID)
 
@@ -80,13 +80,13 @@ def _stored(files: Sequence[str]) -> Iterator[tuple[str, Manifest]]:
 
 
 def _reports(
-    documents: Iterable[Document], gates: FeatureGates, stored: dict[str, Manifest], beside: Sequence[Manifest] | None
+    documents: Iterable[Document], gates: FeatureGates, stored: dict[str, Manifest], others: Sequence[Manifest] | None
 ) -> Iterator[ValidationReport]:
     from ocf.cli.validation_report import check, find_by_name
 
     for document in only_autoscalers(documents):
         old = find_by_name(document.manifest, stored) if document.manifest is not None else None
-        yield check(document, gates=gates, old=old, beside=beside)
+        yield check(document, gates=gates, old=old, others=others)
 
 
 def only_autoscalers(documents: Iterable[Document]) -> Iterator[Document]:
@@ -134,13 +134,13 @@ def report_lines(report: ValidationReport) -> Iterator[str]:
         One line per error or finding.
     """
     document = report.document
-    place = f"{document.file}: {report.name}"
+    location = f"{document.file}: {report.name}"
     if document.manifest is None:
-        place = f"{document.file}: document {document.number}" if document.number else document.file
+        location = f"{document.file}: document {document.number}" if document.number else document.file
     for error in report.errors:
-        yield f"{place}: {error}"
+        yield f"{location}: {error}"
     for finding in report.findings:
-        yield f"{place}: {finding.severity}: {finding.path}: {finding.explanation} {finding.fix} [{finding.code}]"
+        yield f"{location}: {finding.severity}: {finding.path}: {finding.explanation} {finding.fix} [{finding.code}]"
 
 
 def _annotations(report: ValidationReport) -> Iterator[str]:
@@ -155,8 +155,8 @@ def _annotations(report: ValidationReport) -> Iterator[str]:
 def _annotation(level: str, report: ValidationReport, text: str) -> str:
     document = report.document
     title = f"HorizontalPodAutoscaler {report.name}" if document.manifest is not None else "unreadable"
-    place = f"file={_property(document.file)},line={document.line},title={_property(title)}"
-    return f"::{level} {place}::{_data(text)}"
+    location = f"file={_property(document.file)},line={document.line},title={_property(title)}"
+    return f"::{level} {location}::{_data(text)}"
 
 
 def _data(text: str) -> str:

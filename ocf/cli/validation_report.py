@@ -124,7 +124,7 @@ def find_by_name(manifest: Manifest, others: Mapping[str, Manifest]) -> Manifest
 
 
 def check(
-    document: Document, *, gates: FeatureGates, old: Manifest | None = None, beside: Sequence[Manifest] | None = None
+    document: Document, *, gates: FeatureGates, old: Manifest | None = None, others: Sequence[Manifest] | None = None
 ) -> ValidationReport:
     """Check one autoscaler.
 
@@ -132,7 +132,7 @@ def check(
         document: The document; one that cannot be read has a report, too.
         gates: The feature gates of the server.
         old: The stored object, for an update.
-        beside: The other objects, for the linter; None disables it.
+        others: The other objects, for the linter; None disables it.
     """
     manifest = document.manifest
     if manifest is None:
@@ -148,20 +148,20 @@ def check(
         ValidationError(error.path, str(error.type), error.detail, error.message)
         for error in validate(hpa, stored, gates=gates)
     )
-    if found or beside is None:
+    if found or others is None:
         return ValidationReport(document=document, name=name, errors=found)
-    return ValidationReport(document=document, name=name, findings=_lint_findings(hpa, manifest, beside, gates))
+    return ValidationReport(document=document, name=name, findings=_lint_findings(hpa, manifest, others, gates))
 
 
 def _lint_findings(
-    hpa: Manifest, manifest: Manifest, beside: Sequence[Manifest], gates: FeatureGates
+    hpa: Manifest, manifest: Manifest, others: Sequence[Manifest], gates: FeatureGates
 ) -> tuple[Finding, ...]:
     from ocf.autoscaling import lint
     from ocf.autoscaling.targets.targets import find_scale_target
 
-    others = [one for one in beside if one is not manifest and one.get("apiVersion") != "autoscaling/v1"]
+    candidates = [one for one in others if one is not manifest and one.get("apiVersion") != "autoscaling/v1"]
     try:
-        return lint(hpa, find_scale_target(hpa, others), others, gates=gates)
+        return lint(hpa, find_scale_target(hpa, candidates), candidates, gates=gates)
     except ConfigError:
         # Another object cannot be read; its own report has that error.
         return lint(hpa, gates=gates)

@@ -103,7 +103,7 @@ def nothing(owner):
     return None
 
 
-def refused(owner):
+def invalid(owner):
     return component.Builder("", condition_type="").build()
 
 

@@ -129,7 +129,7 @@ class TestComponents:
             pytest.param("forgets", "returned a builder; was .build() forgotten?", id="builder"),
             pytest.param("waits", "is asynchronous; it must be a plain function", id="coroutine"),
             pytest.param("nothing", "must return one or more components, got NoneType", id="None"),
-            pytest.param("refused", "failed: component name cannot be empty; condition type cannot be", id="rejected"),
+            pytest.param("invalid", "failed: component name cannot be empty; condition type cannot be", id="rejected"),
         ],
     )
     def test_an_invalid_result_of_a_function(self, name: str, problem: str) -> None:

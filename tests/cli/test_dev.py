@@ -121,7 +121,7 @@ class Running:
     started: dict[str, Any]
     session: aiohttp.ClientSession
 
-    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    async def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         async with self.session.request(method, self.started["url"] + path, json=body) as answer:
             return answer.status, await answer.json(content_type=None)
 
@@ -172,10 +172,10 @@ async def test_the_operator_runs_until_a_signal(folder: Path, number: signal.Sig
 async def test_the_webhooks_are_called() -> None:
     async with dev("dev_package") as running:
         shop = {"apiVersion": "example.com/v1", "kind": "Shop", "metadata": {"name": "big"}, "spec": {"branches": 10}}
-        status, refusal = await running.ask("POST", SHOPS, shop)
+        status, error = await running.request("POST", SHOPS, shop)
         assert status == 422
-        assert "spec.branches: Invalid value: 10: must be at most 9" in refusal["message"]
-        _, configuration = await running.ask("GET", CONFIGURATION)
+        assert "spec.branches: Invalid value: 10: must be at most 9" in error["message"]
+        _, configuration = await running.request("GET", CONFIGURATION)
         assert configuration["webhooks"][0]["clientConfig"]["caBundle"]
 
 
@@ -212,7 +212,7 @@ async def test_cel_rules_are_evaluated(folder: Path) -> None:
 async def test_unsupported_cel_rules_are_skipped_with_a_note(folder: Path) -> None:
     (folder / "dev_ruled.py").write_text(ruled("!isURL('a')"))
     async with dev("dev_ruled") as running:
-        assert (await running.ask("GET", SHOPS))[0] == 200
+        assert (await running.request("GET", SHOPS))[0] == 200
         running.process.send_signal(signal.SIGINT)
         _, err = await running.process.communicate()
     note = (

@@ -26,12 +26,12 @@ class Running:
     started: dict[str, Any]
     session: aiohttp.ClientSession
 
-    async def ask(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    async def request(self, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         async with self.session.request(method, self.started["url"] + path, json=body) as answer:
             return answer.status, await answer.json(content_type=None)
 
 
-def look(kubeconfig: Path) -> tuple[str, int]:
+def read_kubeconfig(kubeconfig: Path) -> tuple[str, int]:
     config = json.loads(kubeconfig.read_text())
     return config["clusters"][0]["cluster"]["server"], kubeconfig.stat().st_mode & 0o777
 
@@ -73,9 +73,9 @@ async def error_of(*arguments: str) -> str:
 async def test_it_serves_until_a_signal_and_removes_its_files(number: signal.Signals) -> None:
     async with serve() as running:
         kubeconfig = Path(running.started["kubeconfig"])
-        server, mode = look(kubeconfig)
+        server, mode = read_kubeconfig(kubeconfig)
         assert (server, mode) == (running.started["url"], 0o600)
-        assert (await running.ask("GET", "/version"))[0] == 200
+        assert (await running.request("GET", "/version"))[0] == 200
         running.process.send_signal(number)
         out, err = await running.process.communicate()
     assert (running.process.returncode, out, err) == (0, b"", b"")
@@ -87,7 +87,7 @@ async def test_manifests_are_loaded_and_the_kubeconfig_is_written(tmp_path: Path
     file.write_text(SETTINGS)
     async with serve("--load", str(file), "--kubeconfig", str(kubeconfig)) as running:
         assert running.started["kubeconfig"] == str(kubeconfig)
-        _, found = await running.ask("GET", f"{PATH}/settings")
+        _, found = await running.request("GET", f"{PATH}/settings")
         assert found["data"] == {"colour": "red"}
     assert files(tmp_path, "*kubeconfig*") == ["kubeconfig"]
 
@@ -96,33 +96,33 @@ async def test_faults_are_set_by_option_and_by_request() -> None:
     """A fault affects the request that it names; requests can list, replace and remove the faults."""
     async with serve("--fault", "conflict,kind=ConfigMap,verbs=create") as running:
         manifest = {"metadata": {"name": "a"}}
-        assert (await running.ask("POST", PATH, manifest))[0] == 409
-        assert (await running.ask("POST", PATH, manifest))[0] == 201
-        _, seen = await running.ask("GET", "/ocf/faults")
+        assert (await running.request("POST", PATH, manifest))[0] == 409
+        assert (await running.request("POST", PATH, manifest))[0] == 201
+        _, seen = await running.request("GET", "/ocf/faults")
         assert seen["injected"] == ["Refusal: create v1/ConfigMap/default/a by Python"]
-        await running.ask("PUT", "/ocf/faults", {"faults": ["server-error,code=503,times=forever"]})
-        assert (await running.ask("GET", f"{PATH}/a"))[0] == 503
-        await running.ask("DELETE", "/ocf/faults")
-        assert (await running.ask("GET", f"{PATH}/a"))[0] == 200
-        status, refusal = await running.ask("PUT", "/ocf/faults", {"faults": ["conflit"]})
-        assert (status, refusal["reason"]) == (400, "BadRequest")
-        assert 'unknown fault "conflit"' in refusal["message"]
+        await running.request("PUT", "/ocf/faults", {"faults": ["server-error,code=503,times=forever"]})
+        assert (await running.request("GET", f"{PATH}/a"))[0] == 503
+        await running.request("DELETE", "/ocf/faults")
+        assert (await running.request("GET", f"{PATH}/a"))[0] == 200
+        status, error = await running.request("PUT", "/ocf/faults", {"faults": ["conflit"]})
+        assert (status, error["reason"]) == (400, "BadRequest")
+        assert 'unknown fault "conflit"' in error["message"]
 
 
 async def test_the_requests_of_the_server_are_counted() -> None:
     async with serve() as running:
-        await running.ask("POST", PATH, {"metadata": {"name": "a"}})
-        _, before = await running.ask("GET", "/ocf/requests")
+        await running.request("POST", PATH, {"metadata": {"name": "a"}})
+        _, before = await running.request("GET", "/ocf/requests")
         assert (before["reads"], before["writes"], before["changes"]) == (0, 1, 1)
         assert before["last"] == ["create v1/ConfigMap/default/a by Python: 200"]
-        _, after = await running.ask("DELETE", "/ocf/requests")
+        _, after = await running.request("DELETE", "/ocf/requests")
         assert (after["writes"], after["last"]) == (0, [])
 
 
 async def test_a_compaction_ends_older_watches() -> None:
     async with serve() as running:
-        await running.ask("POST", PATH, {"metadata": {"name": "a"}})
-        await running.ask("POST", "/ocf/compact")
+        await running.request("POST", PATH, {"metadata": {"name": "a"}})
+        await running.request("POST", "/ocf/compact")
         async with running.session.get(f"{running.started['url']}{PATH}?watch=1&resourceVersion=1") as answer:
             event = json.loads(await answer.content.readline())
         assert (event["type"], event["object"]["code"]) == ("ERROR", 410)

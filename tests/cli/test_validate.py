@@ -157,7 +157,7 @@ class TestBadInput:
     """Every document that cannot be read is reported with file and document, and the others are validated."""
 
     @pytest.mark.parametrize(
-        ("text", "place", "problem"),
+        ("text", "location", "problem"),
         [
             pytest.param("a: [1", "document 1", "line 4", id="no YAML"),
             pytest.param("- 1", "document 1", "a map with keys is expected, not a list", id="a list"),
@@ -166,11 +166,11 @@ class TestBadInput:
             pytest.param("kind: HorizontalPodAutoscaler", "?", "apiVersion", id="no version"),
         ],
     )
-    def test_a_bad_document_does_not_hide_others(self, text: str, place: str, problem: str) -> None:
+    def test_a_bad_document_does_not_hide_others(self, text: str, location: str, problem: str) -> None:
         code, lines = validate(write("all.yaml", f"# first\n---\n{text}\n---{BAD}"))
         assert code == 1
         assert lines[-1] == f"all.yaml: {BOTH}"
-        assert lines[0].startswith(f"all.yaml: {place}: ")
+        assert lines[0].startswith(f"all.yaml: {location}: ")
         assert problem in lines[0]
 
     def test_an_alias_bomb_is_rejected(self) -> None:

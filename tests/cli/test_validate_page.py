@@ -69,8 +69,8 @@ def test_the_hook_names_a_command_that_exists(tmp_path: Path) -> None:
 def test_the_action_annotates(tmp_path: Path, lint: str, version: str, level: str) -> None:
     action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
     step = action["runs"]["steps"][-1]
-    asked = {name: text.strip("${} ").removeprefix("inputs.") for name, text in step["env"].items()}
-    assert set(asked.values()) == set(action["inputs"])
+    inputs = {name: text.strip("${} ").removeprefix("inputs.") for name, text in step["env"].items()}
+    assert set(inputs.values()) == set(action["inputs"])
     programs = tmp_path / "ocf" / "bin"
     programs.mkdir(parents=True)
     (programs / "ocf").write_text(f"#!/bin/sh\nexec {sys.executable} -c 'from ocf.cli import main; main()' \"$@\"\n")
@@ -86,6 +86,6 @@ def test_the_action_annotates(tmp_path: Path, lint: str, version: str, level: st
         text=True,
         check=False,
     )
-    place = "file=deploy/web.yaml,line=1,title=HorizontalPodAutoscaler web"
+    location = "file=deploy/web.yaml,line=1,title=HorizontalPodAutoscaler web"
     assert (ran.returncode, ran.stderr) == (1, "")
-    assert ran.stdout == f"{level} {place}::spec.scaleTargetRef.name: Required value\n"
+    assert ran.stdout == f"{level} {location}::spec.scaleTargetRef.name: Required value\n"

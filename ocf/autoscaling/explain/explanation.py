@@ -33,7 +33,7 @@ class Explanation:
         hold: The recommendation that holds the number of replicas, if any.
         scale_up_allowances: What the scale-up policies allow.
         scale_down_allowances: What the scale-down policies allow.
-        release: The first change by time alone, with unchanged measurements; None if there is none, or if the decision
+        release: The first change by time alone, with unchanged measurements; None without one, or if the decision
             changes the replicas now.
         thresholds: For each metric, the values at which the replicas change.
         range: The range of possible results, if the history is not known. The other fields then describe the lower end.

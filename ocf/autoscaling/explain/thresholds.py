@@ -54,7 +54,7 @@ class Blocker(NamedTuple):
 
     Args:
         decision: The decision at the extreme end of the values.
-        release: The first change by time alone; None if there is none.
+        release: The first change by time alone, if any.
     """
 
     decision: Decision

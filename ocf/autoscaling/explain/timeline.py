@@ -139,14 +139,14 @@ def _levels(window: Timeline) -> list[int]:
     return list(range(high, low - 1, -step))
 
 
-def _row(window: Timeline, symbols: _Symbols, columns: int, span: tuple[int, int], label: str) -> str:
-    low, high = span
+def _row(window: Timeline, symbols: _Symbols, columns: int, levels: tuple[int, int], label: str) -> str:
+    low, high = levels
     cells = [symbols.level if low < window.current <= high else " "] * columns
     for each in window.recommendations:
         if low < each.replicas <= high:
-            place = _column(each.at, window, columns)
+            column = _column(each.at, window, columns)
             known = "?" if each.at in window.assumed else symbols.point
-            cells[place] = symbols.holder if each == window.holder and known != "?" else known
+            cells[column] = symbols.holder if each == window.holder and known != "?" else known
     wanted = symbols.wanted if low < window.wanted <= high else " "
     desired = symbols.desired if low < window.desired <= high else " "
     return f"{label} {symbols.axis}{''.join(cells)} {wanted}{desired}"

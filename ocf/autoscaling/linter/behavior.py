@@ -44,7 +44,7 @@ def behavior_findings(spec: Manifest) -> Iterator[Finding]:
         yield from _scale_down_findings(down, most, least)
 
 
-def _rules_findings(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
+def _rules_findings(rules: Manifest, path: str, size_range: int) -> Iterator[Finding]:
     default = _DEFAULTS[path.rpartition(".")[2]]
     if rules["selectPolicy"] == "Disabled":
         if {**rules, "selectPolicy": default["selectPolicy"]} != default:
@@ -66,10 +66,10 @@ def _rules_findings(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
             f"Use 0, or more than {SYNC_SECONDS}.",
         )
     if rules["policies"] != default["policies"]:
-        yield from _idle_policies(rules, path, span)
+        yield from _idle_policies(rules, path, size_range)
 
 
-def _idle_policies(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
+def _idle_policies(rules: Manifest, path: str, size_range: int) -> Iterator[Finding]:
     policies: Sequence[Mapping[str, Any]] = rules["policies"]
     selection = rules["selectPolicy"]
     down = path.endswith("scaleDown")
@@ -77,8 +77,8 @@ def _idle_policies(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
         for other_position, other in enumerate(policies):
             winner, loser = (other, policy) if selection == "Max" else (policy, other)
             # Of two equal policies the first one counts.
-            equal = _always_allows(loser, winner, span, down=down)
-            if position == other_position or not _always_allows(winner, loser, span, down=down):
+            equal = _always_allows(loser, winner, size_range, down=down)
+            if position == other_position or not _always_allows(winner, loser, size_range, down=down):
                 continue
             if equal and position < other_position:
                 continue
@@ -93,16 +93,16 @@ def _idle_policies(rules: Manifest, path: str, span: int) -> Iterator[Finding]:
             break
 
 
-def _always_allows(one: Mapping[str, Any], other: Mapping[str, Any], span: int, *, down: bool) -> bool:
+def _always_allows(one: Mapping[str, Any], other: Mapping[str, Any], size_range: int, *, down: bool) -> bool:
     """Return whether a policy never allows less than another, for every size and history."""
     same = one["type"] == other["type"] and one["periodSeconds"] == other["periodSeconds"]
-    return _is_unlimited(one, span, down=down) or (same and one["value"] >= other["value"])
+    return _is_unlimited(one, size_range, down=down) or (same and one["value"] >= other["value"])
 
 
-def _is_unlimited(policy: Mapping[str, Any], span: int, *, down: bool) -> bool:
+def _is_unlimited(policy: Mapping[str, Any], size_range: int, *, down: bool) -> bool:
     """Return whether a policy allows the whole range at once."""
     if policy["type"] == "Pods":
-        return bool(policy["value"] >= span)
+        return bool(policy["value"] >= size_range)
     return bool(down and policy["value"] >= _ALL)
 
 

@@ -1,4 +1,4 @@
-"""Linter of an HPA, with its target and the objects beside it."""
+"""Linter of an HPA, with its target and other objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ocf.autoscaling.api.defaulting import default_decoded
 from ocf.autoscaling.linter.behavior import behavior_findings
 from ocf.autoscaling.linter.findings import Finding
 from ocf.autoscaling.linter.metrics import metric_findings
-from ocf.autoscaling.linter.targets import neighbour_findings, target_findings
+from ocf.autoscaling.linter.targets import conflict_findings, target_findings
 from ocf.autoscaling.targets.targets import Scalable, TargetSource, manifest_of, read_target
 from ocf.autoscaling.validation.validation import validate
 from ocf.objects import Manifest, ObjectKey
@@ -69,7 +69,7 @@ def _findings(
 ) -> Iterator[Finding]:
     target = None if source is None else read_target(source)
     yield from target_findings(hpa, target)
-    yield from neighbour_findings(hpa, _target_manifest(source), others)
+    yield from conflict_findings(hpa, _target_manifest(source), others)
     yield from metric_findings(hpa["spec"], None if target is None else target.pods, explicit=explicit)
     yield from behavior_findings(hpa["spec"])
 

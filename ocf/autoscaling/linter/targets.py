@@ -8,7 +8,7 @@ from ocf.autoscaling.targets.targets import Reference, cannot_scale, find_scale_
 from ocf.errors import ConfigError
 from ocf.objects import LabelSelector, Manifest, get_field
 
-__all__ = ["neighbour_findings", "target_findings"]
+__all__ = ["conflict_findings", "target_findings"]
 
 _HPA: Final = "HorizontalPodAutoscaler"
 
@@ -43,9 +43,7 @@ def target_findings(hpa: Manifest, target: Reference | None) -> Iterator[Finding
         )
 
 
-def neighbour_findings(
-    hpa: Manifest, target: Mapping[str, Any] | None, others: Iterable[Manifest]
-) -> Iterator[Finding]:
+def conflict_findings(hpa: Manifest, target: Mapping[str, Any] | None, others: Iterable[Manifest]) -> Iterator[Finding]:
     """Find autoscalers that share a target, or whose targets select the same pods.
 
     Args:
@@ -70,8 +68,8 @@ def neighbour_findings(
                 "Put the metrics of both into one autoscaler; the one that wants the most replicas counts.",
             )
             continue
-        neighbour = find_scale_target(other, others)
-        if target is not None and neighbour is not None and _overlap(target, neighbour):
+        other_target = find_scale_target(other, others)
+        if target is not None and other_target is not None and _overlap(target, other_target):
             yield Finding(
                 Code.OVERLAPPING_SELECTORS,
                 Severity.ERROR,

@@ -79,7 +79,7 @@ def explain(  # noqa: PLR0913 (each is an option of the command line)
         str | None,
         typer.Option(
             metavar="DURATION",
-            help="Time after its start in which an unready pod counts as never ready; default: 30s.",
+            help="Time after its start in which an unready pod counts as not ready yet; default: 30s.",
         ),
     ] = None,
     scale_up_limit_factor: Annotated[

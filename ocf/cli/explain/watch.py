@@ -91,9 +91,9 @@ async def collect_history(
     if not period:
         return KnownHistory(before, since), snapshot
     with _progress(period, settings.sync_period) as update:
-        while (left := since + period - autoscaler.clock.now()) > timedelta():
+        while (remaining := since + period - autoscaler.clock.now()) > timedelta():
             history = _recommended(snapshot, history, settings, autoscaler.clock.now())
-            await asyncio.sleep(min(left, settings.sync_period).total_seconds())
+            await asyncio.sleep(min(remaining, settings.sync_period).total_seconds())
             last, snapshot = snapshot, await _read_with_retry(autoscaler, settings)
             history = _changed(last, snapshot, history)
             update(autoscaler.clock.now() - since)

@@ -202,19 +202,19 @@ BEHAVIOR = [
         hpa(behavior={"scaleDown": {"policies": [policy("Percent", 100), policy("Pods", 1)]}}),
         GOOD,
         ("info", "idle-policy", f"{DOWN}.policies[1]"),
-        id="beside one without bounds",
+        id="with an unlimited one",
     ),
     pytest.param(
         hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 2)]}}),
         GOOD,
         ("info", "idle-policy", "spec.behavior.scaleUp.policies[0]"),
-        id="beside a larger one",
+        id="with a larger one",
     ),
     pytest.param(
         hpa(behavior={"scaleUp": {"selectPolicy": "Min", "policies": [policy("Pods", 1), policy("Pods", 2)]}}),
         GOOD,
         ("info", "idle-policy", "spec.behavior.scaleUp.policies[1]"),
-        id="beside a smaller one that counts",
+        id="with a smaller one that counts",
     ),
     pytest.param(
         hpa(behavior={"scaleUp": {"policies": [policy("Pods", 1), policy("Pods", 1)]}}),
@@ -331,7 +331,7 @@ class TestExplanations:
         )
 
 
-class TestNeighbours:
+class TestConflicts:
     def test_two_autoscalers_of_one_target(self) -> None:
         (finding,) = lint(hpa(), GOOD, [kinded(hpa()), kinded(hpa("other", {**TARGET, "apiVersion": "apps/v1beta1"}))])
 
@@ -361,18 +361,18 @@ class TestNeighbours:
         ],
     )
     def test_selectors_that_match_the_pods_of_the_other(self, ours: Manifest, theirs: Manifest) -> None:
-        neighbour = workload(FULL, name="other", labels=theirs)
-        others = [kinded(hpa("second", {**TARGET, "name": "other"})), neighbour]
+        other_target = workload(FULL, name="other", labels=theirs)
+        others = [kinded(hpa("second", {**TARGET, "name": "other"})), other_target]
 
         assert found(hpa(), workload(FULL, labels=ours), others) == [
             ("error", "overlapping-selectors", "spec.scaleTargetRef")
         ]
 
     def test_distinct_selectors_are_no_conflict(self) -> None:
-        neighbour = workload(FULL, name="other")
+        other_target = workload(FULL, name="other")
 
         assert (
-            found(hpa(), GOOD, [kinded(hpa("second", {**TARGET, "name": "other"})), neighbour, {"kind": "Service"}])
+            found(hpa(), GOOD, [kinded(hpa("second", {**TARGET, "name": "other"})), other_target, {"kind": "Service"}])
             == []
         )
 
@@ -404,7 +404,7 @@ def test_what_cannot_be_decoded_is_refused() -> None:
         lint(hpa(maxReplica=3))
 
 
-def test_the_input_is_left_alone() -> None:
+def test_the_input_is_not_changed() -> None:
     manifest, target = hpa(behavior={}), workload({}, replicas=3)
     before = copy.deepcopy((manifest, target))
     lint(manifest, target, [manifest, target])
@@ -412,8 +412,8 @@ def test_the_input_is_left_alone() -> None:
     assert (manifest, target) == before
 
 
-def test_every_code_has_a_row() -> None:
-    """So that none is there that cannot be found, and none is found that is not told here."""
+def test_every_code_is_tested() -> None:
+    """Every code can be found, and every finding has a documented code."""
     rows: list[Any] = [*TARGETS, *METRICS, *BEHAVIOR]
     shown = {row.values[2][1] for row in rows} | {"shared-target", "overlapping-selectors"}
 
@@ -462,7 +462,7 @@ def test_every_finding_points_into_the_spec_and_says_something(
 anything: st.SearchStrategy[Any] = (
     st.none() | st.text(max_size=3) | st.integers(0, 3) | st.just([]) | st.just({}) | st.just([None, "x", {}])
 )
-places = st.sampled_from(
+paths = st.sampled_from(
     [
         ("spec",),
         ("spec", "template"),
@@ -480,13 +480,13 @@ places = st.sampled_from(
 )
 
 
-@given(places, anything)
-def test_malformed_other_objects_are_ignored(place: tuple[str, ...], value: Any) -> None:
+@given(paths, anything)
+def test_malformed_other_objects_are_ignored(path: tuple[str, ...], value: Any) -> None:
     """Each object has its own validation."""
-    broken = with_field(workload(FULL, name="other"), place, value)
+    broken = with_field(workload(FULL, name="other"), path, value)
     others = [
         broken,
         kinded(hpa("second", {**TARGET, "name": "other"})),
-        with_field(kinded(hpa("third")), place, value),
+        with_field(kinded(hpa("third")), path, value),
     ]
-    lint(hpa(), with_field(GOOD, place, value), others)
+    lint(hpa(), with_field(GOOD, path, value), others)

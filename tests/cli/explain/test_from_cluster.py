@@ -109,7 +109,7 @@ class Shop:
         await self.cluster.patch(TARGET, change, PatchOptions(patch_type=PatchType.MERGE, field_manager="controller"))
         await self.status({**status_of("SucceededRescale", current=replicas), "lastScaleTime": format_time(at)})
 
-    def place(self, key: ObjectKey = WEB, settings: Settings | None = None) -> ObservedAutoscaler:
+    def autoscaler(self, key: ObjectKey = WEB, settings: Settings | None = None) -> ObservedAutoscaler:
         scales = SubresourceScaleGetter(self.cluster)
         reader = SnapshotReader(
             self.cluster, self.metrics, scales=scales, settings=settings or Settings(), max_age=timedelta()
@@ -136,7 +136,7 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Shop:
     async def open_autoscaler(
         _file: object, _context: object, key: ObjectKey, settings: Settings
     ) -> AsyncIterator[ObservedAutoscaler]:
-        yield found.place(key, settings)
+        yield found.autoscaler(key, settings)
 
     monkeypatch.setattr(explain_cluster, "open_autoscaler", open_autoscaler)
     asyncio.run(found.create(deployment("web", {"app": "web"}), hpa()))
@@ -309,7 +309,7 @@ class TestWatch:
             running = _Running(shop, settings, values)
             task = asyncio.create_task(running.run(syncs))
             await asyncio.sleep(15 * 6 + 5)
-            known, snapshot = await collect_history(shop.place(settings=settings), watch, settings)
+            known, snapshot = await collect_history(shop.autoscaler(settings=settings), watch, settings)
             found = explain_unknown(snapshot, known, settings=settings, now=clock.now())
             real = decide(snapshot, running.history, settings=settings, now=clock.now())
             task.cancel()
@@ -339,17 +339,17 @@ class TestWatch:
             shop = Shop(clock)
             shop.metrics.set_external("shop", "queue", "30")
             await shop.create(deployment("web", {"app": "web"}), hpa())
-            place = shop.place()
+            autoscaler = shop.autoscaler()
             down = NOON + timedelta(seconds=40)
 
-            class Shaky(InterceptingCluster):
+            class FailingCluster(InterceptingCluster):
                 async def get(self, key: ObjectKey, *, subresource: Subresource | None = None) -> Manifest:
                     if down <= clock.now() < down + timedelta(seconds=outage):
                         raise ServerError("no answer")
                     return await super().get(key, subresource=subresource)
 
-            shaky = replace(place, cluster=Shaky(place.cluster))
-            known, _ = await collect_history(shaky, timedelta(seconds=75), Settings())
+            failing = replace(autoscaler, cluster=FailingCluster(autoscaler.cluster))
+            known, _ = await collect_history(failing, timedelta(seconds=75), Settings())
             return known.history.recommendations
 
         if survives:
@@ -377,10 +377,10 @@ class _Running:
         self.shop, self.settings, self.values, self.history = shop, settings, values, History()
 
     async def run(self, syncs: int) -> None:
-        place = self.shop.place(settings=self.settings)
+        autoscaler = self.shop.autoscaler(settings=self.settings)
         for number in range(syncs):
             self.shop.metrics.set_external("shop", "queue", str(self.values[number % len(self.values)]))
-            decision = decide(await place.read(), self.history, settings=self.settings, now=self.shop.clock.now())
+            decision = decide(await autoscaler.read(), self.history, settings=self.settings, now=self.shop.clock.now())
             self.history = decision.history
             if decision.rescale:
                 await self.shop.scale(decision.desired, at=self.shop.clock.now())
