@@ -20,7 +20,7 @@ class SourceKind(StrEnum):
 
     BASE = "base"
     MUTATION = "mutation"
-    IGNORED = "left to others"
+    IGNORED = "ignored"
     SUSPENSION = "suspension"
     NEVER_SENT = "never sent"
     OWNER = "owner"

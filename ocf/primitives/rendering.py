@@ -170,7 +170,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         try:
             return self._kind.model.model_validate(start)
         except ValueError as error:
-            # A model made past its own checks, or a required field that was left to others.
+            # A model made past its own checks, or a required field that is ignored.
             problem = f"what the edits start from is no {self._kind.name}: {_describe(error)}"
             raise MutationError(self._identity, "", problem) from error
 

@@ -229,7 +229,7 @@ class TestExplain:
     def test_the_field_of_a_scaler_is_ignored(self, fixed_web: deployment.Resource, web_hpa: hpa.Resource) -> None:
         built = of(fixed_web, web_hpa)
         count = preview.explain(built.entries)[0].field("spec.replicas")
-        assert [(str(each.source), each.value) for each in count.settings] == [("base", 4), ("left to others", None)]
+        assert [(str(each.source), each.value) for each in count.settings] == [("base", 4), ("ignored", None)]
 
     def test_server_set_fields_are_never_sent(self, web_base: Manifest) -> None:
         web_base["status"] = {"replicas": 1}

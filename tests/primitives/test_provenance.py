@@ -197,7 +197,7 @@ class TestOtherSources:
     def test_a_field_left_to_others_is_taken_away(self, explain: Callable[..., Provenance]) -> None:
         found = explain(ignore_fields=[REPLICAS])
         gone = found.field("spec.replicas")
-        assert str(gone.source) == "left to others"
+        assert str(gone.source) == "ignored"
         assert gone.previous is not None
         assert gone.previous.value == 3
 
@@ -212,7 +212,7 @@ class TestOtherSources:
         found = explain(suspended=True, ignore_fields=[REPLICAS])
         assert [source for source, _ in history(found, "spec.replicas")] == [
             "base",
-            "left to others",
+            "ignored",
             "suspension, edit_deployment_spec",
         ]
 
