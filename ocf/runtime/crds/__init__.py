@@ -1,4 +1,4 @@
-"""CustomResourceDefinitions from pydantic models: one declaration says what Python reads and what the server holds."""
+"""CustomResourceDefinitions generated from pydantic models, so Python and the API server use the same schema."""
 
 from ocf.runtime.crds.crd import AGE, CRDVersion, PrinterColumn, ScaleSubresource, Scope, crd
 from ocf.runtime.crds.markers import ListMap, ListSet, Preserve, QuantityText, RuleReason, ValidationRule, rules

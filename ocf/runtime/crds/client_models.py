@@ -1,4 +1,4 @@
-"""The client's models as field types: what the server knows about them and their Python types do not say."""
+"""Schemas of the Kubernetes client's models, completed with quantities and list types of the API."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from ocf.objects.model_fields import holds_quantity
-from ocf.runtime.crds.markers import QUANTITY_PATTERN, UNSAID
+from ocf.runtime.crds.markers import QUANTITY_PATTERN, UNSUPPORTED
 from ocf.schema.builtin import MISSING, ListType, StructType, struct
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic.json_schema import JsonSchemaValue
 
-__all__ = ["is_client_model", "with_built_in"]
+__all__ = ["is_client_model", "with_api_semantics"]
 
-# Where the structs live that specs embed, most likely first.
+# API groups of the structs that specs embed, most likely first.
 _GROUPS: Final = ("core", "meta", "autoscaling", "networking", "apps", "policy", "batch", "rbac", "storage", "resource")
 _ATTRIBUTES: Final = "\n\nAttributes:\n"
 
 
 def is_client_model(model: type[BaseModel]) -> bool:
-    """Tell whether a model is one of the Kubernetes client.
+    """Return whether a model is one of the Kubernetes client.
 
     Args:
         model: The model.
@@ -29,19 +29,19 @@ def is_client_model(model: type[BaseModel]) -> bool:
     return model.__module__.startswith("kubernetes.")
 
 
-def with_built_in(model: type[BaseModel], schema: JsonSchemaValue) -> JsonSchemaValue:
-    """Add to the schema of a client's model which fields are quantities, and how its lists merge.
+def with_api_semantics(model: type[BaseModel], schema: JsonSchemaValue) -> JsonSchemaValue:
+    """Return the schema of a client's model with its quantities and the merge keys of its lists.
 
-    A quantity may be a number, as in the API itself. The client's models read only text there; whoever reads an object
-    with `ocf` (operators, webhooks, `read_live`) need not care.
+    A quantity may be a number, as in the API itself. The client's models read only strings there; `ocf` (operators,
+    webhooks, `read_live`) converts numbers before it reads an object.
 
     Args:
         model: The model.
-        schema: What pydantic says of it.
+        schema: Its schema by pydantic.
     """
     known = _struct_of(model.__name__, frozenset(schema.get("properties", {})))
     properties = {
-        name: _field(model, name, _with_anything(said), known) for name, said in schema.get("properties", {}).items()
+        name: _field(model, name, _with_open_fields(said), known) for name, said in schema.get("properties", {}).items()
     }
     described = {"description": schema["description"].partition(_ATTRIBUTES)[0]} if "description" in schema else {}
     return {**schema, **described, "properties": properties}
@@ -63,20 +63,20 @@ def _field(model: type[BaseModel], name: str, said: JsonSchemaValue, known: Stru
     }
 
 
-def _with_anything(said: Any) -> Any:
-    """Keep what the API itself leaves open, such as the fields that a manager owns."""
+def _with_open_fields(said: Any) -> Any:
+    """Preserve values without a schema in the API itself, such as `fieldsV1` of managed fields."""
     if isinstance(said, list):
-        return [_with_anything(item) for item in said]
+        return [_with_open_fields(item) for item in said]
     if not isinstance(said, dict):
         return said
-    if UNSAID in said:
-        rest = {key: value for key, value in said.items() if key != UNSAID}
+    if UNSUPPORTED in said:
+        rest = {key: value for key, value in said.items() if key != UNSUPPORTED}
         return rest | {"x-kubernetes-preserve-unknown-fields": True}
-    return {key: _with_anything(value) if key in _INNER else value for key, value in said.items()}
+    return {key: _with_open_fields(value) if key in _INNER else value for key, value in said.items()}
 
 
 def _as_quantity(said: Any) -> Any:
-    """Make a quantity of every text in a schema."""
+    """Replace every string of a schema by a quantity."""
     if isinstance(said, list):
         return [_as_quantity(item) for item in said]
     if not isinstance(said, dict):
@@ -93,7 +93,7 @@ _INNER: Final = ("additionalProperties", "items", "anyOf")
 
 @cache
 def _struct_of(name: str, fields: frozenset[str]) -> StructType | None:
-    """Find the struct behind a model: of its version and name, and with most of its fields, for releases differ."""
+    """Return the API struct of a model: same version and name, and most of its fields, because releases differ."""
     for length in (2, 3, 7, 8):  # V1 V10 V1beta1 V1alpha1
         version, rest = name[:length].lower(), name[length:]
         for group in _GROUPS:

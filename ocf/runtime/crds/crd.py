@@ -1,4 +1,4 @@
-"""`crd`: the CustomResourceDefinition of a kind, from the models of its versions."""
+"""CustomResourceDefinition of a kind, generated from the models of its versions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ocf.errors import FieldProblem, ManifestError
 from ocf.runtime.crds.json_schema import json_schema
-from ocf.runtime.crds.structural_schema import Structural
+from ocf.runtime.crds.structural_schema import StructuralSchemaConverter
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AGE", "CRDVersion", "PrinterColumn", "ScaleSubresource", "Scope", "crd"]
 
-# What the server knows of every object.
+# Fields that every object has.
 _OF_EVERY_OBJECT: Final = ("apiVersion", "kind", "metadata")
 _EVERY_OBJECT: Final[dict[str, Any]] = {
     "apiVersion": {"type": "string"},
@@ -34,7 +34,7 @@ _COLUMN_TYPES: Final = ("boolean", "integer", "number", "string")
 
 
 class Scope(StrEnum):
-    """Where objects of a kind live."""
+    """Scope of a kind."""
 
     NAMESPACED = "Namespaced"
     CLUSTER = "Cluster"
@@ -45,11 +45,11 @@ class PrinterColumn:
     """A column of `kubectl get`.
 
     Args:
-        name: Its heading.
-        path: The field that it shows, `.status.readyReplicas`; or a JSONPath with filters.
-        type: `integer`, `number`, `string`, `boolean` or `date`; empty takes that of the field.
-        description: What it means.
-        priority: 0 is always shown, more only with `-o wide`.
+        name: Heading of the column.
+        path: Its field, such as `.status.readyReplicas`; or a JSONPath with filters.
+        type: `integer`, `number`, `string`, `boolean` or `date`; empty for the type of the field.
+        description: Description of the column.
+        priority: 0 to always show it, a higher number to show it only with `-o wide`.
     """
 
     name: str
@@ -60,17 +60,17 @@ class PrinterColumn:
 
 
 AGE: Final = PrinterColumn("Age", ".metadata.creationTimestamp", "date")
-"""The column that a kind loses once it has columns of its own."""
+"""The default column, which a kind with printer columns has to declare itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ScaleSubresource:
-    """The scale subresource: what an autoscaler reads and writes.
+    """The scale subresource, which autoscalers read and write.
 
     Args:
-        spec: The field with the wanted count.
-        status: The field with the observed count.
-        selector: The field of the status with the label selector as a text, which an autoscaler needs; empty for none.
+        spec: Path of the desired replicas.
+        status: Path of the observed replicas.
+        selector: Path of the serialized label selector in the status, which autoscalers need; empty for none.
     """
 
     spec: str = ".spec.replicas"
@@ -85,15 +85,15 @@ class CRDVersion:
     A model with a field `status` has the status subresource.
 
     Args:
-        name: `v1alpha1`.
-        model: The whole object: its class name is the kind, its fields are `spec`, `status` or what the kind has. Those
-            that every object has (`apiVersion`, `kind`, `metadata`) may be there.
-        columns: What `kubectl get` shows.
+        name: Name of the version, such as `v1alpha1`.
+        model: The model of the whole object: its class name is the kind, its fields are `spec`, `status` or others.
+            Fields that every object has (`apiVersion`, `kind`, `metadata`) are optional.
+        columns: The columns of `kubectl get`.
         scale: The scale subresource; None for none.
-        selectable: The fields that a field selector may name, `.spec.color`.
+        selectable: Paths of the fields that field selectors may use, such as `.spec.color`.
         served: Whether clients can use the version.
-        stored: Whether objects are stored in it; a single version is.
-        deprecated: What whoever uses the version is told; empty for nothing.
+        stored: Whether it is the storage version; a single version always is.
+        deprecated: The warning for clients that use the version; empty if it is not deprecated.
     """
 
     name: str
@@ -114,26 +114,26 @@ def crd(
     categories: Sequence[str] = (),
     scope: Scope = Scope.NAMESPACED,
 ) -> Manifest:
-    """Write the definition of a kind.
+    """Return the CustomResourceDefinition of a kind.
 
-    Types, bounds, patterns, enums, defaults and descriptions come from the models. Validators in Python are not seen
-    by a server: say again as a `Rule` what it is to hold objects to.
+    Types, bounds, patterns, enums, defaults and descriptions come from the models. The API server cannot run validators
+    written in Python: declare a `ValidationRule` for what it is to check.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/.
 
     Args:
         group: API group, `example.com`.
-        versions: The versions, all of one kind; of several, one is `stored`.
-        plural: Name of the resource; empty derives it from the kind.
-        short_names: What it is called for short.
-        categories: The groups of kinds it is asked for with, `all`.
-        scope: Where objects of the kind live.
+        versions: The versions, all of one kind; if there are several, exactly one is `stored`.
+        plural: Plural name of the resource; empty derives it from the kind.
+        short_names: Short names for `kubectl`.
+        categories: Categories for `kubectl get`, such as `all`.
+        scope: Scope of the kind.
 
     Returns:
         The definition, to be applied.
 
     Raises:
-        ManifestError: If a structural schema cannot say what a model says; names every such field.
+        ManifestError: If a structural schema cannot express a model; it lists every such field.
 
     Example:
         >>> from pydantic import BaseModel, Field
@@ -168,7 +168,7 @@ def crd(
 
 
 def _plural(kind: str) -> str:
-    """Guess a plural as Kubernetes does."""
+    """Derive a plural like Kubernetes' `UnsafeGuessKindToResource`."""
     name = kind.lower()
     if name.endswith("s"):
         return f"{name}es"
@@ -179,11 +179,11 @@ def _problems(versions: Sequence[CRDVersion]) -> Iterator[FieldProblem]:
     kinds = {version.model.__name__ for version in versions}
     stored = [version.name for version in versions if version.stored]
     if not versions:
-        yield FieldProblem("versions", "a kind has at least one version")
+        yield FieldProblem("versions", "a kind must have at least one version")
     if len(kinds) > 1:
         yield FieldProblem("versions", f"all models must have the name of the kind, got {', '.join(sorted(kinds))}")
     if len(versions) > 1 and len(stored) != 1:
-        yield FieldProblem("versions", f"objects are stored in one version, got {', '.join(stored) or 'none'}")
+        yield FieldProblem("versions", f"exactly one version must be stored, got {', '.join(stored) or 'none'}")
 
 
 def _version(version: CRDVersion, problems: list[FieldProblem], *, alone: bool) -> Manifest:
@@ -213,7 +213,7 @@ def _version(version: CRDVersion, problems: list[FieldProblem], *, alone: bool) 
 
 def _schema(model: type[BaseModel], problems: list[FieldProblem]) -> dict[str, Any]:
     said = json_schema(model)
-    walk = Structural(said.pop("$defs", {}))
+    walk = StructuralSchemaConverter(said.pop("$defs", {}))
     own = {name: field for name, field in said.get("properties", {}).items() if name not in _OF_EVERY_OBJECT}
     required = [name for name in said.get("required", ()) if name not in _OF_EVERY_OBJECT]
     schema = walk.of({**said, "properties": own, "required": required}, "")
@@ -245,7 +245,7 @@ def _column(column: PrinterColumn, schema: dict[str, Any], problems: list[FieldP
 
 
 def _type_at(schema: dict[str, Any], path: str, what: str, problems: list[FieldProblem]) -> str:
-    """Return the type of the field at a path, `date` for an instant; empty where there is none, which is a problem."""
+    """Return the type of the field at a path, `date` for a date-time; add a problem and return "" if it is missing."""
     here: dict[str, Any] = {"properties": {**schema.get("properties", {}), **_EVERY_OBJECT}}
     for name in path.strip(".").split("."):
         inner = here.get("properties", {}).get(name) or here.get("additionalProperties")

@@ -1,7 +1,7 @@
-"""What pydantic says of a model, with everything that its JSON schemas leave out.
+"""JSON schema of a model by pydantic, with details that pydantic omits.
 
-pydantic walks the types; this keeps it from losing what a definition needs (defaults from factories, rules of models)
-and from giving up at the first type without a schema: what cannot be said is marked, and found with its path later.
+It adds what a CustomResourceDefinition needs (defaults from factories, rules of models). Instead of failing at the
+first type without a schema it marks unsupported types, so that all of them are reported with their paths.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import PydanticSerializationError, core_schema, to_jsonable_python
 
-from ocf.runtime.crds.client_models import is_client_model, with_built_in
-from ocf.runtime.crds.markers import UNSAID, rules_of
+from ocf.runtime.crds.client_models import is_client_model, with_api_semantics
+from ocf.runtime.crds.markers import UNSUPPORTED, rules_of
 
 if TYPE_CHECKING:
     from pydantic.json_schema import JsonSchemaValue
@@ -33,7 +33,7 @@ def json_schema(model: type[BaseModel]) -> JsonSchemaValue:
 class _Generator(GenerateJsonSchema):
     def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> JsonSchemaValue:
         del schema
-        return {UNSAID: f"no schema can say this type ({error_info})"}
+        return {UNSUPPORTED: f"no schema can express this type ({error_info})"}
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         inner = self.generate_inner(schema["schema"])
@@ -44,30 +44,32 @@ class _Generator(GenerateJsonSchema):
     def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
         values = schema.get("values_schema", {"type": "any"})
         if values["type"] == "any":
-            return {UNSAID: "a map of anything has no schema: name the type of its values, or mark it with Preserve()"}
+            return {UNSUPPORTED: "a map of any values has no schema: set the type of its values, or add Preserve()"}
         return super().dict_schema(schema)
 
     def any_schema(self, schema: core_schema.AnySchema) -> JsonSchemaValue:
         del schema
-        return {UNSAID: 'anything at all has no schema: name a type, or mark it with Preserve() or Preserve(kind="")'}
+        return {UNSUPPORTED: 'a value of any type has no schema: set a type, or add Preserve() or Preserve(kind="")'}
 
     def timedelta_schema(self, schema: core_schema.TimedeltaSchema) -> JsonSchemaValue:
         del schema
-        return {UNSAID: "durations are written differently in Python and in the API: use a text with a pattern"}
+        return {UNSUPPORTED: "durations are written differently in Python and in the API: use a string with a pattern"}
 
     def model_schema(self, schema: core_schema.ModelSchema) -> JsonSchemaValue:
         model: type[BaseModel] = schema["cls"]
         found = super().model_schema(schema)
         if is_client_model(model):
-            found = with_built_in(model, found)
+            found = with_api_semantics(model, found)
         for key, written in _misread(model, found):
-            found["properties"][key] = {UNSAID: f'it is read as "{key}" but written as "{written}": give it one alias'}
+            found["properties"][key] = {
+                UNSUPPORTED: f'it is read as "{key}" but written as "{written}": give it one alias'
+            }
         given = [rule.manifest() for rule in rules_of(model)]
         return found | {"x-kubernetes-validations": given} if given else found
 
 
 def _misread(model: type[BaseModel], schema: JsonSchemaValue) -> list[tuple[str, str]]:
-    """Return the fields that are not written as they are read, by both names."""
+    """Return the fields that are read and written under different names, as pairs of both."""
     written = {info.serialization_alias or info.alias or name for name, info in model.model_fields.items()}
     read = set(schema.get("properties", {}))
     return list(zip(sorted(read - written), sorted(written - read), strict=False))
@@ -75,11 +77,11 @@ def _misread(model: type[BaseModel], schema: JsonSchemaValue) -> list[tuple[str,
 
 def _from_factory(schema: core_schema.WithDefaultSchema) -> dict[str, Any]:
     if schema.get("default_factory_takes_data"):
-        return {UNSAID: "a default that depends on other fields has no schema"}
+        return {UNSUPPORTED: "a default that depends on other fields has no schema"}
     factory: Any = schema.get("default_factory")
     first, second = _encoded(factory()), _encoded(factory())
     if first != second:
-        return {UNSAID: "a default that is another one each time has no schema"}
+        return {UNSUPPORTED: "a default that differs each time has no schema"}
     return first
 
 
@@ -87,11 +89,11 @@ def _encoded(value: object) -> dict[str, Any]:
     try:
         return {"default": _plain(value)}
     except PydanticSerializationError:
-        return {UNSAID: f"a default of type {type(value).__name__} is no JSON"}
+        return {UNSUPPORTED: f"a default of type {type(value).__name__} cannot be written as JSON"}
 
 
 def _plain(value: object) -> Any:
-    """Write a default as JSON, in full: the server holds it to the rules before it fills in anything."""
+    """Return a default as complete JSON, because the API server validates it before it sets nested defaults."""
     if isinstance(value, BaseModel):
         dumped: dict[str, Any] = value.model_dump(mode="json", by_alias=True)
         for name, info in type(value).model_fields.items():

@@ -1,7 +1,7 @@
-"""What a type alone does not say about a field of a custom resource: how its list merges, which rules hold.
+"""Markers for fields of a custom resource: list types, validation rules, preserved fields and quantities.
 
-Marks stand in `Annotated`. Where the server would refuse a value because of a mark, the model refuses it too; only
-rules in CEL are the server's alone.
+Markers are part of `Annotated`. Where the API server would reject a value because of a marker, the model rejects it
+too; only CEL rules are checked by the API server alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QUANTITY_PATTERN",
-    "UNSAID",
+    "UNSUPPORTED",
     "ListMap",
     "ListSet",
     "Preserve",
@@ -38,19 +38,19 @@ ModelT = TypeVar("ModelT", bound=type[BaseModel])
 
 _RULES: Final = "__ocf_rules__"
 
-UNSAID: Final = "x-unsaid"
-"""The keyword that marks, on the way to a structural schema, what no schema can say; its value is the reason."""
+UNSUPPORTED: Final = "x-unsupported"
+"""Keyword of intermediate schemas that marks a type which no structural schema can express; its value is the reason."""
 
 QUANTITY_PATTERN: Final = (
     r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+))?$"
 )
-"""What a quantity looks like, in the words of the API reference."""
+"""Pattern of a quantity, after the API reference."""
 
 _is_quantity: Final = re.compile(QUANTITY_PATTERN.removeprefix("^").removesuffix("$")).fullmatch
 
 
 class RuleReason(StrEnum):
-    """What a broken rule is called in the server's answer."""
+    """Reason of a rule's violation in the API server's response."""
 
     INVALID = "FieldValueInvalid"
     FORBIDDEN = "FieldValueForbidden"
@@ -60,20 +60,20 @@ class RuleReason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ValidationRule:
-    """A rule in CEL that the server holds a value to (`x-kubernetes-validations`).
+    """A CEL rule that the API server checks for a value (`x-kubernetes-validations`).
 
-    It stands in `Annotated` for one field; `rules` gives it to a model. The server reads the rule when the definition
-    is applied, and refuses one that it cannot read, or that costs too much: give lists and texts in it a maximum.
+    Add it to one field with `Annotated`, or to a model with `rules`. The API server compiles the rule when the
+    definition is applied, and rejects it if it is invalid or too expensive: limit the size of its lists and strings.
 
     Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules.
 
     Args:
-        rule: The expression; `self` is the value, `oldSelf` what was stored before.
-        message: What a user is told; empty leaves that to the server.
-        reason: What the problem is called.
-        field_path: The field that is to blame, from the value on: `.minReplicas`.
-        message_expression: An expression that makes the message.
-        optional_old_self: Whether a rule with `oldSelf` is asked on creation too.
+        rule: The expression; `self` is the value, `oldSelf` the stored value.
+        message: The error message; empty for the API server's default.
+        reason: Reason of the error.
+        field_path: Path of the field in the error, relative to the value: `.minReplicas`.
+        message_expression: A CEL expression that returns the message.
+        optional_old_self: Whether a rule with `oldSelf` is also checked on creation.
 
     Example:
         >>> ValidationRule("self >= oldSelf", message="may only grow").manifest()
@@ -88,7 +88,7 @@ class ValidationRule:
     optional_old_self: bool = False
 
     def manifest(self) -> dict[str, Any]:
-        """Return the rule as the API writes it."""
+        """Return the rule as an entry of `x-kubernetes-validations`."""
         said = {
             "rule": self.rule,
             "message": self.message,
@@ -107,10 +107,10 @@ class ValidationRule:
 
 
 def rules(*given: ValidationRule) -> Callable[[ModelT], ModelT]:
-    """Give rules to a model: they hold wherever the model is a field.
+    """Add rules to a model, for every field of its type.
 
     Args:
-        given: The rules; those of a base class hold as well.
+        given: The rules, in addition to those of base classes.
 
     Returns:
         A decorator of the class.
@@ -141,10 +141,10 @@ def rules_of(model: type[BaseModel]) -> tuple[ValidationRule, ...]:
 
 @dataclass(frozen=True, slots=True, init=False)
 class ListMap:
-    """A list of objects with keys: server-side apply merges it object by object, and no two may have the same keys.
+    """A list with merge keys (`x-kubernetes-list-type: map`): server-side apply merges it by key, and keys are unique.
 
     Args:
-        keys: The fields that tell objects apart, in API spelling; each required, or with a default.
+        keys: The key fields, in API spelling; each must be required or have a default.
 
     Raises:
         ConfigError: If there is no key.
@@ -171,7 +171,7 @@ class ListMap:
 
 @dataclass(frozen=True, slots=True)
 class ListSet:
-    """A list of scalars of which no two are equal: server-side apply merges it as a set."""
+    """A list of unique scalars (`x-kubernetes-list-type: set`): server-side apply merges it as a set."""
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> core_schema.CoreSchema:
         return core_schema.no_info_after_validator_function(self._checked, handler(source))
@@ -187,7 +187,7 @@ class ListSet:
 
 @dataclass(frozen=True, slots=True)
 class Preserve:
-    """Whatever is there is stored as it is: the server looks at nothing inside.
+    """A value that the API server stores without a schema (`x-kubernetes-preserve-unknown-fields`).
 
     Args:
         kind: `object` for objects only; empty for any JSON value.
@@ -206,7 +206,7 @@ def _quantity_text(value: object) -> object:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, str) and not _is_quantity(value):
-        raise ValueError(f"{value!r} is no quantity: write digits and a suffix, such as 500m or 1.5Gi")
+        raise ValueError(f"{value!r} is not a quantity: expected digits and a suffix, such as 500m or 1.5Gi")
     return value
 
 
@@ -215,7 +215,7 @@ QuantityText: TypeAlias = Annotated[
     BeforeValidator(_quantity_text),
     WithJsonSchema({"x-kubernetes-int-or-string": True, "pattern": QUANTITY_PATTERN}),
 ]
-"""A quantity, `500m`; a whole number is taken too, and becomes a text."""
+"""A quantity such as `500m`; an integer is accepted too, and converted to a string."""
 
 
 def _value(item: Any, key: str) -> Hashable:
@@ -232,6 +232,6 @@ def _without_doubles(items: Sequence[Any], identify: Callable[[Any], Hashable]) 
     for item in items:
         identity = identify(item)
         if identity in seen:
-            raise ValueError(f"{identity!r} is there twice")
+            raise ValueError(f"{identity!r} is a duplicate")
         seen.add(identity)
     return items

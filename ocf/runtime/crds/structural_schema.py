@@ -1,7 +1,7 @@
-"""From a JSON schema to a structural one, which is all that a definition may hold.
+"""Conversion of JSON schemas to structural schemas, which CustomResourceDefinitions require.
 
-A structural schema has no references, no alternatives and no keyword that the server does not know. What has an equal
-in it is translated; everything else is refused with the path of the field, all problems together.
+A structural schema has no references, no alternatives and no keywords that the API server does not know. Equivalent
+keywords are translated; everything else is reported with the path of the field, all problems at once.
 
 Source: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema.
 """
@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from ocf.errors import FieldProblem
-from ocf.runtime.crds.markers import UNSAID
+from ocf.runtime.crds.markers import UNSUPPORTED
 
-__all__ = ["Structural"]
+__all__ = ["StructuralSchemaConverter"]
 
 Json = dict[str, Any]
 
@@ -37,8 +37,10 @@ _KEPT: Final = frozenset(
         "type",
     }
 )
-# Words about the schema that hold no value to anything.
-_TALK: Final = frozenset({"contentMediaType", "deprecated", "example", "examples", "readOnly", "title", "writeOnly"})
+# Keywords that describe a schema without restricting values.
+_ANNOTATIONS: Final = frozenset(
+    {"contentMediaType", "deprecated", "example", "examples", "readOnly", "title", "writeOnly"}
+)
 _FORMATS: Final = {
     "base64": "byte",
     "base64url": "",
@@ -47,40 +49,40 @@ _FORMATS: Final = {
     **{name: name for name in ("double", "float", "ipv6", "mac", "password", "uri", "uuid", "uuid3", "uuid4", "uuid5")},
 }
 _SCALARS: Final = frozenset({"boolean", "integer", "number", "string"})
-# Neither RE2, which the server uses, nor the engine that pydantic uses by default knows these.
+# Neither RE2, which the API server uses, nor pydantic's default engine supports these.
 _NOT_REGULAR: Final = re.compile(r"\(\?<?[=!]|\(\?P?[=>(]|\\[1-9]")
 
 
 @dataclass(slots=True)
-class Structural:
-    """Translates schemas, and gathers what cannot be translated.
+class StructuralSchemaConverter:
+    """Converts schemas, and collects the problems of those that cannot be converted.
 
     Args:
-        definitions: The schemas that others refer to, by name.
-        problems: What was refused.
+        definitions: The referenced schemas, by name.
+        problems: The problems found so far.
     """
 
     definitions: Mapping[str, Json]
     problems: list[FieldProblem] = field(default_factory=list)
 
     def of(self, schema: Json, path: str, above: tuple[str, ...] = ()) -> Json:
-        """Translate a schema.
+        """Convert a schema.
 
         Args:
             schema: The schema.
-            path: Where it is, in API spelling.
-            above: Names of the definitions that it is a part of.
+            path: Path of its field, in API spelling.
+            above: Names of the definitions that contain it.
 
         Returns:
-            The structural schema; of what is refused, a part.
+            The structural schema; incomplete if there are problems.
         """
         schema, above = self._resolved(schema, path, above)
         schema, nullable = _without_null(schema)
         if "anyOf" in schema or "oneOf" in schema:
             schema = self._alternatives(schema, path)
         schema, above = self._resolved(schema, path, above)
-        if UNSAID in schema:
-            self._refuse(path, schema[UNSAID])
+        if UNSUPPORTED in schema:
+            self._reject(path, schema[UNSUPPORTED])
             return {}
         found = {key: value for key, value in schema.items() if key in _KEPT}
         found |= {key: value for key, value in schema.items() if key.startswith("x-kubernetes-")}
@@ -94,11 +96,11 @@ class Structural:
         self._check(schema, found, path)
         return found
 
-    def _refuse(self, path: str, detail: str) -> None:
+    def _reject(self, path: str, detail: str) -> None:
         self.problems.append(FieldProblem(path, detail))
 
     def _resolved(self, schema: Json, path: str, above: tuple[str, ...]) -> tuple[Json, tuple[str, ...]]:
-        """Put in what a schema refers to; what stands beside the reference goes before it, and rules add up."""
+        """Resolve references: keywords beside a reference override its target, and rules are combined."""
         while "$ref" in schema or len(schema.get("allOf", ())) == 1:
             rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf")}
             if "$ref" not in schema:
@@ -106,7 +108,7 @@ class Structural:
             else:
                 name = schema["$ref"].rpartition("/")[2]
                 if name in above:
-                    self._refuse(path, f"{name} contains itself, and a structural schema ends somewhere")
+                    self._reject(path, f"{name} contains itself: a structural schema cannot be recursive")
                     return {"type": "object", _PRESERVE: True}, above
                 target, above = self.definitions[name], (*above, name)
             rules = [*target.get(_RULES, ()), *rest.get(_RULES, ())]
@@ -119,13 +121,15 @@ class Structural:
         if len(arms) == 1:
             only: Json = arms[0]
             return only | rest
-        bare = all(set(arm) <= {"type", *_TALK} for arm in arms)
+        bare = all(set(arm) <= {"type", *_ANNOTATIONS} for arm in arms)
         types = {arm.get("type") for arm in arms}
         if bare and types == {"integer", "string"}:
             return rest | {_INT_OR_STRING: True}
         if bare and types == {"integer", "number"}:
             return rest | {"type": "number"}
-        self._refuse(path, "a structural schema knows no alternatives but int | str: use one type with optional fields")
+        self._reject(
+            path, "a structural schema has no alternatives other than int | str: use one type with optional fields"
+        )
         return rest | {_PRESERVE: True}
 
     def _text(self, schema: Json, found: Json, path: str) -> None:
@@ -134,11 +138,16 @@ class Structural:
             if name:
                 found["format"] = name
             else:
-                self._refuse(path, f'no server checks the format "{schema["format"]}": use a text with a pattern')
+                self._reject(
+                    path, f'the API server does not know the format "{schema["format"]}": use a string with a pattern'
+                )
         if "pattern" in schema:
             found["pattern"] = schema["pattern"]
             if _NOT_REGULAR.search(schema["pattern"]):
-                self._refuse(path, f"the server knows no look-around and no back-reference: {schema['pattern']}")
+                self._reject(
+                    path,
+                    f"RE2, which the API server uses, has no look-around and no back-references, got {schema['pattern']}",
+                )
 
     def _object(self, schema: Json, found: Json, path: str, above: tuple[str, ...]) -> None:
         if "properties" in schema:
@@ -151,66 +160,66 @@ class Structural:
         values = schema.get("additionalProperties", False)
         if isinstance(values, dict) and values:
             if "properties" in schema:
-                self._refuse(path, "a structural schema has fields or a map, not both")
+                self._reject(path, "a structural schema has fields or a map, not both")
             found["additionalProperties"] = self.of(values, f"{path}.*", above)
         elif values is not False:
             found[_PRESERVE] = True
         if "propertyNames" in schema or "patternProperties" in schema:
-            self._refuse(path, "a structural schema says nothing about the keys of a map: use a rule")
+            self._reject(path, "a structural schema cannot restrict the keys of a map: use a ValidationRule")
 
     def _list(self, schema: Json, found: Json, path: str, above: tuple[str, ...]) -> None:
         if schema.get("uniqueItems"):
-            self._refuse(path, "a set is a list in the API: Annotated[list[...], ListSet()]")
+            self._reject(path, "a set is a list in the API: Annotated[list[...], ListSet()]")
         if "prefixItems" in schema:
-            self._refuse(path, "a structural schema knows no tuples: use an object, or a list of one type")
+            self._reject(path, "a structural schema has no tuples: use an object, or a list of one type")
         if found.get("type") == "array":
             items = schema.get("items")
             found["items"] = self.of(items, f"{path}[]", above) if isinstance(items, dict) else {}
             if not items and "prefixItems" not in schema:
-                self._refuse(path, "a list needs a type for its items")
+                self._reject(path, "a list needs a type for its items")
         if found.get("x-kubernetes-list-type") == "map":
             self._keyed(schema, found, path)
         elif found.get("x-kubernetes-list-type") == "set" and found.get("items", {}).get("type") not in _SCALARS:
-            self._refuse(path, "a set holds scalars only; for objects there is ListMap(key)")
+            self._reject(path, "a set holds scalars only; for objects there is ListMap(key)")
 
     def _keyed(self, schema: Json, found: Json, path: str) -> None:
-        """Check the keys of a list that merges by key: each is a scalar that is always there."""
+        """Check the merge keys of a list: each must be a scalar that is required or has a default."""
         item = found.get("items", {})
         for key in found["x-kubernetes-list-map-keys"]:
             said = item.get("properties", {}).get(key)
             if said is None:
-                self._refuse(path, f'the key "{key}" is no field of the items')
+                self._reject(path, f'the key "{key}" is not a field of the items')
                 continue
             required = key in item.get("required", ())
             if key in schema.get("x-key-defaults", {}) and not required:
                 said.setdefault("default", schema["x-key-defaults"][key])
             if said.get("type") not in _SCALARS:
-                self._refuse(path, f'the key "{key}" is no scalar')
+                self._reject(path, f'the key "{key}" is not a scalar')
             elif not required and "default" not in said:
-                self._refuse(path, f'the key "{key}" must be required, or have a default')
+                self._reject(path, f'the key "{key}" must be required, or have a default')
 
     def _null(self, found: Json, path: str, *, nullable: bool) -> None:
-        """Say what null means: absent where that is the default, else a value of its own."""
+        """Convert null: it means absent if it is the default, else the field is nullable."""
         if nullable and found.get("default", _NOTHING) is None:
             del found["default"]
         elif nullable:
             found["nullable"] = True
             if "enum" in found:
-                self._refuse(path, "a server takes no null for a value of an enum: make None its default")
+                self._reject(path, "the API server rejects null as a value of an enum: make None the default")
 
     def _check(self, schema: Json, found: Json, path: str) -> None:
         unknown = sorted(set(schema) - _KNOWN - {key for key in schema if key.startswith("x-kubernetes-")})
         if unknown:
-            self._refuse(path, f"a structural schema does not know {', '.join(unknown)}")
+            self._reject(path, f"a structural schema does not support {', '.join(unknown)}")
         elif not ({"type", _INT_OR_STRING, _PRESERVE} & set(found)):
-            self._refuse(path, "values of different types have no structural schema: use one type")
+            self._reject(path, "values of different types have no structural schema: use one type")
 
 
 _RULES: Final = "x-kubernetes-validations"
 _NOTHING: Final = object()
 _KNOWN: Final = (
     _KEPT
-    | _TALK
+    | _ANNOTATIONS
     | {"additionalProperties", "anyOf", "const", "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maximum"}
     | {"minimum", "oneOf", "pattern", "patternProperties", "prefixItems", "properties", "propertyNames", "required"}
     | {"uniqueItems", "x-key-defaults"}
@@ -218,7 +227,7 @@ _KNOWN: Final = (
 
 
 def _without_null(schema: Json) -> tuple[Json, bool]:
-    """Take null out of the alternatives."""
+    """Remove null from the alternatives; return whether it was one of them."""
     arms: Sequence[Json] = schema.get("anyOf", ())
     others = [arm for arm in arms if arm.get("type") != "null"]
     if len(others) == len(arms):
@@ -231,7 +240,7 @@ def _without_null(schema: Json) -> tuple[Json, bool]:
 
 
 def _bounds(schema: Json) -> Json:
-    """Write bounds as the API does, where a bound that is excluded is a bound with a mark."""
+    """Convert bounds to those of the API, where an exclusive bound is a bound with a boolean keyword."""
     found: Json = {}
     for name, tighter in (("minimum", max), ("maximum", min)):
         mark = f"exclusive{name.capitalize()}"

@@ -1,4 +1,4 @@
-"""Which version of a custom resource a declaration is about."""
+"""Versions of a CustomResourceDefinition."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def version_of(definition: Manifest, version: str) -> str:
 
     Args:
         definition: The CustomResourceDefinition.
-        version: The version; empty for the one that is stored.
+        version: The version; empty for the storage version.
 
     Raises:
         BuildError: If the definition has no such version.
@@ -27,6 +27,6 @@ def version_of(definition: Manifest, version: str) -> str:
     names = [one["name"] for one in versions if (one["name"] == version if version else one.get("storage"))]
     if not names:
         there = ", ".join(one["name"] for one in versions)
-        wanted = f'version "{version}"' if version else "version that is stored"
+        wanted = f'version "{version}"' if version else "storage version"
         raise BuildError([f"{definition['metadata']['name']} has no {wanted}, only {there}"])
     return str(names[0])

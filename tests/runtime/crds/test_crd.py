@@ -104,11 +104,11 @@ def test_a_type_has_a_schema(annotation: Any, wanted: Manifest) -> None:
 @pytest.mark.parametrize(
     ("annotation", "path", "reason"),
     [
-        pytest.param(Any, "spec.field", "anything at all", id="anything"),
-        pytest.param(Any | None, "spec.field", "anything at all", id="anything or null"),
-        pytest.param(dict[str, Any], "spec.field", "a map of anything", id="map of anything"),
-        pytest.param(list[dict[str, Any]], "spec.field[]", "a map of anything", id="inside a list"),
-        pytest.param(dict[str, list[Any]], "spec.field.*[]", "anything at all", id="inside a map"),
+        pytest.param(Any, "spec.field", "a value of any type", id="anything"),
+        pytest.param(Any | None, "spec.field", "a value of any type", id="anything or null"),
+        pytest.param(dict[str, Any], "spec.field", "a map of any values", id="map of anything"),
+        pytest.param(list[dict[str, Any]], "spec.field[]", "a map of any values", id="inside a list"),
+        pytest.param(dict[str, list[Any]], "spec.field.*[]", "a value of any type", id="inside a map"),
         pytest.param(set[str], "spec.field", "ListSet", id="set"),
         pytest.param(tuple[int, str], "spec.field", "tuples", id="tuple"),
         pytest.param(Named | One, "spec.field", "no alternatives", id="alternatives"),
@@ -118,11 +118,13 @@ def test_a_type_has_a_schema(annotation: Any, wanted: Manifest) -> None:
         pytest.param(V1JSONSchemaProps, "spec.field.*", "contains itself", id="recursive model of the client"),
         pytest.param(timedelta, "spec.field", "durations", id="duration"),
         pytest.param(bytes, "spec.field", 'the format "binary"', id="bytes"),
-        pytest.param(list[Literal["a"] | None], "spec.field[]", "no null for a value", id="enum or null"),
-        pytest.param(Callable[[], int], "spec.field", "no schema can say this type", id="function"),
+        pytest.param(list[Literal["a"] | None], "spec.field[]", "rejects null", id="enum or null"),
+        pytest.param(Callable[[], int], "spec.field", "no schema can express this type", id="function"),
         pytest.param(Annotated[list[Maybe], ListMap("name")], "spec.field", "must be required", id="optional key"),
-        pytest.param(Annotated[list[Named], ListMap("nam")], "spec.field", "no field", id="misspelt key"),
-        pytest.param(Annotated[list[Maybe], ListMap("inner")], "spec.field", "no scalar", id="key that is an object"),
+        pytest.param(Annotated[list[Named], ListMap("nam")], "spec.field", "not a field", id="misspelt key"),
+        pytest.param(
+            Annotated[list[Maybe], ListMap("inner")], "spec.field", "not a scalar", id="key that is an object"
+        ),
         pytest.param(Annotated[list[Named], ListSet()], "spec.field", "scalars only", id="set of objects"),
         pytest.param(dict[Annotated[str, Field(pattern="^a")], int], "spec.field", "keys of a map", id="keys"),
     ],
@@ -162,9 +164,9 @@ def test_every_problem_is_told_at_once() -> None:
 @pytest.mark.parametrize(
     ("default", "reason"),
     [
-        pytest.param(Field(default_factory=lambda: str(uuid.uuid4())), "another one each time", id="chance"),
+        pytest.param(Field(default_factory=lambda: str(uuid.uuid4())), "differs each time", id="chance"),
         pytest.param(Field(default_factory=lambda data: f"{data}"), "depends on other fields", id="other fields"),
-        pytest.param(object(), "is no JSON", id="no JSON"),
+        pytest.param(object(), "cannot be written as JSON", id="no JSON"),
     ],
 )
 def test_a_default_that_no_server_can_know_is_refused(default: Any, reason: str) -> None:
@@ -236,7 +238,9 @@ def test_what_every_object_has_is_left_to_the_server() -> None:
         pytest.param([], "at least one version", id="none"),
         pytest.param([CRDVersion("v1", One), CRDVersion("v2", Named)], "name of the kind", id="two kinds"),
         pytest.param(
-            [CRDVersion("v1", One), CRDVersion("v2", One)], "stored in one version, got none", id="none stored"
+            [CRDVersion("v1", One), CRDVersion("v2", One)],
+            "exactly one version must be stored, got none",
+            id="none stored",
         ),
         pytest.param(
             [CRDVersion("v1", One, stored=True), CRDVersion("v2", One, stored=True)], "got v1, v2", id="both stored"
@@ -269,7 +273,7 @@ class TestMarks:
         ],
     )
     def test_doubles_are_refused(self, annotation: Any, value: Any) -> None:
-        with pytest.raises(ValueError, match="is there twice"):
+        with pytest.raises(ValueError, match="is a duplicate"):
             kind_with(field=(annotation, ...)).model_validate({"spec": {"field": value}})
 
     def test_a_key_is_found_by_its_name_in_the_api(self) -> None:
@@ -279,5 +283,5 @@ class TestMarks:
         model = kind_with(field=(Annotated[list[Port], ListMap("containerPort")], ...))
 
         model.model_validate({"spec": {"field": [{"containerPort": 1}, {"containerPort": 2}]}})
-        with pytest.raises(ValueError, match="is there twice"):
+        with pytest.raises(ValueError, match="is a duplicate"):
             model.model_validate({"spec": {"field": [{"containerPort": 1}, {"containerPort": 1}]}})
