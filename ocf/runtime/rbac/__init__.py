@@ -1,4 +1,4 @@
-"""RBAC from components: the least that an operator needs, as roles to be applied."""
+"""RBAC rules derived from components: the least privileges of an operator, as roles to be applied."""
 
 from ocf.runtime.rbac.definitions import custom_definitions
 from ocf.runtime.rbac.manifests import ServiceAccount, roles

@@ -1,4 +1,4 @@
-"""What the resource of a kind is called, which is all that RBAC knows of it."""
+"""CustomResourceDefinitions of a cluster, which map kinds to the resources that RBAC rules name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["custom_definitions"]
 
 
 async def custom_definitions(cluster: Cluster) -> tuple[Manifest, ...]:
-    """Read the definitions of a cluster, for `policy_rules`.
+    """Read the CustomResourceDefinitions of a cluster, for `policy_rules`.
 
     Args:
         cluster: The cluster.

@@ -1,4 +1,4 @@
-"""Privileges as roles: few rules, no wildcards, and bindings to the operator's account."""
+"""Roles and role bindings: merged rules without wildcards, bound to the operator's service account."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ class ServiceAccount:
 def roles(
     privileges: Iterable[PolicyRule], *, name: str, account: ServiceAccount, namespaces: Sequence[str] = ()
 ) -> list[Manifest]:
-    """Write roles that grant privileges, and bindings that give them to an account.
+    """Return roles that grant privileges, and their bindings to a service account.
 
     Args:
         privileges: The privileges.
-        name: What the roles and bindings are called.
-        account: Who gets them.
-        namespaces: Where the operator works; empty for everywhere, which takes a ClusterRole.
+        name: Name of the roles and bindings.
+        account: The service account of the bindings.
+        namespaces: Namespaces that the operator watches; empty for all, which needs a ClusterRole.
 
     Returns:
         The objects: at most one ClusterRole, and one Role per namespace, each followed by its binding.
@@ -58,7 +58,7 @@ def roles(
 
 
 def _without_granted(privileges: frozenset[PolicyRule], *, everywhere: bool) -> Iterator[PolicyRule]:
-    """Leave out what a privilege for all objects of all namespaces grants already."""
+    """Omit privileges that a privilege for all objects of all namespaces includes."""
     for one in privileges:
         whole = replace(one, name="", namespace="")
         if one == whole or not (everywhere and whole in privileges):
@@ -82,7 +82,7 @@ def _role(name: str, namespace: str, privileges: set[PolicyRule], account: Servi
 
 
 def _rules(privileges: Iterable[PolicyRule]) -> list[dict[str, Any]]:
-    """Put together what differs in one respect only: first names, then verbs, then resources."""
+    """Merge privileges that differ in one field only: first names, then verbs, then resources."""
     names: dict[tuple[str, str, str], set[str]] = defaultdict(set)
     for one in privileges:
         names[one.group, one.resource, one.verb].add(one.name)

@@ -1,12 +1,12 @@
-"""`policy_rules`: what components do to a cluster, one privilege per verb.
+"""Privileges that components need, one per verb.
 
-What is counted is what the framework sends. A managed object is read, and applied, which is a patch; an apply that
-makes the object needs `create` besides. Deleting is a privilege only where something may be deleted: of a component
-with a gate or one that prunes, of a resource that is to be gone, or that suspending deletes.
+The privileges follow from the requests that the framework sends. A managed object is read and applied, which is a
+patch; an apply that creates the object also needs `create`. `delete` is needed only if an object may be deleted: by a
+component with a gate or with pruning, by a resource to be deleted, or by one that is deleted on suspension.
 
-Counted is what may become of a resource, and not only what becomes of it now: a gate may close, and a switch
-(`delete_when`, `orphan_when`) that is off may be thrown. So one component with everything in it that there may be is
-enough. What a component does not register at all nobody knows of; privileges of several components are the union.
+Every possible lifecycle of a resource counts, not only the present one: a gate may close, and a condition
+(`delete_when`, `orphan_when`) may become true. So one component with all its possible resources is enough. Resources
+that a component does not register are unknown; the privileges of several components are the union.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 __all__ = ["EVENTS", "PolicyRule", "lease_rules", "policy_rules"]
 
 _UNNAMEABLE: Final = frozenset({"list", "watch"})
-_OF_FATE: Final = {
+_VERBS_OF_LIFECYCLE: Final = {
     Lifecycle.MANAGED: ("get", "create", "patch"),
     Lifecycle.READ_ONLY: ("get",),
     Lifecycle.DELETED: ("get", "delete"),
     Lifecycle.ORPHANED: ("get", "patch"),
 }
-_MADE: Final = frozenset({Lifecycle.MANAGED, Lifecycle.DELETED})
+_CREATED: Final = frozenset({Lifecycle.MANAGED, Lifecycle.DELETED})
 _REFERRING: Final = frozenset({Lifecycle.MANAGED, Lifecycle.ORPHANED})
 
 
@@ -43,11 +43,11 @@ class PolicyRule:
 
     Args:
         group: Group of the resource; empty for the core group.
-        resource: Its name, with its subresource: `shops/status`.
+        resource: Name of the resource, with its subresource: `shops/status`.
         verb: `get`, `list`, `watch`, `create`, `update`, `patch` or `delete`.
-        name: The only object that is meant; empty for all.
-        namespaced: Whether its objects live in namespaces.
-        namespace: The only namespace that is meant; empty for wherever the operator works.
+        name: Name of the only allowed object; empty for all.
+        namespaced: Whether the resource is namespaced.
+        namespace: The only allowed namespace; empty for all namespaces of the operator.
     """
 
     group: str
@@ -59,15 +59,15 @@ class PolicyRule:
 
 
 EVENTS: Final = frozenset({PolicyRule("events.k8s.io", "events", verb) for verb in ("create", "patch")})
-"""What posting events (`ocf.runtime.events.broadcasting_events`) needs."""
+"""Privileges for posting events (`ocf.runtime.events.broadcasting_events`)."""
 
 
 def lease_rules(name: str, namespace: str) -> frozenset[PolicyRule]:
-    """Return what leader election needs.
+    """Return the privileges for leader election.
 
     Args:
         name: Name of the lease.
-        namespace: Where it is.
+        namespace: Namespace of the lease.
     """
     one = partial(PolicyRule, "coordination.k8s.io", "leases", namespace=namespace)
     return frozenset({one("create"), one("get", name=name), one("update", name=name)})
@@ -83,18 +83,18 @@ def policy_rules(
     fixed: bool = False,
     enforced: bool = False,
 ) -> frozenset[PolicyRule]:
-    """Return what an operator of some components needs.
+    """Return the privileges that an operator of some components needs.
 
     Args:
-        components: The components, with every resource that they may have; whether gates are open does not matter,
-            but switches are to be off.
-        owner: An owner; of a kind, not of one object.
-        watches: Kinds that the operator watches besides, as `("v1", "Secret")`.
-        definitions: The CustomResourceDefinitions of the kinds that are not built in, that of the owner among them.
+        components: The components, with all resources that they may have; the state of gates does not matter, but
+            `delete_when` and `orphan_when` must be false.
+        owner: Key of any owner: only its kind and scope matter.
+        watches: Further kinds that the operator watches, as `("v1", "Secret")`.
+        definitions: The CustomResourceDefinitions of the kinds that are not built in, that of the owner included.
         cached: Whether reads go through a cache, which lists and watches every kind that it reads.
-        fixed: Whether the objects have the same names whoever their owner is; then no others are allowed for.
+        fixed: Whether the objects have the same names for every owner; then the privileges are limited to these names.
         enforced: Whether the cluster runs the admission plugin `OwnerReferencesPermissionEnforcement`, as OpenShift
-            does. It asks for more: for `delete` too, where an owner reference is set or taken off.
+            does. It also requires `delete` on objects whose owner references are set or removed.
 
     Returns:
         The privileges; add `EVENTS` and `lease_rules` with `|`.
@@ -105,23 +105,23 @@ def policy_rules(
     definitions = tuple(definitions)
     find = partial(rest_mapping, definitions=definitions)
     found: set[PolicyRule] = set()
-    holds = False
+    needs_finalizer = False
     for component in components:
         for entry in component.entries:
             resource = find(entry.resource.key.api_version, entry.resource.key.kind)
-            fates = entry.options.possible_lifecycles
-            uncollected = bool(owner.namespace) and not resource.namespaced and not entry.options.unowned
-            uncollected = uncollected and bool(fates & _MADE)
-            holds |= uncollected
+            lifecycles = entry.options.possible_lifecycles
+            without_gc = bool(owner.namespace) and not resource.namespaced and not entry.options.unowned
+            without_gc = without_gc and bool(lifecycles & _CREATED)
+            needs_finalizer |= without_gc
             name = entry.resource.key.name if fixed else ""
-            given = set(_verbs(component, entry, resource, cached=cached, uncollected=uncollected))
-            if enforced and fates & _REFERRING and not entry.options.unowned:
-                given.add("delete")  # the plugin: who changes the owners of an object can get it deleted
-            for verb in given:
-                # What is found by a list may have any name.
-                loose = verb in _UNNAMEABLE or (verb == "delete" and (component.prunes or uncollected))
-                found.add(_on(resource, verb, "" if loose else name))
-    found |= set(_of_owner(find(owner.api_version, owner.kind), holds=holds, enforced=enforced))
+            verbs = set(_verbs(component, entry, resource, cached=cached, without_gc=without_gc))
+            if enforced and lifecycles & _REFERRING and not entry.options.unowned:
+                verbs.add("delete")  # the plugin: a change of the owner references can get an object deleted
+            for verb in verbs:
+                # Objects that are found by a list may have any name.
+                any_name = verb in _UNNAMEABLE or (verb == "delete" and (component.prunes or without_gc))
+                found.add(_on(resource, verb, "" if any_name else name))
+    found |= set(_of_owner(find(owner.api_version, owner.kind), needs_finalizer=needs_finalizer, enforced=enforced))
     found |= {_on(find(*watched), verb) for watched in watches for verb in ("list", "watch")}
     return frozenset(_without_covered(found))
 
@@ -131,36 +131,39 @@ def _on(resource: RESTMapping, verb: str, name: str = "", part: str = "") -> Pol
 
 
 def _verbs(
-    component: Component, entry: Registration, resource: RESTMapping, *, cached: bool, uncollected: bool
+    component: Component, entry: Registration, resource: RESTMapping, *, cached: bool, without_gc: bool
 ) -> Iterator[str]:
-    for fate in entry.options.possible_lifecycles:
-        yield from _OF_FATE[fate]
+    for lifecycle in entry.options.possible_lifecycles:
+        yield from _VERBS_OF_LIFECYCLE[lifecycle]
     prunes = component.prunes and resource.namespaced
     if cached:
         yield from ("list", "watch")
-    if prunes or uncollected:
+    if prunes or without_gc:
         yield "list"
-    asleep = entry.suspendable is not None and entry.suspendable.delete_on_suspend()
+    deleted_on_suspend = entry.suspendable is not None and entry.suspendable.delete_on_suspend()
     if (
         prunes
-        or uncollected
-        or (Lifecycle.MANAGED in entry.options.possible_lifecycles and (component.gate is not None or asleep))
+        or without_gc
+        or (
+            Lifecycle.MANAGED in entry.options.possible_lifecycles
+            and (component.gate is not None or deleted_on_suspend)
+        )
     ):
         yield "delete"
 
 
-def _of_owner(resource: RESTMapping, *, holds: bool, enforced: bool) -> Iterator[PolicyRule]:
+def _of_owner(resource: RESTMapping, *, needs_finalizer: bool, enforced: bool) -> Iterator[PolicyRule]:
     for verb in ("get", "list", "watch"):
         yield _on(resource, verb)
     yield _on(resource, "update", part="/status")
-    if holds:  # the finalizer, which is a patch of the owner itself
+    if needs_finalizer:  # which is a patch of the owner itself
         yield _on(resource, "patch")
     if enforced:
         yield _on(resource, "update", part="/finalizers")
 
 
 def _without_covered(found: set[PolicyRule]) -> Iterator[PolicyRule]:
-    """Leave out privileges for one name where there is one for all."""
+    """Omit privileges for one name that a privilege for all names includes."""
     for one in found:
         whole = PolicyRule(one.group, one.resource, one.verb, "", one.namespaced, one.namespace)
         if one == whole or whole not in found:
