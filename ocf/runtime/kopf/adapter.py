@@ -1,8 +1,8 @@
-"""`attach`: kopf runs the process, watches the owners and answers the probe; the work is ours.
+"""Adapter that runs operators of `ocf` in a kopf process.
 
-Of kopf's handlers only those are used that store nothing: `on.startup`, `on.cleanup`, `on.probe`, and `on.event`, which
-keeps neither progress nor the last handled configuration, and adds no finalizer. Peering is off, and so is its posting
-of events.
+kopf runs the process, watches the owners and serves the liveness probe; the operators reconcile. The adapter uses only
+handlers that store nothing in the cluster: `on.startup`, `on.cleanup`, `on.probe`, and `on.event`, which keeps neither
+progress nor the last handled configuration, and adds no finalizer. kopf's peering and its posting of events are off.
 """
 
 from __future__ import annotations
@@ -39,16 +39,16 @@ def attach(
     registry: kopf.OperatorRegistry | None = None,
     connect: Callable[[], Awaitable[ApiServerCluster]] | None = None,
 ) -> None:
-    """Have kopf run operators, in a module that `kopf run` loads.
+    """Register operators with kopf, in a module that `kopf run` loads.
 
-    kopf says when to begin and when to end, tells of owners besides our own watch, and its liveness probe is red when
-    ours is. If the operators end although they must not, kopf ends, too, with their error.
+    kopf starts and stops the operators, passes them the events of its own watch of the owners, and its liveness probe
+    fails when theirs does. If the operators end unexpectedly, kopf stops with their error.
 
     Args:
-        operators: The operators, each with a name of its own.
-        options: How they are run. Namespaces are those of `options`, not those of kopf's command line.
-        registry: Where kopf's handlers are registered; kopf's default one by default.
-        connect: Opens the cluster; by kubeconfig or the pod's service account by default.
+        operators: The operators; their names must differ.
+        options: Options of the manager. Their namespaces apply, not those of kopf's command line.
+        registry: Registry of kopf's handlers; kopf's default registry by default.
+        connect: Connects to the cluster; by default with the kubeconfig or the pod's service account.
 
     Example:
         >>> from ocf.runtime.operator import Operator, OwnerType
@@ -57,23 +57,23 @@ def attach(
         >>> attach(shops, registry=registry)
     """
     into = registry if registry is not None else kopf.get_default_registry()
-    inside = _Inside(operators, options or ManagerOptions(), connect or _connect)
+    inside = _Handlers(operators, options or ManagerOptions(), connect or _connect)
     kopf.on.startup(registry=into, id="ocf")(inside.begin)
     kopf.on.cleanup(registry=into, id="ocf", errors=kopf.ErrorsMode.PERMANENT)(inside.end)
     kopf.on.probe(registry=into, id="ocf")(inside.probe)
     for operator in operators:
         group, version = split_api_version(operator.owner.api_version)
         watch = kopf.on.event(group=group, version=version, kind=operator.owner.kind, registry=into, id=operator.name)
-        watch(inside.tell)
+        watch(inside.handle_event)
 
 
-class _Inside:
-    """The operators of one process of kopf; its methods are kopf's handlers.
+class _Handlers:
+    """kopf's handlers, which run the operators in its process.
 
     Args:
         operators: The operators.
-        options: How they are run.
-        connect: Opens the cluster.
+        options: Options of the manager.
+        connect: Connects to the cluster.
     """
 
     def __init__(
@@ -100,22 +100,22 @@ class _Inside:
     def _ended(self, task: asyncio.Task[None]) -> None:
         if self._process is not None and not self._process.stopping:
             error = None if task.cancelled() else task.exception()
-            _log.error("the operators ended although they must not, and so does kopf", exc_info=error)
+            _log.error("the operators ended unexpectedly, so kopf stops", exc_info=error)
             signal.raise_signal(signal.SIGTERM)
 
     async def end(self, **_: object) -> None:
-        """Let passes that are under way finish; raise what the operators ended with."""
+        """Wait for running reconciles; raise the error that the operators ended with."""
         if self._process is not None and self._running is not None:
             self._process.stop()
             await self._running
 
-    async def tell(self, *, event: Any, **_: object) -> None:
-        """Take an event of kopf's own watch of the owners; what was listed has no type."""
+    async def handle_event(self, *, event: Any, **_: object) -> None:
+        """Handle an event of kopf's watch of the owners; listed objects have no event type."""
         if self._process is not None:
             self._process.handle_event(WatchEvent(EventType(event["type"] or EventType.ADDED), dict(event["object"])))
 
     async def probe(self, **_: object) -> str:
-        """Fail as `/healthz` does."""
+        """Fail if `/healthz` fails."""
         if self._process is None or self._running is None or self._running.done():
             raise kopf.PermanentError("the operators are not running")
         problems = [problem for check in self._process.health.live.values() if (problem := check())]
