@@ -1,4 +1,4 @@
-"""`CertificateSource`: where a server's certificate comes from."""
+"""Source of the webhook server's certificate."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ __all__ = ["CertificateSource", "ServingCertificate"]
 
 @dataclass(frozen=True, slots=True)
 class ServingCertificate:
-    """What a server is to show.
+    """The certificate that a server is to present.
 
     Args:
         pair: The certificate and its key.
-        problem: Why API servers may not take it yet; empty if nothing is known against it.
+        problem: Why API servers may reject it for now; empty if there is no known reason.
     """
 
     pair: KeyPair
@@ -25,17 +25,17 @@ class ServingCertificate:
 
 
 class CertificateSource(Protocol):
-    """Keeps a certificate for a server."""
+    """Source of a server's certificate, which may change over time."""
 
     @property
     def interval(self) -> timedelta:
-        """How often it wants to be asked."""
+        """Interval between two calls of `refresh`."""
         ...
 
     async def refresh(self) -> ServingCertificate:
-        """Return what to show from now on.
+        """Return the certificate to present from now on.
 
         Raises:
-            OcfError: If there is nothing new to be had; what was shown is shown on.
+            OcfError: If it cannot be read or renewed; the server keeps the previous one.
         """
         ...

@@ -1,4 +1,4 @@
-"""Certificates from files that somebody else renews, as cert-manager does those of a mounted Secret."""
+"""Certificates from files that another program renews, such as cert-manager for a mounted Secret."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _INTERVAL: Final = timedelta(seconds=10)
 
 @dataclass(frozen=True, slots=True)
 class FileCertificates:
-    """A pair in two files, which are read again and again.
+    """A certificate and its key in two files, which are read periodically.
 
     Args:
         certificate: The certificate and its issuers, in PEM: `tls.crt`.
         key: The private key, in PEM: `tls.key`.
-        interval: How often they are read.
+        interval: Interval between two reads.
     """
 
     certificate: Path
@@ -35,7 +35,7 @@ class FileCertificates:
         """Read the files.
 
         Raises:
-            ConfigError: If they cannot be read, or do not belong together.
+            ConfigError: If they cannot be read, or the key does not match the certificate.
         """
         return ServingCertificate(await asyncio.to_thread(self._read))
 

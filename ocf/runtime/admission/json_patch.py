@@ -1,8 +1,8 @@
-"""From what a function made of an object to the least change of the object.
+"""Minimal JSON patches for the changes that a defaulter made.
 
-A model does not hold all of an object: it passes over fields that it does not know, fills in its own defaults and
-spells some values in its own way. So what it is written as is never sent. What counts is the difference between the
-model before and after the function, and that is carried over to the object as it came.
+A model does not represent an object exactly: it ignores unknown fields, adds its own defaults and formats some values
+differently. So the serialized model is never sent. Instead the difference between the model before and after the
+defaulter is applied to the object of the request.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ __all__ = ["json_patch", "merge_changes"]
 
 
 def merge_changes(given: Any, before: Any, after: Any) -> Any:
-    """Do to a value what was done to another view of it.
+    """Apply the difference between two states of a model to the value that the model was read from.
 
     Args:
-        given: The value as it came, JSON; left as it is. None where it has no such field.
-        before: What the view showed of it.
-        after: The view as it is now.
+        given: The original JSON value; not changed. None if the field is absent.
+        before: The serialized model before the change.
+        after: The serialized model after the change.
 
     Returns:
-        The value with the same changes, and no others.
+        The original value with the same changes, and no others.
 
     Example:
         >>> merge_changes({"new": 1, "cpu": 2}, {"cpu": "2", "replicas": 1}, {"cpu": "2", "replicas": 3})
@@ -55,12 +55,12 @@ def _merge_map(given: dict[str, Any], before: dict[str, Any], after: dict[str, A
 
 
 def json_patch(before: Any, after: Any, path: str = "") -> Iterator[dict[str, Any]]:
-    """Write a change as a JSON patch (RFC 6902), in its simplest form: each field that differs, once.
+    """Yield a change as a JSON patch (RFC 6902) with one operation per changed field.
 
     Args:
         before: A JSON value.
-        after: What it shall be.
-        path: Where the value is, as a JSON pointer.
+        after: The new value.
+        path: The path of the value, as a JSON pointer.
 
     Yields:
         Operations `add`, `remove` and `replace`.
@@ -86,7 +86,7 @@ def json_patch(before: Any, after: Any, path: str = "") -> Iterator[dict[str, An
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same JSON; to Python, `True` is 1."""
+    """Return whether two values are the same JSON; in Python, `True == 1`."""
     return one == other and json.dumps(one, sort_keys=True) == json.dumps(other, sort_keys=True)
 
 

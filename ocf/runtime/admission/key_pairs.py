@@ -1,10 +1,9 @@
-"""`KeyPair`: a serving certificate with its key, read from PEM or made anew.
+"""Serving certificates and their keys, read from PEM or issued.
 
-Every pair that is made here comes from an authority of its own, whose key signs that one certificate and is thrown
-away. So there is no key to be stolen that could sign another one, and a renewal is always a change of authority: one
-way to renew, and one that is used every time.
+Each pair issued here has its own CA, whose key signs that one certificate and is then discarded. So no stored key can
+sign another certificate, and every renewal also changes the CA: there is only one way to renew.
 
-Keys are on P-256, as those of Kubernetes' own tools.
+Keys use P-256, like those of Kubernetes' own tools.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric import ec
 
-__all__ = ["KeyPair", "authorities", "expires", "issue"]
+__all__ = ["KeyPair", "authorities", "expiry_of", "issue"]
 
 _MISSING: Final = "certificates need the package cryptography: pip install 'ocf[admission]'"
 
@@ -31,12 +30,12 @@ class KeyPair:
     """A serving certificate and its key.
 
     Args:
-        chain: The certificate and those of its issuers in PEM, up to the authority if that is known.
+        chain: The certificate and those of its issuers in PEM, up to the CA if that is known.
         key: The private key in PEM.
-        not_before: From when it is valid.
-        not_after: Until when.
-        hosts: The names and addresses that it is for, sorted.
-        authority: The last certificate of the chain, in PEM.
+        not_before: Start of the validity.
+        not_after: End of the validity.
+        hosts: The DNS names and IP addresses of the certificate, sorted.
+        authority: The last certificate of the chain, the CA, in PEM.
     """
 
     chain: bytes
@@ -55,9 +54,9 @@ class KeyPair:
             key: The private key in PEM.
 
         Raises:
-            ConfigError: If they cannot be read, or do not belong together.
+            ConfigError: If they cannot be read, or the key does not match the certificate.
         """
-        _demand()
+        _require_cryptography()
         from cryptography import x509
         from cryptography.exceptions import UnsupportedAlgorithm
         from cryptography.hazmat.primitives.serialization import load_pem_private_key
@@ -69,20 +68,20 @@ class KeyPair:
             raise ConfigError(f"certificate or key cannot be read ({type(error).__name__})") from None
         leaf = certificates[0]
         if leaf.public_key() != public:
-            raise ConfigError("certificate and key do not belong together")
+            raise ConfigError("the key does not match the certificate")
         window = leaf.not_valid_before_utc, leaf.not_valid_after_utc
         return cls(chain, key, *window, _hosts(leaf), _pem(certificates[-1]))
 
     def is_usable(self, now: datetime) -> bool:
-        """Tell whether the certificate is valid at an instant."""
+        """Return whether the certificate is valid at a time."""
         return self.not_before <= now < self.not_after
 
     def has_expired(self, now: datetime) -> bool:
-        """Tell whether the certificate was valid before an instant, and is not any more."""
+        """Return whether the certificate has expired at a time."""
         return now >= self.not_after
 
     def is_signed_by_its_authority(self) -> bool:
-        """Tell whether whoever trusts the last certificate of the chain trusts the first."""
+        """Return whether the chain verifies: each certificate is issued by the next, and the last by itself."""
         from cryptography import x509
         from cryptography.exceptions import InvalidSignature
 
@@ -96,13 +95,13 @@ class KeyPair:
 
 
 def issue(hosts: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
-    """Make a pair, with an authority of its own that cannot sign anything else.
+    """Issue a certificate from a new CA, whose key is discarded.
 
     Args:
-        hosts: The names and addresses that it is for.
-        now: When.
-        lifetime: How long it is valid from now, and since when: clocks that differ by less, or are set back, do not
-            matter.
+        hosts: The DNS names and IP addresses of the certificate.
+        now: The present time.
+        lifetime: How long it is valid from now on, and also how long before now, so that clocks that differ by less or
+            are set back do not matter.
 
     Example:
         >>> from datetime import UTC
@@ -110,7 +109,7 @@ def issue(hosts: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
         >>> pair.not_after.isoformat(), pair.hosts
         ('2026-04-01T00:00:00+00:00', ('web.shop.svc',))
     """
-    _demand()
+    _require_cryptography()
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -118,7 +117,7 @@ def issue(hosts: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
     authority_key, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
     window = now - lifetime, now + lifetime
     serial = x509.random_serial_number()
-    # Authorities of several generations are in one bundle, so they have different names.
+    # One bundle contains CAs of several generations, so they need different names.
     name = _name(f"ocf webhooks authority {serial:x}"[:64])
     authority = (
         _draft(name, name, authority_key.public_key(), authority_key.public_key(), window)
@@ -141,8 +140,8 @@ def issue(hosts: Sequence[str], now: datetime, lifetime: timedelta) -> KeyPair:
 
 
 def authorities(bundle: bytes) -> tuple[bytes, ...]:
-    """Return the certificates in a bundle, each in PEM, without doubles; none if it cannot be read."""
-    _demand()
+    """Return the certificates of a bundle, each in PEM, without duplicates; none if it cannot be read."""
+    _require_cryptography()
     from cryptography import x509
 
     try:
@@ -151,14 +150,14 @@ def authorities(bundle: bytes) -> tuple[bytes, ...]:
         return ()
 
 
-def expires(certificate: bytes) -> datetime:
-    """Return until when a certificate in PEM is valid."""
+def expiry_of(certificate: bytes) -> datetime:
+    """Return the end of the validity of a certificate in PEM."""
     from cryptography import x509
 
     return x509.load_pem_x509_certificate(certificate).not_valid_after_utc
 
 
-def _demand() -> None:
+def _require_cryptography() -> None:
     try:
         import cryptography  # noqa: F401
     except ImportError as error:
@@ -172,7 +171,7 @@ def _draft(
     issuer_key: ec.EllipticCurvePublicKey,
     window: tuple[datetime, datetime],
 ) -> x509.CertificateBuilder:
-    """Return what both certificates have; newer Pythons refuse them without key identifiers."""
+    """Return a builder with the fields of both certificates; Python 3.13 rejects them without key identifiers."""
     from cryptography import x509
 
     return (

@@ -1,9 +1,9 @@
-"""`review`: an AdmissionReview with a request in, one with the answer out.
+"""Processing of admission reviews: an AdmissionReview with a request in, one with the response out.
 
 Source: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-request-and-response.
 
-Everything is answered: what cannot be is refused as a failure, never with what an exception says, which may hold what
-is in the object.
+Every request gets a response. An internal error rejects the request without the text of the exception, which may
+contain data of the object.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ocf.runtime.admission.webhooks import Operation, Step, Warn, Webhook
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-__all__ = ["refusal", "review"]
+__all__ = ["rejection", "review"]
 
 T = TypeVar("T")
 
@@ -33,8 +33,8 @@ _log: Final = logging.getLogger(__name__)
 _API: Final = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}
 
 
-class _BrokenError(Exception):
-    """The operator cannot answer; the text goes to whoever sent the request, so it says nothing of the object."""
+class _WebhookError(Exception):
+    """A function of the webhook failed; the text is sent to the client, so it contains no data of the object."""
 
 
 class _UnreadableError(Exception):
@@ -46,19 +46,19 @@ class _UnreadableError(Exception):
 
 
 def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Manifest:
-    """Answer what an API server asks.
+    """Respond to an admission request of an API server.
 
-    An object that is being deleted passes as it is, so that rules made since it was stored cannot keep its finalizers
-    from being taken off.
+    Updates of an object that is being deleted are always allowed, so that rules added after it was stored cannot
+    prevent the removal of its finalizers.
 
     Args:
-        webhook: How objects of the kind are admitted.
-        step: What is asked for.
-        question: The AdmissionReview; left as it is.
+        webhook: The webhook of the object's kind.
+        step: The requested step.
+        question: The AdmissionReview; not changed.
 
     Returns:
-        An AdmissionReview whose response allows the request, changes the object with a JSON patch, or refuses it:
-        with 422 and a cause for every field if the object is wrong, with 400 if the request is, and with 500 if one of
+        An AdmissionReview whose response allows the request, changes the object with a JSON patch, or rejects it: with
+        422 and a cause for every invalid field of the object, with 400 for an invalid request, and with 500 if one of
         the functions fails.
 
     Example:
@@ -75,59 +75,59 @@ def review(webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Ma
     """
     request = question.get("request")
     if not isinstance(request, dict):
-        return refusal("", 400, "BadRequest", "the AdmissionReview holds no request")
+        return rejection("", 400, "BadRequest", "the AdmissionReview has no request")
     uid = str(request.get("uid") or "")
-    if problem := _wrong_request(webhook, request):
-        return refusal(uid, 400, "BadRequest", problem)
+    if problem := _request_problem(webhook, request):
+        return rejection(uid, 400, "BadRequest", problem)
     try:
-        if _passes(webhook, request):
+        if _is_exempt(webhook, request):
             return _answer(uid, {"allowed": True})
-        answer = _defaulted if step is Step.DEFAULT else _validated
+        answer = _default if step is Step.DEFAULT else _validate
         return _answer(uid, answer(webhook, request))
-    except _BrokenError as error:
-        return refusal(uid, 500, "InternalError", f"Internal error occurred: {webhook.name(step)}: {error}")
+    except _WebhookError as error:
+        return rejection(uid, 500, "InternalError", f"Internal error occurred: {webhook.name(step)}: {error}")
     except RecursionError:
-        return refusal(uid, 400, "BadRequest", f"{webhook.name(step)}: the object is nested too deeply")
+        return rejection(uid, 400, "BadRequest", f"{webhook.name(step)}: the object is nested too deeply")
 
 
-def refusal(uid: str, code: int, reason: str, message: str) -> Manifest:
-    """Write an answer that refuses a request for another reason than its object.
+def rejection(uid: str, code: int, reason: str, message: str) -> Manifest:
+    """Return a response that rejects a request for another reason than its object.
 
     Args:
-        uid: Of the request; empty where it has none.
-        code: Status of HTTP that the client sees.
-        reason: The reason of the Status.
-        message: What happened.
+        uid: UID of the request; empty if it has none.
+        code: HTTP status that the client gets.
+        reason: Reason of the Status.
+        message: Message of the Status.
     """
-    return _answer(uid, _refused(code, reason, message))
+    return _answer(uid, _failure(code, reason, message))
 
 
 def _answer(uid: str, response: Mapping[str, Any]) -> Manifest:
     return {**_API, "response": {"uid": uid, **response}}
 
 
-def _refused(code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def _failure(code: int, reason: str, message: str, details: Mapping[str, Any] | None = None) -> dict[str, Any]:
     status = {"status": "Failure", "message": message, "reason": reason, "code": code}
     return {"allowed": False, "status": {**status, **({"details": details} if details else {})}}
 
 
-def _wrong_request(webhook: Webhook[Any], request: Mapping[str, Any]) -> str:
-    """Say why a request is none that the webhook can answer; empty if it can."""
+def _request_problem(webhook: Webhook[Any], request: Mapping[str, Any]) -> str:
+    """Return why the webhook cannot process a request; empty if it can."""
     kind = request.get("kind")
     found = tuple(kind.get(part) or "" for part in ("group", "version", "kind")) if isinstance(kind, dict) else ()
     wanted = (webhook.group, webhook.version, webhook.kind)
     if found != wanted or request.get("subResource"):
         seen = " ".join(map(str, filter(None, [*found, request.get("subResource")])))
-        return f"this webhook is for {' '.join(filter(None, wanted))}, and was asked about {seen or 'no kind'}"
+        return f"this webhook is for {' '.join(filter(None, wanted))}, got {seen or 'no kind'}"
     operation = request.get("operation")
     for name, needed in (("object", ("CREATE", "UPDATE")), ("oldObject", ("UPDATE", "DELETE"))):
         if operation in needed and not isinstance(request.get(name), dict):
-            return f"{operation} needs request.{name}, which is no object"
+            return f"{operation} needs request.{name}, which is not an object"
     return ""
 
 
-def _passes(webhook: Webhook[Any], request: Mapping[str, Any]) -> bool:
-    """Tell whether nobody has to be asked."""
+def _is_exempt(webhook: Webhook[Any], request: Mapping[str, Any]) -> bool:
+    """Return whether the request skips all defaulters and validators."""
     if request.get("operation") not in list(Operation):
         return True
     if request["operation"] == Operation.DELETE:
@@ -136,8 +136,8 @@ def _passes(webhook: Webhook[Any], request: Mapping[str, Any]) -> bool:
     return isinstance(metadata, dict) and bool(metadata.get("deletionTimestamp"))
 
 
-def _defaulted(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, Any]:
-    """Run the defaulters; what the model cannot read is left to the verdict, which comes after the schema's."""
+def _default(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, Any]:
+    """Run the defaulters; an object that the model cannot read is rejected later, by the validation."""
     if request["operation"] == Operation.DELETE:
         return {"allowed": True}
     given: Manifest = request["object"]
@@ -155,13 +155,13 @@ def _defaulted(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, A
 
 
 def _run_defaulter(model: T, defaulter: Callable[[T], T | None]) -> T:
-    made = _called(defaulter, model)
+    made = _call(defaulter, model)
     if made is not None and type(made) is not type(model):
-        raise _BrokenError(f"{_name(defaulter)} must return {_type(model)} or None, got {_type(made)}")
+        raise _WebhookError(f"{_name(defaulter)} must return {_type(model)} or None, got {_type(made)}")
     return model if made is None else made
 
 
-def _validated(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, Any]:
+def _validate(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, Any]:
     operation = Operation(request["operation"])
     warnings: list[str] = []
     try:
@@ -175,25 +175,25 @@ def _validated(webhook: Webhook[Any], request: Mapping[str, Any]) -> dict[str, A
 
 
 def _stored(webhook: Webhook[T], request: Mapping[str, Any], warnings: list[str]) -> T | None:
-    """Read the stored object; one that the model cannot read may still be mended, so that is no refusal."""
+    """Read the stored object; if the model cannot read it, warn only, so that an update can fix it."""
     try:
         return _read(webhook, request["oldObject"])
     except _UnreadableError as error:
         fields = ", ".join(finding.path or "the object" for finding in error.errors)
-        warnings.append(f"the stored object cannot be read, rules on changes were not asked: {fields}")
+        warnings.append(f"the stored object cannot be read, so its update rules were not checked: {fields}")
         return None
 
 
 def _errors(webhook: Webhook[T], new: T, old: T | None, operation: Operation, warnings: list[str]) -> list[FieldError]:
     errors: list[FieldError] = []
     for validator in webhook.validators:
-        for finding in _called(_all, validator, new, old, operation):
+        for finding in _call(_all, validator, new, old, operation):
             if isinstance(finding, FieldError):
                 errors.append(finding)
             elif isinstance(finding, Warn):
                 warnings.append(finding.text)
             else:
-                raise _BrokenError(f"{_name(validator)} must give FieldError or Warn, got {_type(finding)}")
+                raise _WebhookError(f"{_name(validator)} must return FieldError or Warn, got {_type(finding)}")
     return errors
 
 
@@ -202,9 +202,9 @@ def _all(validator: Callable[..., Iterable[Any]], *arguments: Any) -> list[Any]:
 
 
 def _invalid(webhook: Webhook[Any], request: Mapping[str, Any], errors: Sequence[FieldError]) -> dict[str, Any]:
-    """Write the refusal as Go's `apierrors.NewInvalid` does."""
-    held = (request.get("object") or request.get("oldObject") or {}).get("metadata") or {}
-    name = str(request.get("name") or (held.get("name") if isinstance(held, dict) else "") or "")
+    """Return the rejection in the format of Go's `apierrors.NewInvalid`."""
+    metadata = (request.get("object") or request.get("oldObject") or {}).get("metadata") or {}
+    name = str(request.get("name") or (metadata.get("name") if isinstance(metadata, dict) else "") or "")
     causes = [error.to_cause() for error in errors]
     details = {
         "name": name,
@@ -213,16 +213,16 @@ def _invalid(webhook: Webhook[Any], request: Mapping[str, Any], errors: Sequence
         "causes": [{"reason": cause.reason, "message": cause.message, "field": cause.field} for cause in causes],
     }
     message = invalid_message(name, errors, kind=webhook.kind, group=webhook.group)
-    return _refused(422, "Invalid", message, details)
+    return _failure(422, "Invalid", message, details)
 
 
-def _called(function: Callable[..., Any], *arguments: Any) -> Any:
+def _call(function: Callable[..., Any], *arguments: Any) -> Any:
     try:
         return function(*arguments)
     except Exception as error:
-        blamed = arguments[0] if function is _all else function
-        _log.exception("%s failed", _name(blamed))
-        raise _BrokenError(f"{_name(blamed)} failed with {_type(error)}, see the operator's log") from error
+        failed = arguments[0] if function is _all else function
+        _log.exception("%s failed", _name(failed))
+        raise _WebhookError(f"{_name(failed)} failed with {_type(error)}, see the operator's log") from error
 
 
 def _read(webhook: Webhook[T], manifest: Manifest) -> T:
@@ -242,7 +242,7 @@ def _problems(model: type[BaseModel], manifest: Manifest) -> list[FieldError]:
         model.model_validate(manifest, extra="ignore")
     except ValidationError as error:
         return field_errors_of(error.errors(), manifest)
-    raise _BrokenError(f"{model.__name__} reads an object one time and not another")
+    raise _WebhookError(f"{model.__name__} is not deterministic: it rejected and then accepted the same object")
 
 
 def _written(webhook: Webhook[Any], model: Any) -> Manifest:
@@ -252,7 +252,7 @@ def _written(webhook: Webhook[Any], model: Any) -> Manifest:
         return write_model(model)
     except ManifestError as error:
         fields = ", ".join(problem.path or "the object" for problem in error.problems)
-        raise _BrokenError(f"a defaulter left values of the wrong type: {fields}") from error
+        raise _WebhookError(f"a defaulter set values of the wrong type: {fields}") from error
 
 
 def _name(function: Callable[..., Any]) -> str:

@@ -1,11 +1,11 @@
-"""When certificates are renewed, and which one a server shows: decisions only, nothing is written here.
+"""Rotation of certificates: decides when they are renewed and which one a replica presents; writes nothing.
 
-A renewal has two steps. First the new pair is put next to the current one, and its authority into the bundle that API
-servers trust. Only when every configuration has that bundle, and has had it for a while, the new pair becomes the
-current one. The old authority stays in the bundle until its certificate has expired: whoever still shows it is trusted.
+A renewal has two steps. First the new pair is stored next to the current one, and its CA is added to the bundle that
+API servers trust. Once every configuration has had that bundle for some time, the new pair becomes the current one. The
+old CA stays in the bundle until it expires, so that replicas which still present the old certificate are trusted.
 
-A server goes by what it sees, too: it never leaves a pair that works for one that is not trusted yet, whatever is in
-the Secret.
+A replica also checks the configurations itself: it never replaces a trusted pair by one that is not trusted yet,
+independent of the Secret.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from ocf.errors import ConfigError
-from ocf.runtime.admission.key_pairs import KeyPair, authorities, expires, issue
+from ocf.runtime.admission.key_pairs import KeyPair, authorities, expiry_of, issue
 
-__all__ = ["Renewal", "RotationPolicy", "StoredCertificates", "Trust", "offered", "plan"]
+__all__ = ["Renewal", "RotationPolicy", "StoredCertificates", "Trust", "choose_pair", "plan"]
 
-_LEFT: Final = 1 / 6  # of its time; pairs of ours are valid from long before they were made, so of theirs a third
+# Remaining share of the validity at which a pair is renewed. Issued pairs are also valid for their lifetime before they
+# were issued, so that is a third of their lifetime.
+_LEFT: Final = 1 / 6
 _MOST_RETIRED: Final = 8
 _NEXT: Final = ("next.crt", "next.key")
 _CURRENT: Final = ("tls.crt", "tls.key")
@@ -30,27 +32,27 @@ _CURRENT: Final = ("tls.crt", "tls.key")
 
 @dataclass(frozen=True, slots=True)
 class Renewal:
-    """When certificates are renewed.
+    """Timing of the renewal of certificates.
 
     Args:
-        lifetime: How long a certificate is valid; after two thirds of it, it is renewed.
-        settling: How long a new authority must have been in all configurations before its certificate is shown: by far
-            longer than an API server needs to hear of a change.
-        interval: How often to look. That costs one read of the Secret and of each configuration.
+        lifetime: How long a certificate is valid; it is renewed after two thirds.
+        propagation: How long a new CA must have been in all configurations before its certificate is presented: much
+            longer than API servers need to observe a change.
+        interval: Interval between two checks, each of which reads the Secret and every configuration.
     """
 
     lifetime: timedelta = timedelta(days=90)
-    settling: timedelta = timedelta(minutes=1)
+    propagation: timedelta = timedelta(minutes=1)
     interval: timedelta = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
 class RotationPolicy:
-    """How certificates are made.
+    """Settings of issued certificates.
 
     Args:
-        hosts: The names and addresses that they are for.
-        lifetime: How long they are valid; after two thirds of it they are renewed.
+        hosts: Their DNS names and IP addresses.
+        lifetime: How long they are valid; they are renewed after two thirds.
     """
 
     hosts: tuple[str, ...]
@@ -59,33 +61,33 @@ class RotationPolicy:
 
 @dataclass(frozen=True, slots=True)
 class Trust:
-    """What API servers trust.
+    """The CAs that API servers trust.
 
     Args:
-        bundles: The authorities in each configuration; nothing where there is none, so nobody who could mistrust.
-        settled: The authorities that have been in all of them for a while.
+        bundles: The CAs of each configuration; empty without configurations, when no API server checks a certificate.
+        established: The CAs that have been in all bundles for `Renewal.propagation`.
     """
 
     bundles: Sequence[frozenset[bytes]] = ()
-    settled: frozenset[bytes] = frozenset()
+    established: frozenset[bytes] = frozenset()
 
-    def holds(self, pair: KeyPair) -> bool:
-        """Tell whether a pair is trusted by every configuration."""
+    def trusts(self, pair: KeyPair) -> bool:
+        """Return whether every configuration trusts a pair."""
         return all(pair.authority in bundle for bundle in self.bundles)
 
-    def has_held(self, pair: KeyPair) -> bool:
-        """Tell whether a pair has been trusted for a while."""
-        return self.holds(pair) and (not self.bundles or pair.authority in self.settled)
+    def is_established(self, pair: KeyPair) -> bool:
+        """Return whether every configuration has trusted a pair for `Renewal.propagation`."""
+        return self.trusts(pair) and (not self.bundles or pair.authority in self.established)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredCertificates:
-    """What replicas share.
+    """The certificates that the replicas share.
 
     Args:
-        current: The pair to show.
-        next: The pair that follows, while its authority is not trusted yet; None outside of a renewal.
-        retired: Authorities of earlier pairs that some replica may still show.
+        current: The pair to present.
+        next: The pair that follows, while its CA is not trusted yet; None outside of a renewal.
+        retired: CAs of earlier pairs that a replica may still present.
     """
 
     current: KeyPair
@@ -97,10 +99,10 @@ class StoredCertificates:
         """Read the data of a Secret.
 
         Args:
-            data: The field `data`, texts in base64.
+            data: The field `data`, with values in base64.
 
         Returns:
-            What is kept there; None if it cannot be read in full.
+            The certificates; None if any value is missing or cannot be read.
         """
         try:
             current = _pair(data, _CURRENT)
@@ -125,7 +127,7 @@ class StoredCertificates:
 
     @property
     def bundle(self) -> bytes:
-        """The authorities to be trusted."""
+        """The CAs to be trusted."""
         following = [self.next.authority] if self.next else []
         return b"".join(dict.fromkeys([self.current.authority, *following, *self.retired]))
 
@@ -133,40 +135,40 @@ class StoredCertificates:
 def plan(
     kept: StoredCertificates | None, shown: KeyPair | None, trust: Trust, now: datetime, policy: RotationPolicy
 ) -> StoredCertificates:
-    """Decide what is to be kept.
+    """Return the certificates that are to be stored.
 
     Args:
-        kept: What is kept; None if nothing is, or nothing that can be read.
-        shown: The pair that this replica shows; None at its start.
-        trust: What API servers trust.
-        now: The instant.
-        policy: How certificates are made.
+        kept: The stored certificates; None if there are none, or if they cannot be read.
+        shown: The pair that this replica presents; None at its start.
+        trust: The CAs that API servers trust.
+        now: The present time.
+        policy: Settings of issued certificates.
 
     Returns:
-        What is to be kept; equal to `kept` if that is as it should be.
+        The certificates to store; equal to `kept` if nothing has to change.
     """
     if kept is None:
-        kept = _anew(shown, trust, now, policy)
-    if kept.next is not None and kept.next.is_usable(now) and _takes_over(kept, kept.next, trust, now):
+        kept = _start_over(shown, trust, now, policy)
+    if kept.next is not None and kept.next.is_usable(now) and _can_replace(kept, kept.next, trust, now):
         kept = StoredCertificates(kept.next, None, (kept.current.authority, *kept.retired))
     if _is_due(kept.current, now, policy) and (kept.next is None or _is_due(kept.next, now, policy)):
         kept = replace(kept, next=issue(policy.hosts, now, policy.lifetime))
     return replace(kept, retired=_retired(kept, shown, now))
 
 
-def offered(kept: StoredCertificates, shown: KeyPair | None, trust: Trust, now: datetime) -> KeyPair:
-    """Choose the pair that a replica shows: what is kept, unless what it shows is trusted and that is not yet.
+def choose_pair(kept: StoredCertificates, shown: KeyPair | None, trust: Trust, now: datetime) -> KeyPair:
+    """Return the pair that a replica presents: the stored one, unless only the present one is trusted yet.
 
     Args:
-        kept: What is kept.
-        shown: The pair that the replica shows; None at its start.
-        trust: What API servers trust.
-        now: The instant.
+        kept: The stored certificates.
+        shown: The pair that the replica presents; None at its start.
+        trust: The CAs that API servers trust.
+        now: The present time.
     """
     if shown is None or shown == kept.current:
         return kept.current
-    still_good = not shown.has_expired(now) and trust.holds(shown)
-    if still_good and (kept.current.has_expired(now) or not trust.has_held(kept.current)):
+    still_good = not shown.has_expired(now) and trust.trusts(shown)
+    if still_good and (kept.current.has_expired(now) or not trust.is_established(kept.current)):
         return shown
     return kept.current
 
@@ -174,34 +176,34 @@ def offered(kept: StoredCertificates, shown: KeyPair | None, trust: Trust, now: 
 def _pair(data: Mapping[str, Any], names: tuple[str, str]) -> KeyPair:
     pair = KeyPair.read(*(base64.b64decode(data[name], validate=True) for name in names))
     if not pair.is_signed_by_its_authority():
-        raise ConfigError(f"{names[0]} does not end in the authority that it comes from")
+        raise ConfigError(f"{names[0]}: the certificate chain does not end at the CA that issued it")
     return pair
 
 
-def _anew(shown: KeyPair | None, trust: Trust, now: datetime, policy: RotationPolicy) -> StoredCertificates:
-    """Begin again: with what is shown while that works, and a new pair to follow it."""
+def _start_over(shown: KeyPair | None, trust: Trust, now: datetime, policy: RotationPolicy) -> StoredCertificates:
+    """Return new certificates; the presented pair stays the current one while it is trusted."""
     fresh = issue(policy.hosts, now, policy.lifetime)
-    # Other replicas may show pairs of which nothing is left but the authority in the bundle.
+    # Other replicas may present pairs whose only trace is their CA in the bundle.
     known = tuple(sorted(frozenset().union(*trust.bundles)))
-    if shown is not None and not shown.has_expired(now) and trust.holds(shown):
+    if shown is not None and not shown.has_expired(now) and trust.trusts(shown):
         return StoredCertificates(shown, fresh, known)
     return StoredCertificates(fresh, None, known)
 
 
-def _takes_over(kept: StoredCertificates, upcoming: KeyPair, trust: Trust, now: datetime) -> bool:
-    # Where the current one has expired, nothing is to be lost; not so where it is not valid yet, for a clock set back.
-    return trust.has_held(upcoming) or (kept.current.has_expired(now) and trust.holds(upcoming))
+def _can_replace(kept: StoredCertificates, upcoming: KeyPair, trust: Trust, now: datetime) -> bool:
+    # An expired pair is replaced at once; one that is not valid yet, because the clock was set back, is not.
+    return trust.is_established(upcoming) or (kept.current.has_expired(now) and trust.trusts(upcoming))
 
 
 def _is_due(pair: KeyPair, now: datetime, policy: RotationPolicy) -> bool:
-    """Tell whether a pair must be followed by another one."""
+    """Return whether a pair must be renewed."""
     renewed = pair.not_after - (pair.not_after - pair.not_before) * _LEFT
     return not pair.not_before <= now < renewed or pair.hosts != tuple(sorted(policy.hosts))
 
 
 def _retired(kept: StoredCertificates, shown: KeyPair | None, now: datetime) -> tuple[bytes, ...]:
-    """Return the authorities of earlier pairs that may still be shown somewhere, and of the one that is shown here."""
+    """Return the CAs of earlier pairs that other replicas may present, and of the pair that this one presents."""
     named = {kept.current.authority, *([kept.next.authority] if kept.next else [])}
     ours = [shown.authority] if shown is not None and not shown.has_expired(now) else []
     found = dict.fromkeys([*ours, *kept.retired])
-    return tuple(one for one in found if one not in named and expires(one) > now)[:_MOST_RETIRED]
+    return tuple(one for one in found if one not in named and expiry_of(one) > now)[:_MOST_RETIRED]

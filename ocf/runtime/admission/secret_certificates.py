@@ -1,8 +1,8 @@
-"""`SecretCertificates`: certificates that an operator keeps by itself, in a Secret that its replicas share.
+"""Self-managed certificates in a Secret that the replicas of an operator share.
 
-Nobody has to lead. Every replica decides by itself and writes on the condition that nobody wrote since it looked: the
-Secret by its resourceVersion, and a configuration by that which it had before the Secret was read. So the bundle of a
-configuration never falls back behind a Secret that somebody has acted upon.
+No leader is needed. Every replica decides by itself, and its writes use optimistic concurrency: those of the Secret by
+its resourceVersion, those of a configuration by the resourceVersion read before the Secret. So the bundle of a
+configuration is never older than a Secret that a replica has used.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ocf.errors import AlreadyExistsError, ConflictError, NotFoundError
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission.certificate_source import ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair, authorities
-from ocf.runtime.admission.rotation import Renewal, RotationPolicy, StoredCertificates, Trust, offered, plan
+from ocf.runtime.admission.rotation import Renewal, RotationPolicy, StoredCertificates, Trust, choose_pair, plan
 from ocf.runtime.admission.webhook_configurations import Service, Url, configurations
 from ocf.runtime.admission.webhooks import Webhooks
 from ocf.runtime.rbac import PolicyRule
@@ -33,19 +33,19 @@ _MOST_TRIES: Final = 5
 
 
 class SecretCertificates:
-    """Certificates in a Secret; their authorities are written into the configurations of the webhooks.
+    """Certificates in a Secret; their CAs are written into the configurations of the webhooks.
 
-    The Secret is made by whoever comes first. Deleting it is how to ask for a renewal.
+    The first replica creates the Secret. Deleting it requests a renewal.
 
     Args:
-        cluster: Where Secret and configurations are. Not a cached one: what is read must be as new as what was read
-            before.
-        webhooks: Whose configurations; those that are not there (yet) are passed over.
-        address: Where the server is for API servers; the certificate is for that host.
-        namespace: Where the Secret is.
-        secret: Its name; empty for the name of the webhooks with `-webhook-certificates`.
-        clock: What time it is.
-        renewal: When certificates are renewed.
+        cluster: The cluster of Secret and configurations, without a cache: a read must never return an older state than
+            the one before.
+        webhooks: The webhooks of the configurations; configurations that do not exist (yet) are skipped.
+        address: The address at which API servers call the server; the certificate is for that host.
+        namespace: Namespace of the Secret.
+        secret: Name of the Secret; empty for the name of the webhooks with `-webhook-certificates`.
+        clock: The clock; the system clock by default.
+        renewal: Timing of the renewal.
 
     Example:
         >>> from ocf.embedded import EmbeddedCluster
@@ -81,19 +81,19 @@ class SecretCertificates:
 
     @property
     def interval(self) -> timedelta:
-        """How often to look."""
+        """Interval between two checks."""
         return self._renewal.interval
 
     @property
     def policy_rules(self) -> frozenset[PolicyRule]:
-        """What it takes to keep them, for `ocf.runtime.rbac.roles`."""
+        """The RBAC rules that it needs, for `ocf.runtime.rbac.roles`."""
         return _privileges(self._key, self._entries)
 
     async def refresh(self) -> ServingCertificate:
-        """Renew what is due, have it trusted, and return what to show.
+        """Renew the certificates if due, publish their CAs, and return the certificate to present.
 
         Raises:
-            ApiError: If the cluster cannot be asked, or refuses.
+            ApiError: If the cluster cannot be reached, or rejects a request.
         """
         for _ in range(_MOST_TRIES - 1):
             with suppress(AlreadyExistsError, ConflictError, NotFoundError):  # another replica was faster
@@ -101,7 +101,7 @@ class SecretCertificates:
         return await self._refreshed()
 
     async def _refreshed(self) -> ServingCertificate:
-        # In this order: whoever changes the Secret after it was read here also changes what was read before it.
+        # In this order: a replica that changes the Secret after this read also changes the configurations read before.
         live = [found for key in self._entries if (found := await self._found(key))]
         secret = await self._found(self._key)
         stored = StoredCertificates.read(secret.get("data") or {}) if secret else None
@@ -110,7 +110,7 @@ class SecretCertificates:
         if kept != stored:
             await self._store(secret, kept)
         trust = self._trust([await self._published(found, kept.bundle) for found in live])
-        self._shown = offered(kept, self._shown, trust, now)
+        self._shown = choose_pair(kept, self._shown, trust, now)
         return ServingCertificate(self._shown, self._problem(self._shown, trust))
 
     async def _found(self, key: ObjectKey) -> Manifest | None:
@@ -128,7 +128,7 @@ class SecretCertificates:
             await self._cluster.update({**secret, "data": kept.data()}, field_manager=self._manager)
 
     async def _published(self, live: Manifest, bundle: bytes) -> Manifest:
-        """Write the bundle into a configuration, where it is not there yet."""
+        """Write the bundle into a configuration, unless it is there already."""
         text = base64.b64encode(bundle).decode()
         ours = self._ours(live)
         if all((entry.get("clientConfig") or {}).get("caBundle") == text for entry in ours):
@@ -147,31 +147,33 @@ class SecretCertificates:
         return [entry for entry in live.get("webhooks") or () if entry.get("name") in names]
 
     def _trust(self, live: Sequence[Manifest]) -> Trust:
-        """Say what is trusted, and remember since when."""
+        """Return the trusted CAs, and record since when they are trusted."""
         bundles = [_authorities(entry) for found in live for entry in self._ours(found)]
         everywhere = frozenset.intersection(*bundles) if bundles else frozenset()
         elapsed = self._clock.elapsed()
         self._trusted_since = {one: self._trusted_since.get(one, elapsed) for one in everywhere}
-        settled = (one for one, since in self._trusted_since.items() if elapsed - since >= self._renewal.settling)
-        return Trust(bundles, frozenset(settled))
+        established = (
+            one for one, since in self._trusted_since.items() if elapsed - since >= self._renewal.propagation
+        )
+        return Trust(bundles, frozenset(established))
 
     def _problem(self, pair: KeyPair, trust: Trust) -> str:
-        if trust.holds(pair):
+        if trust.trusts(pair):
             return ""
         names = " and ".join(f"{key.kind} {key.name}" for key in self._entries)
-        return f"the caBundle of {names} does not hold the certificate's authority"
+        return f"the caBundle of {names} does not contain the CA of the certificate"
 
 
 def certificate_rules(
     webhooks: Webhooks, address: Service | Url, *, namespace: str, secret: str = ""
 ) -> frozenset[PolicyRule]:
-    """Return what it takes to keep certificates in a Secret.
+    """Return the RBAC rules that certificates in a Secret need.
 
     Args:
-        webhooks: Whose configurations.
-        address: Where the server is for API servers.
-        namespace: Where the Secret is.
-        secret: As of `SecretCertificates`.
+        webhooks: The webhooks of the configurations.
+        address: The address at which API servers call the server.
+        namespace: Namespace of the Secret.
+        secret: See `SecretCertificates`.
     """
     return _privileges(_secret_key(webhooks, namespace, secret), _entries(webhooks, address))
 

@@ -1,7 +1,7 @@
-"""`serving`: the server of the webhooks, over TLS.
+"""HTTPS server of the webhooks.
 
-A connection keeps the certificate with which it began, and a new one gets what is shown then. So a renewal closes
-nothing and refuses nobody.
+A connection keeps the certificate that it was opened with; new connections get the current one. So a renewal neither
+closes nor rejects a connection.
 """
 
 from __future__ import annotations
@@ -20,12 +20,14 @@ from ocf.objects import Manifest
 from ocf.objects.timestamps import format_time
 from ocf.runtime.admission.certificate_source import CertificateSource, ServingCertificate
 from ocf.runtime.admission.key_pairs import KeyPair
-from ocf.runtime.admission.review import refusal, review
+from ocf.runtime.admission.review import rejection, review
 from ocf.runtime.admission.tls_context import ReloadableTLSContext
 from ocf.runtime.admission.webhooks import Step, Webhook, Webhooks
 from ocf.runtime.admission.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
+    import ssl
+
     from aiohttp import web
 
 __all__ = ["WebhookServer", "serving"]
@@ -33,75 +35,79 @@ __all__ = ["WebhookServer", "serving"]
 _log: Final = logging.getLogger(__name__)
 
 _PORT: Final = 9443
-# An API server takes requests of up to 3 MB; a review holds the object twice.
+# An API server accepts requests of up to 3 MB; a review contains the object twice.
 _LONGEST_BODY: Final = 7 * 1024 * 1024
-# API servers keep idle connections for 90 seconds. Who closes first must be them: a request that meets a closing
-# connection fails.
+# API servers keep idle connections for 90 seconds. They must close first: a request on a connection that the server
+# closes at the same time fails.
 _KEPT_ALIVE: Final = 120.0
 _WORKERS: Final = 4
-_SHARE: Final = 0.9  # of the time an API server waits, so that the answer still arrives
+_TIMEOUT_FRACTION: Final = 0.9  # of the time an API server waits, so that the answer still arrives
 
 
 class WebhookServer:
     """A running server of webhooks.
 
     Args:
-        webhooks: What it answers for.
-        certificates: Where its certificate comes from.
-        clock: What time it is.
-        offer: What it shows.
+        webhooks: The webhooks.
+        certificates: Source of the server's certificate.
+        clock: The clock that the validity of the certificate is checked with.
+        certificate: The first certificate.
+
+    Attributes:
+        tls_context: The TLS context of the listening socket.
+        url: URL of the server; empty before it listens.
     """
 
     def __init__(
-        self, webhooks: Webhooks, certificates: CertificateSource, clock: Clock, offer: ServingCertificate
+        self, webhooks: Webhooks, certificates: CertificateSource, clock: Clock, certificate: ServingCertificate
     ) -> None:
-        self.front: Final = ReloadableTLSContext(offer.pair)
+        self.tls_context: Final = ReloadableTLSContext(certificate.pair)
         self.url = ""
         self._webhooks = webhooks
         self._certificates = certificates
         self._clock = clock
-        self._offer = offer
+        self._certificate = certificate
         self._threads = WorkerThreads(_WORKERS, "admission")
 
     @property
     def pair(self) -> KeyPair:
-        """The certificate that new connections are shown, and its key."""
-        return self._offer.pair
+        """The certificate that new connections get, and its key."""
+        return self._certificate.pair
 
     def problem(self) -> str:
-        """Say why API servers cannot have their questions answered; empty if they can. A check for `/readyz`."""
+        """Return why API servers cannot call the webhooks; empty if they can. A check for `/readyz`."""
         pair = self.pair
         if not pair.is_usable(self._clock.now()):
             window = f"from {format_time(pair.not_before)} to {format_time(pair.not_after)}"
             return f"the certificate is valid {window}, and it is {format_time(self._clock.now())}"
         if self._threads.late >= _WORKERS:
-            return f"{self._threads.late} calls of defaulters or validators do not return, and no more are made"
-        return self._offer.problem
+            return f"{self._threads.late} calls of defaulters or validators do not return, so no more can be started"
+        return self._certificate.problem
 
     async def refresh(self) -> None:
-        """Show what the certificates offer now; what cannot be had is logged, and nothing changes."""
+        """Use the current certificate of the source; an error is logged, and the previous one stays in use."""
         try:
-            offer = await self._certificates.refresh()
-            self.front.show(offer.pair)
-        except Exception as error:  # noqa: BLE001 (whatever happens, what is shown is shown on)
-            _log.warning("the certificate of the webhooks is not renewed: %s", _worded(error))
+            certificate = await self._certificates.refresh()
+            self.tls_context.show(certificate.pair)
+        except Exception as error:  # noqa: BLE001 (no error may end the refreshing)
+            _log.warning("the certificate of the webhooks is not renewed: %s", _error_text(error))
             return
-        self._offer = offer
+        self._certificate = certificate
 
     async def run(self) -> None:
-        """Refresh again and again, until cancelled."""
+        """Refresh the certificate periodically, until cancelled."""
         while True:
             await asyncio.sleep(self._certificates.interval.total_seconds())
             await self.refresh()
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer an AdmissionReview."""
+        """Respond to an AdmissionReview."""
         from aiohttp import web
 
         found = self._webhooks.at(request.path)
         if found is None:
             raise web.HTTPNotFound(text=f"there is no webhook at {request.path}\n")
-        seconds = self._webhooks.timeout.total_seconds() * _SHARE
+        seconds = self._webhooks.timeout.total_seconds() * _TIMEOUT_FRACTION
         uid = ""
         try:
             async with asyncio.timeout(seconds):
@@ -111,14 +117,14 @@ class WebhookServer:
         except TimeoutError:
             webhook, step = found
             text = f"{webhook.name(step)} did not answer within {seconds:g} seconds"
-            return web.json_response(refusal(uid, 504, "Timeout", text))
+            return web.json_response(rejection(uid, 504, "Timeout", text))
 
     async def _reviewed(self, webhook: Webhook[Any], step: Step, question: Mapping[str, Any]) -> Manifest:
-        """Review in a thread: a function that takes its time, or never returns, stops nothing else."""
+        """Review in a thread, so that a slow function, or one that never returns, blocks nothing else."""
         return await self._threads.call(partial(review, webhook, step, question))
 
     async def readiness(self, _: web.Request) -> web.Response:
-        """Answer whether the webhooks can be asked."""
+        """Respond whether API servers can call the webhooks."""
         from aiohttp import web
 
         problem = self.problem()
@@ -134,23 +140,24 @@ async def serving(
     port: int = _PORT,
     clock: Clock | None = None,
 ) -> AsyncIterator[WebhookServer]:
-    """Serve webhooks for as long as the block runs, and keep the server's certificate.
+    """Serve webhooks for as long as the block runs, and refresh the server's certificate.
 
-    `/readyz` says whether API servers can get answers: the certificate is valid, and in self-managed mode trusted.
+    `/readyz` fails while API servers cannot call the webhooks: the certificate is not valid, or, if self-managed, not
+    trusted yet.
 
     Args:
-        webhooks: What to answer for.
-        certificates: Where the certificate comes from: `FileCertificates` or `SecretCertificates`.
+        webhooks: The webhooks.
+        certificates: Source of the certificate: `FileCertificates` or `SecretCertificates`.
         host: The address to listen on.
-        port: The port to listen on; 0 takes any that is free.
-        clock: What time it is; the machine's by default.
+        port: The port to listen on; 0 takes any free port.
+        clock: The clock; the system clock by default.
 
     Yields:
         The server: its `url`, and `problem`, a check for the operator's own `/readyz`.
 
     Raises:
-        ConfigError: If there is no certificate, or the address cannot be listened on.
-        ApiError: If the certificate is kept in a cluster that cannot be asked.
+        ConfigError: If there is no certificate, or the server cannot listen on the address.
+        ApiError: If the certificate is stored in a cluster that cannot be reached.
     """
     from aiohttp import web
 
@@ -168,7 +175,7 @@ async def serving(
     await runner.setup()
     refreshing = asyncio.create_task(server.run())
     try:
-        server.url = await _listen(runner, server.front, host, port)
+        server.url = await _listen(runner, server.tls_context.context, host, port)
         yield server
     finally:
         refreshing.cancel()
@@ -177,20 +184,20 @@ async def serving(
         await _close(runner)
 
 
-async def _listen(runner: web.AppRunner, front: ReloadableTLSContext, host: str, port: int) -> str:
+async def _listen(runner: web.AppRunner, context: ssl.SSLContext, host: str, port: int) -> str:
     from aiohttp import web
 
     try:
-        await web.TCPSite(runner, host, port, ssl_context=front.context).start()
-    except (OSError, OverflowError) as error:  # the latter for what is no port
+        await web.TCPSite(runner, host, port, ssl_context=context).start()
+    except (OSError, OverflowError) as error:  # the latter for invalid ports
         problem = getattr(error, "strerror", "") or error
-        raise ConfigError(f"webhooks: {host}:{port} cannot be listened on: {problem}") from error
+        raise ConfigError(f"webhooks: cannot listen on {host}:{port}: {problem}") from error
     address: tuple[Any, ...] = runner.addresses[0]
     return f"https://{address[0]}:{address[1]}"
 
 
 async def _close(runner: web.AppRunner) -> None:
-    """Let running requests end, then end all connections at once: API servers would keep theirs."""
+    """Wait for running requests, then abort all connections, which API servers would keep open."""
     served = runner.server
     transports = [connection.transport for connection in served.connections] if served else []
     await runner.cleanup()
@@ -207,9 +214,9 @@ def _question(body: bytes) -> dict[str, Any]:
     except (ValueError, RecursionError):
         question = None
     if not isinstance(question, dict):
-        raise web.HTTPBadRequest(text="the body is no AdmissionReview\n")
+        raise web.HTTPBadRequest(text="the body is not an AdmissionReview\n")
     return question
 
 
-def _worded(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     return str(error) if isinstance(error, OcfError) else type(error).__name__

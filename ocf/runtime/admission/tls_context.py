@@ -1,8 +1,8 @@
-"""`ReloadableTLSContext`: a TLS context that shows whatever pair it was told last.
+"""TLS context whose certificate can be replaced while the server listens.
 
-Loading a new pair into a context that is in use would not do: OpenSSL keeps one certificate for each kind of key, so an
-old one may be shown on, and a key that does not fit leaves the context without any. So every pair has a context of its
-own, and the one that listens hands each connection to the latest.
+A new pair must not be loaded into a context that is in use: OpenSSL keeps one certificate per key type, so an old one
+may stay in use, and a key that does not match leaves the context without any. So every pair gets its own context, and
+the listening one switches each connection to the latest.
 """
 
 from __future__ import annotations
@@ -20,36 +20,36 @@ __all__ = ["ReloadableTLSContext"]
 
 
 class ReloadableTLSContext:
-    """What a server listens with.
+    """TLS context of a server.
 
     Args:
-        pair: What is shown first.
+        pair: The first certificate and its key.
 
     Raises:
-        ConfigError: If OpenSSL does not take it.
+        ConfigError: If OpenSSL rejects the pair.
     """
 
     def __init__(self, pair: KeyPair) -> None:
         self._shown = pair
         self._latest = _loaded(pair)
         self.context = _loaded(pair)
-        """The context to listen with."""
-        self.context.sni_callback = self._hand_over
+        """The context of the listening socket."""
+        self.context.sni_callback = self._use_latest
 
     def show(self, pair: KeyPair) -> None:
-        """Show another pair to whoever connects from now on.
+        """Present another pair to new connections.
 
         Args:
             pair: The pair.
 
         Raises:
-            ConfigError: If OpenSSL does not take it; then nothing changes.
+            ConfigError: If OpenSSL rejects the pair; the previous one stays in use.
         """
         if pair != self._shown:
             self._latest, self._shown = _loaded(pair), pair
 
-    def _hand_over(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
-        # Called for clients that name no host, too.
+    def _use_latest(self, connection: ssl.SSLObject, name: str | None, context: ssl.SSLContext) -> None:
+        # Also called for clients that send no server name.
         del name, context
         connection.context = self._latest
 
@@ -58,7 +58,7 @@ def _loaded(pair: KeyPair) -> ssl.SSLContext:
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
-    context.options |= ssl.OP_NO_TICKET  # tickets of one context mean nothing to the next
+    context.options |= ssl.OP_NO_TICKET  # a session ticket is valid only in the context that issued it
     try:
         with _file(pair.chain + b"\n" + pair.key) as name:
             context.load_cert_chain(name)
@@ -69,14 +69,14 @@ def _loaded(pair: KeyPair) -> ssl.SSLContext:
 
 @contextmanager
 def _file(content: bytes) -> Iterator[str]:
-    """Give the name of a file with some content, which OpenSSL asks for; where possible it is on no disk."""
+    """Yield the name of a temporary file with the given content, for OpenSSL; in memory where possible."""
     if hasattr(os, "memfd_create"):
         with os.fdopen(os.memfd_create("pair"), "wb") as file:
             file.write(content)
             file.flush()
             yield f"/proc/self/fd/{file.fileno()}"
         return
-    with tempfile.NamedTemporaryFile() as file:  # ours alone to read
+    with tempfile.NamedTemporaryFile() as file:  # readable by this user only
         file.write(content)
         file.flush()
         yield file.name

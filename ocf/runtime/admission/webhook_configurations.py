@@ -1,4 +1,4 @@
-"""The configurations by which an API server knows the webhooks."""
+"""Mutating and validating webhook configurations."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Service:
 
     @property
     def host(self) -> str:
-        """The name that the server's certificate must be for."""
+        """The host name that the server's certificate must be for."""
         return f"{self.name}.{self.namespace}.svc"
 
     def client_config(self, path: str) -> dict[str, Any]:
@@ -43,17 +43,17 @@ class Service:
 
 @dataclass(frozen=True, slots=True)
 class Url:
-    """Where the webhook server is for an API server outside of the cluster, as in development.
+    """URL of a webhook server outside of the cluster, for development.
 
     Args:
-        base: `https://127.0.0.1:9443`.
+        base: The URL without a path, such as `https://127.0.0.1:9443`.
     """
 
     base: str
 
     @property
     def host(self) -> str:
-        """The name or address that the server's certificate must be for."""
+        """The host name or IP address that the server's certificate must be for."""
         return urlsplit(self.base).hostname or ""
 
     def client_config(self, path: str) -> dict[str, Any]:
@@ -62,18 +62,19 @@ class Url:
 
 
 def configurations(webhooks: Webhooks, address: Service | Url, *, ca_bundle: bytes = b"") -> list[Manifest]:
-    """Write the configurations of webhooks, to be applied.
+    """Return the configurations of webhooks, to be applied.
 
-    A request fails if its webhook cannot be asked; webhooks have no side effects, and see objects of every version.
+    A request is rejected if its webhook cannot be called; webhooks have no side effects, and get objects of every
+    version of their kind.
 
     Args:
         webhooks: The webhooks.
-        address: Where their server is.
-        ca_bundle: Certificates (PEM) of the authorities that the server's certificate may come from; empty leaves them
-            to whoever keeps the certificates.
+        address: The address of their server.
+        ca_bundle: Certificates (PEM) of the CAs of the server's certificate; empty if another component writes them,
+            such as `SecretCertificates` or cert-manager.
 
     Returns:
-        A MutatingWebhookConfiguration, unless nobody has a defaulter, and a ValidatingWebhookConfiguration.
+        A MutatingWebhookConfiguration, if any webhook has defaulters, and a ValidatingWebhookConfiguration.
 
     Example:
         >>> webhooks = Webhooks("shops", [Webhook("example.com", "v1", "Shop", "shops")])

@@ -1,4 +1,4 @@
-"""What an operator declares of its kinds: how objects are defaulted, and what they are held to."""
+"""Declaration of admission webhooks: defaulters and validators of a kind."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ T = TypeVar("T")
 U = TypeVar("U", bound="BaseModel")
 
 _SHORTEST: Final = timedelta(seconds=1)
-_LONGEST: Final = timedelta(seconds=30)  # an API server waits no longer
+_LONGEST: Final = timedelta(seconds=30)  # the maximum of the API
 
 
 class Operation(StrEnum):
-    """What happens to an object."""
+    """Operation of an admission request."""
 
     CREATE = "CREATE"
     UPDATE = "UPDATE"
@@ -35,7 +35,7 @@ class Operation(StrEnum):
 
 
 class Step(StrEnum):
-    """What a webhook is asked for: first the defaults, then the verdict."""
+    """Step of admission: mutation with defaults first, then validation."""
 
     DEFAULT = "default"
     VALIDATE = "validate"
@@ -43,40 +43,40 @@ class Step(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Warn:
-    """What a validator has to say of an object that it lets pass; `kubectl` shows it.
+    """A warning of a validator, which does not reject the object; `kubectl` shows it.
 
     Args:
-        text: One sentence, best of at most 120 characters.
+        text: One sentence, preferably of at most 120 characters.
     """
 
     text: str
 
 
 Defaulter: TypeAlias = Callable[[T], T | None]
-"""Fills in what an object leaves out: changes what it is given, or returns another one."""
+"""Sets default values: changes the given object and returns None, or returns a new one."""
 
 Validator: TypeAlias = Callable[[T, T | None, Operation], Iterable[FieldError | Warn]]
-"""Says what is wrong with an object, all at once, given the object, the one before and what happens."""
+"""Returns all errors and warnings of an object, given the new object, the old one and the operation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Webhook(Generic[T]):
-    """How objects of a kind are admitted.
+    """The admission webhook of a kind.
 
-    The kind comes from its definition with `Webhook.of`.
+    `Webhook.of` reads the kind from its CustomResourceDefinition.
 
-    An object that the model cannot read is refused, with every field that is wrong, also without any validator. So
-    what pydantic validates in Python is asked of whoever writes an object.
+    An object that the model cannot read is rejected with every invalid field, also without any validator. So the
+    validation of the pydantic model applies to all clients that write such an object.
 
     Args:
         group: Group of the kind.
-        version: The version in which the functions see the object; the API server converts it.
+        version: Version in which the functions get the object; the API server converts it.
         kind: The kind.
-        plural: What its resource is called.
-        model: The model of the whole object; None gives the functions manifests.
-        defaulters: Functions that fill in what is left out, in this order.
-        validators: Functions that say what is wrong; all are asked.
-        deletes: Whether the validators are asked of deletes, too: with the stored object as the new and the old one.
+        plural: Plural name of the resource.
+        model: The model of the whole object; None passes manifests to the functions.
+        defaulters: Functions that set default values, called in this order.
+        validators: Functions that return errors and warnings; all are called.
+        deletes: Whether the validators are also called for deletes, with the stored object as both arguments.
     """
 
     group: str
@@ -98,15 +98,15 @@ class Webhook(Generic[T]):
         validators: Sequence[Validator[U]] = (),
         deletes: bool = False,
     ) -> Webhook[U]:
-        """Declare how objects of a custom resource are admitted.
+        """Return the webhook of a custom resource.
 
         Args:
-            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` writes it.
+            definition: The CustomResourceDefinition, as `ocf.runtime.crds.crd` returns it.
             model: The model of one version: the whole object.
-            version: Which version that is; empty for the one that is stored.
-            defaulters: Functions that fill in what is left out.
-            validators: Functions that say what is wrong.
-            deletes: Whether the validators are asked of deletes, too.
+            version: The version of the model; empty for the storage version.
+            defaulters: Functions that set default values.
+            validators: Functions that return errors and warnings.
+            deletes: Whether the validators are also called for deletes.
 
         Raises:
             BuildError: If the definition has no such version.
@@ -132,16 +132,16 @@ class Webhook(Generic[T]):
         )
 
     def name(self, step: Step) -> str:
-        """Return the name by which refusals call the webhook: `validate.shops.example.com`."""
+        """Return the webhook's name, which error messages show: `validate.shops.example.com`."""
         return ".".join(filter(None, [step, self.plural, self.group or "core.k8s.io"]))
 
     def path(self, step: Step) -> str:
-        """Return where the webhook is on its server: `/validate/example.com/shops`."""
+        """Return the webhook's path on the server: `/validate/example.com/shops`."""
         return f"/{step}/{self.group or 'core'}/{self.plural}"
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What the webhook is asked for; without defaulters only the verdict."""
+        """The steps of the webhook: only validation without defaulters."""
         return (Step.DEFAULT, Step.VALIDATE) if self.defaulters else (Step.VALIDATE,)
 
 
@@ -150,12 +150,13 @@ class Webhooks:
     """The webhooks of an operator.
 
     Args:
-        name: What their configurations are called in the cluster.
+        name: Name of their configurations in the cluster.
         webhooks: One for each kind.
-        timeout: How long the API server waits for an answer, 1 to 30 seconds.
+        timeout: How long the API server waits for a response, 1 to 30 seconds.
 
     Raises:
-        BuildError: If a kind is there twice, nothing is, a function is a coroutine, or the timeout is out of bounds.
+        BuildError: If a kind has two webhooks, there is no webhook, a function is a coroutine, or the timeout is out of
+            bounds.
     """
 
     name: str
@@ -172,20 +173,20 @@ class Webhooks:
     def _problems(self) -> Iterator[str]:
         kinds = [(webhook.group, webhook.plural) for webhook in self.webhooks]
         if not self.name:
-            yield "webhooks need a name, which their configurations have in the cluster"
+            yield "webhooks need a name, which is the name of their configurations"
         if not kinds:
-            yield f"webhooks {self.name}: there is none, give at least one"
+            yield f"webhooks {self.name}: expected at least one webhook, got none"
         for group, plural in sorted({kind for kind in kinds if kinds.count(kind) > 1}):
-            # The API server converts objects of other versions, and would ask both.
-            yield f"webhooks {self.name}: two webhooks for {plural}.{group}, which needs one for all its versions"
+            # The API server converts objects of other versions, so it would call both.
+            yield f"webhooks {self.name}: {plural}.{group} has two webhooks, expected one for all its versions"
         for function in (one for each in self.webhooks for one in (*each.defaulters, *each.validators)):
             if iscoroutinefunction(function):
                 name = getattr(function, "__qualname__", "a function")
                 yield f"webhooks {self.name}: {name} is a coroutine; defaulters and validators are plain functions"
         if not _SHORTEST <= self.timeout <= _LONGEST:
             seconds = self.timeout.total_seconds()
-            yield f"webhooks {self.name}: the timeout is between 1 and 30 seconds, got {seconds:g}"
+            yield f"webhooks {self.name}: the timeout must be between 1 and 30 seconds, got {seconds:g}"
 
     def at(self, path: str) -> tuple[Webhook[Any], Step] | None:
-        """Return who answers at a path of the server, and what it is asked for there; None for nobody."""
+        """Return the webhook and the step at a path of the server; None if there is none."""
         return self._places.get(path)

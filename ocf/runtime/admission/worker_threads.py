@@ -1,7 +1,7 @@
-"""`WorkerThreads`: where functions are called that may take their time, or never return.
+"""Daemon threads for functions that may be slow or never return.
 
-Those of `concurrent.futures` are joined when the interpreter ends, so one function that does not return would keep a
-process from ending. Nobody waits for these.
+Threads of `concurrent.futures` are joined when the interpreter exits, so a function that never returns would keep the
+process from exiting. These threads are not joined.
 """
 
 from __future__ import annotations
@@ -19,14 +19,15 @@ T = TypeVar("T")
 
 
 class WorkerThreads:
-    """A number of threads, each for one call.
+    """Daemon threads, each for one call.
 
     Args:
-        most: How many calls may be under way at once; further ones wait.
-        name: What the threads are called.
+        most: Maximum number of running calls; further ones wait.
+        name: Name of the threads.
 
     Attributes:
-        late: How many calls are under way for which nobody waits any more.
+        most: Maximum number of running calls.
+        late: Number of running calls whose caller no longer waits.
     """
 
     def __init__(self, most: int, name: str) -> None:
@@ -36,22 +37,22 @@ class WorkerThreads:
         self._free = asyncio.Semaphore(most)
 
     async def call(self, function: Callable[[], T]) -> T:
-        """Call a function in a thread; a call that is given up goes on, and keeps its thread until it returns.
+        """Call a function in a thread; if the caller is cancelled, the call keeps its thread until it returns.
 
         Args:
             function: The function.
 
         Raises:
-            BaseException: What the function raises.
+            BaseException: The error that the function raises.
         """
         await self._free.acquire()
         answer: Future[T] = Future()
-        answer.set_running_or_notify_cancel()  # from here on it cannot be taken back
+        answer.set_running_or_notify_cancel()  # from here on it cannot be cancelled
         loop = asyncio.get_running_loop()
 
         def work() -> None:
             _answer(answer, function)
-            _tell(loop, self._free.release)
+            _call_in_loop(loop, self._free.release)
 
         threading.Thread(target=work, name=self._name, daemon=True).start()
         try:
@@ -59,7 +60,7 @@ class WorkerThreads:
         finally:
             if not answer.done():
                 self.late += 1
-                answer.add_done_callback(lambda _: _tell(loop, self._returned))
+                answer.add_done_callback(lambda _: _call_in_loop(loop, self._returned))
 
     def _returned(self) -> None:
         self.late -= 1
@@ -74,6 +75,6 @@ def _answer(answer: Future[T], function: Callable[[], T]) -> None:
         answer.set_result(found)
 
 
-def _tell(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
-    with suppress(RuntimeError):  # the loop has ended, and nobody counts any more
+def _call_in_loop(loop: asyncio.AbstractEventLoop, what: Callable[[], object]) -> None:
+    with suppress(RuntimeError):  # the loop is closed, so the count does not matter any more
         loop.call_soon_threadsafe(what)

@@ -110,7 +110,7 @@ async def _listen(runner: web.AppRunner, host: str, port: int) -> Endpoints:
         await web.TCPSite(runner, host, port).start()
     except (OSError, OverflowError) as error:  # the latter for invalid ports
         problem = getattr(error, "strerror", "") or error
-        raise ConfigError(f"endpoints: {host}:{port} cannot be listened on: {problem}") from error
+        raise ConfigError(f"endpoints: cannot listen on {host}:{port}: {problem}") from error
     address: tuple[Any, ...] = runner.addresses[0]
     return Endpoints(str(address[0]), int(address[1]))
 

@@ -40,7 +40,7 @@ async def supervised_tasks() -> AsyncIterator[StartTask]:
         ...     asyncio.run(main())
         ... except* OcfError as group:
         ...     print(group.exceptions[0])
-        task "brief" ended although it must not
+        task "brief" ended unexpectedly
     """
     block = asyncio.current_task()
     lost: asyncio.Future[str] = asyncio.get_running_loop().create_future()
@@ -68,4 +68,4 @@ async def supervised_tasks() -> AsyncIterator[StartTask]:
 
 
 async def _fail(lost: asyncio.Future[str]) -> None:
-    raise OcfError(f'task "{await lost}" ended although it must not')
+    raise OcfError(f'task "{await lost}" ended unexpectedly')

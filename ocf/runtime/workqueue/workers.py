@@ -86,7 +86,7 @@ async def work(
             raise end
     if early:
         # By an error that must not be caught, or because the worker was cancelled from outside.
-        raise OcfError(f"a worker of {queue.name} ended although it must not")
+        raise OcfError(f"a worker of {queue.name} ended unexpectedly")
 
 
 async def _worker(

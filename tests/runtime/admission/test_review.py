@@ -292,7 +292,7 @@ def wrong_type(held: Any) -> Any:
         pytest.param(Step.VALIDATE, half, "half failed with RuntimeError", id="a validator raises half way"),
         pytest.param(Step.DEFAULT, lambda _: 1, "must return Shop or None, got int", id="a defaulter returns"),
         pytest.param(Step.DEFAULT, wrong_type, "wrong type: spec.replicas", id="a defaulter assigns"),
-        pytest.param(Step.VALIDATE, lambda *_: [1], "must give FieldError or Warn, got int", id="a validator gives"),
+        pytest.param(Step.VALIDATE, lambda *_: [1], "must return FieldError or Warn, got int", id="a validator gives"),
         pytest.param(Step.VALIDATE, lambda *_: None, "failed with TypeError", id="a validator gives nothing"),
     ],
 )
@@ -311,10 +311,10 @@ def test_a_function_that_fails_fails_the_request_and_tells_no_secret(
 @pytest.mark.parametrize(
     ("request_", "problem"),
     [
-        pytest.param({"request": None}, "holds no request", id="no request"),
-        pytest.param({}, "holds no request", id="nothing"),
-        pytest.param(question(shop({}), kind={"kind": "Pod"}), "asked about Pod", id="another kind"),
-        pytest.param(question(shop({}), kind="Shop"), "asked about no kind", id="no kind"),
+        pytest.param({"request": None}, "has no request", id="no request"),
+        pytest.param({}, "has no request", id="nothing"),
+        pytest.param(question(shop({}), kind={"kind": "Pod"}), "got Pod", id="another kind"),
+        pytest.param(question(shop({}), kind="Shop"), "got no kind", id="no kind"),
         pytest.param(question(shop({}), subResource="status"), "Shop status", id="a subresource"),
         pytest.param(question("x"), "CREATE needs request.object", id="no object"),
         pytest.param(question(shop({}), operation="UPDATE"), "UPDATE needs request.oldObject", id="no old object"),

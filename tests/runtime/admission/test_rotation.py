@@ -20,14 +20,14 @@ from ocf.embedded import EmbeddedCluster
 from ocf.objects import Manifest, ObjectKey
 from ocf.runtime.admission import KeyPair, Renewal, SecretCertificates, Service, Webhooks, configurations
 from ocf.runtime.admission.key_pairs import authorities, issue
-from ocf.runtime.admission.rotation import RotationPolicy, StoredCertificates, Trust, offered, plan
+from ocf.runtime.admission.rotation import RotationPolicy, StoredCertificates, Trust, choose_pair, plan
 from ocf.testing import RecordingCluster, VirtualClock
 
 ADDRESS: Final = Service("shops-webhook", "ops")
 SECRET: Final = ObjectKey("v1", "Secret", "shops-webhook-certificates", "ops")
 LAG: Final = timedelta(seconds=25)  # how long an API server may not have heard of a change
 QUICK: Final = Renewal(timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=30))
-HASTY: Final = Renewal(timedelta(minutes=20), QUICK.settling, QUICK.interval)
+HASTY: Final = Renewal(timedelta(minutes=20), QUICK.propagation, QUICK.interval)
 CONFIGURATIONS: Final = ("MutatingWebhookConfiguration", "ValidatingWebhookConfiguration")
 
 
@@ -350,7 +350,7 @@ def test_renewal_begins_after_two_thirds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bundles", "settled", "hours", "taken"),
+    ("bundles", "established", "hours", "taken"),
     [
         pytest.param(["both", "both"], True, 0, True, id="trusted for a while"),
         pytest.param(["both", "both"], False, 0, False, id="trusted since just now"),
@@ -362,21 +362,21 @@ def test_renewal_begins_after_two_thirds() -> None:
     ],
 )
 def test_a_following_pair_takes_over_when_it_is_trusted(
-    bundles: list[str], settled: bool, hours: float, taken: bool
+    bundles: list[str], established: bool, hours: float, taken: bool
 ) -> None:
     old, following = at(0), at(hours)
     named = {"both": frozenset({old.authority, following.authority}), "old": frozenset({old.authority})}
-    trust = Trust([named[name] for name in bundles], frozenset({following.authority} if settled else ()))
+    trust = Trust([named[name] for name in bundles], frozenset({following.authority} if established else ()))
     planned = plan(StoredCertificates(old, following), old, trust, NOW + timedelta(hours=hours), POLICY)
     assert (planned.current == following) is taken
-    assert offered(planned, old, trust, NOW + timedelta(hours=hours)) == (following if taken else old)
+    assert choose_pair(planned, old, trust, NOW + timedelta(hours=hours)) == (following if taken else old)
 
 
 def test_a_pair_that_works_is_not_left_for_one_that_does_not() -> None:
     shown, foreign = at(0), at(0)
     trust = Trust([frozenset({shown.authority})])
     planned = plan(StoredCertificates(foreign), shown, trust, NOW, POLICY)
-    assert offered(planned, shown, trust, NOW) == shown
+    assert choose_pair(planned, shown, trust, NOW) == shown
     assert shown.authority in planned.retired
 
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 GROUP: Final = "admission.example.com"
 HOST: Final = "127.0.0.1"
-QUICK: Final = Renewal(settling=timedelta(seconds=0.5), interval=timedelta(milliseconds=50))
+QUICK: Final = Renewal(propagation=timedelta(seconds=0.5), interval=timedelta(milliseconds=50))
 
 
 @pytest.fixture

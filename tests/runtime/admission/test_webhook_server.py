@@ -107,10 +107,10 @@ def leaf(pair: KeyPair) -> bytes:
             "POST", PATH + "?timeout=10s", json.dumps(QUESTION), 200, '"allowed": true', id="as a server asks"
         ),
         pytest.param("POST", PATH, "{}", 200, '"code": 400', id="no request"),
-        pytest.param("POST", PATH, "{", 400, "no AdmissionReview", id="no JSON"),
-        pytest.param("POST", PATH, "[" * 100_000, 400, "no AdmissionReview", id="too deep"),
-        pytest.param("POST", PATH, b"\xff", 400, "no AdmissionReview", id="no text"),
-        pytest.param("POST", PATH, "[]", 400, "no AdmissionReview", id="no object"),
+        pytest.param("POST", PATH, "{", 400, "not an AdmissionReview", id="no JSON"),
+        pytest.param("POST", PATH, "[" * 100_000, 400, "not an AdmissionReview", id="too deep"),
+        pytest.param("POST", PATH, b"\xff", 400, "not an AdmissionReview", id="no text"),
+        pytest.param("POST", PATH, "[]", 400, "not an AdmissionReview", id="no object"),
         pytest.param("POST", PATH, " " * (7 * 1024 * 1024 + 1), 413, "", id="too long"),
         pytest.param("POST", "/validate", "{}", 404, "no webhook at /validate", id="nobody there"),
         pytest.param("GET", PATH, None, 405, "", id="another method"),
@@ -138,7 +138,7 @@ def webhooks_(shops: Webhook[Any]) -> Webhooks:
 
 async def test_functions_that_do_not_return_are_told_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some leave the server at work; as many as it has threads make it unready, until they return."""
-    monkeypatch.setattr("ocf.runtime.admission.server._SHARE", 0.02)
+    monkeypatch.setattr("ocf.runtime.admission.server._TIMEOUT_FRACTION", 0.02)
     released = threading.Event()
 
     def stuck(*_: Any) -> list[Any]:
@@ -157,10 +157,10 @@ async def test_functions_that_do_not_return_are_told_in_time(monkeypatch: pytest
             response = await ask(session, server.url)
             assert server.problem() == ""
             await asyncio.gather(*(ask(session, server.url) for _ in range(4)))
-            assert server.problem() == "4 calls of defaulters or validators do not return, and no more are made"
+            assert server.problem() == "4 calls of defaulters or validators do not return, so no more can be started"
         finally:
             released.set()
-        monkeypatch.setattr("ocf.runtime.admission.server._SHARE", 1)
+        monkeypatch.setattr("ocf.runtime.admission.server._TIMEOUT_FRACTION", 1)
         assert (await ask(session, server.url))["allowed"]
         assert server.problem() == ""
     assert (response["uid"], response["allowed"], response["status"]["code"]) == ("42", False, 504)
@@ -330,7 +330,7 @@ async def test_connections_that_others_keep_end_with_the_server(webhooks_: Webho
 async def test_an_address_that_is_taken_is_told(webhooks_: Webhooks) -> None:
     async with serving(webhooks_, certificates=Given(), host=HOST, port=0) as server:
         port = int(server.url.rsplit(":", 1)[1])
-        with pytest.raises(ConfigError, match=f"{HOST}:{port} cannot be listened on"):
+        with pytest.raises(ConfigError, match=f"cannot listen on {HOST}:{port}"):
             await serving(webhooks_, certificates=Given(), host=HOST, port=port).__aenter__()
 
 

@@ -97,7 +97,7 @@ async def test_without_a_registry_there_are_no_metrics() -> None:
 
 async def test_a_port_that_is_taken_is_named() -> None:
     async with asking() as (_, endpoints):
-        with pytest.raises(ConfigError, match=f"127.0.0.1:{endpoints.port} cannot be listened on"):
+        with pytest.raises(ConfigError, match=f"cannot listen on 127.0.0.1:{endpoints.port}"):
             async with serving(host="127.0.0.1", port=endpoints.port):
                 pass
 

@@ -221,7 +221,7 @@ def test_the_end_of_any_other_task_ends_the_process(play: Play, prefix: str) -> 
     """So that it is started anew, and does not live on deaf."""
 
     async def test(stage: Stage) -> None:
-        with pytest.raises(OcfError, match="ended although it must not"):  # noqa: PT012 (the block is cancelled)
+        with pytest.raises(OcfError, match="ended unexpectedly"):  # noqa: PT012 (the block is cancelled)
             async with stage.operating(resync=100 * SECOND):
                 for task in asyncio.all_tasks():
                     if task.get_name().startswith(prefix):

@@ -54,7 +54,7 @@ def test_an_address_that_is_not_available(
         taken.listen()
         tried = port or taken.getsockname()[1]
         message = critical_message(caplog, listen=Listen(port=tried, host="127.0.0.1"))
-    assert message.startswith(f"endpoints: 127.0.0.1:{tried} cannot be listened on: ")
+    assert message.startswith(f"endpoints: cannot listen on 127.0.0.1:{tried}: ")
     assert problem in message
 
 

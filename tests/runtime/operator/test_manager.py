@@ -278,7 +278,7 @@ def test_several_operators_share_a_process(play: Play) -> None:
 def test_the_end_of_one_of_several_operators_ends_the_process(play: Play) -> None:
     async def test(stage: Stage) -> None:
         notes = Operator[dict[str, Any]](name="notes", owner=OwnerType("v1", "ConfigMap"), components=lambda _: ())
-        with pytest.raises(OcfError, match="ended although it must not"):  # noqa: PT012 (the block is cancelled)
+        with pytest.raises(OcfError, match="ended unexpectedly"):  # noqa: PT012 (the block is cancelled)
             async with running(stage.gateway, stage.operator(), notes, options=stage.options()):
                 await asyncio.sleep(5)
                 (task,) = [task for task in asyncio.all_tasks() if task.get_name() == "notes"]

@@ -195,7 +195,7 @@ async def test_a_port_that_is_taken_ends_the_process() -> None:
     async with operating() as (_, process):
         assert process.webhooks is not None
         port = int(process.webhooks.url.rpartition(":")[2])
-        with pytest.raises(ConfigError, match=f"webhooks: {HOST}:{port} cannot be listened on"):
+        with pytest.raises(ConfigError, match=f"webhooks: cannot listen on {HOST}:{port}"):
             async with operating(admission=replace(LOCAL, port=port)):
                 pytest.fail("it is not at work")
 
@@ -210,7 +210,7 @@ async def test_a_port_that_is_taken_ends_the_process() -> None:
             lambda: Manager(
                 EmbeddedCluster(), [OPERATOR, replace(OPERATOR, name="again")], ManagerOptions(admission=IN_CLUSTER)
             ),
-            "webhooks shops: two webhooks for shops.example.com",
+            "webhooks shops: shops.example.com has two webhooks",
             id="a kind twice",
         ),
         pytest.param(
@@ -219,7 +219,7 @@ async def test_a_port_that_is_taken_ends_the_process() -> None:
                 [OPERATOR],
                 ManagerOptions(admission=replace(IN_CLUSTER, timeout=timedelta(minutes=1))),
             ),
-            "the timeout is between 1 and 30 seconds, got 60",
+            "the timeout must be between 1 and 30 seconds, got 60",
             id="too patient",
         ),
     ],
