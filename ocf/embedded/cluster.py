@@ -35,11 +35,11 @@ from ocf.embedded.registry.pending_write import PendingWrite, run_without_admiss
 from ocf.embedded.registry.registry import Registry, kind_of
 from ocf.embedded.registry.request_checks import require_manager, require_subresource
 from ocf.embedded.registry.selectors import selection
-from ocf.embedded.registry.storage import Storage
+from ocf.embedded.registry.storage import Place, Storage
 from ocf.embedded.watch import WatchSelector, follow, read_version
 from ocf.errors import ApiError
-from ocf.objects import Manifest, ObjectKey, copy_json
-from ocf.schema.builtin import CustomKind
+from ocf.objects import Manifest, ObjectKey
+from ocf.schema.builtin import ApiResource, CustomKind
 
 __all__ = ["EmbeddedCluster"]
 
@@ -191,12 +191,17 @@ class EmbeddedCluster:
             else:
                 version = store.version
                 found = store.objects(kind_of(resource), namespace)
-            found = [(place, self._registry.shown(manifest, resource)) for place, manifest in found]
             if selects is not None:
-                found = [item for item in found if selects(item[1])]
+                found = [item for item in self._shown(found, resource) if selects(item[1])]
             page = found[: options.limit] if options.limit > 0 else found
             token = write_token(version, page[-1][0]) if len(page) < len(found) else ""
-            return ObjectList(tuple(copy_json(manifest) for _, manifest in page), str(version), token)
+            readable = page if selects is not None else self._shown(page, resource)
+            return ObjectList(tuple(self._registry.copy(manifest) for _, manifest in readable), str(version), token)
+
+    def _shown(
+        self, found: Iterable[tuple[Place, Manifest]], resource: ApiResource
+    ) -> Iterator[tuple[Place, Manifest]]:
+        return ((place, self._registry.shown(manifest, resource)) for place, manifest in found)
 
     async def watch(self, api_version: str, kind: str, options: WatchOptions) -> AsyncGenerator[WatchEvent, None]:
         """Report changes to the objects of a kind, without end.

@@ -146,7 +146,7 @@ class StructuralSchemaConverter:
             if _NOT_REGULAR.search(schema["pattern"]):
                 self._reject(
                     path,
-                    f"RE2, which the API server uses, has no look-around and no back-references, got {schema['pattern']}",
+                    f"the API server's RE2 has neither look-around nor back-references, got {schema['pattern']}",
                 )
 
     def _object(self, schema: Json, found: Json, path: str, above: tuple[str, ...]) -> None:

@@ -291,8 +291,8 @@ class Stage(World):
 
     async def _told(self) -> Counter[str]:
         told: Counter[str] = Counter()
-        for event in (await self.server.list("events.k8s.io/v1", "Event")).items:
-            told[event["note"]] += event.get("series", {}).get("count", 1)
+        for event in (await self.server.list("v1", "Event")).items:
+            told[event["message"]] += event.get("series", {}).get("count", 1)
         return told
 
     def sent(self, kind: str = "", name: str = "") -> list[Request]:
