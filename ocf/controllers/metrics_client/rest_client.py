@@ -165,7 +165,7 @@ class RESTMetricsClient:
             raise with_client_message(error, path, *subject) from error
         items, metadata = answer.get("items"), answer.get("metadata") or {}
         if answer.get("kind", kind) != kind or not isinstance(items, list | None) or not isinstance(metadata, dict):
-            raise ServerError(f"GET {path}: the response is not a {kind}", code=_OK)
+            raise ServerError(f"GET {path}: the response is not of kind {kind}", code=_OK)
         if metadata.get("continue"):
             # No limit was sent. The part that is missing could have the largest value.
             raise ServerError(f"GET {path}: the response is only a part of the {kind}", code=_OK)

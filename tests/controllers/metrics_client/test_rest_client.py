@@ -185,11 +185,11 @@ async def test_an_error_has_the_message_of_the_controllers_client(
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        pytest.param({"items": {}}, "the response is not a PodMetricsList", id="no list"),
+        pytest.param({"items": {}}, "the response is not of kind PodMetricsList", id="no list"),
         pytest.param(
-            {"kind": "ConfigMapList", "items": []}, "the response is not a PodMetricsList", id="of another kind"
+            {"kind": "ConfigMapList", "items": []}, "the response is not of kind PodMetricsList", id="of another kind"
         ),
-        pytest.param({"metadata": "?", "items": []}, "the response is not a PodMetricsList", id="no metadata"),
+        pytest.param({"metadata": "?", "items": []}, "the response is not of kind PodMetricsList", id="no metadata"),
         pytest.param(
             {"metadata": {"continue": "more"}, "items": []},
             "the response is only a part of the PodMetricsList",

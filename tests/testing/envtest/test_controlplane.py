@@ -32,7 +32,7 @@ from ocf.testing.envtest import ControlPlane, ControllerName
 
 plane = ControlPlane()
 plane.start()
-with plane.controllers(Controller.REPLICA_SET):
+with plane.controllers(ControllerName.REPLICA_SET):
     print(plane.kubeconfig.parent, flush=True)
     os.kill(os.getpid(), signal.SIGKILL)
 """

@@ -87,7 +87,7 @@ async def test_one_question_may_be_answered_otherwise(
     metrics_stub.metrics.set_external(home, "queue", "1")
     path = f"/apis/{EXTERNAL_METRICS}/v1beta1/namespaces/{home}/queue"
     metrics_stub.override(path, b'{"items": 7}')
-    with pytest.raises(ServerError, match="the answer is no ExternalMetricValueList"):
+    with pytest.raises(ServerError, match="the response is not of kind ExternalMetricValueList"):
         await served.external_metric(home, "queue")
     metrics_stub.override(path, b"later", status=429)
     with pytest.raises(TooManyRequestsError, match="too many requests and has asked us to try again later"):
