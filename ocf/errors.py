@@ -1,35 +1,35 @@
-"""Every error `ocf` raises on purpose.
+"""Errors that `ocf` raises.
 
-Callers decide on the class, never on the message::
+Callers should distinguish errors by class, never by message::
 
     OcfError
     ├── ConfigError               wrong code, manifest or setting; retrying cannot help
-    │   ├── BuildError            a builder refuses; carries every problem it found
+    │   ├── BuildError            the settings of a builder are invalid; carries all problems
     │   ├── ManifestError         an object cannot be read or written; names the fields
-    │   ├── QuantityError         a text is no quantity
-    │   ├── ConstraintError       a text is no version constraint
-    │   ├── FeatureGateError      a gate cannot answer, most often for a version that cannot be parsed
+    │   ├── QuantityError         a text is not a quantity
+    │   ├── ConstraintError       a text is not a version constraint
+    │   ├── FeatureGateError      a gate failed, usually because a version cannot be parsed
     │   ├── MutationError         an edit failed; names resource, mutation and category
-    │   └── HandlerError          a handler failed or answered outside its vocabulary
+    │   └── HandlerError          a handler failed or returned a status outside its vocabulary
     ├── NotReadyError             expected and temporary; retried without a stack trace
     │   ├── DataNotExtractedError a cell was read before its producer ran
-    │   └── LeaseLostError        the lease of a leader was lost; wait for the next one
-    ├── ReconcileError            a pass stopped; names component, resource and step
-    ├── QueueClosedError          a work queue was closed, and hands out nothing any more
-    └── ApiError                  the cluster refused a request; carries the Status it sent
+    │   └── LeaseLostError        a leader lost its lease and must stop
+    ├── ReconcileError            a reconcile failed; names component, resource and step
+    ├── QueueClosedError          a work queue is closed and returns no more items
+    └── ApiError                  the API server rejected a request; carries its Status
         ├── BadRequestError       400  the request could not be decoded
         ├── ForbiddenError        401, 403
         ├── NotFoundError         404
         ├── AlreadyExistsError    409  on create
         ├── ConflictError         409  stale resourceVersion, precondition, or fields of another manager
-        ├── ExpiredError          410  a watch or a list has to start over
-        ├── InvalidError          422  refused by validation; the causes name the fields; 500 for a bad apply
+        ├── ExpiredError          410  a watch or a list has to start again
+        ├── InvalidError          422  rejected by validation; the causes name the fields; 500 for an invalid apply
         ├── TooManyRequestsError  429  carries the seconds to wait
-        └── ServerError           5xx, or no answer at all
+        └── ServerError           5xx, or no response at all
 
-Errors of the HTTP library never cross the cluster's boundary; they become `__cause__`. A message names the object and
-the field, the value seen and the value allowed, and never a secret: values under `data` and `stringData` are left
-out.
+Errors of the HTTP library are never raised by a cluster client; they become `__cause__`. A message names the object,
+the field, the value seen and the value allowed, and never contains a secret: values under `data` and `stringData` are
+omitted.
 """
 
 import re
@@ -69,18 +69,18 @@ __all__ = [
 
 
 class OcfError(Exception):
-    """Base of every error that `ocf` raises on purpose."""
+    """Base class of all errors that `ocf` raises."""
 
 
 class ConfigError(OcfError):
-    """Wrong code, manifest or setting: it stays wrong until somebody changes it."""
+    """Wrong code, manifest or setting; a retry fails until the user fixes it."""
 
 
 class BuildError(ConfigError):
-    r"""A builder refuses what it was given.
+    r"""The settings of a builder are invalid.
 
     Args:
-        problems: Every problem found, each a full sentence; at least one.
+        problems: All problems, each a full sentence; at least one.
 
     Example:
         >>> str(BuildError(["object name cannot be empty", "object namespace cannot be empty"]))
@@ -94,11 +94,11 @@ class BuildError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class FieldProblem:
-    """One field of an object and what is wrong with it.
+    """A problem with one field of an object.
 
     Args:
-        path: The field as users write it, `spec.metrics[0].type`; empty for the object itself.
-        detail: What is wrong, the value seen and the value allowed.
+        path: The field in manifest spelling, `spec.metrics[0].type`; empty for the object itself.
+        detail: The problem, with the value seen and the value allowed.
     """
 
     path: str
@@ -112,8 +112,8 @@ class ManifestError(ConfigError):
     """An object cannot be read or written.
 
     Args:
-        subject: What was read, for example `HorizontalPodAutoscaler shop/backend`.
-        problems: The fields that are wrong, at least one.
+        subject: The object, for example `HorizontalPodAutoscaler shop/backend`.
+        problems: The invalid fields, at least one.
 
     Example:
         >>> str(ManifestError("Deployment shop/web", [FieldProblem("spec.replica", "unknown field")]))
@@ -127,24 +127,24 @@ class ManifestError(ConfigError):
 
 
 class QuantityError(ConfigError, ValueError):
-    """A text is no quantity in the sense of the Kubernetes API."""
+    """A text is not a quantity of the Kubernetes API."""
 
 
 class ConstraintError(ConfigError, ValueError):
-    """A text is no version constraint."""
+    """A text is not a version constraint."""
 
 
 class FeatureGateError(ConfigError):
-    """A feature gate cannot answer."""
+    """A feature gate failed, so it is unknown whether it is open."""
 
 
 class MutationError(ConfigError):
-    """A mutation, or one of its edits, failed; nothing of it was kept.
+    """A mutation, or one of its edits, failed; none of its changes are kept.
 
     Args:
         resource: Identity of the resource.
         mutation: Name of the mutation; `suspension` for the suspension edit.
-        problem: What happened, in one sentence that ends in the cause.
+        problem: The problem, in one sentence that ends with the cause.
         category: The category of the failing edit, for example `edit_hpa_spec`; empty while recording.
 
     The cause is `__cause__`.
@@ -159,18 +159,18 @@ class MutationError(ConfigError):
 
 
 class HandlerError(ConfigError):
-    """A handler raised, or answered with something outside its vocabulary."""
+    """A handler raised, or returned a status outside its vocabulary."""
 
 
 class NotReadyError(OcfError):
-    """Something is not there yet; expected and temporary."""
+    """Something does not exist yet; expected and temporary."""
 
 
 class DataNotExtractedError(NotReadyError):
-    """A data cell was read before its producer ran in this pass.
+    """A data cell was read before its producer ran in this reconcile.
 
     Args:
-        name: The cell's name.
+        name: Name of the cell.
     """
 
     def __init__(self, name: str) -> None:
@@ -179,12 +179,12 @@ class DataNotExtractedError(NotReadyError):
 
 
 class LeaseLostError(NotReadyError):
-    """A leader lost its lease, and with it the right to work; another process may lead by now.
+    """A leader lost its lease and must not write any more; another process may be the leader.
 
     Args:
         lease: The lease, `namespace/name`.
-        identity: Who lost it.
-        problem: How it was lost.
+        identity: Identity of the process that lost it.
+        problem: The reason it was lost.
 
     Example:
         >>> str(LeaseLostError("operators/shops", "one", "two holds it"))
@@ -198,12 +198,12 @@ class LeaseLostError(NotReadyError):
 
 
 class ReconcileError(OcfError):
-    """A reconcile pass stopped.
+    """A reconcile failed.
 
     Args:
         component: Name of the component.
-        problem: What failed, naming the resource, and why.
-        resource: Identity of the resource; empty where none is to blame.
+        problem: The failed step, with the resource and the reason.
+        resource: Identity of the resource; empty if the failure does not belong to one.
 
     The cause is `__cause__`.
     """
@@ -216,7 +216,7 @@ class ReconcileError(OcfError):
 
 
 class QueueClosedError(OcfError):
-    """A work queue was closed, and hands out nothing any more."""
+    """A work queue is closed and returns no more items."""
 
 
 _CONFLICTING_MANAGER: Final = re.compile(r'conflict with "((?:[^"\\]|\\.)*)"')
@@ -225,11 +225,11 @@ _ESCAPED: Final = re.compile(r'\\(["\\])')
 
 @dataclass(frozen=True, slots=True)
 class StatusCause:
-    """One cause of a refused request, as the API server words it.
+    """One cause of a rejected request, as the API server returned it.
 
     Args:
-        reason: Machine-readable, for example `FieldValueInvalid` or `FieldManagerConflict`.
-        message: For a person; of a `FieldManagerConflict` it names the other manager.
+        reason: Machine-readable reason, for example `FieldValueInvalid` or `FieldManagerConflict`.
+        message: Human-readable message; for a `FieldManagerConflict` it names the other manager.
         field: The field, for example `.spec.replicas`.
 
     Example:
@@ -245,21 +245,21 @@ class StatusCause:
     def manager(self) -> str:
         """Field manager that owns the field, for a `FieldManagerConflict`; empty for other causes.
 
-        The API server names it only in the message, quoted as Go quotes a string.
+        Only the message of the API server contains it, quoted like a Go string.
         """
         named = _CONFLICTING_MANAGER.match(self.message) if self.reason == "FieldManagerConflict" else None
         return _ESCAPED.sub(r"\1", named[1]) if named else ""
 
 
 class ApiError(OcfError):
-    """The cluster refused or failed a request.
+    """The API server rejected a request, or the request failed.
 
     Args:
-        message: The server's message.
-        code: HTTP status; 0 when no answer arrived.
+        message: Message of the API server.
+        code: HTTP status; 0 without a response.
         reason: The `reason` of the Status, for example `NotFound`.
         causes: The causes of the Status.
-        retry_after: Seconds the server asks to wait, or None.
+        retry_after: Seconds that the API server asks the client to wait, or None.
     """
 
     def __init__(
@@ -280,11 +280,11 @@ class ApiError(OcfError):
 
 
 class BadRequestError(ApiError):
-    """The request could not be decoded (400 and the other 4xx without a class of their own)."""
+    """The request could not be decoded (400 and all other 4xx without a separate class)."""
 
 
 class ForbiddenError(ApiError):
-    """The caller may not do that (401, 403)."""
+    """The caller is not allowed to do this (401, 403)."""
 
 
 class NotFoundError(ApiError):
@@ -296,7 +296,7 @@ class AlreadyExistsError(ApiError):
 
 
 class ConflictError(ApiError):
-    """Somebody else was faster, or owns the fields (409)."""
+    """Another client changed the object first, or another manager owns the fields (409)."""
 
 
 class ExpiredError(ApiError):
@@ -304,15 +304,15 @@ class ExpiredError(ApiError):
 
 
 class InvalidError(ApiError):
-    """Refused by validation (422; 500 where a server has no better word for it); the causes name the fields."""
+    """Rejected by validation (422; 500 for some invalid applies); the causes name the fields."""
 
 
 class TooManyRequestsError(ApiError):
-    """The server asks to slow down (429)."""
+    """The API server limits the rate of requests (429)."""
 
 
 class ServerError(ApiError):
-    """The server failed (5xx), or no answer arrived: the write may or may not have happened."""
+    """The API server failed (5xx) or did not respond: a write may or may not have been applied."""
 
 
 _FIRST_SERVER_CODE: Final = 500
@@ -335,17 +335,17 @@ def api_error(
     causes: Iterable[StatusCause] = (),
     retry_after: float | None = None,
 ) -> ApiError:
-    r"""Build the `ApiError` whose class fits an HTTP status and a Status reason.
+    r"""Return the `ApiError` whose class matches an HTTP status and a Status reason.
 
     Args:
-        message: The server's message.
-        code: HTTP status; 0 when no answer arrived.
+        message: Message of the API server.
+        code: HTTP status; 0 without a response.
         reason: The `reason` of the Status.
         causes: The causes of the Status.
-        retry_after: Seconds the server asks to wait, or None.
+        retry_after: Seconds that the API server asks the client to wait, or None.
 
     Returns:
-        An error to be raised; the arguments are its attributes.
+        An error for the caller to raise; the arguments are its attributes.
 
     Example:
         >>> type(api_error("deployments.apps 'web' not found", code=404, reason="NotFound")).__name__

@@ -1,4 +1,4 @@
-"""The words: what a resource can be, the states it may report, the data it may pass on, and time."""
+"""Protocols and values shared by all packages: resources, statuses, data cells, provenance, recorder, clock."""
 
 from ocf.concepts.clock import Clock, SystemClock
 from ocf.concepts.data import Data, data_scope

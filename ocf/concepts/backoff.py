@@ -12,7 +12,7 @@ from ocf.errors import ConfigError
 
 __all__ = ["ExponentialBackoff", "with_jitter"]
 
-# Beyond this the doubling has passed every sensible cap, and no number overflows.
+# After this many doublings the delay exceeds every sensible cap; the limit prevents an overflow.
 _MOST_DOUBLINGS: Final = 40
 
 
@@ -20,14 +20,14 @@ _MOST_DOUBLINGS: Final = 40
 class ExponentialBackoff:
     """A delay that doubles with each failure.
 
-    Source: `ItemExponentialFailureRateLimiter` of client-go, whose numbers are 5 ms and 1000 s. The defaults here spare
-    a cluster that is in trouble, and retry within minutes once its cause is fixed.
+    Source: `ItemExponentialFailureRateLimiter` of client-go, whose defaults are 5 ms and 1000 s. The defaults here send
+    fewer requests to a failing cluster, and retry within minutes once the cause is fixed.
 
     Args:
         base: The first delay.
         cap: The longest delay.
-        jitter: The largest part of a delay that is taken off at random, so that not all keys are retried at once.
-        random: Draws a number from 0 up to 1.
+        jitter: The largest fraction of a delay that is subtracted at random, so that not all keys are retried at once.
+        random: Returns a random number from 0 up to 1.
 
     Raises:
         ConfigError: If base and cap are not 0 < base <= cap, or the jitter is not from 0 up to 1.
@@ -61,14 +61,14 @@ class ExponentialBackoff:
 
 
 def with_jitter(delay: timedelta, jitter: float, random: Callable[[], float] = random.random) -> timedelta:
-    """Return a delay that is longer at random, so that not all clients retry at once.
+    """Return a delay with a random extension, so that not all clients retry at once.
 
     Source: `wait.Jitter` of apimachinery.
 
     Args:
         delay: The shortest delay.
-        jitter: The largest part of the delay that is added.
-        random: Draws a number from 0 up to 1.
+        jitter: The largest fraction of the delay that is added.
+        random: Returns a random number from 0 up to 1.
 
     Example:
         >>> with_jitter(timedelta(seconds=10), 0.2, lambda: 0.5).total_seconds()

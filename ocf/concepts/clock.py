@@ -1,4 +1,4 @@
-"""Time, as something that is passed in: no decision of this package reads the machine's clock by itself."""
+"""Clock: the source of time, passed in as an argument so that tests can control it."""
 
 import time
 from datetime import UTC, datetime, timedelta
@@ -8,24 +8,24 @@ __all__ = ["Clock", "SystemClock"]
 
 
 class Clock(Protocol):
-    """Tells what time it is."""
+    """Source of the current time and of elapsed time."""
 
     def now(self) -> datetime:
-        """Return the current instant, aware, in UTC; somebody may set it forward or back."""
+        """Return the current time as an aware datetime in UTC; it jumps when the system clock is set."""
         ...
 
     def elapsed(self) -> timedelta:
-        """Return how much time has passed since some start; setting the clock does not move it."""
+        """Return the time since an arbitrary start; it is monotonic and does not jump when the clock is set."""
         ...
 
 
 class SystemClock:
-    """The machine's clock."""
+    """Clock of the operating system."""
 
     def now(self) -> datetime:
-        """Return the current instant, aware, in UTC."""
+        """Return the current time as an aware datetime in UTC."""
         return datetime.now(UTC)
 
     def elapsed(self) -> timedelta:
-        """Return how much time has passed since some start; setting the clock does not move it."""
+        """Return the time since an arbitrary start; it is monotonic and does not jump when the clock is set."""
         return timedelta(seconds=time.monotonic())

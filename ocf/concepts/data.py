@@ -1,7 +1,7 @@
-"""Data cells: values that one resource produces and later ones read.
+"""Data cells: values that one resource produces and later resources read.
 
-A cell is a key, not a container: its value belongs to the reconcile pass and lives in a context variable, so two
-passes that run side by side never see each other's values, and nothing survives a pass. Outside a pass a cell is "not
+A cell is a key, not a container. Its value belongs to a reconcile and is stored in a context variable, so concurrent
+reconciles never see each other's values, and no value survives a reconcile. Outside a reconcile a cell is "not
 extracted".
 """
 
@@ -24,10 +24,10 @@ _scope: Final[ContextVar[dict[Data[Any], Any] | None]] = ContextVar("ocf_data", 
 class Data(Generic[ValueT]):
     """A named, typed cell.
 
-    Two cells are the same only if they are the same object; the name is for people.
+    Two cells are equal only if they are the same object; the name is only used in messages.
 
     Args:
-        name: What the cell is called in messages, `db-host`.
+        name: Name of the cell, `db-host`.
 
     Raises:
         ConfigError: If the name is empty.
@@ -53,11 +53,11 @@ class Data(Generic[ValueT]):
 
     @property
     def is_set(self) -> bool:
-        """Whether a value was extracted in this pass; an empty value counts."""
+        """Whether a value was extracted in this reconcile; empty values and None count."""
         return self in (_scope.get() or {})
 
     def get(self) -> ValueT | None:
-        """Return the value, or None where none was extracted (`is_set` tells a None that was extracted)."""
+        """Return the value, or None if no value was extracted; `is_set` distinguishes an extracted None."""
         found: ValueT | None = (_scope.get() or {}).get(self)
         return found
 
@@ -65,7 +65,7 @@ class Data(Generic[ValueT]):
         """Return the value.
 
         Raises:
-            DataNotExtractedError: If none was extracted in this pass.
+            DataNotExtractedError: If no value was extracted in this reconcile.
         """
         values = _scope.get() or {}
         if self not in values:
@@ -74,26 +74,26 @@ class Data(Generic[ValueT]):
         return value
 
     def put(self, value: ValueT) -> None:
-        """Store the value for the rest of the pass.
+        """Store the value for the rest of the reconcile.
 
         Args:
-            value: What was extracted.
+            value: The extracted value.
 
         Raises:
-            ConfigError: Outside a pass and outside `seeded`.
+            ConfigError: Outside a reconcile and outside `seeded`.
         """
         values = _scope.get()
         if values is None:
             hint = "outside a reconcile, seed the cell: `with cell.seeded(value):`"
-            raise ConfigError(f'data "{self.name}": there is no pass to store the value for; {hint}')
+            raise ConfigError(f'data "{self.name}": the value cannot be stored without a reconcile; {hint}')
         values[self] = value
 
     @contextmanager
     def seeded(self, value: ValueT) -> Iterator[None]:
-        """Give the cell a value for a block of code, as a test or a preview needs it.
+        """Set the value of the cell inside a `with` block, for tests and previews.
 
         Args:
-            value: What the cell holds inside the block.
+            value: Value of the cell inside the block.
         """
         token = _scope.set({**(_scope.get() or {}), self: value})
         try:
@@ -104,7 +104,7 @@ class Data(Generic[ValueT]):
 
 @contextmanager
 def data_scope() -> Iterator[None]:
-    """Open the scope of one pass: every cell starts as not extracted, and none outlives the block."""
+    """Open the scope of one reconcile: all cells start as not extracted, and their values end with the block."""
     token = _scope.set({})
     try:
         yield

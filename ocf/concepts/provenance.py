@@ -1,7 +1,7 @@
-"""Who set what: the values that an explanation of a rendered object is made of.
+"""Provenance of a rendered object: which mutation set which field.
 
-They are for people and for tools, so they hold no secrets: values of Secrets, and of environment variables that are
-named like secrets, are digests already.
+It contains no secrets: values of Secrets, and of environment variables with names like those of secrets, are replaced
+by digests.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ __all__ = ["Effect", "FieldOrigin", "MutationEffect", "Provenance", "Setting", "
 
 
 class SourceKind(StrEnum):
-    """What can have set a field, or taken it away."""
+    """Kinds of sources that can set or remove a field."""
 
     BASE = "base"
     MUTATION = "mutation"
@@ -25,17 +25,17 @@ class SourceKind(StrEnum):
     NEVER_SENT = "never sent"
     OWNER = "owner"
     RESOURCE = "resource"
-    """A resource that cannot explain itself, as a whole."""
+    """The whole resource, if it does not provide its provenance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Who set a field.
+    """Source of the value of a field.
 
     Args:
-        kind: What it is.
+        kind: Kind of the source.
         mutation: Name of the mutation, for a mutation.
-        category: Category of the edit inside it, `edit_hpa_spec`; of a suspension, too.
+        category: Category of the edit, `edit_hpa_spec`, for a mutation or a suspension.
 
     Example:
         >>> str(Source(SourceKind.MUTATION, "tracing", "edit_containers")), str(Source(SourceKind.BASE))
@@ -53,12 +53,12 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """That somebody gave a field a value, or took it away.
+    """One change of a field: a new value or its removal.
 
     Args:
-        source: Who.
-        value: The value, as JSON; None when it was taken away.
-        removed: Whether it was taken away.
+        source: Source of the change.
+        value: The value, as JSON; None if the field was removed.
+        removed: Whether the field was removed.
     """
 
     source: Source
@@ -68,14 +68,14 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class FieldOrigin:
-    """One field, and who set it.
+    """One field with its history.
 
-    A field is a value that is neither a map nor a list, or an empty one.
+    A field is a scalar value, an empty map or an empty list.
 
     Args:
-        path: The field, `spec.template.spec.containers[0].image`. Of a field that is not there any more, entries of
-            lists are named by their keys, because they have no position: `spec.template.spec.containers[name=a].image`.
-        settings: Who set it to what, oldest first; the last one counts. There is at least one.
+        path: The field, `spec.template.spec.containers[0].image`. In the path of a removed field, entries of lists are
+            named by their keys, because they do not have a position: `spec.template.spec.containers[name=a].image`.
+        settings: All changes of the field, oldest first; at least one. The last one is in effect.
     """
 
     path: str
@@ -83,22 +83,22 @@ class FieldOrigin:
 
     @property
     def value(self) -> Any:
-        """The value; None if it is not there any more."""
+        """The current value; None if the field was removed."""
         return self.settings[-1].value
 
     @property
     def source(self) -> Source:
-        """Who gave it this value, or took it away."""
+        """Source of the current value or of the removal."""
         return self.settings[-1].source
 
     @property
     def previous(self) -> Setting | None:
-        """What it was before, and who had set that; None if it was not there."""
+        """The previous value with its source; None if the field did not exist before."""
         return self.settings[-2] if len(self.settings) > 1 else None
 
 
 class Effect(StrEnum):
-    """What a mutation did to an object."""
+    """Effect of a mutation on an object."""
 
     CHANGED = "changed"
     NOTHING = "changed nothing"
@@ -107,12 +107,12 @@ class Effect(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MutationEffect:
-    """What became of a mutation.
+    """A mutation with its effect.
 
     Args:
-        name: Its name.
-        effect: What it did.
-        reason: Why its gate is closed, or why it changed nothing; empty if it changed something.
+        name: Name of the mutation.
+        effect: The effect.
+        reason: Why its gate is closed or it changed nothing; empty if it changed the object.
     """
 
     name: str
@@ -127,7 +127,7 @@ class Provenance:
     Args:
         resource: Identity of the resource.
         fields: The fields of the rendered object, in its order.
-        removed: Fields that were there on the way and are not any more, in the order in which they went.
+        removed: Fields that a step removed, in order of removal.
         mutations: All mutations, in order of registration.
     """
 
@@ -137,13 +137,13 @@ class Provenance:
     mutations: tuple[MutationEffect, ...] = ()
 
     def field(self, path: str) -> FieldOrigin:
-        """Return one field, there or removed.
+        """Return one present or removed field.
 
         Args:
-            path: The field, as `FieldOrigin.path` spells it.
+            path: The field, in the form of `FieldOrigin.path`.
 
         Raises:
-            ConfigError: If there is no such field.
+            ConfigError: If the field does not exist.
         """
         for origin in (*self.fields, *self.removed):
             if origin.path == path:
@@ -151,7 +151,7 @@ class Provenance:
         raise ConfigError(f'{self.resource} has no field "{path}"; a field is a single value, not a map or a list')
 
     def set_by(self, mutation: str) -> tuple[FieldOrigin, ...]:
-        """Return the fields whose present value a mutation set, and those that it took away.
+        """Return the fields whose current value a mutation set, and the fields it removed.
 
         Args:
             mutation: Name of the mutation.

@@ -34,7 +34,7 @@ class Why(StrEnum):
     """Written: a field was left to somebody else."""
     EQUAL = "equal"
     """Left out: compared field by field, an apply would change nothing."""
-    IN_SYNC = "settled"
+    IN_SYNC = "in sync"
     """Left out: nothing was to be done in this very version of the object, and nothing else is wanted."""
     BACKING_OFF = "backing off"
     """Left out: somebody undid our last writes, so the next one waits."""

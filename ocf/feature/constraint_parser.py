@@ -110,7 +110,7 @@ def _operand(match: re.Match[str]) -> Operand:
     counting = _numbers_that_count(numbers)
     version = read_version(".".join([*counting, "0", "0", "0"][:3]) + (prerelease or ""))
     if version is None:
-        raise _UnreadableError(f"{shown(text)} is no version")
+        raise _UnreadableError(f"{shown(text)} is not a version")
     return Operand(version_order(version), len(counting))
 
 

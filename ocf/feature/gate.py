@@ -144,7 +144,7 @@ class VersionGate:
             Whether all conditions are true and all constraints admit the version.
 
         Raises:
-            FeatureGateError: If the version is no version, whatever the conditions and the constraints are.
+            FeatureGateError: If the version is not a version, whatever the conditions and the constraints are.
         """
         order = _order_of(self.version, ignore_vendor_suffix=self.ignore_vendor_suffix)
         # A loop, because all() over a generator would take a third of the time.

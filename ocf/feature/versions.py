@@ -61,7 +61,7 @@ def read_version(text: str) -> Version | None:
             most 256 characters.
 
     Returns:
-        The version, missing numbers being 0; None where the text is no version.
+        The version, missing numbers being 0; None where the text is not a version.
 
     Example:
         >>> str(read_version("v1.5-rc.1"))
@@ -90,7 +90,7 @@ def parse_version(text: object) -> Version:
         The version.
 
     Raises:
-        FeatureGateError: If the text is no version, which includes the empty text and values that are no text.
+        FeatureGateError: If the text is not a version, which includes the empty text and values that are no text.
 
     Example:
         >>> str(parse_version("1.31"))
@@ -99,8 +99,8 @@ def parse_version(text: object) -> Version:
     version = read_version(text) if isinstance(text, str) else None
     if version is None:
         raise FeatureGateError(
-            f"{shown(text)} is no version: write MAJOR.MINOR.PATCH as text, such as '1.31.4' or 'v1.31.4-rc.1+build'; "
-            f"MINOR and PATCH may be left out, numbers are below 2**64, {_MAX_LENGTH} characters at most"
+            f"{shown(text)} is not a version: write MAJOR.MINOR.PATCH as text, such as '1.31.4' or 'v1.31.4-rc.1+build' "
+            f"(MINOR and PATCH are optional, numbers must be less than 2**64, {_MAX_LENGTH} characters at most)"
         )
     return version
 

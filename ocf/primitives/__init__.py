@@ -1,7 +1,7 @@
-"""Kinds of resources: one engine, then one small package per kind.
+"""Kinds of resources: shared modules, and one small package per kind.
 
 A kind is a declaration (`Kind`, a mutator class that lists its categories of edits in order, `Handlers`) and its status
-functions; recording, rendering, building, identity, preview, guards, data and suspension are the engine's.
+functions. Recording, rendering, building, identity, preview, guards, data and suspension are shared by all kinds.
 """
 
 from ocf.primitives.builder import IntegrationBuilder, StaticBuilder, TaskBuilder, WorkloadBuilder

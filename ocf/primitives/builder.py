@@ -1,7 +1,7 @@
-"""The builders: collect what an author says about a resource, and refuse it as a whole if any of it is wrong.
+"""Builders of resources, one class per category.
 
-One class per category, because what can be set differs; a kind's own builder only names its declaration. Nothing is
-checked while collecting, everything at `build`, and all problems are reported together.
+The builder of a kind only adds its declaration. A builder checks nothing until `build`, which reports all problems
+together.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ ResourceT = TypeVar("ResourceT")
 
 
 class _Builder(Generic[ModelT, MutatorT, StatusT]):
-    """What every category offers.
+    """Methods that the builders of all categories have.
 
     Args:
         base: The desired baseline: a model of the client, a manifest, or a YAML text with one document.
-        kind: The kind's declaration.
-        handlers: The handlers it starts with.
+        kind: Declaration of the kind.
+        handlers: Default handlers of the kind.
     """
 
-    # What `build` says when the status handler was cleared; empty for a category without a status.
+    # The problem that `build` reports if the status handler was cleared; empty for a category without a status.
     _missing_status: str = ""
 
     def __init__(
@@ -69,35 +69,35 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         self._metrics_identifier: str | None = None
 
     def with_mutation(self, *mutations: Mutation[MutatorT]) -> Self:
-        """Append mutations; they are applied in order of registration, and later ones see what earlier ones left.
+        """Append mutations; they are applied in order of registration, each on the result of the ones before it.
 
         Args:
-            mutations: Any number, names unique within the resource.
+            mutations: Any number of mutations; their names must be unique within the resource.
         """
         self._mutations.extend(mutations)
         return self
 
     def with_guard(self, guard: Callable[[ModelT], StatusReport[GuardStatus]] | None) -> Self:
-        """Set the guard, which may block the resource and all that are registered after it.
+        """Set the guard, which can block the resource and all resources registered after it.
 
         Args:
-            guard: Called with a copy of the baseline, once all required data is there; None clears it.
+            guard: Called with a copy of the baseline once all required data is extracted; None clears it.
         """
         self._guard = guard
         return self
 
     def extract_into(self, cell: Data[ValueT], extract: Callable[[ModelT], ValueT]) -> Self:
-        """Declare that the resource fills a data cell, right after it was applied or read.
+        """Declare that the resource fills a data cell as soon as it is applied or read.
 
         Args:
             cell: The cell.
-            extract: Called with the live object; what it returns is stored.
+            extract: Called with the live object; its result is stored in the cell.
         """
         self._extractions.append(Extraction(cell, extract))
         return self
 
     def with_data_guard(self, *cells: Data[Any]) -> Self:
-        """Declare data without which the resource is blocked.
+        """Declare required data: the resource is blocked until all the cells are set.
 
         Args:
             cells: Cells that earlier resources fill.
@@ -106,7 +106,7 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         return self
 
     def with_optional_data(self, *cells: Data[Any]) -> Self:
-        """Declare data that the resource reads but can do without.
+        """Declare optional data: the resource reads the cells but does not wait for them.
 
         Args:
             cells: Cells that earlier resources fill.
@@ -115,19 +115,19 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
         return self
 
     def with_metrics_identifier(self, identifier: str) -> Self:
-        """Set the value of the `resource` label of metrics; without it the kind in lower case is used.
+        """Set the value of the `resource` label of metrics; the default is the kind in lower case.
 
         Args:
-            identifier: A text that is not blank.
+            identifier: Text of the label; it must not be blank.
         """
         self._metrics_identifier = identifier
         return self
 
     def _build(self, resource: Callable[[Definition[ModelT, MutatorT, StatusT]], ResourceT]) -> ResourceT:
-        """Check everything and make the resource.
+        """Check all settings and return the resource.
 
         Raises:
-            BuildError: With every problem found.
+            BuildError: If any setting is invalid; it contains all problems.
         """
         problems: list[str] = []
         baseline = self._read_base(problems)
@@ -188,7 +188,7 @@ class _Builder(Generic[ModelT, MutatorT, StatusT]):
 
 
 def _metadata_of(base: object) -> Manifest | None:
-    """Return the metadata of a base that cannot be read as its kind; None where there is no telling."""
+    """Return the metadata of a base that is not a valid object of its kind; None if it does not have a map there."""
     if isinstance(base, str):
         with suppress(ManifestError):
             base = load_document(base)
@@ -197,39 +197,40 @@ def _metadata_of(base: object) -> Manifest | None:
 
 
 class StaticBuilder(_Builder[ModelT, MutatorT, Never]):
-    """Builds a resource that is ready by existing."""
+    """Builds a resource that is ready as soon as it exists."""
 
     def build(self) -> StaticResource[ModelT, MutatorT]:
         """Return the resource.
 
         Raises:
-            BuildError: With every problem found.
+            BuildError: If any setting is invalid; it contains all problems.
         """
         return self._build(StaticResource)
 
 
 class _GracefulBuilder(_Builder[ModelT, MutatorT, StatusT]):
-    """What categories with a grace status offer."""
+    """Methods of categories with a grace status."""
 
     def with_custom_grace_status(self, handler: GraceHandler[ModelT] | None) -> Self:
         """Replace the grace handler.
 
         Args:
-            handler: Judges the live object once the grace period is over; None clears it, and asking becomes an error.
+            handler: Returns the status of the live object after the grace period; None clears it, and requesting the
+                status then raises an error.
         """
         self._handlers = replace(self._handlers, grace=handler)
         return self
 
 
 class _SuspendableBuilder(_Builder[ModelT, MutatorT, StatusT]):
-    """What categories that can be suspended offer."""
+    """Methods of categories that can be suspended."""
 
     def with_custom_suspend_status(self, handler: SuspensionHandler[ModelT] | None) -> Self:
         """Replace the suspension handler.
 
         Args:
-            handler: Judges how far the live object is from being suspended; None clears it, and asking becomes an
-                error.
+            handler: Returns the suspension status of the live object; None clears it, and requesting the status then
+                raises an error.
         """
         self._handlers = replace(self._handlers, suspension=handler)
         return self
@@ -239,17 +240,17 @@ class _SuspendableBuilder(_Builder[ModelT, MutatorT, StatusT]):
 
         Args:
             edit: Records edits that run once, after all mutations, while the component is suspended; None clears it,
-                and suspending becomes an error.
+                and suspending then raises an error.
         """
         self._handlers = replace(self._handlers, suspend=edit)
         return self
 
     def with_custom_suspend_deletion_decision(self, decide: Callable[[ModelT], bool] | None) -> Self:
-        """Replace the decision whether suspending means deleting.
+        """Replace the decision whether suspending deletes the object.
 
         Args:
-            decide: Asked with a copy of the baseline, possibly several times a pass; None clears it, and nothing is
-                deleted.
+            decide: Called with a copy of the baseline, possibly several times per reconcile; None clears it, and the
+                object is not deleted.
         """
         self._handlers = replace(self._handlers, delete_on_suspend=decide)
         return self
@@ -258,7 +259,7 @@ class _SuspendableBuilder(_Builder[ModelT, MutatorT, StatusT]):
 class WorkloadBuilder(
     _GracefulBuilder[ModelT, MutatorT, AliveStatus], _SuspendableBuilder[ModelT, MutatorT, AliveStatus]
 ):
-    """Builds a resource that runs for as long as it is wanted."""
+    """Builds a resource that runs until it is deleted."""
 
     _missing_status = "converging status handler is required"
 
@@ -266,7 +267,7 @@ class WorkloadBuilder(
         """Replace the status handler.
 
         Args:
-            handler: Judges the live object; None clears it, which `build` refuses.
+            handler: Returns the status of the live object; None clears it, and `build` then raises an error.
         """
         self._handlers = replace(self._handlers, status=handler)
         return self
@@ -275,13 +276,13 @@ class WorkloadBuilder(
         """Return the resource.
 
         Raises:
-            BuildError: With every problem found.
+            BuildError: If any setting is invalid; it contains all problems.
         """
         return self._build(WorkloadResource)
 
 
 class TaskBuilder(_SuspendableBuilder[ModelT, MutatorT, CompletionStatus]):
-    """Builds a resource that runs to its end."""
+    """Builds a resource that runs to completion."""
 
     _missing_status = "converging status handler is required"
 
@@ -289,7 +290,7 @@ class TaskBuilder(_SuspendableBuilder[ModelT, MutatorT, CompletionStatus]):
         """Replace the status handler.
 
         Args:
-            handler: Judges the live object; None clears it, which `build` refuses.
+            handler: Returns the status of the live object; None clears it, and `build` then raises an error.
         """
         self._handlers = replace(self._handlers, status=handler)
         return self
@@ -298,7 +299,7 @@ class TaskBuilder(_SuspendableBuilder[ModelT, MutatorT, CompletionStatus]):
         """Return the resource.
 
         Raises:
-            BuildError: With every problem found.
+            BuildError: If any setting is invalid; it contains all problems.
         """
         return self._build(TaskResource)
 
@@ -306,7 +307,7 @@ class TaskBuilder(_SuspendableBuilder[ModelT, MutatorT, CompletionStatus]):
 class IntegrationBuilder(
     _GracefulBuilder[ModelT, MutatorT, OperationalStatus], _SuspendableBuilder[ModelT, MutatorT, OperationalStatus]
 ):
-    """Builds a resource that another controller has to bring to life."""
+    """Builds a resource that another controller makes operational."""
 
     _missing_status = "operational status handler is required"
 
@@ -314,7 +315,7 @@ class IntegrationBuilder(
         """Replace the status handler.
 
         Args:
-            handler: Judges the live object; None clears it, which `build` refuses.
+            handler: Returns the status of the live object; None clears it, and `build` then raises an error.
         """
         self._handlers = replace(self._handlers, status=handler)
         return self
@@ -323,6 +324,6 @@ class IntegrationBuilder(
         """Return the resource.
 
         Raises:
-            BuildError: With every problem found.
+            BuildError: If any setting is invalid; it contains all problems.
         """
         return self._build(IntegrationResource)

@@ -1,8 +1,8 @@
-"""The categories of containers, shared by every kind with a pod template.
+"""Categories of edits of containers, shared by all kinds with a pod template.
 
-*Presence* adds and removes containers; *edits* change those that a selector accepts. The selectors look at the list
-as it was when the edits of this mutation began, so they see containers added by the same mutation, and a rename by
-one edit does not change what the next one selects.
+*Presence* adds and removes containers; *edits* change the containers that a selector accepts. Selectors see the list as
+it was before the first edit of the mutation and after its presence category. So they see containers that the same
+mutation added, and a rename by one edit does not affect the selection of the next one.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class ContainerListEdits(ListEdits["V1Container"]):
     """A category that adds and removes containers, in order of recording.
 
     Args:
-        containers: The list of the pod spec that is changed.
-        path: Where the pod spec is.
+        containers: The list of the pod spec to change.
+        path: Path of the pod spec.
     """
 
     def __init__(self, containers: KeyedList[Any, V1Container], path: str = "spec.template.spec") -> None:
@@ -50,7 +50,7 @@ class ContainerEdits(CategoryDescriptor["ContainerEditsRecorder"]):
 
     Args:
         field: The list of the pod spec, `containers` or `init_containers`.
-        path: Where the pod spec is.
+        path: Path of the pod spec.
     """
 
     def __init__(self, field: str, path: str = "spec.template.spec") -> None:
@@ -59,7 +59,7 @@ class ContainerEdits(CategoryDescriptor["ContainerEditsRecorder"]):
         self._part = SubObject(path)
 
     def apply(self, target: Any, records: list[_ContainerEdit]) -> None:
-        """Run, for each container, the edits whose selector accepts it."""
+        """Apply to each container the edits whose selector accepts it."""
         containers: list[V1Container] = getattr(self._part.of(target), self._field) or []
         snapshot = [copy_model(container) for container in containers]
         for index, (container, before) in enumerate(zip(containers, snapshot, strict=True)):
@@ -75,20 +75,20 @@ class _ContainerEdit(NamedTuple):
 
 
 class ContainerEditsRecorder(BoundRecorder):
-    """Records edits of chosen containers."""
+    """Records edits of selected containers."""
 
     __slots__ = ()
 
     def __call__(
         self, selector: ContainerSelector
     ) -> Callable[[Callable[[ContainerEditor], object]], Callable[[ContainerEditor], object]]:
-        """Choose containers; the result records an edit for them and returns it.
+        """Return a function that records an edit of the selected containers and returns the edit.
 
         Args:
             selector: Called with the position of a container and the container as it was before this mutation's edits.
 
         Returns:
-            A decorator; called with a lambda or another function it serves as well.
+            A function that can be called with any edit or used as a decorator.
 
         Raises:
             ConfigError: If the selector, or later the edit, is not callable.
@@ -104,9 +104,9 @@ class ContainerEditsRecorder(BoundRecorder):
 
 
 class PodTemplateMutator(BaseMutator):
-    """The recorders of containers, for kinds with a pod template.
+    """Base class of the mutators of kinds with a pod template: records edits of containers.
 
-    A kind declares the categories itself, because their place in its order is the kind's own.
+    Each kind declares the categories itself, because their position in its order depends on the kind.
     """
 
     edit_pod_template_metadata: ClassVar[Edits[ObjectMetaEditor]]
@@ -116,45 +116,46 @@ class PodTemplateMutator(BaseMutator):
     edit_init_containers: ClassVar[ContainerEdits]
 
     def ensure_container(self, container: V1Container) -> None:
-        """Record that a container is there: the one of its name is replaced whole at its place, else it is appended."""
+        """Record a container: it replaces the container of the same name at its position, or is appended."""
         self._container_presence.ensure(container)
 
     def remove_container(self, *names: str) -> None:
-        """Record that containers of these names are not there."""
+        """Record the removal of containers with these names."""
         self._container_presence.remove(*names)
 
     def ensure_init_container(self, container: V1Container) -> None:
-        """Record that an init container is there, as `ensure_container` does."""
+        """Record an init container, as `ensure_container` does."""
         self._init_container_presence.ensure(container)
 
     def remove_init_container(self, *names: str) -> None:
-        """Record that init containers of these names are not there."""
+        """Record the removal of init containers with these names."""
         self._init_container_presence.remove(*names)
 
     def ensure_container_env_var(self, *variables: V1EnvVar) -> None:
-        """Record environment variables for every container; init containers are left alone."""
+        """Record environment variables of all containers except init containers."""
         copies = [copy_model(variable) for variable in variables]
         self.edit_containers(all_containers)(lambda container: container.ensure_env_var(*copies))
 
     def remove_container_env_var(self, *names: str) -> None:
-        """Record that no container has environment variables of these names."""
+        """Record the removal of environment variables with these names from all containers except init containers."""
         self.edit_containers(all_containers)(lambda container: container.remove_env_var(*names))
 
     def ensure_container_arg(self, *args: str) -> None:
-        """Record arguments for every container; a flag with another value is another argument."""
+        """Record arguments of all containers except init containers; the same flag with another value is different."""
         self.edit_containers(all_containers)(lambda container: container.ensure_arg(*args))
 
     def remove_container_arg(self, *args: str) -> None:
-        """Record that no container has these arguments."""
+        """Record the removal of arguments from all containers except init containers."""
         self.edit_containers(all_containers)(lambda container: container.remove_arg(*args))
 
     def roll_on_change(self, *hashes: Callable[[], str], annotation: str = DATA_HASH) -> None:
-        """Record an annotation of the pod template that changes with a configuration, so that the pods are replaced.
+        """Record a pod template annotation with a hash of the configuration, so that a change replaces the pods.
 
         Args:
-            hashes: All that the pods are configured by, asked when the edits are applied: `desired_hash` of a
-                ConfigMap or a Secret, or `require` of a data cell with the hash of one that is only read.
-            annotation: Key of the annotation; another call with the same one overwrites it.
+            hashes: Functions that return the hashes of everything that configures the pods, called when the edits are
+                applied: `desired_hash` of a ConfigMap or a Secret, or `require` of a data cell with the hash of an
+                object that is only read.
+            annotation: Key of the annotation; another call with the same key overwrites it.
 
         Example:
             >>> from ocf.primitives import configmap, deployment

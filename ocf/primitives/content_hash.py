@@ -1,8 +1,8 @@
-"""What ConfigMaps and Secrets have in common: their content has a hash.
+"""Hashes of the content of ConfigMaps and Secrets.
 
-A pod sees a change of its configuration only when it is replaced, and it is replaced when the template it is made from
-changes. So the hash of the content goes into an annotation of the template. It is found from the rendered object, or
-from a live one that somebody else keeps, in the same pass in which the content changes.
+A pod reads a changed configuration only when it is replaced, and it is replaced when its pod template changes. So the
+hash of the content is stored in an annotation of the template. It is computed from the rendered object, or from a live
+object of another owner, in the same reconcile that changes the content.
 """
 
 from __future__ import annotations
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["DATA_HASH", "DataBuilder", "DataResource", "combined_hash", "data_hash", "encoded_texts"]
 
 DATA_HASH: Final = f"{PREFIX}/data-hash"
-"""The annotation of a pod template that changes with the configuration of its pods."""
+"""Annotation of a pod template with the hash of the configuration of its pods."""
 
 
 def data_hash(content: BaseModel | Manifest) -> str:
-    """Return a hash of what a ConfigMap or a Secret holds.
+    """Return a hash of the entries of a ConfigMap or a Secret.
 
-    Nothing else of the object counts, nor does the order of entries. A Secret with `stringData` has the hash that it
-    has once it is stored.
+    Other fields and the order of the entries do not affect the hash. A Secret with `stringData` has the same hash as
+    the stored object.
 
     Args:
         content: The object, desired or live, as a model or a manifest.
 
     Returns:
-        A SHA-256, in hexadecimal digits.
+        A SHA-256 hash in hexadecimal digits.
 
     Example:
         >>> texts, stored = {"stringData": {"user": "shop"}}, {"data": {"user": "c2hvcA=="}}
@@ -52,16 +52,16 @@ def data_hash(content: BaseModel | Manifest) -> str:
 
 
 def combined_hash(*hashes: str) -> str:
-    """Return one hash for several; one alone stands for itself.
+    """Return one hash of several hashes; a single hash is returned unchanged.
 
     Args:
-        hashes: Hashes, in an order that never changes.
+        hashes: Hashes, always in the same order.
     """
     return hashes[0] if len(hashes) == 1 else _digest(hashes)
 
 
 def encoded_texts(texts: Mapping[str, str]) -> dict[str, str]:
-    """Return the entries of `stringData` as `data` holds them, in base64."""
+    """Return entries of `stringData` as entries of `data`, in base64."""
     return {key: b64encode(text.encode()).decode() for key, text in texts.items()}
 
 
@@ -71,10 +71,10 @@ def _digest(value: Any) -> str:
 
 
 class DataResource(StaticResource[ModelT, MutatorT]):
-    """A static resource that others are configured by."""
+    """A static resource with configuration for other resources."""
 
     def desired_hash(self) -> str:
-        """Return the hash of what it is to hold, as `data_hash` finds it; no cluster is needed.
+        """Return the `data_hash` of the desired object; this does not need a cluster.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -83,12 +83,12 @@ class DataResource(StaticResource[ModelT, MutatorT]):
 
 
 class DataBuilder(StaticBuilder[ModelT, MutatorT]):
-    """Builds a static resource that others are configured by."""
+    """Builds a static resource with configuration for other resources."""
 
     def build(self) -> DataResource[ModelT, MutatorT]:
         """Return the resource.
 
         Raises:
-            BuildError: With every problem found.
+            BuildError: If any setting is invalid; it contains all problems.
         """
         return self._build(DataResource)

@@ -1,6 +1,6 @@
-"""Asking a handler, and refusing an answer outside its vocabulary where it enters.
+"""Calls of status handlers, with a check of the status they return.
 
-An unknown word must never travel on: further up it would have no priority, and could be read as healthy.
+An unknown status is rejected here, because callers could not rank it and might treat it as healthy.
 """
 
 from __future__ import annotations
@@ -21,33 +21,33 @@ StatusT = TypeVar("StatusT", bound=StrEnum)
 def call_handler(
     what: str, identity: str, vocabulary: type[StatusT], handler: Callable[[], StatusReport[StatusT]]
 ) -> StatusReport[StatusT]:
-    """Call a handler and check what it answers.
+    """Return the report of a handler.
 
     Args:
-        what: What is asked for, `grace status`.
+        what: The requested status, `grace status`.
         identity: Identity of the resource, for messages.
-        vocabulary: The words it may answer with; the plain text of one is taken too.
-        handler: The handler, its arguments bound.
+        vocabulary: The statuses it may return; their plain strings are accepted too.
+        handler: The handler, with its arguments bound.
 
     Returns:
-        Its answer, with a word of the vocabulary.
+        The report, with a status of the vocabulary.
 
     Raises:
-        HandlerError: If it raises, returns no report, or a word outside the vocabulary.
+        HandlerError: If the handler raises, does not return a report, or returns a status outside the vocabulary.
     """
     try:
-        answer: object = handler()
+        report: object = handler()
     except HandlerError:
         raise
     except Exception as error:
         raise HandlerError(f"{identity}: {what} handler failed: {type(error).__name__}: {error}") from error
-    if inspect.iscoroutine(answer):
-        answer.close()
+    if inspect.iscoroutine(report):
+        report.close()
         raise HandlerError(f"{identity}: {what} handler is asynchronous; it has to return its answer")
-    if not isinstance(answer, StatusReport) or not isinstance(answer.reason, str):
-        raise HandlerError(f"{identity}: {what} handler must return a StatusReport, got {type(answer).__name__}")
+    if not isinstance(report, StatusReport) or not isinstance(report.reason, str):
+        raise HandlerError(f"{identity}: {what} handler must return a StatusReport, got {type(report).__name__}")
     try:
-        return StatusReport(vocabulary(answer.status), answer.reason)
+        return StatusReport(vocabulary(report.status), report.reason)
     except ValueError:
         allowed = ", ".join(vocabulary)
-        raise HandlerError(f'{identity}: {what} handler answered "{answer.status}"; its words are {allowed}') from None
+        raise HandlerError(f'{identity}: {what} handler returned "{report.status}", must be one of {allowed}') from None

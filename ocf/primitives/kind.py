@@ -1,4 +1,4 @@
-"""What a kind declares: its name in the API, its model, its mutator, and the handlers it starts with."""
+"""Declaration of a kind: its name in the API, its model, its mutator and its default handlers."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Kind(Generic[ModelT, MutatorT]):
     Args:
         api_version: `autoscaling/v2`.
         name: The kind, `HorizontalPodAutoscaler`.
-        model_name: The client's model; loaded when first used.
+        model_name: Name of the client's model, which is loaded on first use.
         mutator: The mutator class, which declares the categories of edits and their order.
-        cluster_scoped: Whether objects of the kind live outside namespaces.
+        cluster_scoped: Whether objects of the kind are cluster-scoped.
     """
 
     api_version: str
@@ -60,19 +60,20 @@ def _default_suspension(_live: Any) -> StatusReport[SuspensionStatus]:
 
 
 def _no_edit(_mutator: Any) -> None:
-    """Suspending this kind changes nothing in the object."""
+    """Record no edits: suspending this kind does not change the object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handlers(Generic[ModelT, MutatorT, StatusT]):
-    """How the state of a kind is judged and how it is suspended.
+    """Status handlers and suspension of a kind.
 
     Args:
-        status: Judges the live object; None only for a kind without a status concept.
-        grace: Judges it once the grace period is over.
-        suspend: Records the suspension edit; it runs once, after all mutations.
-        suspension: Judges how far the live object is from being suspended.
-        delete_on_suspend: Whether suspending means deleting; asked with a copy of the baseline. None means no.
+        status: Returns the status of the live object; None only for a kind without a status.
+        grace: Returns the status of the live object after the grace period.
+        suspend: Records the suspension edit, which runs once, after all mutations.
+        suspension: Returns the suspension status of the live object.
+        delete_on_suspend: Returns whether suspending deletes the object; called with a copy of the baseline. None
+            means no.
     """
 
     status: StatusHandler[ModelT, StatusT] | None = None

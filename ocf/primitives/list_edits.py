@@ -1,4 +1,4 @@
-"""Categories that say which entries of a list are there: containers, claims of a StatefulSet."""
+"""Categories that add and remove entries of a list: containers, volume claim templates of a StatefulSet."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class ListEdits(CategoryDescriptor["ListEditsRecorder[EntryT]"], Generic[EntryT]
     """A category that adds and removes entries of a list, in order of recording.
 
     Args:
-        entries: The list that is changed, and how its entries are known.
-        path: Where the part is that has the list.
+        entries: The list to change, with the key of its entries.
+        path: Path of the part that has the list.
     """
 
     def __init__(self, entries: KeyedList[Any, EntryT], path: str) -> None:
@@ -31,7 +31,7 @@ class ListEdits(CategoryDescriptor["ListEditsRecorder[EntryT]"], Generic[EntryT]
         self._part = SubObject(path)
 
     def apply(self, target: Any, records: list[_Record]) -> None:
-        """Add and remove, in order."""
+        """Add and remove entries, in order of recording."""
         owner = self._part.of(target)
         for record in records:
             if record.entry is not None:
@@ -42,22 +42,22 @@ class ListEdits(CategoryDescriptor["ListEditsRecorder[EntryT]"], Generic[EntryT]
 
 
 class _Record(NamedTuple):
-    """Either an entry to be there, or keys not to be there."""
+    """Either an entry to ensure, or keys to remove."""
 
     entry: Any
     removed: tuple[str, ...] = ()
 
 
 class ListEditsRecorder(BoundRecorder, Generic[EntryT]):
-    """Records which entries are there."""
+    """Records entries to ensure and keys to remove."""
 
     __slots__ = ()
 
     def ensure(self, entry: EntryT) -> None:
-        """Record that an entry is there."""
-        # Copied now: what the caller does to it after recording is not part of the plan.
+        """Record an entry that the list must contain."""
+        # Copied now, so that later changes by the caller have no effect.
         self._record(_Record(copy_model(entry)))
 
     def remove(self, *keys: str) -> None:
-        """Record that entries of these keys are not there."""
+        """Record the keys of entries that the list must not contain."""
         self._record(_Record(None, keys))

@@ -1,14 +1,16 @@
-"""Plan, then apply: how a mutation's edits are recorded and later run.
+"""Mutators: objects that record the edits of a mutation and apply them later.
 
-A mutator is what a mutation's function receives. Recording stores a callable and touches nothing; applying runs what
-was recorded, category by category, in the order in which the mutator class declares its categories, whatever the
-order of recording. There is one mutator per mutation and pass, so nothing is ever replayed.
+The function of a mutation receives a mutator. Recording stores a callable and changes nothing. Applying runs the
+recorded edits category by category, in the order in which the mutator class declares its categories, regardless of the
+order of recording. Every mutation gets a new mutator in every rendering, so no edit runs twice.
 
 A kind declares its categories as class attributes::
 
     class Mutator(BaseMutator):
         edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
         edit_hpa_spec = Edits(HPASpecEditor, "spec")
+
+A category that only methods of the mutator record is a private attribute; its name has no underscore.
 """
 
 from __future__ import annotations
@@ -38,12 +40,12 @@ RecorderT = TypeVar("RecorderT")
 
 
 class EditError(Exception):
-    """An edit failed; the engine turns this into an `ocf.errors.MutationError`.
+    """An edit failed; the renderer converts this into an `ocf.errors.MutationError`.
 
     Args:
         category: The category of the edit.
 
-    The edit's own error is `__cause__`.
+    The error that the edit raised is `__cause__`.
     """
 
     def __init__(self, category: str) -> None:
@@ -65,7 +67,7 @@ class BaseMutator:
         self._records: dict[str, list[Any]] = {}
 
     def record(self, category: str, record: Any) -> None:
-        """Keep a record for when the plan is applied; what a record is, only its category knows."""
+        """Store a record of a category until the edits are applied; only the category knows its type."""
         self._records.setdefault(category, []).append(record)
 
     @property
@@ -74,15 +76,14 @@ class BaseMutator:
         return bool(self._records)
 
     def recorded(self, category: str) -> list[Any]:
-        """Return what was recorded under a category, in order."""
+        """Return the records of a category, in order of recording."""
         return self._records.get(category, [])
 
     def apply(self, target: Any) -> None:
-        """Run everything recorded, in the order of the categories, on the model of the whole object.
+        """Apply all recorded edits, in the order of the categories, to the model of the whole object.
 
         Raises:
-            EditError: Naming the category of the edit that failed; the target is then half-edited and must be thrown
-                away.
+            EditError: If an edit fails; it names the category. The target is then partly edited and must be discarded.
         """
         for category in self.categories:
             records = self.recorded(category.name)
@@ -94,7 +95,7 @@ class BaseMutator:
 
 
 class BoundRecorder:
-    """What a category gives to a mutation's function: it records under the category's name."""
+    """Base class of the recorders: records under the name of a category."""
 
     __slots__ = ("_category", "_mutator")
 
@@ -107,10 +108,12 @@ class BoundRecorder:
 
 
 class CategoryDescriptor(Generic[RecorderT]):
-    """Base of the category declarations: learns its name from the class attribute, and hands out recorders.
+    """Base class of the category declarations: a descriptor that returns the recorder of its category.
+
+    The name of the category is the name of the attribute, without the underscore of a private one.
 
     Args:
-        recorder: Makes the recorder for a mutator and the category's name.
+        recorder: Builds the recorder from a mutator and the name of the category.
     """
 
     name: str = ""
@@ -126,20 +129,20 @@ class CategoryDescriptor(Generic[RecorderT]):
     @overload
     def __get__(self, instance: BaseMutator, owner: type[BaseMutator]) -> RecorderT: ...
     def __get__(self, instance: BaseMutator | None, owner: type[BaseMutator]) -> Self | RecorderT:
-        """Return the recorder of this category; the declaration itself when asked of the class."""
+        """Return the recorder of this category; the declaration itself if read from the class."""
         return self if instance is None else self._recorder(instance, self.name)
 
     def apply(self, target: Any, records: list[Any]) -> None:
-        """Run the records, in order, on the model of the whole object."""
+        """Apply the records, in order, to the model of the whole object."""
         raise NotImplementedError
 
 
 class SubObject:
-    """A place inside a model.
+    """A part of a model, created on demand.
 
     Args:
-        path: Attribute names joined by dots, `spec.template.metadata`; what leads to the last one is never absent.
-            Empty for the object itself.
+        path: Attribute names joined by dots, `spec.template.metadata`; only the last one may be unset. Empty for the
+            object itself.
     """
 
     __slots__ = ("_name", "_parents", "path")
@@ -149,7 +152,7 @@ class SubObject:
         *self._parents, self._name = path.split(".")
 
     def of(self, target: Any) -> Any:
-        """Return the model at this place; one that is absent is made, and has to be kept afterwards."""
+        """Return the part of a model; a new one if it is unset, which `keep` has to store after the edits."""
         if not self._name:
             return target
         parent = self._parent(target)
@@ -157,7 +160,7 @@ class SubObject:
         return _type_of(parent, self._name)() if model is None else model
 
     def keep(self, target: Any, model: Any) -> None:
-        """Put a model that was made into its place, unless nothing was set in it."""
+        """Store a part that `of` created, unless it is still empty."""
         if not self._name or not model.model_fields_set:
             return
         parent = self._parent(target)
@@ -171,7 +174,7 @@ class SubObject:
 
 
 def _type_of(parent: Any, name: str) -> Any:
-    """Return the model class of an optional field."""
+    """Return the model class of an optional field, without `None`."""
     return next(arm for arm in get_args(type(parent).model_fields[name].annotation) if arm is not type(None))
 
 
@@ -184,13 +187,13 @@ class CategoryRecorder(BoundRecorder, Generic[EditorT]):
         """Record an edit.
 
         Args:
-            edit: Called with the editor when the plan is applied; what it returns is ignored, an awaitable is an error.
+            edit: Called with the editor when the edits are applied; its result is ignored, an awaitable is an error.
 
         Returns:
-            The edit itself.
+            The edit itself, so that this method can be used as a decorator.
 
         Raises:
-            ConfigError: If it is not callable.
+            ConfigError: If the edit is not callable.
         """
         self._record(require_callable(edit, self._category))
         return edit
@@ -199,14 +202,14 @@ class CategoryRecorder(BoundRecorder, Generic[EditorT]):
 class Edits(CategoryDescriptor[CategoryRecorder[EditorT]], Generic[EditorT]):
     """A category of edits of one part of the object.
 
-    Read from a mutator it is a function that records an edit and returns it, so it serves with a lambda, with a
-    function defined elsewhere, and as a decorator.
+    On a mutator it is a function that records an edit and returns it. It accepts a lambda or any other function, and
+    can be used as a decorator.
 
     Args:
-        editor: Makes the editor of the part's live model.
-        path: Where the part is, as attributes of the model: `spec.template.metadata`; empty for the object itself,
-            where a kind keeps its content at the top. A part that is absent is made for the edits and taken away
-            again if it stays empty.
+        editor: Builds the editor of the live part.
+        path: Path of the part as attributes of the model, `spec.template.metadata`; empty for the object itself, for
+            kinds with their fields at the top level. A part that is unset is created for the edits, and stored only if
+            an edit sets one of its fields.
     """
 
     def __init__(self, editor: Callable[[Any], EditorT], path: str) -> None:
@@ -215,7 +218,7 @@ class Edits(CategoryDescriptor[CategoryRecorder[EditorT]], Generic[EditorT]):
         self._part = SubObject(path)
 
     def apply(self, target: Any, records: list[Callable[[EditorT], object]]) -> None:
-        """Run the edits, in order, on one editor of the part."""
+        """Apply the edits, in order, to one editor of the part."""
         model = self._part.of(target)
         editor = self._editor(model)
         for edit in records:
@@ -224,14 +227,14 @@ class Edits(CategoryDescriptor[CategoryRecorder[EditorT]], Generic[EditorT]):
 
 
 def require_callable(edit: EditorT, category: str) -> EditorT:
-    """Return an edit that can be called, and refuse anything else at the place where it is recorded."""
+    """Return an edit if it is callable, so that any other value is rejected while it is recorded."""
     if not callable(edit):
         raise ConfigError(f"{category} takes a function, got {edit!r}")
     return edit
 
 
 def call_edit(edit: Callable[[EditorT], object], editor: EditorT) -> None:
-    """Run an edit; one that only returns a coroutine has not edited anything, and is refused.
+    """Run an edit and reject an asynchronous one, which has not edited anything.
 
     Raises:
         ConfigError: If the edit is asynchronous.

@@ -1,4 +1,4 @@
-"""Which mutation set which field of a rendered object, and what became of the others."""
+"""Provenance of a rendered object: the source of each field and the effect of each mutation."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["closed_because", "explanation"]
 def explanation(
     identity: str, mutations: Sequence[Mutation[Any]], steps: Iterable[tuple[Source, Manifest]]
 ) -> Provenance:
-    """Explain an object from the steps in which it is rendered.
+    """Return the provenance of an object from the steps of its rendering.
 
     Args:
         identity: Identity of the resource.
         mutations: All mutations, in order of registration.
-        steps: Who made each step, and the object after it.
+        steps: The source of each step, and the object after it.
     """
     trace = ProvenanceTrace()
     changed: dict[str, list[bool]] = defaultdict(list)
@@ -42,15 +42,15 @@ def _effect(mutation: Mutation[Any], changed: Sequence[bool]) -> MutationEffect:
         return MutationEffect(mutation.name, Effect.CLOSED, closed_because(mutation.feature))
     if any(changed):
         return MutationEffect(mutation.name, Effect.CHANGED)
-    why = "everything was as it wants it already" if changed else "it recorded no edit"
+    why = "the object already had all its values" if changed else "it recorded no edit"
     return MutationEffect(mutation.name, Effect.NOTHING, why)
 
 
 def closed_because(gate: Gate | None) -> str:
-    """Say why a gate is closed.
+    """Return why a gate is closed.
 
     Args:
-        gate: A gate that answers no.
+        gate: A closed gate.
 
     Example:
         >>> closed_because(VersionGate("2.0.9", ">= 2.1", "< 3"))
@@ -69,4 +69,4 @@ def closed_because(gate: Gate | None) -> str:
         case BooleanGate():
             return "switched off"
         case _:
-            return f"{type(gate).__name__} says no"
+            return f"{type(gate).__name__} is closed"

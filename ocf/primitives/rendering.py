@@ -1,8 +1,7 @@
-"""From a baseline and its mutations to one object: plan everything, then apply, on a copy.
+"""Rendering of a resource: record the edits of all mutations, then apply them to a copy of the baseline.
 
-Nothing touches the copy before every mutation has recorded its edits, so a gate that cannot answer fails before the
-first edit; and nothing leaves this module before everything has succeeded, so a failed render leaves nothing
-half-done.
+All mutations record their edits before the first edit is applied, so a gate that fails does so before the copy is
+changed. The object is returned only after all edits have succeeded, so a partly edited object is never visible.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _SUSPENSION: Final = "suspension"
 
 
 class _Plan(NamedTuple):
-    """What one mutation recorded."""
+    """The edits that one mutation recorded."""
 
     mutation: str
     stage: str
@@ -34,12 +33,12 @@ class _Plan(NamedTuple):
 
 
 class Renderer(Generic[ModelT, MutatorT]):
-    """Renders one resource; pure, so it may be asked any number of times.
+    """Renders one resource; it has no side effects, so it can be used any number of times.
 
     Args:
-        kind: The kind's declaration.
+        kind: Declaration of the kind.
         identity: Identity of the resource, for error messages.
-        baseline: The manifest that the mutations start from; never changed.
+        baseline: The manifest that the mutations start from; it is never changed.
         mutations: The mutations, in order of registration.
     """
 
@@ -58,10 +57,10 @@ class Renderer(Generic[ModelT, MutatorT]):
         self._mutations = mutations
 
     def model(self, ignore_fields: Collection[tuple[str, ...]] = ()) -> ModelT:
-        """Return the object as the mutations leave it.
+        """Return the object after all mutations, as a model.
 
         Args:
-            ignore_fields: Fields that are dropped after the mutations.
+            ignore_fields: Fields that are removed after the mutations.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -76,11 +75,11 @@ class Renderer(Generic[ModelT, MutatorT]):
         suspend: Callable[[MutatorT], object] | None = None,
         ignore_fields: Collection[tuple[str, ...]] = (),
     ) -> Manifest:
-        """Return the object as the mutations and last the suspension edit leave it.
+        """Return the object after all mutations and the suspension edit.
 
         Args:
             suspend: Records the suspension edit; None renders without one.
-            ignore_fields: Fields that are dropped after the mutations; the suspension edit may still set them.
+            ignore_fields: Fields that are removed after the mutations; the suspension edit can still set them.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -98,14 +97,14 @@ class Renderer(Generic[ModelT, MutatorT]):
         suspend: Callable[[MutatorT], object] | None = None,
         ignore_fields: Collection[tuple[str, ...]] = (),
     ) -> Iterator[tuple[Source, Manifest]]:
-        """Yield the object as each step leaves it, and who made the step; the last one is what `manifest` returns.
+        """Yield the source of each step and the object after it; the last object is what `manifest` returns.
 
-        A step is one category of edits of one mutation: the edits of a category belong together, because selectors
-        look at the object as it was before the first of them.
+        A step is one category of edits of one mutation. The edits of a category are one step, because selectors see the
+        object as it was before the first of them.
 
         Args:
             suspend: Records the suspension edit; None renders without one.
-            ignore_fields: Fields that are dropped after the mutations.
+            ignore_fields: Fields that are removed after the mutations.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -122,7 +121,7 @@ class Renderer(Generic[ModelT, MutatorT]):
     def _steps_of(
         self, plans: Sequence[_Plan], start: Manifest, by: Source
     ) -> Generator[tuple[Source, Manifest], None, Manifest]:
-        """Run plans step by step; the start, as the models write it, is the first step."""
+        """Apply plans step by step; the first step is the start, as the models write it."""
         manifest = self._written((), start)
         if not any(plan.mutator.has_edits for plan in plans):
             yield by, manifest
@@ -137,7 +136,7 @@ class Renderer(Generic[ModelT, MutatorT]):
             except Exception as error:
                 raise self._failed(plan, category.name, error) from error
             written = _writable(model)
-            # What cannot be written may be mended by a later step, which then gets the credit for both.
+            # A later step may fix a model that cannot be written; the changes of both are then attributed to it.
             if written is not None:
                 manifest = written
                 yield _source(plan, category.name), manifest
@@ -149,7 +148,7 @@ class Renderer(Generic[ModelT, MutatorT]):
     def _written(self, plans: Sequence[_Plan], start: Manifest) -> Manifest:
         if any(plan.mutator.has_edits for plan in plans):
             return self._edited(plans, start)[1]
-        # Nothing to edit: the start has been through the models already.
+        # Without edits the start is returned: the models have written it before.
         copied: Manifest = copy_json(start)
         return copied
 
@@ -170,8 +169,8 @@ class Renderer(Generic[ModelT, MutatorT]):
         try:
             return self._kind.model.model_validate(start)
         except ValueError as error:
-            # A model made past its own checks, or a required field that is ignored.
-            problem = f"what the edits start from is no {self._kind.name}: {_describe(error)}"
+            # A model built without validation, or a required field that is an ignored field.
+            problem = f"the object before the edits is not a valid {self._kind.name}: {_describe(error)}"
             raise MutationError(self._identity, "", problem) from error
 
     def _recorded(self, mutation: Mutation[MutatorT]) -> _Plan:
@@ -197,7 +196,7 @@ class Renderer(Generic[ModelT, MutatorT]):
         return MutationError(self._identity, plan.mutation, problem, category=category)
 
     def _blame(self, error: ManifestError, plans: Sequence[_Plan], start: Manifest) -> MutationError:
-        """Find the edit that left something that cannot be written: the same plans again, looking after each step."""
+        """Return an error that names the edit after which the model cannot be written; applies the plans again."""
         model = self._kind.model.model_validate(start)
         for plan, category in _steps(plans):
             category.apply(model, plan.mutator.recorded(category.name))
@@ -229,8 +228,8 @@ def _source(plan: _Plan, category: str) -> Source:
 
 
 def _describe(error: BaseException) -> str:
-    """Word a cause in one line; what is no error of ours is named by its type too."""
-    refusal = describe_invalid(error)
-    if refusal or isinstance(error, OcfError):
-        return refusal or str(error)
+    """Return a cause in one line; errors of other packages are prefixed with their type."""
+    invalid = describe_invalid(error)
+    if invalid or isinstance(error, OcfError):
+        return invalid or str(error)
     return f"{type(error).__name__}: {error}" if str(error) else type(error).__name__

@@ -1,7 +1,7 @@
-"""The resources: one class per category, all on one engine.
+"""Resources, one class per category.
 
-A resource is a value. It holds its baseline, its mutations and its handlers, and nothing it learns during a pass; so
-it can be rendered any number of times, previewed without a cluster, and shared between passes.
+A resource holds its baseline, its mutations and its handlers, but no state of a reconcile. So it can be rendered any
+number of times, previewed without a cluster, and shared between reconciles.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ ValueT = TypeVar("ValueT")
 
 @dataclass(frozen=True, slots=True)
 class Extraction(Generic[ModelT, ValueT]):
-    """How a data cell is filled from the live object."""
+    """A data cell and the function that returns its value from the live object."""
 
     cell: Data[ValueT]
     extract: Callable[[ModelT], ValueT]
@@ -55,17 +55,17 @@ class Extraction(Generic[ModelT, ValueT]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition(Generic[ModelT, MutatorT, StatusT]):
-    """Everything a builder collected.
+    """All settings of a resource, as its builder collected them.
 
     Args:
-        kind: The kind's declaration.
+        kind: Declaration of the kind.
         baseline: The object that the mutations start from.
-        handlers: How it is judged and suspended.
+        handlers: Status and suspension handlers.
         mutations: The mutations, in order of registration.
-        guard: Tells whether it may be reconciled now.
+        guard: Returns whether the resource may be reconciled now.
         extractions: The cells it fills, in order of declaration.
         reads: The cells it reads, in order of declaration.
-        metrics_identifier: Value of the `resource` label of metrics; empty stands for the kind in lower case.
+        metrics_identifier: Value of the `resource` label of metrics; empty means the kind in lower case.
     """
 
     kind: Kind[ModelT, MutatorT]
@@ -79,10 +79,10 @@ class Definition(Generic[ModelT, MutatorT, StatusT]):
 
 
 class BaseResource(Generic[ModelT, MutatorT, StatusT]):
-    """What every resource can do, whatever its category.
+    """Base class of the resources of all categories.
 
     Args:
-        definition: What the builder collected and checked.
+        definition: The settings that the builder checked.
     """
 
     def __init__(self, definition: Definition[ModelT, MutatorT, StatusT]) -> None:
@@ -98,7 +98,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
 
     @property
     def key(self) -> ObjectKey:
-        """What the object is called."""
+        """The API version, kind, namespace and name of the object."""
         return self._key
 
     @property
@@ -108,7 +108,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
 
     @property
     def metrics_identifier(self) -> str:
-        """Value of the `resource` label of metrics; empty stands for the kind in lower case."""
+        """Value of the `resource` label of metrics; empty means the kind in lower case."""
         return self._definition.metrics_identifier
 
     def baseline(self) -> ModelT:
@@ -119,7 +119,7 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """Return what `render` returns for the same arguments, as a model of the client.
 
         Args:
-            ignore_fields: Fields that another writer sets.
+            ignore_fields: Fields that another controller sets.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -127,15 +127,15 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         return self._renderer.model(ignore_fields)
 
     def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
-        """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
+        """Return the desired object: the baseline after all mutations that fire and the suspension edit, if requested.
 
         Args:
-            suspended: Whether the suspension edit is wanted; a resource that cannot be suspended has none.
-            ignore_fields: Fields that another writer sets. What baseline and mutations set there is dropped; only the
-                suspension edit may still set them.
+            suspended: Whether to apply the suspension edit; a resource that cannot be suspended does not have one.
+            ignore_fields: Fields that another controller sets. Values from baseline and mutations are removed; only
+                the suspension edit can set them.
 
         Returns:
-            A manifest of the caller's own; the baseline is as before.
+            A new manifest; the caller may change it.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -144,14 +144,14 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         return self._renderer.manifest(suspend=suspend, ignore_fields=ignore_fields)
 
     def explain(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Provenance:
-        """Tell who set each field of what `render` returns for the same arguments.
+        """Return the source of each field of the object that `render` returns for the same arguments.
 
-        Found out by looking at the object after each step, so it costs several renderings. What is secret is shown as
-        a digest.
+        The object is compared before and after each step, so this takes as long as several renderings. Secret values
+        are replaced by digests.
 
         Args:
-            suspended: Whether the suspension edit is wanted.
-            ignore_fields: Fields that somebody else sets.
+            suspended: Whether to apply the suspension edit.
+            ignore_fields: Fields that another controller sets.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -173,22 +173,22 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
 
     @property
     def registered_mutations(self) -> tuple[str, ...]:
-        """All names of mutations, in order of registration, whatever their gates say."""
+        """Names of all mutations, in order of registration, whether their gates are open or not."""
         return tuple(mutation.name for mutation in self._definition.mutations)
 
     def firing_set(self) -> tuple[str, ...]:
         """Return the names of the mutations whose gate is absent or enabled, in order of registration.
 
         Raises:
-            FeatureGateError: If a gate cannot answer.
+            FeatureGateError: If a gate fails.
         """
         return tuple(mutation.name for mutation in self._definition.mutations if self._fires(mutation))
 
     def guard_status(self) -> StatusReport[GuardStatus]:
-        """Tell whether the resource may be reconciled now: first the data it needs, then its guard.
+        """Return whether the resource may be reconciled now: it needs all its required data, then its guard decides.
 
         Raises:
-            HandlerError: If the guard raises or answers with something else than a guard status.
+            HandlerError: If the guard raises or does not return a guard status.
         """
         missing = [f'"{read.cell.name}"' for read in self._definition.reads if not (read.optional or read.cell.is_set)]
         if missing:
@@ -212,10 +212,10 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
         """Fill the cells from the live object, in order of declaration.
 
         Args:
-            live: The object as the server returned it.
+            live: The object as the API server returned it.
 
         Raises:
-            HandlerError: If an extraction raises; its cell and the later ones stay as they are.
+            HandlerError: If an extraction raises; its cell and the later ones are not changed.
         """
         if not self._definition.extractions:
             return
@@ -237,10 +237,10 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
             raise FeatureGateError(f'evaluating gate for mutation "{mutation.name}": {error}') from error
 
     def _observe(self, live: Manifest) -> ModelT:
-        """Turn a live object into the model that handlers get.
+        """Return a live object as the model that handlers receive.
 
         Raises:
-            HandlerError: If it is of another kind.
+            HandlerError: If the object has another kind.
         """
         expected = (self._kind.api_version, self._kind.name)
         if (live.get("apiVersion"), live.get("kind")) != expected:
@@ -250,20 +250,20 @@ class BaseResource(Generic[ModelT, MutatorT, StatusT]):
 
 
 class StaticResource(BaseResource[ModelT, MutatorT, Never]):
-    """A resource without a status concept: it is ready by existing."""
+    """A resource without a status: it is ready as soon as it exists."""
 
 
 class _GracefulResource(BaseResource[ModelT, MutatorT, StatusT]):
-    """Can be judged once the grace period is over."""
+    """A resource with a status after the grace period."""
 
     def grace_status(self, live: Manifest) -> StatusReport[GraceStatus]:
-        """Judge the live object after the grace period.
+        """Return the status of the live object after the grace period.
 
         Args:
-            live: The object as the server returned it.
+            live: The object as the API server returned it.
 
         Raises:
-            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+            HandlerError: If the handler is missing, raises, or returns a status outside its vocabulary.
         """
         handler = self._handlers.grace
         if handler is None:
@@ -272,7 +272,7 @@ class _GracefulResource(BaseResource[ModelT, MutatorT, StatusT]):
 
 
 class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
-    """Can be put to sleep."""
+    """A resource that can be suspended."""
 
     def delete_on_suspend(self) -> bool:
         """Return whether suspending deletes the object.
@@ -289,13 +289,13 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
             raise HandlerError(f"{self.identity}: deletion decision failed: {error}") from error
 
     def suspension_status(self, live: Manifest) -> StatusReport[SuspensionStatus]:
-        """Judge how far the live object is from being suspended.
+        """Return the suspension status of the live object.
 
         Args:
-            live: The object as the server returned it.
+            live: The object as the API server returned it.
 
         Raises:
-            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+            HandlerError: If the handler is missing, raises, or returns a status outside its vocabulary.
         """
         handler = self._handlers.suspension
         if handler is None:
@@ -311,33 +311,33 @@ class _SuspendableResource(BaseResource[ModelT, MutatorT, StatusT]):
 class WorkloadResource(
     _GracefulResource[ModelT, MutatorT, AliveStatus], _SuspendableResource[ModelT, MutatorT, AliveStatus]
 ):
-    """Runs for as long as it is wanted."""
+    """A resource that runs until it is deleted."""
 
     def alive_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[AliveStatus]:
-        """Judge the live object.
+        """Return the status of the live object.
 
         Args:
-            operation: What this pass did to it.
-            live: The object as the server returned it.
+            operation: What this reconcile did to the object.
+            live: The object as the API server returned it.
 
         Raises:
-            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+            HandlerError: If the handler is missing, raises, or returns a status outside its vocabulary.
         """
         return _converging(self, AliveStatus, operation, live)
 
 
 class TaskResource(_SuspendableResource[ModelT, MutatorT, CompletionStatus]):
-    """Runs to its end."""
+    """A resource that runs to completion."""
 
     def completion_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[CompletionStatus]:
-        """Judge the live object.
+        """Return the status of the live object.
 
         Args:
-            operation: What this pass did to it.
-            live: The object as the server returned it.
+            operation: What this reconcile did to the object.
+            live: The object as the API server returned it.
 
         Raises:
-            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+            HandlerError: If the handler is missing, raises, or returns a status outside its vocabulary.
         """
         return _converging(self, CompletionStatus, operation, live)
 
@@ -345,17 +345,17 @@ class TaskResource(_SuspendableResource[ModelT, MutatorT, CompletionStatus]):
 class IntegrationResource(
     _GracefulResource[ModelT, MutatorT, OperationalStatus], _SuspendableResource[ModelT, MutatorT, OperationalStatus]
 ):
-    """Depends on another controller to come to life."""
+    """A resource that another controller makes operational."""
 
     def operational_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[OperationalStatus]:
-        """Judge the live object.
+        """Return the status of the live object.
 
         Args:
-            operation: What this pass did to it.
-            live: The object as the server returned it.
+            operation: What this reconcile did to the object.
+            live: The object as the API server returned it.
 
         Raises:
-            HandlerError: If the handler is missing, raises, or answers outside its vocabulary.
+            HandlerError: If the handler is missing, raises, or returns a status outside its vocabulary.
         """
         return _converging(self, OperationalStatus, operation, live)
 
@@ -363,7 +363,7 @@ class IntegrationResource(
 def _converging(
     resource: BaseResource[Any, Any, StatusT], vocabulary: type[StatusT], operation: ApplyOperation, live: Manifest
 ) -> StatusReport[StatusT]:
-    handler = resource._handlers.status  # noqa: SLF001 (the engine's own)
+    handler = resource._handlers.status  # noqa: SLF001 (a resource of this module)
     if handler is None:
         raise HandlerError(f"{resource.identity}: status handler is not configured")
     return call_handler("status", resource.identity, vocabulary, lambda: handler(operation, resource._observe(live)))  # noqa: SLF001

@@ -150,7 +150,7 @@ class TestErrors:
     def test_a_failing_mutation_is_named(self, ocf: Run) -> None:
         answer = ocf(*ONE, "--set", "spec.version=latest")
         assert answer.exit_code == 2
-        assert "failed to apply mutation intent for tracing: 'latest' is no version" in answer.stderr
+        assert "failed to apply mutation intent for tracing: 'latest' is not a version" in answer.stderr
 
     def test_the_owner_is_required(self, ocf: Run) -> None:
         assert ocf("preview", "shop_operator:one").exit_code == 2

@@ -64,10 +64,10 @@ def with_mutation(handler: Any) -> Callable[[Manifest], Any]:
 
 BAD = [
     pytest.param(with_status(crash), "status handler failed: LookupError: no idea", id="status raises"),
-    pytest.param(with_status(unknown), 'answered "Splendid"; its words are', id="unknown status"),
+    pytest.param(with_status(unknown), 'returned "Splendid", must be one of', id="unknown status"),
     pytest.param(with_status(nothing), "must return a StatusReport", id="status returns None"),
     pytest.param(with_guard(crash), "LookupError: no idea", id="guard raises"),
-    pytest.param(with_guard(unknown), 'answered "Splendid"; its words are', id="unknown guard status"),
+    pytest.param(with_guard(unknown), 'returned "Splendid", must be one of', id="unknown guard status"),
     pytest.param(with_guard(nothing), "must return a StatusReport", id="guard returns None"),
     pytest.param(with_mutation(crash), "mutation intent for m: LookupError: no idea", id="mutation raises"),
     pytest.param(with_mutation(read_unset), 'data "host": data not extracted', id="cell read before it is set"),

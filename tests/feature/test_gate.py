@@ -75,22 +75,22 @@ class TestBadVersion:
     def test_it_is_an_error(self, version: Any) -> None:
         gate = VersionGate(version, ">=1")
 
-        with pytest.raises(FeatureGateError, match="is no version"):
+        with pytest.raises(FeatureGateError, match="is not a version"):
             gate.enabled()
 
     def test_it_is_an_error_without_constraints(self, version: Any) -> None:
-        with pytest.raises(FeatureGateError, match="is no version"):
+        with pytest.raises(FeatureGateError, match="is not a version"):
             VersionGate(version).enabled()
 
     def test_it_is_an_error_behind_a_false_condition(self, version: Any) -> None:
-        with pytest.raises(FeatureGateError, match="is no version"):
+        with pytest.raises(FeatureGateError, match="is not a version"):
             VersionGate(version, ">=1").when(False).enabled()
 
     def test_it_is_an_error_each_time(self, version: Any) -> None:
         gate = VersionGate(version)
 
         for _ in range(2):
-            with pytest.raises(FeatureGateError, match="is no version"):
+            with pytest.raises(FeatureGateError, match="is not a version"):
                 gate.enabled()
 
 

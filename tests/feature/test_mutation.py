@@ -75,12 +75,12 @@ class TestGateError:
     def test_it_goes_through_and_nothing_is_recorded(self) -> None:
         mutator = Recorder()
 
-        with pytest.raises(FeatureGateError, match="'latest' is no version"):
+        with pytest.raises(FeatureGateError, match="'latest' is not a version"):
             RecorderMutation("a", edit, feature=VersionGate("latest")).record(mutator)
         assert mutator.edits == []
 
     def test_asking_whether_it_fires_raises_it_too(self) -> None:
-        with pytest.raises(FeatureGateError, match="'latest' is no version"):
+        with pytest.raises(FeatureGateError, match="'latest' is not a version"):
             RecorderMutation("a", edit, feature=VersionGate("latest")).fires()
 
     @pytest.mark.parametrize("answer", [pytest.param(1, id="a number"), pytest.param(None, id="nothing")])

@@ -68,7 +68,7 @@ def test_the_error_names_the_value_and_what_to_write(value: object, named: str) 
     with pytest.raises(FeatureGateError) as caught:
         parse_version(value)
 
-    assert str(caught.value).startswith(f"{named} is no version: write MAJOR.MINOR.PATCH as text, such as '1.31.4'")
+    assert str(caught.value).startswith(f"{named} is not a version: write MAJOR.MINOR.PATCH as text, such as '1.31.4'")
 
 
 @pytest.mark.parametrize(

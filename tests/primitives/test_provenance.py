@@ -241,7 +241,7 @@ class TestMutations:
                 'version 1.31.4-gke.1 is not ">= 1.32"',
                 id="only what is against it",
             ),
-            pytest.param(Odd(), "Odd says no", id="a gate of somebody's own"),
+            pytest.param(Odd(), "Odd is closed", id="a custom gate"),
         ],
     )
     def test_a_closed_gate_says_why(self, explain: Callable[..., Provenance], gate: Gate, reason: str) -> None:
@@ -257,7 +257,7 @@ class TestMutations:
             change("real", lambda m: m.ensure_replicas(4)),
         )
         assert [(each.name, each.effect, each.reason) for each in found.mutations] == [
-            ("same", Effect.NOTHING, "everything was as it wants it already"),
+            ("same", Effect.NOTHING, "the object already had all its values"),
             ("silent", Effect.NOTHING, "it recorded no edit"),
             ("real", Effect.CHANGED, ""),
         ]

@@ -1,7 +1,7 @@
-"""The ConfigMap (`v1`): static, ready by existing.
+"""The ConfigMap (`v1`): static, ready as soon as it exists.
 
-Pods read some of it only when they start: `desired_hash` and `roll_on_change` of a kind with a pod template replace
-them when it changes.
+Pods read parts of their configuration only when they start. `roll_on_change` of a kind with a pod template uses
+`desired_hash` to replace the pods when the ConfigMap changes.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ class Mutator(BaseMutator):
     edit_data = Edits(ConfigMapDataEditor, "")
 
     def ensure_entry(self, key: str, value: str) -> None:
-        """Record an entry; a value already there is overwritten."""
+        """Record an entry; an existing value is overwritten."""
         self.edit_data(lambda data: data.ensure_entry(key, value))
 
     def remove_entry(self, key: str) -> None:
-        """Record that an entry is not there."""
+        """Record the removal of an entry."""
         self.edit_data(lambda data: data.remove_entry(key))
 
     def merge_yaml(self, key: str, patch: str) -> None:
-        """Record that a YAML text is merged into an entry."""
+        """Record a YAML document that is merged into an entry."""
         self.edit_data(lambda data: data.merge_yaml(key, patch))
 
 

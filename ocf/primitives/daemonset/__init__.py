@@ -1,6 +1,6 @@
 """The DaemonSet (`apps/v1`): alive, graceful, suspendable.
 
-It has no count that could be set to zero, so suspending deletes it, and resuming makes it anew.
+It has no replica count that could be set to zero, so suspending deletes it and resuming creates it again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The Deployment (`apps/v1`): alive, graceful, suspendable.
 
-Suspending scales it to zero; resuming brings back the count of the baseline, or, where the count belongs to an
-autoscaler, the count that was live before.
+Suspending scales it to zero; resuming restores the replica count of the baseline or, if an autoscaler sets the count,
+the live count from before the suspension.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Mutator(PodTemplateMutator):
     edit_init_containers = ContainerEdits("init_containers")
 
     def ensure_replicas(self, replicas: int) -> None:
-        """Record the wanted number of replicas, as a spec edit."""
+        """Record the desired number of replicas, as a spec edit."""
         self.edit_deployment_spec(lambda spec: spec.set_replicas(replicas))
 
 
@@ -79,8 +79,8 @@ class Builder(WorkloadBuilder["V1Deployment", Mutator]):
     """Builds a Deployment.
 
     Args:
-        base: The desired baseline: a `V1Deployment`, a manifest, or a YAML text with one document. Leave `replicas`
-            out where an autoscaler sets the count.
+        base: The desired baseline: a `V1Deployment`, a manifest, or a YAML text with one document. Omit
+            `replicas` if an autoscaler sets it.
     """
 
     def __init__(self, base: V1Deployment | Manifest | str) -> None:

@@ -1,7 +1,7 @@
 """The HorizontalPodAutoscaler (`autoscaling/v2`): operational, graceful, suspendable, and a scaler of its target.
 
-Suspending deletes it, so that nothing scales the target up again while it goes to zero; resuming creates it anew
-before its target comes back.
+Suspending deletes it, so that nothing scales the target up again while it is scaled to zero; resuming creates it again
+before its target is scaled up.
 """
 
 from __future__ import annotations
@@ -65,15 +65,15 @@ _HANDLERS: Handlers[V2HorizontalPodAutoscaler, Mutator, OperationalStatus] = Han
 
 
 class Resource(IntegrationResource["V2HorizontalPodAutoscaler", Mutator]):
-    """An autoscaler; the count of its target is its own, and no write of ours sets it."""
+    """An autoscaler as a resource of a component; only it sets the replica count of its target."""
 
     def scale_target(self, rendered: Manifest | None = None) -> ScaleTarget:
-        """Return what it scales, as its mutations leave it.
+        """Return the scale target of the rendered object.
 
-        While a mutation waits for data that was not extracted yet, the baseline's target is returned.
+        While a mutation waits for data that is not extracted yet, this is the target of the baseline.
 
         Args:
-            rendered: The object as rendered in this pass; None renders it.
+            rendered: The object as rendered in this reconcile; None renders it.
 
         Raises:
             MutationError: If a gate, a mutation or an edit fails.
@@ -116,6 +116,6 @@ class Builder(IntegrationBuilder["V2HorizontalPodAutoscaler", Mutator]):
         """Return the resource.
 
         Raises:
-            BuildError: With every problem found.
+            BuildError: If any setting is invalid; it contains all problems.
         """
         return self._build(Resource)

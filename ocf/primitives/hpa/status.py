@@ -1,8 +1,8 @@
-"""What the conditions of a HorizontalPodAutoscaler say about it.
+"""Default status handlers of a HorizontalPodAutoscaler, based on its conditions.
 
-The controller reports three conditions (API reference, `HorizontalPodAutoscalerCondition`): `AbleToScale`,
-`ScalingActive` and `ScalingLimited`. The first two decide; being limited by the bounds is no fault. An autoscaler
-that cannot scale is not healthy whatever else it reports, so `AbleToScale` is looked at first.
+The HPA controller reports three conditions (API reference, `HorizontalPodAutoscalerCondition`): `AbleToScale`,
+`ScalingActive` and `ScalingLimited`. The first two determine the status; being limited by the bounds is not a failure.
+An autoscaler that cannot scale is unhealthy regardless of its other conditions, so `AbleToScale` is checked first.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ def default_operational_status_handler(
     operation: ApplyOperation,  # noqa: ARG001 (the signature of every status handler)
     live: V2HorizontalPodAutoscaler,
 ) -> StatusReport[OperationalStatus]:
-    """Judge an autoscaler by its conditions.
+    """Return the status of an autoscaler according to its conditions.
 
     Args:
-        operation: What this pass did to it; makes no difference.
-        live: The object as the server returned it.
+        operation: What this reconcile did to the object; not used.
+        live: The object as the API server returned it.
 
     Returns:
-        `Operational` while scaling is active, `OperationFailing` while it is not or cannot be, else
-        `OperationPending`; the reason is the condition's message.
+        `Operational` while scaling is active, `OperationFailing` while it is inactive or not possible, else
+        `OperationPending`; the reason is the message of the condition.
 
     Example:
         >>> from kubernetes.client import V2HorizontalPodAutoscaler
@@ -65,13 +65,13 @@ def default_operational_status_handler(
 
 
 def default_grace_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[GraceStatus]:
-    """Judge an autoscaler by the same conditions once the grace period is over.
+    """Return the status of an autoscaler after the grace period, according to the same conditions.
 
     Args:
-        live: The object as the server returned it.
+        live: The object as the API server returned it.
 
     Returns:
-        `Healthy` while scaling is active, `Down` while it is not or cannot be, else `Degraded`.
+        `Healthy` while scaling is active, `Down` while it is inactive or not possible, else `Degraded`.
     """
     able = _condition(live, "AbleToScale")
     if able is not None and able.status == "False":
@@ -89,10 +89,10 @@ def default_grace_status_handler(live: V2HorizontalPodAutoscaler) -> StatusRepor
 
 
 def default_suspension_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[SuspensionStatus]:  # noqa: ARG001
-    """Report an autoscaler as suspended at once: deleting it, or deciding to keep it, is all there is to do.
+    """Return `Suspended`: nothing remains to be done after the object is deleted or deliberately kept.
 
     Args:
-        live: The object as the server returned it; makes no difference.
+        live: The object as the API server returned it; not used.
     """
     return StatusReport(SuspensionStatus.SUSPENDED, "HorizontalPodAutoscaler suspended to prevent scaling interference")
 
@@ -100,43 +100,43 @@ def default_suspension_status_handler(live: V2HorizontalPodAutoscaler) -> Status
 def scaled_to_zero_operational_status_handler(
     operation: ApplyOperation, live: V2HorizontalPodAutoscaler
 ) -> StatusReport[OperationalStatus]:
-    """Judge like the default, but read a target that was scaled to zero on purpose as operational.
+    """Return the default status, but `Operational` if the target was scaled to zero on purpose.
 
-    The controller switches itself off (`ScalingActive` False, reason `ScalingDisabled`) while its target's count is 0
-    and its own lower bound is not. That is a fault only where nobody wanted it, so this handler is opt-in::
+    The HPA controller disables scaling (`ScalingActive` False, reason `ScalingDisabled`) while the target has 0
+    replicas and `minReplicas` is not 0. Whether that is intended depends on the product, so this handler is opt-in::
 
         hpa.Builder(base).with_custom_operational_status(hpa.scaled_to_zero_operational_status_handler)
 
     Args:
-        operation: What this pass did to it; makes no difference.
-        live: The object as the server returned it.
+        operation: What this reconcile did to the object; not used.
+        live: The object as the API server returned it.
 
     Returns:
-        `Operational` for a disabled autoscaler that is able to scale, otherwise the default's answer.
+        `Operational` for a disabled autoscaler that is able to scale, otherwise the default status.
     """
-    reason = _switched_off(live)
+    reason = _disabled_reason(live)
     if reason is None:
         return default_operational_status_handler(operation, live)
     return StatusReport(OperationalStatus.OPERATIONAL, reason)
 
 
 def scaled_to_zero_grace_status_handler(live: V2HorizontalPodAutoscaler) -> StatusReport[GraceStatus]:
-    """Judge like the default after the grace period, but read a target that was scaled to zero on purpose as healthy.
+    """Return the default status after the grace period, but `Healthy` if the target was scaled to zero on purpose.
 
     Args:
-        live: The object as the server returned it.
+        live: The object as the API server returned it.
 
     Returns:
-        `Healthy` for a disabled autoscaler that is able to scale, otherwise the default's answer.
+        `Healthy` for a disabled autoscaler that is able to scale, otherwise the default status.
     """
-    reason = _switched_off(live)
+    reason = _disabled_reason(live)
     if reason is None:
         return default_grace_status_handler(live)
     return StatusReport(GraceStatus.HEALTHY, reason)
 
 
-def _switched_off(live: V2HorizontalPodAutoscaler) -> str | None:
-    """Return why the controller switched itself off; None if it did not, or cannot scale anyway."""
+def _disabled_reason(live: V2HorizontalPodAutoscaler) -> str | None:
+    """Return why scaling is disabled; None if it is not disabled, or the autoscaler cannot scale."""
     able = _condition(live, "AbleToScale")
     active = _condition(live, "ScalingActive")
     if active is None or active.status != "False" or active.reason != "ScalingDisabled":

@@ -1,4 +1,4 @@
-"""The NetworkPolicy (`networking.k8s.io/v1`): static, ready by existing."""
+"""The NetworkPolicy (`networking.k8s.io/v1`): static, ready as soon as it exists."""
 
 from __future__ import annotations
 

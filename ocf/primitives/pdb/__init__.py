@@ -1,7 +1,7 @@
-"""The PodDisruptionBudget (`policy/v1`): static, ready by existing.
+"""The PodDisruptionBudget (`policy/v1`): static, ready as soon as it exists.
 
-It is a promise about other objects and has no work of its own, so nothing waits for it, and suspending leaves it as it
-is: without pods it has nothing to protect.
+It only limits evictions of other objects, so nothing waits for it, and suspending does not change it: without pods it
+has no effect.
 """
 
 from __future__ import annotations

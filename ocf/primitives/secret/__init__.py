@@ -1,7 +1,7 @@
-"""The Secret (`v1`): static, ready by existing; what it holds is never repeated in an error or an explanation.
+"""The Secret (`v1`): static, ready as soon as it exists; errors and explanations never contain its content.
 
-What is sent has no `stringData`: the API server moves that into `data` and stores no trace of it, so nobody could tell
-from the stored object whether anything has changed.
+The rendered object does not have `stringData`: the API server moves its entries to `data` and does not store it, so a
+change could not be detected from the stored object.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ __all__ = ["Builder", "Mutation", "Mutator", "Resource"]
 
 
 class _DataEdits(Edits[SecretDataEditor]):
-    """Edits of the entries, after which all of them are in `data`."""
+    """Edits of the entries; afterwards all entries are in `data`."""
 
     def apply(self, target: Any, records: list[Callable[[SecretDataEditor], object]]) -> None:
-        """Run the edits, in order, and move what they wrote to `stringData`."""
+        """Apply the edits, in order, and move the entries of `stringData` to `data`."""
         super().apply(target, records)
         texts = target.string_data or {}
-        # What is no text stays where it is: writing the object reports it.
+        # A value that is not a string is not moved: writing the object reports it.
         if texts and all(isinstance(text, str) for text in texts.values()):
             target.data = {**(target.data or {}), **encoded_texts(texts)}
             target.string_data = None
@@ -43,11 +43,11 @@ class Mutator(BaseMutator):
     edit_data = _DataEdits(SecretDataEditor, "")
 
     def ensure_entry(self, key: str, value: str | bytes) -> None:
-        """Record an entry, not encoded; content already there is overwritten."""
+        """Record an entry, not encoded; existing content is overwritten."""
         self.edit_data(lambda data: data.ensure_entry(key, value))
 
     def remove_entry(self, key: str) -> None:
-        """Record that an entry is not there."""
+        """Record the removal of an entry."""
         self.edit_data(lambda data: data.remove_entry(key))
 
 

@@ -1,7 +1,7 @@
-"""The Service (`v1`): operational, graceful, and left alone by suspension.
+"""The Service (`v1`): operational, graceful, not affected by suspension.
 
-A Service of type LoadBalancer is operational once it can be reached; every other one as soon as it is there. It costs
-nothing while its pods are away, and a deleted one would lose its addresses, so suspending leaves it as it is.
+A Service of type LoadBalancer is operational once it has an address; other types as soon as they exist. Suspending does
+not change it: without pods it needs no resources, and deleting it would release its addresses.
 """
 
 from __future__ import annotations

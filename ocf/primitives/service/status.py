@@ -1,6 +1,6 @@
-"""What the status of a Service says about it (API reference, `ServiceStatus`).
+"""Default status handlers of a Service (API reference, `ServiceStatus`).
 
-Only a load balancer has to be waited for: its addresses are reported once somebody outside the cluster has made it.
+Only a load balancer has to be waited for: its addresses are reported once the cloud provider has created it.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ def default_operational_status_handler(
     operation: ApplyOperation,  # noqa: ARG001 (the signature of every status handler)
     live: V1Service,
 ) -> StatusReport[OperationalStatus]:
-    """Judge a Service.
+    """Return the status of a Service.
 
     Args:
-        operation: What this pass did to it; makes no difference.
-        live: The object as the server returned it.
+        operation: What this reconcile did to the object; not used.
+        live: The object as the API server returned it.
 
     Returns:
         `OperationPending` for a load balancer without an address, else `Operational`.
@@ -43,13 +43,13 @@ def default_operational_status_handler(
 
 
 def default_grace_status_handler(live: V1Service) -> StatusReport[GraceStatus]:
-    """Judge a Service once the grace period is over.
+    """Return the status of a Service after the grace period.
 
     Args:
-        live: The object as the server returned it.
+        live: The object as the API server returned it.
 
     Returns:
-        `Degraded` for a load balancer without an address: inside the cluster it works. Else `Healthy`.
+        `Degraded` for a load balancer without an address, because it still works inside the cluster; else `Healthy`.
     """
     if not _is_load_balancer(live):
         return StatusReport(GraceStatus.HEALTHY, "Service is healthy")
@@ -61,10 +61,10 @@ def default_grace_status_handler(live: V1Service) -> StatusReport[GraceStatus]:
 def default_suspension_status_handler(
     live: V1Service,  # noqa: ARG001 (the signature of every suspension handler)
 ) -> StatusReport[SuspensionStatus]:
-    """Report a Service as suspended: there is nothing to wait for.
+    """Return `Suspended`: there is nothing to wait for.
 
     Args:
-        live: The object as the server returned it; makes no difference.
+        live: The object as the API server returned it; not used.
     """
     return StatusReport(SuspensionStatus.SUSPENDED, "Service unaffected by suspension")
 
@@ -74,6 +74,6 @@ def _is_load_balancer(live: V1Service) -> bool:
 
 
 def _has_address(live: V1Service) -> bool:
-    """Say whether any entry has an address; an empty one, which some providers write first, does not count."""
+    """Return whether any entry has an address; some providers first write an empty one, which does not count."""
     balancer = live.status.load_balancer if live.status else None
     return any(entry.ip or entry.hostname for entry in (balancer.ingress if balancer else None) or ())

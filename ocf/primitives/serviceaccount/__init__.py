@@ -1,4 +1,4 @@
-"""The ServiceAccount (`v1`): static, ready by existing."""
+"""The ServiceAccount (`v1`): static, ready as soon as it exists."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Mutator(BaseMutator):
     edit_automount = Edits(ServiceAccountEditor, "")
 
     def ensure_image_pull_secret(self, name: str) -> None:
-        """Record that images may be pulled with a secret."""
+        """Record a pull secret."""
         self.edit_image_pull_secrets(lambda account: account.ensure_image_pull_secret(name))
 
     def remove_image_pull_secret(self, name: str) -> None:
-        """Record that images are not pulled with a secret."""
+        """Record the removal of a pull secret."""
         self.edit_image_pull_secrets(lambda account: account.remove_image_pull_secret(name))
 
     def set_automount_service_account_token(self, automount: bool | None) -> None:  # noqa: FBT001 (the value is the subject)
-        """Record whether pods get a token of the account; None unsets the field, which means true."""
+        """Record whether a token of the account is mounted into pods; None unsets the field, which means true."""
         self.edit_automount(lambda account: account.set_automount_service_account_token(automount))
 
 

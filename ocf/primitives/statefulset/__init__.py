@@ -1,6 +1,6 @@
 """The StatefulSet (`apps/v1`): alive, graceful, suspendable.
 
-Suspending scales it to zero, and the claims of its pods stay, so resuming finds what they held.
+Suspending scales it to zero and keeps the volume claims of its pods, so no data is lost.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ __all__ = [
 class Mutator(PodTemplateMutator):
     """Records edits of a StatefulSet, in this order: metadata, spec, pod template, containers, init containers, claims.
 
-    The API server lets nobody change the claims of a StatefulSet that is there: what is recorded of them counts when it
-    is made.
+    The API server rejects changes of the volume claim templates of an existing StatefulSet, so edits of them only have
+    an effect when it is created.
     """
 
     edit_object_metadata = Edits(ObjectMetaEditor, "metadata")
@@ -63,15 +63,15 @@ class Mutator(PodTemplateMutator):
     _volume_claim_template_presence = ListEdits(VOLUME_CLAIM_TEMPLATES, "spec")
 
     def ensure_replicas(self, replicas: int) -> None:
-        """Record the wanted number of replicas, as a spec edit."""
+        """Record the desired number of replicas, as a spec edit."""
         self.edit_statefulset_spec(lambda spec: spec.set_replicas(replicas))
 
     def ensure_volume_claim_template(self, claim: V1PersistentVolumeClaim) -> None:
-        """Record a claim of each pod: the one of its name is replaced whole at its place, else it is appended."""
+        """Record a volume claim template: it replaces the one of the same name at its position, or is appended."""
         self._volume_claim_template_presence.ensure(claim)
 
     def remove_volume_claim_template(self, *names: str) -> None:
-        """Record that no pod gets a claim of these names."""
+        """Record the removal of volume claim templates with these names."""
         self._volume_claim_template_presence.remove(*names)
 
 
@@ -99,8 +99,8 @@ class Builder(WorkloadBuilder["V1StatefulSet", Mutator]):
     """Builds a StatefulSet.
 
     Args:
-        base: The desired baseline: a `V1StatefulSet`, a manifest, or a YAML text with one document. Leave `replicas`
-            out where an autoscaler sets the count.
+        base: The desired baseline: a `V1StatefulSet`, a manifest, or a YAML text with one document. Omit
+            `replicas` if an autoscaler sets it.
     """
 
     def __init__(self, base: V1StatefulSet | Manifest | str) -> None:

@@ -1,7 +1,7 @@
-"""Objects of any kind, custom resources among them: a manifest in, fields edited by their path.
+"""Objects of any kind, including custom resources: built from a manifest, with fields edited by path.
 
-There is one builder per category. A static object is ready by existing; for the others the status handler is the
-user's, because only the user knows what the kind reports. Everything else has the defaults of the engine.
+There is one builder per category. A static object is ready as soon as it exists; for the other categories the user
+provides the status handler, because only the user knows how the kind reports its status.
 """
 
 from __future__ import annotations

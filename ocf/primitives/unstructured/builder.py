@@ -1,4 +1,4 @@
-"""The builders of objects of any kind: what the kind is, the manifest says itself."""
+"""Builders of objects of any kind, which read the kind from the manifest."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["IntegrationBuilder", "StaticBuilder", "TaskBuilder", "WorkloadBuilder"]
 
 
-class _AnyKind(builder._Builder[Unstructured, Mutator, StatusT]):  # noqa: SLF001 (the engine's own)
-    """Reads the kind from the baseline.
+class _AnyKind(builder._Builder[Unstructured, Mutator, StatusT]):  # noqa: SLF001 (shared by the builders of this package)
+    """Builder that reads the kind from the baseline.
 
     Args:
-        base: The desired baseline: a manifest, a YAML text with one document, or a pydantic model of the user's own.
-        cluster_scoped: Whether objects of the kind live outside namespaces.
+        base: The desired baseline: a manifest, a YAML text with one document, or a pydantic model of the user.
+        cluster_scoped: Whether objects of the kind are cluster-scoped.
     """
 
     def __init__(self, base: Manifest | str | BaseModel, *, cluster_scoped: bool = False) -> None:
-        # What cannot be read is reported by `build`, with everything else.
+        # `build` reports a base that cannot be read, with all other problems.
         read: Any = base
         with suppress(ManifestError):
             read = _manifest(base)
@@ -52,7 +52,7 @@ class _AnyKind(builder._Builder[Unstructured, Mutator, StatusT]):  # noqa: SLF00
 
 
 def _problems_of(base: Mapping[str, Any], kind: Kind[Unstructured, Mutator]) -> Iterator[str]:
-    """Find what a model would have refused."""
+    """Yield the problems that a model would have reported."""
     if not kind.api_version:
         yield "object apiVersion cannot be empty"
     if not kind.name:
@@ -72,11 +72,11 @@ def _manifest(base: object) -> object:
 
 
 class StaticBuilder(_AnyKind[Never], builder.StaticBuilder[Unstructured, Mutator]):
-    """Builds an object that is ready by existing.
+    """Builds an object that is ready as soon as it exists.
 
     Args:
-        base: The desired baseline: a manifest, a YAML text with one document, or a pydantic model of the user's own.
-        cluster_scoped: Whether objects of the kind live outside namespaces.
+        base: The desired baseline: a manifest, a YAML text with one document, or a pydantic model of the user.
+        cluster_scoped: Whether objects of the kind are cluster-scoped.
 
     Example:
         >>> monitor = StaticBuilder('''
@@ -91,7 +91,7 @@ class StaticBuilder(_AnyKind[Never], builder.StaticBuilder[Unstructured, Mutator
 
 
 class WorkloadBuilder(_AnyKind[AliveStatus], builder.WorkloadBuilder[Unstructured, Mutator]):
-    """Builds an object that runs for as long as it is wanted; it needs a status handler.
+    """Builds an object that runs until it is deleted; it needs a status handler.
 
     Args:
         base: As for `StaticBuilder`.
@@ -100,7 +100,7 @@ class WorkloadBuilder(_AnyKind[AliveStatus], builder.WorkloadBuilder[Unstructure
 
 
 class TaskBuilder(_AnyKind[CompletionStatus], builder.TaskBuilder[Unstructured, Mutator]):
-    """Builds an object that runs to its end; it needs a status handler.
+    """Builds an object that runs to completion; it needs a status handler.
 
     Args:
         base: As for `StaticBuilder`.
@@ -109,7 +109,7 @@ class TaskBuilder(_AnyKind[CompletionStatus], builder.TaskBuilder[Unstructured, 
 
 
 class IntegrationBuilder(_AnyKind[OperationalStatus], builder.IntegrationBuilder[Unstructured, Mutator]):
-    """Builds an object that another controller brings to life; it needs a status handler.
+    """Builds an object that another controller makes operational; it needs a status handler.
 
     Args:
         base: As for `StaticBuilder`.

@@ -1,4 +1,4 @@
-"""The model of objects that nobody has a model of, and how they are edited."""
+"""Model and mutator of objects of any kind."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Unstructured(RootModel[dict[str, Any]]):
     @field_validator("root", mode="before")
     @classmethod
     def _copied(cls, root: Any) -> Any:
-        """Share nothing with what is read: a map inside another is not copied by itself."""
+        """Return a deep copy of the input: pydantic does not copy nested maps."""
         return copy_json(root)
 
 
 class _MetadataEdits(Edits[ObjectMetaEditor]):
-    """Edits of the metadata, which has a model in every kind."""
+    """Edits of the metadata, which has the same model in all kinds."""
 
     def apply(self, target: Unstructured, records: list[Callable[[ObjectMetaEditor], object]]) -> None:
-        """Run the edits, in order, on a model of the metadata, and keep what they made of it."""
+        """Apply the edits, in order, to a model of the metadata, and store the result."""
         metadata: Any = client_model("V1ObjectMeta").model_validate(target.root.get("metadata") or {})
         editor = ObjectMetaEditor(metadata)
         for edit in records:
@@ -53,9 +53,9 @@ class Mutator(BaseMutator):
 
 @dataclass(frozen=True)
 class UnstructuredKind(Kind[Unstructured, Mutator]):
-    """A kind that has no model of its own."""
+    """A kind without a model."""
 
     @cached_property
     def model(self) -> type[Unstructured]:
-        """The model of everything."""
+        """The model of all such kinds."""
         return Unstructured

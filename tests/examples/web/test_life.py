@@ -225,7 +225,7 @@ class TestUpgrade:
         shop = await cluster.get(played.SHOP)
         for condition in shop["status"]["conditions"]:
             assert (condition["status"], condition["reason"]) == ("False", "Error")
-            assert "'latest' is no version" in condition["message"]
+            assert "'latest' is not a version" in condition["message"]
 
 
 class TestEnd:

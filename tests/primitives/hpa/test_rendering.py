@@ -251,7 +251,7 @@ class TestErrors:
         unchecked = hpa.Builder(hpa_base).build().baseline()
         vars(unchecked)["spec"] = None
         tried = hpa.Builder(unchecked).with_mutation(labelled("m", "x")).build()
-        problem = r"what the edits start from is no HorizontalPodAutoscaler: .*spec: required value"
+        problem = r"the object before the edits is not a valid HorizontalPodAutoscaler: .*spec: required value"
         with pytest.raises(MutationError, match=problem):
             tried.render()
 

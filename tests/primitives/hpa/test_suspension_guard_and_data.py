@@ -116,7 +116,7 @@ class TestGuard:
         ("answer", "problem"),
         [
             pytest.param(None, "must return a StatusReport, got NoneType", id="nothing"),
-            pytest.param(StatusReport(SuspensionStatus.PENDING), 'answered "PendingSuspension"', id="another word"),
+            pytest.param(StatusReport(SuspensionStatus.PENDING), 'returned "PendingSuspension"', id="another word"),
         ],
     )
     def test_an_answer_outside_its_vocabulary_is_refused(self, hpa_base: Manifest, answer: Any, problem: str) -> None:

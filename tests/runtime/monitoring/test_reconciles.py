@@ -73,7 +73,7 @@ async def test_writes_and_rest_are_told_apart(operator: Operator) -> None:
         await operator.run()
 
     counted = operator.counted("ocf_resource_apply_total", "operation", "why")
-    assert counted == {("created", "absent"): 1, ("none", "equal"): 1, ("none", "settled"): 2}
+    assert counted == {("created", "absent"): 1, ("none", "equal"): 1, ("none", "in sync"): 2}
 
 
 async def test_a_failure_is_counted_once_per_pass(operator: Operator) -> None:
