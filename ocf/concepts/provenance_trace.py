@@ -1,9 +1,8 @@
-"""Following an object from step to step: which step set which field.
+"""Provenance trace: finds out which step of a rendering set which field.
 
-Nobody has to tell what an edit does. The object is looked at after each step and compared with how it was before; what
-is different was set by that step. This works for every kind of edit, those past the editors included, and costs
-nothing where no explanation is asked for. Entries of lists are followed by their keys (`ocf.objects.list_alignment`):
-inserting an entry does not mark its neighbours as changed.
+The object after each step is compared with the object before it; every difference is attributed to that step. This
+works for all edits, including edits through `raw`, and takes no time unless provenance is requested. Entries of lists
+are matched by their keys (`ocf.objects.list_alignment`): inserting an entry does not mark its neighbours as changed.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _History: TypeAlias = tuple[Setting, ...]
 
 
 class _Node:
-    """A part of the object as it is now: a map, a list, or a field with its history."""
+    """A part of the current object: a map, a list, or a field with its history."""
 
     __slots__ = ("children", "history", "value")
 
@@ -38,7 +37,7 @@ class _Node:
 
 
 class ProvenanceTrace:
-    """Follows one object.
+    """Trace of one object.
 
     Example:
         >>> from ocf.concepts.provenance import Source, SourceKind
@@ -55,14 +54,14 @@ class ProvenanceTrace:
         self._removed: dict[_Place, _History] = {}
 
     def step(self, manifest: Manifest, source: Source) -> bool:
-        """Look at the object after a step.
+        """Record the object after a step.
 
         Args:
-            manifest: The object; its secrets are not kept.
-            source: Who made the step.
+            manifest: The object; its secrets are not stored.
+            source: Source of the step.
 
         Returns:
-            Whether the step changed anything.
+            Whether the step changed the object.
         """
         shown = redacted(manifest)
         changed = not _same(self._root.value, shown)
@@ -71,17 +70,17 @@ class ProvenanceTrace:
 
     @property
     def fields(self) -> tuple[FieldOrigin, ...]:
-        """The fields as they are now."""
+        """The fields of the current object."""
         return tuple(_fields(self._root, ())) if self._root.value else ()
 
     @property
     def removed(self) -> tuple[FieldOrigin, ...]:
-        """The fields that were there, and are not any more."""
+        """The fields that a step removed."""
         return tuple(FieldOrigin(_named(place), history) for place, history in self._removed.items())
 
 
 class _Step:
-    """One step: makes the new tree out of the old one, and notes what goes."""
+    """One step: builds the new tree from the old one and records removed fields."""
 
     def __init__(self, source: Source, removed: dict[_Place, _History]) -> None:
         self._source = source
@@ -96,15 +95,15 @@ class _Step:
             if _same(node.value, after):
                 return node
             return _Node(after, history=(*node.history, Setting(self._source, after)))
-        # An empty map that is filled is not lost.
+        # An empty map that receives entries is not removed.
         if node.value or type(node.value) is not type(after):
-            self._take_away(node, place)
+            self._remove(node, place)
         return self._new(after, place)
 
     def _updated_map(self, children: dict[str, _Node], after: dict[str, Any], place: _Place) -> _Node:
         for key, child in children.items():
             if key not in after:
-                self._take_away(child, (*place, f".{key}"))
+                self._remove(child, (*place, f".{key}"))
         kept = {
             key: self.updated(children[key], value, (*place, f".{key}"))
             if key in children
@@ -117,7 +116,7 @@ class _Step:
         olds = aligned(before, after)
         for position, label in enumerate(entry_labels(before)):
             if position not in olds:
-                self._take_away(children[position], (*place, f"[{label}]"))
+                self._remove(children[position], (*place, f"[{label}]"))
         kept = [
             self._new(value, (*place, f"[{label}]"))
             if old is None
@@ -135,15 +134,15 @@ class _Step:
             return _Node(value, [self._new(item, (*place, f"[{label}]")) for item, label in pairs])
         return _Node(value, history=(*self._removed.pop(place, ()), Setting(self._source, value)))
 
-    def _take_away(self, node: _Node, place: _Place) -> None:
+    def _remove(self, node: _Node, place: _Place) -> None:
         if node.children is None:
             self._removed[place] = (*node.history, Setting(self._source, removed=True))
         elif isinstance(node.children, dict):
             for key, child in node.children.items():
-                self._take_away(child, (*place, f".{key}"))
+                self._remove(child, (*place, f".{key}"))
         else:
             for child, label in zip(node.children, entry_labels(node.value), strict=True):
-                self._take_away(child, (*place, f"[{label}]"))
+                self._remove(child, (*place, f"[{label}]"))
 
 
 def _is_branch(value: Any) -> bool:
@@ -151,7 +150,7 @@ def _is_branch(value: Any) -> bool:
 
 
 def _same(one: Any, other: Any) -> bool:
-    """Compare as JSON, where 1 is not true; and the order of keys says nothing."""
+    """Return whether two JSON values are equal, where 1 is not true and the order of keys is ignored."""
     if type(one) is not type(other):
         return False
     if isinstance(one, dict):

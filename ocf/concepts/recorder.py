@@ -1,7 +1,7 @@
-"""What a reconcile tells about itself, for whoever counts it, posts it or keeps it.
+"""Recorder: receives the attempts, events and conditions of a reconcile.
 
-A recorder is told values and does no more than take them: whoever posts events to a cluster, or serves metrics, does
-so outside the pass. Nothing that is told holds a value of a field, so nothing secret can get out this way.
+A recorder only stores what it receives; events are posted and metrics are served outside the reconcile. Records never
+contain the value of a field, so they contain no secrets.
 """
 
 from __future__ import annotations
@@ -18,41 +18,41 @@ __all__ = ["Attempt", "Event", "NullRecorder", "Recorder", "Why"]
 
 
 class Why(StrEnum):
-    """Why an object was written, or why a write was left out."""
+    """Why an object was written, or why a write was skipped."""
 
     ABSENT = "absent"
-    """Written: there was no object."""
+    """Written: the object did not exist."""
     CHANGED = "changed"
-    """Written: a value is another one."""
+    """Written: a value differs."""
     NOT_OWNED = "not owned"
-    """Written: a field, or the whole object, was not ours."""
+    """Written: we did not own a field, or the whole object."""
     NO_LONGER_DECLARED = "no longer declared"
-    """Written: a field of ours is wanted no more."""
+    """Written: the desired state no longer contains a field that we own."""
     REORDERED = "in another order"
-    """Written: a list of ours has another order."""
+    """Written: a list that we own has another order."""
     HANDED_OVER = "handed over"
-    """Written: a field was left to somebody else."""
+    """Written: we gave up the ownership of an ignored field."""
     EQUAL = "equal"
-    """Left out: compared field by field, an apply would change nothing."""
+    """Skipped: a comparison field by field shows that an apply would change nothing."""
     IN_SYNC = "in sync"
-    """Left out: nothing was to be done in this very version of the object, and nothing else is wanted."""
+    """Skipped: this version of the object is known to be in sync with an unchanged desired state."""
     BACKING_OFF = "backing off"
-    """Left out: somebody undid our last writes, so the next one waits."""
+    """Skipped: another controller reverted our last writes, so the next write waits."""
     FAILED = "failed"
     """The attempt failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """One attempt to bring an object to its desired state; a resource that is only read is never one.
+    """One attempt to bring an object to its desired state; reading a read-only resource is not an attempt.
 
     Args:
         owner: The owner.
         component: Name of the component.
         resource: The object.
-        label: What the resource is called in metrics; the same for every owner.
-        operation: What it did; None if it failed.
-        why: Why the object was written, or why not.
+        label: Name of the resource in metrics; the same for all owners.
+        operation: What the attempt did; None if it failed.
+        why: Why the object was written or the write was skipped.
     """
 
     owner: ObjectKey
@@ -65,16 +65,16 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something that was done to an object, to be told on its owner.
+    """An event about a change of an object, posted on its owner.
 
     Args:
-        owner: The owner, on which it is told.
-        owner_uid: Its uid.
+        owner: The owner, which the event regards.
+        owner_uid: UID of the owner.
         resource: The object.
-        reason: One word in capitals, `UpdatedDeployment`.
-        action: What was done, `Update`.
-        note: A sentence for people.
-        type: `Normal`, or `Warning` for what somebody should look at.
+        reason: Machine-readable reason in CamelCase, `UpdatedDeployment`.
+        action: The action, `Update`.
+        note: Human-readable sentence.
+        type: `Normal`, or `Warning` if the user should act.
     """
 
     owner: ObjectKey
@@ -87,39 +87,39 @@ class Event:
 
 
 class Recorder(Protocol):
-    """Takes what a pass tells."""
+    """Receives the records of a reconcile."""
 
     def attempted(self, attempt: Attempt) -> None:
-        """Take an attempt, successful or not: exactly one per managed resource that was reached.
+        """Record an attempt, successful or not: exactly one for each managed resource that was reached.
 
         Args:
-            attempt: What was tried.
+            attempt: The attempt.
         """
 
     def happened(self, event: Event) -> None:
-        """Take an event: once per real change.
+        """Record an event: once for each real change.
 
         Args:
-            event: What was done.
+            event: The event.
         """
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
-        """Take all conditions of an owner, after its status is known to be stored.
+        """Record all conditions of an owner, after its status is stored.
 
         Args:
             owner: The owner.
-            conditions: All of them, those of others included.
+            conditions: All its conditions, including those of other controllers.
         """
 
 
 class NullRecorder:
-    """Takes everything, and keeps nothing."""
+    """Recorder that discards all records."""
 
     def attempted(self, attempt: Attempt) -> None:
-        """Keep nothing."""
+        """Discard the record."""
 
     def happened(self, event: Event) -> None:
-        """Keep nothing."""
+        """Discard the record."""
 
     def observed(self, owner: ObjectKey, conditions: Sequence[Manifest]) -> None:
-        """Keep nothing."""
+        """Discard the record."""

@@ -1,12 +1,12 @@
-"""What a resource can be: small protocols, one per concept.
+"""Protocols of a resource, one per capability.
 
-A component finds out what a resource can do by asking which of these it satisfies. Only `Resource` is mandatory; one
-that reports no status is static and ready by existing. Of the three status concepts a resource has at most one that
-counts, tried in the order alive, operational, completable.
+A component checks which of these protocols a resource satisfies. Only `Resource` is mandatory; a resource without a
+status is static and ready as soon as it exists. At most one of the three status protocols is used, checked in the order
+alive, operational, completable.
 
-Every method is pure: it takes what was observed and returns an answer, so a resource can be used for any number of
-passes and by several at once. Live objects come as manifests; a resource turns them into models for the handlers its
-author wrote.
+Methods have no side effects, except that `extract_data` fills data cells: they take what was observed and return a
+result. So a resource can be used by any number of reconciles, also concurrently. Live objects are passed as manifests;
+a resource converts them to models for the handlers of its author.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ __all__ = [
 
 @runtime_checkable
 class Resource(Protocol):
-    """An object that a component wants to exist."""
+    """An object that a component manages or reads."""
 
     @property
     def key(self) -> ObjectKey:
-        """What the object is called."""
+        """The API version, kind, namespace and name of the object."""
         ...
 
     @property
@@ -65,74 +65,74 @@ class Resource(Protocol):
         ...
 
     def render(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Manifest:
-        """Return the desired object: the baseline, all mutations that fire, and last the suspension edit if asked for.
+        """Return the desired object: the baseline after all mutations that fire and the suspension edit, if requested.
 
         Args:
-            suspended: Whether the suspension edit is wanted.
-            ignore_fields: Fields that another writer sets. What baseline and mutations set there is dropped; only the
-                suspension edit may still set them.
+            suspended: Whether to apply the suspension edit.
+            ignore_fields: Fields that another controller sets. Values from baseline and mutations are removed; only
+                the suspension edit can set them.
 
         Raises:
-            MutationError: If a mutation or an edit fails; the baseline is as before.
+            MutationError: If a mutation or an edit fails; the baseline is not changed.
         """
         ...
 
 
 @runtime_checkable
 class Alive(Protocol):
-    """Runs for as long as it is wanted."""
+    """A resource that runs until it is deleted."""
 
     def alive_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[AliveStatus]:
-        """Judge the live object, knowing what this pass did to it."""
+        """Return the status of the live object, given what this reconcile did to it."""
         ...
 
 
 @runtime_checkable
 class Operational(Protocol):
-    """Depends on another controller to come to life."""
+    """A resource that another controller makes operational."""
 
     def operational_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[OperationalStatus]:
-        """Judge the live object, knowing what this pass did to it."""
+        """Return the status of the live object, given what this reconcile did to it."""
         ...
 
 
 @runtime_checkable
 class Completable(Protocol):
-    """Runs to its end."""
+    """A resource that runs to completion."""
 
     def completion_status(self, operation: ApplyOperation, live: Manifest) -> StatusReport[CompletionStatus]:
-        """Judge the live object, knowing what this pass did to it."""
+        """Return the status of the live object, given what this reconcile did to it."""
         ...
 
 
 @runtime_checkable
 class Graceful(Protocol):
-    """Can say how bad it is once the grace period is over."""
+    """A resource with a status after the grace period."""
 
     def grace_status(self, live: Manifest) -> StatusReport[GraceStatus]:
-        """Judge the live object; no timing belongs in here."""
+        """Return the status of the live object after the grace period; it must not depend on time."""
         ...
 
 
 @runtime_checkable
 class Suspendable(Protocol):
-    """Can be put to sleep."""
+    """A resource that can be suspended."""
 
     def delete_on_suspend(self) -> bool:
-        """Return whether suspending deletes the object; must not depend on the live object."""
+        """Return whether suspending deletes the object; it must not depend on the live object."""
         ...
 
     def suspension_status(self, live: Manifest) -> StatusReport[SuspensionStatus]:
-        """Judge how far the live object is from being suspended."""
+        """Return the suspension status of the live object."""
         ...
 
 
 @runtime_checkable
 class Guardable(Protocol):
-    """May have to wait for something before it is reconciled."""
+    """A resource that may have to wait before it is reconciled."""
 
     def guard_status(self) -> StatusReport[GuardStatus]:
-        """Tell whether the resource may be reconciled now."""
+        """Return whether the resource may be reconciled now."""
         ...
 
 
@@ -142,7 +142,7 @@ class DataRead:
 
     Args:
         cell: The cell.
-        optional: Whether the resource can do without; a read that is not optional blocks until the cell is set.
+        optional: Whether the data is optional; a required read blocks the resource until the cell is set.
     """
 
     cell: Data[Any]
@@ -151,7 +151,7 @@ class DataRead:
 
 @runtime_checkable
 class DataProducer(Protocol):
-    """Fills data cells from the live object."""
+    """A resource that fills data cells from the live object."""
 
     @property
     def produced_data(self) -> Sequence[Data[Any]]:
@@ -159,13 +159,13 @@ class DataProducer(Protocol):
         ...
 
     def extract_data(self, live: Manifest) -> None:
-        """Fill the cells, in order of declaration; the first failure stops."""
+        """Fill the cells, in order of declaration, up to the first failure."""
         ...
 
 
 @runtime_checkable
 class DataConsumer(Protocol):
-    """Reads data cells."""
+    """A resource that reads data cells."""
 
     @property
     def consumed_data(self) -> Sequence[DataRead]:
@@ -175,11 +175,11 @@ class DataConsumer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ScaleTarget:
-    """What a scaler scales.
+    """The target of a scaler.
 
     Args:
-        key: The object that has a scale.
-        path: The field that the scaler sets in it, in API spelling.
+        key: The object that is scaled.
+        path: The field of the object that the scaler sets, in API spelling.
     """
 
     key: ObjectKey
@@ -188,28 +188,28 @@ class ScaleTarget:
 
 @runtime_checkable
 class Scaler(Protocol):
-    """Sets the count of another resource: that field is the scaler's, and no write of ours sets it."""
+    """A resource that sets the replica count of another resource, which therefore is an ignored field of the latter."""
 
     def scale_target(self, rendered: Manifest | None = None) -> ScaleTarget | None:
-        """Return what it scales; None while it scales nothing.
+        """Return the scale target; None while there is no target.
 
         Args:
-            rendered: The object as rendered in this pass; None where it was not rendered yet.
+            rendered: The object as rendered in this reconcile; None if it was not rendered yet.
         """
         ...
 
 
 @runtime_checkable
 class MutationInspector(Protocol):
-    """Tells which mutations it has, and which of them fire; for tests and tools."""
+    """A resource that lists its mutations and those that fire; for tests and tools."""
 
     @property
     def registered_mutations(self) -> Sequence[str]:
-        """All names, in order of registration, whatever their gates say."""
+        """Names of all mutations, in order of registration, whether their gates are open or not."""
         ...
 
     def firing_set(self) -> Sequence[str]:
-        """Names whose gate is absent or enabled, in order of registration."""
+        """Return the names of the mutations whose gate is absent or enabled, in order of registration."""
         ...
 
 
@@ -228,14 +228,14 @@ class Previewable(Protocol):
 
 @runtime_checkable
 class Explainable(Protocol):
-    """Tells who set each field of its rendered object; for people and tools."""
+    """A resource that reports the source of each field of its rendered object."""
 
     def explain(self, *, suspended: bool = False, ignore_fields: Collection[tuple[str, ...]] = ()) -> Provenance:
-        """Explain what `render` returns for the same arguments.
+        """Return the provenance of the object that `render` returns for the same arguments.
 
         Args:
-            suspended: Whether the suspension edit is wanted.
-            ignore_fields: Fields that somebody else sets.
+            suspended: Whether to apply the suspension edit.
+            ignore_fields: Fields that another controller sets.
 
         Raises:
             MutationError: If a mutation or an edit fails.

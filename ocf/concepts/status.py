@@ -1,7 +1,7 @@
-"""The words a resource may use to report its state.
+"""Statuses that a resource can report.
 
-They appear in conditions, metrics and events exactly as written here; a word outside its vocabulary is refused where
-it enters, so that nothing unknown can ever be read as healthy.
+They appear in conditions, metrics and events exactly as written here. An unknown status is rejected when a handler
+returns it, so that it can never be treated as healthy.
 """
 
 from dataclasses import dataclass
@@ -30,7 +30,7 @@ class ApplyOperation(StrEnum):
 
 
 class AliveStatus(StrEnum):
-    """State of something that runs for as long as it is wanted."""
+    """Status of a resource that runs until it is deleted."""
 
     HEALTHY = "Healthy"
     CREATING = "Creating"
@@ -40,7 +40,7 @@ class AliveStatus(StrEnum):
 
 
 class OperationalStatus(StrEnum):
-    """State of something that another controller has to bring to life."""
+    """Status of a resource that another controller makes operational."""
 
     OPERATIONAL = "Operational"
     PENDING = "OperationPending"
@@ -48,7 +48,7 @@ class OperationalStatus(StrEnum):
 
 
 class CompletionStatus(StrEnum):
-    """State of something that runs to its end."""
+    """Status of a resource that runs to completion."""
 
     COMPLETED = "Completed"
     RUNNING = "TaskRunning"
@@ -57,7 +57,7 @@ class CompletionStatus(StrEnum):
 
 
 class GraceStatus(StrEnum):
-    """State once the grace period is over.
+    """Status after the grace period.
 
     Example:
         >>> max(GraceStatus.HEALTHY, GraceStatus.DOWN, key=lambda status: status.severity)
@@ -75,7 +75,7 @@ class GraceStatus(StrEnum):
 
 
 class SuspensionStatus(StrEnum):
-    """State on the way to being suspended.
+    """Progress of a suspension.
 
     Example:
         >>> SuspensionStatus.SUSPENDED.distance
@@ -88,12 +88,12 @@ class SuspensionStatus(StrEnum):
 
     @property
     def distance(self) -> int:
-        """How far from suspended: 1 there, 2 on the way, 3 not yet begun."""
+        """Distance from being suspended: 1 suspended, 2 in progress, 3 not started."""
         return list(SuspensionStatus).index(self) + 1
 
 
 class GuardStatus(StrEnum):
-    """Whether a resource may be reconciled now; only `Blocked` is ever shown."""
+    """Whether a resource may be reconciled now; only `Blocked` appears in conditions."""
 
     BLOCKED = "Blocked"
     UNBLOCKED = "Unblocked"
@@ -104,11 +104,11 @@ StatusT = TypeVar("StatusT", bound=StrEnum, covariant=True)  # noqa: PLC0105 (na
 
 @dataclass(frozen=True, slots=True)
 class StatusReport(Generic[StatusT]):
-    """A state and the sentence that explains it.
+    """A status with its reason.
 
     Args:
-        status: One of the words of its vocabulary.
-        reason: For a person; empty where there is nothing to say.
+        status: A status of the vocabulary.
+        reason: Human-readable reason; may be empty.
     """
 
     status: StatusT
@@ -118,16 +118,16 @@ class StatusReport(Generic[StatusT]):
 def stale_generation_report(
     operation: ApplyOperation, *, observed: int | None, generation: int | None, controller: str
 ) -> StatusReport[AliveStatus] | None:
-    """Report that a controller has not yet seen the latest spec; status handlers ask this first.
+    """Return a report if a controller has not observed the latest spec yet; status handlers call this first.
 
     Args:
-        operation: What this pass did to the object.
+        operation: What this reconcile did to the object.
         observed: `status.observedGeneration`; None counts as 0.
         generation: `metadata.generation`; None counts as 0.
-        controller: The controller's name in the reason, `deployment`.
+        controller: Name of the controller in the reason, `deployment`.
 
     Returns:
-        `Creating` after a create, else `Updating`; None when the controller is up to date.
+        `Creating` after a create, else `Updating`; None if the controller is up to date.
 
     Example:
         >>> stale_generation_report(ApplyOperation.UPDATED, observed=1, generation=2, controller="deployment").reason

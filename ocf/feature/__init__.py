@@ -1,4 +1,4 @@
-"""When: version gates, boolean gates, and the named mutation they switch."""
+"""Feature mutations and their gates: version gates, boolean gates, version constraints."""
 
 from ocf.feature.constraint import Constraint
 from ocf.feature.gate import BooleanGate, Gate, VersionGate

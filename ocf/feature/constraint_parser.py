@@ -1,11 +1,11 @@
-"""Reading the text of a constraint.
+"""Parser of version constraints.
 
-The grammar is that of Go's Masterminds/semver 3.4, with the limits on length that 3.5 added. It is followed to the
-letter: a text that means something else here would switch one feature differently in a product's Go and Python parts.
-That explains two steps that look roundabout: a hyphen range is replaced by its two comparators in the text before
-anything else is read, and whatever stands behind an `x` is meaningless instead of wrong.
+The grammar is exactly that of Go's Masterminds/semver 3.4, with the length limits added in 3.5, so that the Go and the
+Python parts of a product evaluate a constraint in the same way. This is the reason for two unusual steps: a hyphen
+range is replaced by two comparators in the text before parsing, and everything after an `x` is ignored instead of being
+an error.
 
-No pattern here backtracks (possessive quantifiers), which together with the limit on length keeps garbage cheap.
+The patterns do not backtrack (possessive quantifiers), so that, with the length limit, invalid input is cheap.
 """
 
 import re
@@ -29,7 +29,7 @@ _WILDCARDS: Final = frozenset("xX*")
 # Go's \s, which has no vertical tab.
 _BLANKS: Final = "\t\n\f\r "
 _SPACE: Final = f"[{_BLANKS}]"
-# The | is a slip of the reference. It makes `1.x.|` a constraint, and the range of `1||2 - 3` begin at 1.
+# The | is a bug of the reference: it makes `1.x.|` a valid constraint, and the range of `1||2 - 3` start at 1.
 _NUMBER: Final = r"[0-9xX*|]++"
 _WORDS: Final = r"[0-9A-Za-z-]++(?:\.[0-9A-Za-z-]++)*+"
 # Groups: major, minor, patch, prerelease with its hyphen.
@@ -43,21 +43,21 @@ _SEPARATOR: Final = re.compile(rf"{_SPACE}*+,{_SPACE}*+|{_SPACE}++")
 
 
 class _UnreadableError(Exception):
-    """A part of the text cannot be read; its argument says which and why."""
+    """A part of the text is invalid; the argument contains the part and the reason."""
 
 
 def parse_constraint(text: str) -> tuple[tuple[Comparator, ...], ...]:
-    """Read a constraint.
+    """Parse a constraint.
 
     Args:
         text: The constraint, at most 512 characters and 32 alternatives.
 
     Returns:
-        The alternatives, each with its comparators, which all have to hold.
+        The alternatives, each with its comparators, which must all hold.
 
     Raises:
-        ConstraintError: If the text is no constraint; names the whole text, the part that cannot be read, and what
-            is allowed.
+        ConstraintError: If the text is not a constraint; the message contains the text, the invalid part and the
+            allowed syntax.
 
     Example:
         >>> [[each.operator for each in group] for group in parse_constraint(">=1.2, <2 || ^3")]

@@ -1,10 +1,10 @@
-"""Gates: when a mutation is applied.
+"""Gates: conditions that decide whether a mutation is applied.
 
-A gate is a frozen value, so that one gate can serve many mutations and adding a condition for one of them does not
-change the others.
+Gates are frozen values, so several mutations can share a gate, and adding a condition for one of them does not affect
+the others.
 
-A broken version is an error whatever else the gate holds. If a condition that happens to be false hid it, an owner with
-`version: latest` would work until the day somebody switches the feature on.
+An invalid version is always an error, even if another condition is false. Otherwise an owner with `version: latest`
+would work until the user enables the feature.
 """
 
 from collections.abc import Iterable
@@ -21,23 +21,20 @@ __all__ = ["BooleanGate", "Gate", "VersionGate"]
 
 
 class Gate(Protocol):
-    """Decides whether something is done; `VersionGate` and `BooleanGate` are the ones in the box."""
+    """Decides whether a mutation is applied; `VersionGate` and `BooleanGate` are the built-in gates."""
 
     def enabled(self) -> bool:
-        """Answer, without side effects and the same each time.
-
-        Returns:
-            Whether the gate is open.
+        """Return whether the gate is open; it must be deterministic and have no side effects.
 
         Raises:
-            FeatureGateError: If it cannot answer.
+            FeatureGateError: If the gate cannot be evaluated.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class BooleanGate:
-    """A gate that needs no version.
+    """A gate that does not depend on a version.
 
     Args:
         value: Whether the gate is open.
@@ -55,14 +52,14 @@ class BooleanGate:
     def __post_init__(self) -> None:
         _require_bool("a boolean gate", self.value)
 
-    def when(self, condition: bool) -> Self:  # noqa: FBT001 - `.when(enabled)` reads as the sentence it is
-        """Give a new gate that is open only if this one is and the condition holds.
+    def when(self, condition: bool) -> Self:  # noqa: FBT001 - `.when(enabled)` is readable
+        """Return a new gate that is open only if this gate is open and a condition is true.
 
         Args:
-            condition: One more thing that has to hold.
+            condition: The additional condition.
 
         Returns:
-            The new gate; this one stays as it is.
+            The new gate; this gate is not changed.
 
         Raises:
             ConfigError: If the condition is not True or False.
@@ -71,11 +68,7 @@ class BooleanGate:
         return type(self)(self.value and condition)
 
     def enabled(self) -> bool:
-        """Answer.
-
-        Returns:
-            Whether the gate is open.
-        """
+        """Return whether the gate is open."""
         return self.value
 
 
@@ -83,21 +76,22 @@ class BooleanGate:
 class VersionGate:
     """A gate that is open for some versions.
 
-    The constraints are the author's: a bad one fails here, when the gate is built. The version is the user's: it is
-    read when the gate is asked, and a bad one is then an error, also behind a false condition and without constraints.
+    Constraints are written by the author of the operator: an invalid one raises an error when the gate is built. The
+    version comes from the user: it is parsed when the gate is evaluated, and an invalid one is then an error, even if
+    another condition is false or there are no constraints.
 
     Args:
-        version: The version to judge, for example an owner's `spec.version`; it may be short (`1.5`) and have a `v` in
-            front.
-        *constraints: All of them have to admit the version. None stands for no constraint; without any, the gate is
-            open for every version. See `Constraint` for the language.
+        version: The version to check, for example `spec.version` of an owner; it may be short (`1.5`) and start with
+            `v`.
+        *constraints: All of them must admit the version. None is ignored; without constraints the gate is open for
+            every version. See `Constraint` for the syntax.
         ignore_vendor_suffix: For versions of clusters. `1.31.4-gke.1234000` and `1.31.4-eks-1a2b3c` are releases, but
-            the hyphen makes them prereleases of 1.31.4, which `>=1.31.4` does not admit. With this switch whatever
-            stands between the hyphen and `+` is dropped before the check, unless it begins with `alpha`, `beta` or
-            `rc`: Kubernetes names its own prereleases so, and they stay prereleases.
+            the hyphen makes them prereleases of 1.31.4, which `>=1.31.4` does not admit. This option removes the text
+            between the hyphen and `+` before the check, unless it starts with `alpha`, `beta` or `rc`, which mark
+            prereleases of Kubernetes itself.
 
     Raises:
-        ConstraintError: If a constraint is none; all that are wrong are named.
+        ConstraintError: If any constraint is invalid; the message contains all invalid ones.
 
     Example:
         >>> gate = VersionGate("2.3.1", ">=2, <3")
@@ -111,7 +105,7 @@ class VersionGate:
     constraints: tuple[Constraint, ...]
     ignore_vendor_suffix: bool
     switched_on: bool
-    """False as soon as one `when` got False."""
+    """False if any condition passed to `when` is False."""
 
     def __init__(self, version: str, *constraints: str | Constraint | None, ignore_vendor_suffix: bool = False) -> None:
         _require_bool("ignore_vendor_suffix", ignore_vendor_suffix)
@@ -120,14 +114,14 @@ class VersionGate:
         object.__setattr__(self, "ignore_vendor_suffix", ignore_vendor_suffix)
         object.__setattr__(self, "switched_on", True)
 
-    def when(self, condition: bool) -> Self:  # noqa: FBT001 - `.when(enabled)` reads as the sentence it is
-        """Give a new gate that is open only if this one is and the condition holds.
+    def when(self, condition: bool) -> Self:  # noqa: FBT001 - `.when(enabled)` is readable
+        """Return a new gate that is open only if this gate is open and a condition is true.
 
         Args:
-            condition: One more thing that has to hold.
+            condition: The additional condition.
 
         Returns:
-            The new gate; this one stays as it is.
+            The new gate; this gate is not changed.
 
         Raises:
             ConfigError: If the condition is not True or False.
@@ -138,13 +132,10 @@ class VersionGate:
         return gate
 
     def enabled(self) -> bool:
-        """Answer.
-
-        Returns:
-            Whether all conditions are true and all constraints admit the version.
+        """Return whether all conditions are true and all constraints admit the version.
 
         Raises:
-            FeatureGateError: If the version is not a version, whatever the conditions and the constraints are.
+            FeatureGateError: If the version is invalid, regardless of conditions and constraints.
         """
         order = _order_of(self.version, ignore_vendor_suffix=self.ignore_vendor_suffix)
         # A loop, because all() over a generator would take a third of the time.
@@ -154,7 +145,7 @@ class VersionGate:
         return self.switched_on
 
 
-# A gate is made anew in every pass, about the same few versions and with the same constraints.
+# Every reconcile builds new gates, with few different versions and constraints.
 @lru_cache(maxsize=256)
 def _known_order(version: str, *, ignore_vendor_suffix: bool) -> Order:
     read = parse_version(version)
@@ -162,14 +153,14 @@ def _known_order(version: str, *, ignore_vendor_suffix: bool) -> Order:
 
 
 def _order_of(version: object, *, ignore_vendor_suffix: bool) -> Order:
-    """Return the order of a version, which is the user's data and may be anything."""
+    """Return the order of a version, which comes from the user and may have any type."""
     if not isinstance(version, str):
         return version_order(parse_version(version))
     return _known_order(version, ignore_vendor_suffix=ignore_vendor_suffix)
 
 
 def _constraint(text: object) -> Constraint:
-    # What is no text is refused by reading it as one.
+    # Constraint rejects a value that is not a string.
     return _known_constraint(text) if isinstance(text, str) else Constraint(cast("str", text))
 
 
@@ -194,6 +185,6 @@ def _read_constraints(constraints: Iterable[str | Constraint | None]) -> tuple[C
 
 
 def _require_bool(where: str, value: object) -> None:
-    # Anything else is a slip that would open the gate for good: a function that was not called, the text "false".
+    # Any other value is a mistake that would always open the gate: a function that was not called, the text "false".
     if not isinstance(value, bool):
         raise ConfigError(f"{where} takes True or False, got {shown(value)}")

@@ -1,7 +1,7 @@
-"""The named mutation: a feature of a product, as a change to a resource, with the gate that switches it.
+"""Mutation: a named change of a resource for a feature of a product, with a gate.
 
-A mutation only records. What recording means, in which order edits run and what an error becomes is the business of
-whoever hands it a mutator; here is only the decision whether it is asked at all.
+A mutation decides whether it fires and records its edits with a mutator. The renderer determines the order of the edits
+and handles their errors.
 """
 
 import inspect
@@ -23,14 +23,14 @@ MutatorT_contra = TypeVar("MutatorT_contra", contravariant=True)
 class Mutation(Generic[MutatorT_contra]):
     """A named change to a resource, applied if its gate is open.
 
-    It is generic in the mutator it records with, and contravariant: a mutation written for what all workloads share is
-    a mutation for a Deployment. A kind names its own: `Mutation = feature.Mutation[Mutator]`.
+    It is generic in the type of the mutator, and contravariant: a mutation for the mutator of all workloads is also a
+    mutation for a Deployment. Each kind defines its own alias: `Mutation = feature.Mutation[Mutator]`.
 
     Args:
-        name: What errors, previews and tests call it; unique within a resource.
-        mutate: Called with the mutator to record the edits; what it returns is ignored. None is accepted, and an error
-            only when the mutation fires.
-        feature: When it is applied; None means always.
+        name: Name in errors, previews and tests; unique within a resource.
+        mutate: Called with the mutator to record the edits; its result is ignored. None is accepted, but raises an
+            error when the mutation fires.
+        feature: The gate; None means that the mutation is always applied.
 
     Example:
         >>> from ocf.feature import VersionGate
@@ -47,39 +47,36 @@ class Mutation(Generic[MutatorT_contra]):
     feature: Gate | None = field(default=None, kw_only=True)
 
     def fires(self) -> bool:
-        """Tell whether the mutation is applied.
-
-        Returns:
-            The gate's answer; True without a gate.
+        """Return whether the mutation is applied; always True without a gate.
 
         Raises:
-            FeatureGateError: If the gate cannot answer, or answers something else than True or False.
+            FeatureGateError: If the gate fails or returns anything but True or False.
         """
         if self.feature is None:
             return True
-        answer: object = self.feature.enabled()
-        if not isinstance(answer, bool):
-            _discard(answer)
-            raise FeatureGateError(f"gate of mutation {self.name} has to answer True or False, got {shown(answer)}")
-        return answer
+        enabled: object = self.feature.enabled()
+        if not isinstance(enabled, bool):
+            _discard(enabled)
+            raise FeatureGateError(f"gate of mutation {self.name} must return True or False, got {shown(enabled)}")
+        return enabled
 
     def record(self, mutator: MutatorT_contra) -> None:
-        """Record the edits with a mutator, if the mutation fires.
+        """Record the edits with a mutator if the mutation fires.
 
         Args:
-            mutator: What the edits are recorded with.
+            mutator: Records the edits.
 
         Raises:
-            ConfigError: If the mutation fires and has no function, or one that does its work only when awaited or
-                iterated, which nobody does.
-            FeatureGateError: If the gate cannot answer.
+            ConfigError: If the mutation fires and does not have a function, or its function is asynchronous or a
+                generator, so that it has not recorded anything.
+            FeatureGateError: If the gate fails.
         """
         if not self.fires():
             return
         if self.mutate is None:
             raise ConfigError(f"mutation handler of {self.name} is nil")
         result = self.mutate(mutator)
-        if result is not None and _works_later(result):
+        if result is not None and _is_deferred(result):
             _discard(result)
             raise ConfigError(
                 f"mutation handler of {self.name} returned {type(result).__name__}, so nothing was recorded: "
@@ -87,7 +84,7 @@ class Mutation(Generic[MutatorT_contra]):
             )
 
 
-def _works_later(result: object) -> bool:
+def _is_deferred(result: object) -> bool:
     return inspect.isawaitable(result) or inspect.isgenerator(result) or inspect.isasyncgen(result)
 
 

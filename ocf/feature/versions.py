@@ -1,9 +1,9 @@
-"""Versions as operators meet them: read loosely, ordered quickly.
+"""Versions: tolerant parsing and fast comparison.
 
-A version is user's data (`spec.version`, a cluster's `gitVersion`), so it may be short (`1.5`), carry a `v` or leading
-zeros. It is read as Go's Masterminds/semver reads it, because that is the library whose constraints operator authors
-know, and ends as a `semver.Version`. Comparing two of those costs microseconds; a gate is asked far more often than
-a version is read, so a version is turned once into a plain tuple, its order, and only tuples are compared.
+A version comes from the user (`spec.version`, `gitVersion` of a cluster), so it may be short (`1.5`), start with `v` or
+have leading zeros. It is parsed like in Go's Masterminds/semver, whose constraints operator authors know, into a
+`semver.Version`. Comparing these takes microseconds, and gates are evaluated far more often than versions are parsed,
+so each version is converted once to a tuple, its order, and only tuples are compared.
 """
 
 import re
@@ -20,13 +20,13 @@ Identifier: TypeAlias = tuple[int, int, str]
 """One part of a prerelease: (0, number, "") or (1, 0, text), so that numbers come before texts."""
 
 Order: TypeAlias = tuple[float, int, int, tuple[Identifier, ...], int]
-"""Major, minor, patch, prerelease, and 0; a bound may end in 1, which is the place just after that version.
+"""Major, minor, patch, prerelease, and 0; a bound may end with 1, which is directly after that version.
 
-The empty prerelease comes before every version with the same numbers. The first part is a float only to allow infinity.
+The empty prerelease sorts before all versions with the same numbers. The first part is a float only to allow infinity.
 """
 
 RELEASE: Final[tuple[Identifier, ...]] = ((2, 0, ""),)
-"""The prerelease part of a release: after every real prerelease."""
+"""The prerelease part of a release, which sorts after all prereleases."""
 
 # The limits of Masterminds/semver: numbers of 64 bits, and since 3.5 256 characters.
 _LARGEST: Final = 2**64 - 1
@@ -34,7 +34,7 @@ _DIGITS_OF_LARGEST: Final = 20
 _MAX_LENGTH: Final = 256
 _MAX_SHOWN: Final = 80
 
-# The tail (prerelease and build) is judged by `semver`; the numbers are not, as it refuses `v1`, `1.5` and `01`.
+# `semver` checks prerelease and build, but not the numbers, because it rejects `v1`, `1.5` and `01`.
 _LOOSE: Final = re.compile(r"v?([0-9]+)(?:\.([0-9]+))?(?:\.([0-9]+))?([-+].*)?")
 
 # The three that "Kubernetes Release Versioning" names (github.com/kubernetes/sig-release, release-engineering); k3s
@@ -43,7 +43,7 @@ _KUBERNETES_PRERELEASE: Final = re.compile(r"(?:alpha|beta|rc)(?![A-Za-z])")
 
 
 def shown(value: object) -> str:
-    """Quote a value for a message: on one line, and shortened if it is very long."""
+    """Return a value quoted for a message, on one line and shortened if it is long."""
     if not isinstance(value, str):
         return "None" if value is None else f"{type(value).__name__} {value!r:.{_MAX_SHOWN}}"
     if len(value) <= _MAX_SHOWN:
@@ -51,17 +51,17 @@ def shown(value: object) -> str:
     return f"{value[:_MAX_SHOWN]!r}… ({len(value)} characters)"
 
 
-# An operator asks many gates about the same few versions, anew in every pass.
+# Every reconcile evaluates many gates with few different versions.
 @lru_cache(maxsize=256)
 def read_version(text: str) -> Version | None:
-    """Read a version, or tell that it is none.
+    """Parse a version; return None if the text is not a version.
 
     Args:
-        text: One to three numbers below 2**64, optionally with `v` in front and a prerelease and build behind; at
-            most 256 characters.
+        text: One to three numbers less than 2**64, optionally with a leading `v`, a prerelease and a build; at most
+            256 characters.
 
     Returns:
-        The version, missing numbers being 0; None where the text is not a version.
+        The version, with missing numbers as 0; None if the text is not a version.
 
     Example:
         >>> str(read_version("v1.5-rc.1"))
@@ -81,16 +81,13 @@ def read_version(text: str) -> Version | None:
 
 
 def parse_version(text: object) -> Version:
-    """Read a version that has to be one.
+    """Parse a version; raise an error if the text is not a version.
 
     Args:
-        text: See `read_version`. It is user's data, so it may be anything.
-
-    Returns:
-        The version.
+        text: See `read_version`; a value from the user, which may have any type.
 
     Raises:
-        FeatureGateError: If the text is not a version, which includes the empty text and values that are no text.
+        FeatureGateError: If the value is not a string or not a version.
 
     Example:
         >>> str(parse_version("1.31"))
@@ -99,23 +96,23 @@ def parse_version(text: object) -> Version:
     version = read_version(text) if isinstance(text, str) else None
     if version is None:
         raise FeatureGateError(
-            f"{shown(text)} is not a version: write MAJOR.MINOR.PATCH as text, such as '1.31.4' or 'v1.31.4-rc.1+build' "
-            f"(MINOR and PATCH are optional, numbers must be less than 2**64, {_MAX_LENGTH} characters at most)"
+            f"{shown(text)} is not a version: write MAJOR.MINOR.PATCH as text, such as '1.31.4' or 'v1.31.4-rc.1+build'"
+            f" (MINOR and PATCH are optional, numbers must be less than 2**64, {_MAX_LENGTH} characters at most)"
         )
     return version
 
 
 def release_of(version: Version) -> Version:
-    """Take a vendor's suffix off a cluster version.
+    """Return a cluster version without the suffix of its vendor.
 
-    Everything behind the hyphen goes, unless it begins with `alpha`, `beta` or `rc`, which is how Kubernetes marks
-    its own prereleases: those stay exactly as they are.
+    The text after the hyphen is removed, unless it starts with `alpha`, `beta` or `rc`, which mark prereleases of
+    Kubernetes itself.
 
     Args:
         version: For example `1.31.4-gke.1234000`.
 
     Returns:
-        The release it was built from, or the version itself.
+        The release that the version is based on, or the version itself.
 
     Example:
         >>> str(release_of(Version.parse("1.31.4-eks-1a2b3c"))), str(release_of(Version.parse("1.32.0-rc.1")))
@@ -127,13 +124,10 @@ def release_of(version: Version) -> Version:
 
 
 def version_order(version: Version) -> Order:
-    """Turn a version into a tuple that orders as versions do (semver.org, section 11).
+    """Return a tuple that sorts like the version (semver.org, section 11).
 
     Args:
         version: Any version; its build is not part of the order.
-
-    Returns:
-        The tuple.
 
     Example:
         >>> version_order(Version.parse("1.5.0-rc.1")) < version_order(Version.parse("1.5.0+k3s1"))
@@ -145,7 +139,7 @@ def version_order(version: Version) -> Order:
 
 
 def _identifier(text: str) -> Identifier:
-    # A number beyond 64 bits is a text for Masterminds/semver; without that rule the order would differ from Go's.
+    # Masterminds/semver compares a number of more than 64 bits as text; the order must be the same here.
     if text.isascii() and text.isdigit() and len(text) <= _DIGITS_OF_LARGEST:
         number = int(text)
         if number <= _LARGEST:

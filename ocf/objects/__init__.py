@@ -1,4 +1,4 @@
-"""Manifests and models: reading, writing, identity, quantities, label selectors, field paths."""
+"""Manifests and models: parsing, serialization, identity, quantities, label selectors, field paths."""
 
 from ocf.objects.documents import dump_document, load_document, load_documents
 from ocf.objects.list_alignment import aligned, entry_labels

@@ -1,8 +1,7 @@
-"""Manifests as text: YAML and JSON, read within bounds and written readably.
+"""Manifests as text: parsing of YAML and JSON within limits, and serialization as YAML.
 
-JSON is read by its own reader first, being faster, and because YAML does not know the escapes that JSON writes for
-characters beyond the first 65536. What that reader does not like is left to the YAML reader, which can say in which
-line.
+JSON is parsed by the JSON parser first, which is faster and supports the escapes of JSON for characters beyond the
+first 65536, unlike YAML. A text that it rejects is parsed again by the YAML parser, whose errors contain the line.
 """
 
 import json
@@ -21,17 +20,17 @@ _SUBJECT: Final = "document"
 
 
 def load_document(text: str) -> Manifest:
-    r"""Read the one document of a YAML or JSON text.
+    r"""Parse a YAML or JSON text with one document.
 
     Args:
-        text: YAML, or JSON; at most 3 MiB.
+        text: YAML or JSON; at most 3 MiB.
 
     Returns:
-        The document. Aliases and merged keys are resolved, and nothing in it is shared.
+        The document. Aliases and merge keys are resolved, and its values share no dicts or lists.
 
     Raises:
-        ManifestError: If the text does not hold exactly one document, if that is no map, or if it cannot be read;
-            says in which line.
+        ManifestError: If the text does not contain exactly one document, the document is not a map, or the text cannot
+            be parsed; the message contains the line.
 
     Example:
         >>> load_document("kind: ConfigMap\ndata: {since: 2001-12-14, mode: 0755, port: '80'}")
@@ -44,16 +43,17 @@ def load_document(text: str) -> Manifest:
 
 
 def load_documents(text: str) -> tuple[Manifest, ...]:
-    r"""Read all documents of a YAML or JSON text.
+    r"""Parse all documents of a YAML or JSON text.
 
     Args:
         text: YAML with `---` between the documents, or JSON; at most 3 MiB.
 
     Returns:
-        The documents in order, each as `load_document` reads it; empty ones are left out.
+        The documents in order, each as `load_document` returns it; empty ones are skipped.
 
     Raises:
-        ManifestError: If one of them is no map or cannot be read; names the document, from 1, and the line.
+        ManifestError: If a document is not a map or cannot be parsed; the message contains the number of the document,
+            from 1, and the line.
 
     Example:
         >>> [document["kind"] for document in load_documents("kind: Service\n---\n---\nkind: Deployment")]
@@ -63,17 +63,17 @@ def load_documents(text: str) -> tuple[Manifest, ...]:
 
 
 def dump_document(manifest: Manifest) -> str:
-    r"""Write a manifest as YAML.
+    r"""Serialize a manifest as YAML.
 
     Args:
         manifest: JSON values.
 
     Returns:
-        Readable YAML, always the same for the same manifest: keys in the order given, one per line, texts of several
-        lines as blocks, a text in quotes wherever a reader could take it for something else.
+        Readable YAML, always the same for the same manifest: keys in the given order, one per line, strings of several
+        lines as blocks, strings in quotes if a parser could read them as another type.
 
     Raises:
-        ManifestError: If something in it is no JSON value; names the fields.
+        ManifestError: If it contains a value that is not a JSON value; the message contains the fields.
 
     Example:
         >>> print(dump_document({"kind": "ConfigMap", "data": {"on": "yes", "motd": "Hello\nworld\n"}}), end="")
@@ -84,7 +84,7 @@ def dump_document(manifest: Manifest) -> str:
             Hello
             world
     """
-    # The library is loaded when YAML is: who only speaks JSON, as a server mostly does, starts without it.
+    # The library is imported on first use: a process that only uses JSON, such as most servers, starts without it.
     from ocf.objects.yaml_writer import write_yaml
 
     return write_yaml(manifest, _SUBJECT)
@@ -116,10 +116,10 @@ def _check_size(text: str, subject: str) -> None:
 
 
 def _read_json(text: str, subject: str) -> list[Any] | None:
-    """Read one clean JSON object; None if the text is none."""
+    """Return one valid JSON object; None if the text is anything else."""
 
     def refuse(constant: str) -> NoReturn:
-        raise _refusal(subject.format(1), f"{constant} is no number of JSON")
+        raise _refusal(subject.format(1), f"{constant} is not a JSON number")
 
     if not text.lstrip().startswith("{"):
         return None
@@ -128,7 +128,7 @@ def _read_json(text: str, subject: str) -> list[Any] | None:
             text, object_pairs_hook=_unique, parse_int=read_plain, parse_float=read_plain, parse_constant=refuse
         )
         if "\\u" in text:
-            # Half of a surrogate pair can be written as an escape, but is no character.
+            # Half of a surrogate pair can be written as an escape, but is not a character.
             json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         return None

@@ -1,4 +1,4 @@
-"""Durations as Go writes them, `1m30s`: in flags of Kubernetes' programs, and in answers of the metrics APIs."""
+"""Durations in Go's format, `1m30s`, as used in flags of Kubernetes and in responses of the metrics APIs."""
 
 import re
 from datetime import timedelta
@@ -8,13 +8,13 @@ import durationpy
 
 __all__ = ["format_duration", "parse_duration"]
 
-# The library passes over what stands between two parts, and also reads a sign, days, weeks, months and years.
+# The library ignores text between two parts, and also accepts a sign, days, weeks, months and years.
 _SHAPE: Final = re.compile(r"0|(?:[0-9.]+(?:h|ms|m|s|us|µs|ns))+")
 _MINUTE: Final = 60
 
 
 def parse_duration(text: str) -> timedelta:
-    """Parse a duration, as Go's `time.ParseDuration` does; one with a sign is refused.
+    """Parse a duration, as Go's `time.ParseDuration` does; a sign is rejected.
 
     Args:
         text: Numbers with units, `1m30s` or `0.5h`; or `0`.
@@ -23,7 +23,7 @@ def parse_duration(text: str) -> timedelta:
         The duration, in whole microseconds.
 
     Raises:
-        ValueError: If it is none, or longer than any there can be.
+        ValueError: If the text is not a duration, or the duration is too long.
 
     Example:
         >>> parse_duration("1m30s").total_seconds(), parse_duration("15ms").total_seconds()
@@ -39,7 +39,7 @@ def parse_duration(text: str) -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """Write a duration as Go reads it.
+    """Return a duration in Go's format.
 
     Args:
         duration: Not negative.

@@ -6,25 +6,25 @@ __all__ = ["equal_json"]
 
 
 def equal_json(left: Any, right: Any) -> bool:
-    """Compare JSON values; unlike `==`, a boolean is no number.
+    """Return whether two JSON values are equal; unlike with `==`, a boolean does not equal a number.
 
     Args:
         left: A JSON value.
-        right: Another one.
+        right: A JSON value.
 
     Returns:
-        Whether they are the same value; 1 and 1.0 are.
+        Whether the values are equal; 1 equals 1.0.
 
     Example:
         >>> equal_json({"on": True}, {"on": 1}), equal_json([1], [1.0])
         (False, True)
     """
-    # Most values differ, or are the same object; only equal ones are worth the walk.
+    # Most values differ or are the same object; only equal ones have to be traversed.
     return left is right or (left == right and _same_booleans(left, right))
 
 
 def _same_booleans(left: Any, right: Any) -> bool:
-    """Say whether what is equal is also equal where it is a boolean; texts need no look."""
+    """Return whether equal values have booleans in the same places; strings need no check."""
     if left is right or left.__class__ is str:
         return True
     if left.__class__ is dict:

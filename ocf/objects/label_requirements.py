@@ -1,6 +1,6 @@
-"""What a label selector demands of one label, and the rules for labels and their values.
+"""Requirements of a label selector, and the rules for labels and their values.
 
-Both spellings of a selector, text and object, end in requirements, so what a requirement may be is said here, once.
+Both forms of a selector, text and object, are converted to requirements, so they share these rules.
 """
 
 import re
@@ -15,7 +15,7 @@ __all__ = ["Requirement", "SelectorOperator", "shown"]
 
 
 class SelectorOperator(StrEnum):
-    """How a requirement relates a label and its values, in the spelling of the text form."""
+    """Operator between a label and its values, in the spelling of the text form."""
 
     EXISTS = "exists"
     DOES_NOT_EXIST = "!"
@@ -50,8 +50,8 @@ class Requirement:
 
     Args:
         key: The label.
-        operator: How the label and the values relate.
-        values: The values, sorted, each once; none for `EXISTS` and `DOES_NOT_EXIST`.
+        operator: The operator.
+        values: The values, sorted and unique; empty for `EXISTS` and `DOES_NOT_EXIST`.
 
     Example:
         >>> requirement = Requirement("tier", SelectorOperator.NOT_IN, ("back", "front"))
@@ -64,13 +64,13 @@ class Requirement:
     values: tuple[str, ...] = ()
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether labels meet this requirement.
+        """Return whether labels meet this requirement.
 
         Args:
             labels: The labels of an object.
 
         Returns:
-            True if they do. An absent label meets `DOES_NOT_EXIST`, `NOT_IN` and `NOT_EQUALS`, and nothing else.
+            Whether they do. A missing label meets only `DOES_NOT_EXIST`, `NOT_IN` and `NOT_EQUALS`.
         """
         value = labels.get(self.key)
         if value is None:
@@ -84,10 +84,10 @@ class Requirement:
         return self._compares(value)
 
     def problems(self) -> Iterator[FieldProblem]:
-        """Yield what the API server refuses in this requirement.
+        """Yield the problems that the API server finds in this requirement.
 
         Yields:
-            Problems at `key` and `values`, as the object form of a selector calls them.
+            Problems at `key` and `values`, the names in the object form of a selector.
         """
         yield from _problems_of_key(self.key)
         count = len(self.values)
@@ -125,7 +125,7 @@ class Requirement:
 
 
 def shown(text: str) -> str:
-    """Quote a text for a message, shortened if it is long."""
+    """Return a text quoted for a message and shortened if it is long."""
     return repr(text) if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]!r}…"
 
 
@@ -146,7 +146,7 @@ def _is_subdomain(text: str) -> bool:
 
 
 def _int64(text: str) -> int | None:
-    # Only a label value can be meant, and none is longer.
+    # A longer text is not a label value.
     if len(text) > _MAX_NAME or not _INTEGER.fullmatch(text):
         return None
     number = int(text)

@@ -1,9 +1,9 @@
-"""Which entry of a list is which entry of the list as it was before.
+"""Alignment of lists: matches the entries of two versions of a list.
 
-Objects keep what belongs together by name in plain lists. Compared by position, a container put in front would make
-all others look changed. So entries are matched by the key that their list has in the API, where they show one;
-otherwise by content, as text is compared line by line. An entry that lost its key but is otherwise mostly the same
-was renamed.
+Kubernetes stores named entries in plain lists. If they were compared by position, inserting a container at the front
+would mark all others as changed. So entries are matched by the key that their list has in the API, if all have one;
+otherwise by content, like the lines of a text diff. An entry whose key changed but whose other values are mostly the
+same counts as renamed.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ __all__ = ["aligned", "entry_labels"]
 _Key: TypeAlias = "dict[str, Any] | None"
 _KeyOf: TypeAlias = Callable[[dict[str, Any]], _Key]
 
-# An entry without its old key is the old one if at least this share of its other values is.
+# An entry with a new key counts as renamed if at least this fraction of its other values is the same.
 _RENAMED: Final = 0.5
 
 
 def _by(*fields: str) -> _KeyOf:
     def key(entry: dict[str, Any]) -> _Key:
         found = {field: entry[field] for field in fields if isinstance(entry.get(field), str | int)}
-        # Only the first one has to be there: the others, a protocol for example, have defaults.
+        # Only the first field is required: the others, a protocol for example, have defaults.
         return found if fields[0] in found else None
 
     return key
 
 
 def _by_type(entry: dict[str, Any]) -> _Key:
-    """Return the key of an entry that says its type and has a part of that name, such as an autoscaler's metric."""
+    """Return the key of an entry with a `type` and a field of that name, such as a metric of an autoscaler."""
     kind = entry.get("type")
     part = entry.get(kind[:1].lower() + kind[1:]) if isinstance(kind, str) else None
     if not isinstance(part, dict):
@@ -47,7 +47,7 @@ def _by_type(entry: dict[str, Any]) -> _Key:
     return {"type": kind} | {field: value for field, value in named.items() if isinstance(value, str)}
 
 
-# The keys of the lists of the API, the more telling first: an owner reference has a name, too.
+# The keys of the lists of the API, the more specific ones first: an owner reference also has a name.
 _KEYS: Final[Sequence[_KeyOf]] = (
     _by("uid"),
     _by("name"),
@@ -63,14 +63,14 @@ _KEYS: Final[Sequence[_KeyOf]] = (
 
 
 def aligned(before: Sequence[Any], after: Sequence[Any]) -> list[int | None]:
-    """Match the entries of a list with those of the list as it was before.
+    """Match the entries of a list with those of its previous version.
 
     Args:
-        before: The list as it was, JSON values.
-        after: The list as it is.
+        before: The previous list, JSON values.
+        after: The current list.
 
     Returns:
-        For each entry of `after` its position in `before`; None for an entry that is new. No position is given twice.
+        For each entry of `after` its position in `before`; None for a new entry. All positions are different.
 
     Example:
         >>> aligned([{"name": "app"}, {"name": "proxy"}], [{"name": "init"}, {"name": "app"}])
@@ -89,13 +89,13 @@ def aligned(before: Sequence[Any], after: Sequence[Any]) -> list[int | None]:
 
 
 def entry_labels(entries: Sequence[Any]) -> list[str]:
-    """Name the entries of a list by their keys.
+    """Return labels of the entries of a list, made from their keys.
 
     Args:
         entries: JSON values.
 
     Returns:
-        A name for each entry: its key, or its position where the list has none.
+        A label for each entry: its key, or its position if the entries do not have a key.
 
     Example:
         >>> entry_labels([{"containerPort": 80, "protocol": "TCP"}, {"containerPort": 81}])
@@ -118,7 +118,7 @@ def _key_of(entries: Sequence[Any]) -> _KeyOf | None:
 
 
 def _with_ordinals(keys: Sequence[_Key]) -> dict[Hashable, int]:
-    """Return the position of each key; of equal ones the first, the second and so on are told apart."""
+    """Return the position of each key with its ordinal, which distinguishes equal keys."""
     seen: dict[str, int] = defaultdict(int)
     places: dict[Hashable, int] = {}
     for position, key in enumerate(keys):
@@ -131,7 +131,7 @@ def _with_ordinals(keys: Sequence[_Key]) -> dict[Hashable, int]:
 def _renamed(
     before: Sequence[Any], after: Sequence[Any], found: list[int | None], waiting: list[int]
 ) -> list[int | None]:
-    """Match new entries with lost ones that are mostly the same."""
+    """Match new entries with removed ones that are mostly the same."""
     for position, place in enumerate(found):
         if place is not None or not waiting:
             continue
@@ -143,7 +143,7 @@ def _renamed(
 
 
 def _likeness(one: dict[str, Any], other: dict[str, Any]) -> float:
-    """Return the share of values that two entries have in common, their keys aside."""
+    """Return the fraction of values that two entries have in common, without their keys."""
     key_of = _key_of([one, other])
     keys = key_of(one) if key_of else None
     left, right = ({(k, _text(v)) for k, v in entry.items() if k not in (keys or ())} for entry in (one, other))
@@ -156,7 +156,7 @@ def _by_content(before: Sequence[Any], after: Sequence[Any]) -> list[int | None]
         None, [_text(entry) for entry in before], [_text(entry) for entry in after], autojunk=False
     )
     for _, first, last, start, end in matcher.get_opcodes():
-        # Of what was replaced by something else, each entry follows the one at its place.
+        # In a replaced range, each entry is matched with the one at the same position.
         for old, new in zip(range(first, last), range(start, end), strict=False):
             found[new] = old
     return found

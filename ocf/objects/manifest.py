@@ -1,7 +1,7 @@
-"""Manifests, and what an object is called.
+"""Manifests and object keys.
 
-Everything below the editors holds an object as a plain `dict` in API spelling: nothing is lost that a newer server
-sends, and what was not declared is not there. `Manifest` is the one place where the package says `Any`.
+All packages except the editors represent an object as a plain `dict` in API spelling, so fields of a newer API server
+are preserved and fields that were not declared are absent. `Manifest` is the type alias for it.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ Manifest: TypeAlias = dict[str, Any]
 """An object in API spelling: JSON values only (dict, list, str, int, float, bool, None)."""
 
 PREFIX: Final = "ocf.dev"
-"""The prefix of every annotation, label, API group and finalizer that is ours."""
+"""Prefix of all annotations, labels, API groups and finalizers of this project."""
 
 
 _KEY_FIELDS: Final = ("apiVersion", "kind", "metadata.name", "metadata.namespace")
@@ -24,10 +24,10 @@ _KEY_FIELDS: Final = ("apiVersion", "kind", "metadata.name", "metadata.namespace
 
 @dataclass(frozen=True, slots=True, order=True)
 class ObjectKey:
-    """What an object is called in a cluster.
+    """Key of an object in a cluster.
 
     Args:
-        api_version: Group and version, `apps/v1`; of the core group only the version, `v1`.
+        api_version: Group and version, `apps/v1`; only the version for the core group, `v1`.
         kind: Kind, `Deployment`.
         name: Name of the object.
         namespace: Namespace; empty for a cluster-scoped object.
@@ -50,21 +50,18 @@ class ObjectKey:
 
     @classmethod
     def of(cls, manifest: Manifest) -> "ObjectKey":
-        """Read the key of an object.
+        """Return the key of an object.
 
         Args:
             manifest: An object with `apiVersion`, `kind` and `metadata.name`.
 
-        Returns:
-            Its key.
-
         Raises:
-            ManifestError: If one of these is missing, empty, or no text.
+            ManifestError: If one of these is missing, empty, or not a string.
         """
         metadata = manifest.get("metadata")
         metadata = metadata if isinstance(metadata, dict) else {}
         key = cls(
-            manifest.get("apiVersion"),  # type: ignore[arg-type]  # looked at below, all at once
+            manifest.get("apiVersion"),  # type: ignore[arg-type]  # checked below
             manifest.get("kind"),  # type: ignore[arg-type]  # likewise
             metadata.get("name"),  # type: ignore[arg-type]  # likewise
             metadata.get("namespace") or "",
@@ -129,13 +126,13 @@ def split_api_version(api_version: str) -> tuple[str, str]:
 
 
 def copy_json(value: Any) -> Any:
-    """Copy a JSON value; several times faster than `copy.deepcopy`, and JSON has no cycles.
+    """Return a deep copy of a JSON value, several times faster than `copy.deepcopy`.
 
     Args:
-        value: A manifest or any part of one.
+        value: A manifest or any part of one; it must not contain itself.
 
     Returns:
-        An equal value that shares no dict and no list with it.
+        An equal value that shares no dicts and lists with the argument.
     """
     if isinstance(value, dict):
         return {key: copy_json(item) for key, item in value.items()}

@@ -1,7 +1,7 @@
-"""The rules for `metadata`, which are the same for every kind.
+"""Validation of `metadata`, which is the same for every kind.
 
-An update is judged three times by the server, twice of which it asks the same questions; each time the findings are
-added to the list. They are repeated here as well, so that the causes are the server's one by one.
+The API server validates an update three times, twice with the same rules, and adds all errors to one list. They are
+repeated here too, so that the causes are exactly those of the API server.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _EXCLUSIVE: Final = ("foregroundDeletion", "orphan")
 
 
 def creation_errors(metadata: Manifest, rule: NameRule, prefix_rule: NameRule) -> Iterator[FieldError]:
-    """Judge the metadata of a new object.
+    """Yield the errors in the metadata of a new object.
 
     Args:
         metadata: What was decoded. Without a namespace it is that of the request, and not judged.
@@ -51,7 +51,7 @@ def creation_errors(metadata: Manifest, rule: NameRule, prefix_rule: NameRule) -
 
 
 def standard_finalizer_errors(metadata: Manifest) -> Iterator[FieldError]:
-    """Judge finalizers without a domain: only a few are known.
+    """Yield the errors in finalizers without a domain, of which only a few are known.
 
     Args:
         metadata: What was decoded.
@@ -66,7 +66,7 @@ def standard_finalizer_errors(metadata: Manifest) -> Iterator[FieldError]:
 
 
 def update_errors(metadata: Manifest, old: Manifest) -> Iterator[FieldError]:
-    """Judge what an update makes of the metadata.
+    """Yield the errors in the metadata of an update.
 
     Args:
         metadata: What was decoded, with the fields that the server fills in from the old object.

@@ -1,16 +1,14 @@
-"""Between manifests and the models of the Kubernetes client: the only place that converts.
+"""Conversion between manifests and the models of the Kubernetes client.
 
-Users hold the official client's models, for completion and for their type checker; everything else holds manifests.
-The models do not check everything by themselves: they take a foreign `kind` and snake-case keys in silence, refuse a
-number where the API takes a quantity, and do not see what is put into a list they hold. So the three ways across the
-border differ on purpose:
+Users work with the models of the official client, for completion and type checking; all other code uses manifests. The
+models do not check everything: they silently accept another `kind` and keys in snake case, reject a number in a
+quantity field, and do not check values that are added to a list. So the three conversions differ:
 
-* reading a **base** is strict, because it is the author's text and a mistake in it should be found before the cluster
-does;
-* reading a **live** object is tolerant, so that a newer server never breaks a handler;
-* **writing** treats every doubt of the serializer as an error.
+* reading a **base** is strict, because the user wrote it and mistakes should be found before it is sent;
+* reading a **live** object is tolerant, so that a newer API server never breaks a handler;
+* **writing** treats every warning of the serializer as an error.
 
-Copies go through the same door: dumping and validating a model takes a fraction of what `copy.deepcopy` takes.
+Models are also copied this way, because dumping and validating a model is much faster than `copy.deepcopy`.
 """
 
 from __future__ import annotations
@@ -36,27 +34,26 @@ ModelT = TypeVar("ModelT", bound="BaseModel")
 
 
 def read_base(source: object, model: type[ModelT], *, api_version: str, kind: str) -> Manifest:
-    """Read what an author wrote, strictly.
+    """Return a baseline that the user wrote as a manifest, after strict checks.
 
     Args:
-        source: A model of the client (of `kubernetes.aio` too), a manifest, or a YAML text with one document.
-        model: The model of the kind that is expected.
-        api_version: The `apiVersion` that is expected.
-        kind: The `kind` that is expected.
+        source: A model of the client (also of `kubernetes.aio`), a manifest, or a YAML text with one document.
+        model: The model of the expected kind.
+        api_version: The expected `apiVersion`.
+        kind: The expected `kind`.
 
     Returns:
-        A manifest of our own: API spelling, quantities as text, `apiVersion` and `kind` filled in.
+        A new manifest in API spelling, with quantities as text, `apiVersion` and `kind`.
 
     Raises:
-        ManifestError: With every problem at once: another kind, a key that is unknown or not in API spelling (and the
-        nearest
-            known one), a value of the wrong type.
+        ManifestError: If the kind differs, a key is unknown or not in API spelling, or a value has the wrong type. It
+            contains all problems, and the nearest known key for an unknown one.
     """
     if type(source).__name__ == model.__name__:
-        # The models have checked themselves, and may leave out what they are. Compared by name: those of kubernetes.aio
-        # are classes of their own.
+        # A model is validated already, and may omit `apiVersion` and `kind`. Classes are compared by name, because
+        # kubernetes.aio has separate classes.
         manifest = {"apiVersion": api_version, "kind": kind, **write_model(cast("BaseModel", source))}
-        _demand_kind(manifest, api_version, kind)
+        _require_kind(manifest, api_version, kind)
         return manifest
     if isinstance(source, str):
         manifest = load_document(source)
@@ -65,11 +62,11 @@ def read_base(source: object, model: type[ModelT], *, api_version: str, kind: st
     else:
         expected = f"must be a {model.__name__}, a manifest or a YAML text"
         raise ManifestError(kind, [FieldProblem("", f"{expected}, got an object of type {type(source).__name__}")])
-    _demand_kind(manifest, api_version, kind)
+    _require_kind(manifest, api_version, kind)
     return _validated(manifest, model, kind)
 
 
-def _demand_kind(manifest: Manifest, api_version: str, kind: str) -> None:
+def _require_kind(manifest: Manifest, api_version: str, kind: str) -> None:
     problems = [
         FieldProblem(field, f'must be "{expected}"{seen_at((field,), manifest.get(field))}')
         for field, expected in (("apiVersion", api_version), ("kind", kind))
@@ -80,20 +77,20 @@ def _demand_kind(manifest: Manifest, api_version: str, kind: str) -> None:
 
 
 def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
-    """Read an object as the server sent it, tolerantly.
+    """Return an object that the API server sent as a model, tolerating deviations.
 
-    Unknown fields are passed over, and a required field that is missing or null reads as the zero value of its type,
-    as it does for a client written in Go. A number in a quantity field reads as text: custom resources may hold one.
+    Unknown fields are ignored, and a required field that is missing or null gets the zero value of its type, as in a Go
+    client. A number in a quantity field is read as text, because custom resources may contain one.
 
     Args:
-        manifest: The live object; left as it is.
+        manifest: The live object; it is not changed.
         model: The model of its kind.
 
     Returns:
-        A model that shares nothing with the manifest.
+        A model that shares no values with the manifest.
 
     Raises:
-        ManifestError: If a known field has a type the model cannot hold.
+        ManifestError: If a known field has a type that the model does not accept.
     """
     from pydantic import ValidationError
 
@@ -102,9 +99,9 @@ def read_live(manifest: Manifest, model: type[ModelT]) -> ModelT:
     except ValidationError as error:
         errors = error.errors()
     empty = {navigable(details["loc"], manifest) for details in errors if _is_empty(details)}
-    mended = quantities_as_text(errors, manifest, model)
-    if mended is not manifest:
-        return read_live(mended, model)
+    fixed = quantities_as_text(errors, manifest, model)
+    if fixed is not manifest:
+        return read_live(fixed, model)
     if not empty:
         subject = _subject(str(manifest.get("kind")), manifest)
         raise ManifestError(subject, problems_of(errors, manifest, model)) from None
@@ -125,16 +122,16 @@ def _zero(annotation: Any) -> Any:
 
 
 def write_model(model: BaseModel) -> Manifest:
-    """Write a model as a manifest; what is not set is not there.
+    """Return a model as a manifest, without unset fields.
 
     Args:
         model: A model of the client.
 
     Returns:
-        A manifest that shares nothing with the model.
+        A manifest that shares no values with the model.
 
     Raises:
-        ManifestError: If the model holds something it should not, for example `42` in a list of metrics.
+        ManifestError: If the model contains an invalid value, for example `42` in a list of metrics.
     """
     try:
         written: Manifest = model.model_dump(mode="json", by_alias=True, exclude_none=True, warnings="error")
@@ -144,32 +141,29 @@ def write_model(model: BaseModel) -> Manifest:
 
 
 def copy_model(model: ModelT) -> ModelT:
-    """Copy a model.
+    """Return a deep copy of a model.
 
     Args:
         model: A model of the client.
 
-    Returns:
-        An equal model that shares nothing with it.
-
     Raises:
-        ManifestError: If the model holds something it should not.
+        ManifestError: If the model contains an invalid value.
     """
     return type(model).model_validate(write_model(model))
 
 
 def _validated(manifest: Manifest, model: type[BaseModel], kind: str) -> Manifest:
-    """Return what the model makes of a manifest; a number in a quantity field is mended first."""
+    """Return a manifest as the model writes it; numbers in quantity fields become text."""
     from pydantic import ValidationError
 
     try:
         written = write_model(model.model_validate(manifest))
     except ValidationError as error:
         errors = error.errors()
-        mended = quantities_as_text(errors, manifest, model)
-        if mended is manifest:
+        fixed = quantities_as_text(errors, manifest, model)
+        if fixed is manifest:
             raise ManifestError(_subject(kind, manifest), problems_of(errors, manifest, model)) from None
-        return _validated(mended, model, kind)
+        return _validated(fixed, model, kind)
     strays = list(_stray_keys(manifest, written, ()))
     if strays:
         raise ManifestError(_subject(kind, manifest), [unknown_field(model, path) for path in strays])
@@ -177,7 +171,7 @@ def _validated(manifest: Manifest, model: type[BaseModel], kind: str) -> Manifes
 
 
 def _stray_keys(given: Any, written: Any, path: FieldPath) -> Iterator[FieldPath]:
-    """Find keys that the models took in silence under another spelling (`max_replicas`)."""
+    """Yield keys that the models silently accepted in another spelling (`max_replicas`)."""
     if given == written:
         return
     if isinstance(given, dict) and isinstance(written, dict):
@@ -192,23 +186,23 @@ def _stray_keys(given: Any, written: Any, path: FieldPath) -> Iterator[FieldPath
 
 
 def quantities_as_text(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> Manifest:
-    """Write every number in a quantity field as text: the API takes both, the client's models only read text.
+    """Return a manifest with numbers in quantity fields as text: the API accepts both, the models only text.
 
     Args:
-        errors: What a model has against the manifest, as pydantic tells it.
-        manifest: The manifest; left as it is.
+        errors: The validation errors of pydantic.
+        manifest: The manifest; it is not changed.
         model: The model.
 
     Returns:
-        The manifest without these errors; the same object if there are none of that kind.
+        The manifest without these errors; the same object if there are no such numbers.
     """
-    mended: Any = manifest
+    fixed: Any = manifest
     for error in errors:
         path = navigable(error["loc"], manifest)
         value = get_field(manifest, path)
         if isinstance(value, int | float) and not isinstance(value, bool) and holds_quantity(model, path):
-            mended = _with_value(mended, path, str(value))
-    return cast("Manifest", mended)
+            fixed = _with_value(fixed, path, str(value))
+    return cast("Manifest", fixed)
 
 
 def _with_value(value: Any, path: FieldPath, new: Any) -> Any:
@@ -221,7 +215,7 @@ def _with_value(value: Any, path: FieldPath, new: Any) -> Any:
 
 
 def _unwritable(model: BaseModel, error: Exception) -> ManifestError:
-    """Say which field of a model cannot be written: validating what it holds finds the place."""
+    """Return an error with the field that cannot be written, found by validating the model again."""
     from pydantic import ValidationError
     from pydantic_core import PydanticSerializationError
 

@@ -1,7 +1,7 @@
-"""What the API server demands of names, labels and path segments, in its words.
+"""Validation of names, labels and path segments, with the messages of the API server.
 
-Each rule is a function from a text to the list of what is wrong with it. The server counts bytes, whether it calls
-them so or, in its older rules, characters.
+Each rule is a function that returns the problems of a text. The API server counts bytes, although its older rules call
+them characters.
 """
 
 import re
@@ -22,7 +22,7 @@ __all__ = [
 ]
 
 NameRule: TypeAlias = Callable[[str], list[str]]
-"""From a text to what is wrong with it, one sentence each; empty if nothing is."""
+"""Returns the problems of a text, one sentence each; empty if the text is valid."""
 
 _LABEL: Final = "[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _LABEL_1035: Final = "[a-z]([-a-z0-9]*[a-z0-9])?"
@@ -62,7 +62,7 @@ _EMPTY: Final = "must be non-empty"
 
 
 def dns_label(text: str) -> list[str]:
-    """Judge a DNS label, such as the name of a container or a namespace."""
+    """Return the problems of a DNS label, such as the name of a container or a namespace."""
     found = _too_long(text, _LONGEST_LABEL, "characters")
     if not _is_label(text):
         found.append("must not contain dots" if _is_subdomain(text) else _NO_LABEL)
@@ -70,7 +70,7 @@ def dns_label(text: str) -> list[str]:
 
 
 def dns_1035_label(text: str) -> list[str]:
-    """Judge a DNS label as it used to be, which starts with a letter, such as the plural of a kind."""
+    """Return the problems of an RFC 1035 label, which starts with a letter, such as the plural of a kind."""
     found = _too_long(text, _LONGEST_LABEL, "characters")
     if not _is_label_1035(text):
         found.append(_NO_LABEL_1035)
@@ -78,22 +78,22 @@ def dns_1035_label(text: str) -> list[str]:
 
 
 def dns_subdomain(text: str) -> list[str]:
-    """Judge a DNS subdomain, such as the name of most objects."""
+    """Return the problems of a DNS subdomain, such as the name of most objects."""
     return _subdomain(text, "characters")
 
 
 def path_segment(text: str) -> list[str]:
-    """Judge a text that becomes a part of a URL's path."""
+    """Return the problems of a segment of a URL path."""
     return [f"may not be '{text}'"] if text in {".", ".."} else path_segment_prefix(text)
 
 
 def path_segment_prefix(text: str) -> list[str]:
-    """Judge a text that becomes the beginning of a part of a URL's path."""
+    """Return the problems of the prefix of a segment of a URL path."""
     return [f"may not contain '{character}'" for character in "/%" if character in text]
 
 
 def qualified_name(text: str) -> list[str]:
-    """Judge a name with an optional domain before a slash, such as a label's key."""
+    """Return the problems of a name with an optional domain before a slash, such as the key of a label."""
     head, *rest = text.split("/")
     if len(rest) > 1:
         return [
@@ -114,7 +114,7 @@ def qualified_name(text: str) -> list[str]:
 
 
 def label_value(text: str) -> list[str]:
-    """Judge the value of a label."""
+    """Return the problems of the value of a label."""
     found = _too_long(text, _LONGEST_LABEL)
     if text and not _is_part(text):
         found.append(_NO_VALUE)
@@ -122,17 +122,17 @@ def label_value(text: str) -> list[str]:
 
 
 def dns_label_prefix(text: str) -> list[str]:
-    """Judge a text that becomes the beginning of a DNS label: it may end in a dash."""
+    """Return the problems of the prefix of a DNS label, which may end with a dash."""
     return dns_label(_without_dash(text))
 
 
 def dns_subdomain_prefix(text: str) -> list[str]:
-    """Judge a text that becomes the beginning of a DNS subdomain: it may end in a dash."""
+    """Return the problems of the prefix of a DNS subdomain, which may end with a dash."""
     return dns_subdomain(_without_dash(text))
 
 
 def _without_dash(text: str) -> str:
-    # The server puts one letter in the place of the last two characters.
+    # The API server replaces the last two characters by one letter.
     return f"{text[:-2]}a" if len(text) > 1 and text.endswith("-") else text
 
 

@@ -1,7 +1,7 @@
-"""Field paths: how a place inside an object is written, read and changed.
+"""Field paths: parsing, formatting, and access to fields of an object.
 
-A path is a tuple of keys and list positions. Changing a field never touches the object it is given: the dicts along
-the path are copied, everything beside it is shared.
+A path is a tuple of keys and list positions. Changing a field never changes the given object: the dicts along the path
+are copied, all other values are shared.
 """
 
 from collections.abc import Sequence
@@ -13,11 +13,11 @@ from ocf.objects.manifest import Manifest
 __all__ = ["FieldPath", "format_path", "get_field", "parse_path", "with_field", "without_field"]
 
 FieldPath: TypeAlias = tuple[str | int, ...]
-"""Keys (text) and list positions (from 0), from the object inwards."""
+"""Keys (strings) and list positions (from 0), starting at the top of the object."""
 
 
 def format_path(path: Sequence[str | int]) -> str:
-    """Write a path as users read it.
+    """Return a path as text.
 
     Args:
         path: Keys and list positions.
@@ -34,10 +34,10 @@ def format_path(path: Sequence[str | int]) -> str:
 
 
 def parse_path(text: str) -> tuple[str, ...]:
-    """Read a path of keys.
+    """Parse a path of keys.
 
     Args:
-        text: Keys joined by dots, `spec.replicas`; list positions are not part of this form.
+        text: Keys joined by dots, `spec.replicas`; list positions are not supported.
 
     Returns:
         The keys.
@@ -51,17 +51,17 @@ def parse_path(text: str) -> tuple[str, ...]:
     """
     keys = tuple(text.split("."))
     if not all(keys) or any(mark in text for mark in "[]"):
-        raise ConfigError(f'"{text}" is no field path: write keys joined by dots, for example "spec.replicas"')
+        raise ConfigError(f'"{text}" is not a field path: write keys joined by dots, for example "spec.replicas"')
     return keys
 
 
 def get_field(value: Any, path: Sequence[str | int], default: Any = None) -> Any:
-    """Read the value at a path.
+    """Return the value at a path.
 
     Args:
         value: A manifest or any part of one.
         path: Keys and list positions.
-        default: Returned where the path leads nowhere.
+        default: Returned if the path does not exist.
 
     Returns:
         The value itself, not a copy.
@@ -81,15 +81,15 @@ def get_field(value: Any, path: Sequence[str | int], default: Any = None) -> Any
 
 
 def with_field(manifest: Manifest, path: Sequence[str], value: Any) -> Manifest:
-    """Return the object with one field set; missing parents are made.
+    """Return an object with one field set; missing parents are created.
 
     Args:
-        manifest: The object; left as it is.
+        manifest: The object; it is not changed.
         path: Keys, at least one.
         value: The new value.
 
     Returns:
-        A manifest that shares everything beside the path.
+        A manifest that shares all values outside the path.
 
     Example:
         >>> with_field({"kind": "Scale"}, ("spec", "replicas"), 2)
@@ -103,14 +103,14 @@ def with_field(manifest: Manifest, path: Sequence[str], value: Any) -> Manifest:
 
 
 def without_field(manifest: Manifest, path: Sequence[str]) -> Manifest:
-    """Return the object without one field; its parents stay, even empty.
+    """Return an object without one field; its parents are kept, even if empty.
 
     Args:
-        manifest: The object; left as it is.
+        manifest: The object; it is not changed.
         path: Keys, at least one.
 
     Returns:
-        A manifest that shares everything beside the path; the same object where the field is absent.
+        A manifest that shares all values outside the path; the same object if the field is absent.
 
     Example:
         >>> without_field({"spec": {"replicas": 2, "paused": True}}, ("spec", "replicas"))

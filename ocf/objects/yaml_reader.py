@@ -145,7 +145,7 @@ class _Reader:
         if event.tag is not None and type(value) not in _SCALAR_TAGS.get(event.tag, ()):
             raise self._refusal(f"the tag {_shown(event.tag)} is not supported for this value")
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._refusal(f"{event.value} is no number of JSON; put it in quotes if it is a text")
+            raise self._refusal(f"{event.value} is not a JSON number; put it in quotes if it is a text")
         return value
 
     def _collection(self, event: yaml.CollectionStartEvent) -> None:

@@ -89,7 +89,7 @@ class TestGateError:
             def enabled(self) -> bool:
                 return cast("bool", answer)
 
-        with pytest.raises(FeatureGateError, match="gate of mutation tracing has to answer True or False, got"):
+        with pytest.raises(FeatureGateError, match="gate of mutation tracing must return True or False, got"):
             RecorderMutation("tracing", edit, feature=Odd()).fires()
 
     def test_a_coroutine_is_no_answer(self) -> None:

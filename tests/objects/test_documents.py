@@ -97,8 +97,8 @@ class TestJson:
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
-            pytest.param('{"a": NaN}', "NaN is no number of JSON", id="not a number"),
-            pytest.param('{"a": [-Infinity]}', "-Infinity is no number of JSON", id="infinity"),
+            pytest.param('{"a": NaN}', "NaN is not a JSON number", id="not a number"),
+            pytest.param('{"a": [-Infinity]}', "-Infinity is not a JSON number", id="infinity"),
             pytest.param('{\n"a": 1,\n"a": 2}', "line 3: the key a is given twice", id="key twice"),
             pytest.param('{"a": "\\ud800"}', "line 1: ", id="half of a surrogate pair"),
             pytest.param('{"a": ' + "[" * MAX_DEPTH + "]" * MAX_DEPTH + "}", "levels deep", id="too deep"),

@@ -74,7 +74,7 @@ class TestObjectKey:
 class TestPaths:
     @pytest.mark.parametrize("text", ["", ".", "spec.", ".spec", "spec..replicas", "spec.ports[0]"])
     def test_what_is_no_path_is_refused(self, text: str) -> None:
-        with pytest.raises(ConfigError, match="is no field path"):
+        with pytest.raises(ConfigError, match="is not a field path"):
             parse_path(text)
 
     def test_reading_leads_nowhere_without_an_error(self) -> None:
