@@ -1,9 +1,9 @@
-r"""What the API server says about a field, and how it says it.
+r"""Field errors in the form of the API server.
 
-The same finding travels in two forms: as a cause of the refused request (field, reason, text) and as a line of its
-message. Both print the offending value the way Go prints it, and Go has two ways for a text: as a literal of its own,
-for plain strings, and as JSON, for everything whose type has a name. They differ in control characters, in `<`, `>`
-and `&`, and nowhere else; but who greps a log for the server's words should find them.
+An error appears in two forms: as a cause of the rejected request (field, reason, text) and as a line of its message.
+Both print the invalid value like Go, which prints a string as a Go literal if its type is `string`, and as JSON if its
+type has another name. The two differ only in control characters, `<`, `>` and `&`. The texts are exactly those of the
+API server, so that a search in logs finds them.
 """
 
 import json
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class ErrorType(StrEnum):
-    """What kind of mistake it is; the `reason` of the cause in the server's answer."""
+    """Type of a field error: the `reason` of the cause in the response of the API server."""
 
     REQUIRED = "FieldValueRequired"
     INVALID = "FieldValueInvalid"
@@ -39,7 +39,7 @@ class ErrorType(StrEnum):
 
     @property
     def words(self) -> str:
-        """The words that a message begins with."""
+        """The text that the message starts with."""
         return _WORDS[self]
 
 
@@ -56,16 +56,16 @@ _SHOWING_THE_VALUE: Final = frozenset({ErrorType.INVALID, ErrorType.NOT_SUPPORTE
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """One finding of the validation, in the words of the API server.
+    """One field error with the message of the API server.
 
     Source: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/.
 
     Args:
-        path: The field as the server writes it, `spec.metrics[0].type`.
-        type: What kind of mistake it is.
-        value: The value seen, as JSON; None where the message does not show it.
-        detail: What is wrong with it, or what is allowed.
-        as_json: Whether the server prints a text as JSON instead of as a Go literal.
+        path: The field in the spelling of the API server, `spec.metrics[0].type`.
+        type: Type of the error.
+        value: The value seen, as JSON; None if the message does not show it.
+        detail: The problem, or the allowed values.
+        as_json: Whether the API server prints a string as JSON instead of as a Go literal.
 
     Example:
         >>> error = FieldError("spec.maxReplicas", ErrorType.INVALID, -1, "must be greater than or equal to 1")
@@ -91,7 +91,7 @@ class FieldError:
         return f"{self.path}: {self.message}"
 
     def to_cause(self) -> StatusCause:
-        """Return the cause that a Status carries for it."""
+        """Return the error as a cause of a Status."""
         return StatusCause(self.type.value, self.message, self.path)
 
     def to_json(self) -> dict[str, Any]:
@@ -111,39 +111,39 @@ class FieldError:
 
 
 def required(path: str, detail: str = "") -> FieldError:
-    """Say that a value is missing."""
+    """Return the error of a missing value."""
     return FieldError(path, ErrorType.REQUIRED, None, detail)
 
 
 def invalid(path: str, value: Any, detail: str, *, as_json: bool = False) -> FieldError:
-    """Say that a value is malformed or out of bounds."""
+    """Return the error of a value that is malformed or out of bounds."""
     return FieldError(path, ErrorType.INVALID, value, detail, as_json)
 
 
 def forbidden(path: str, detail: str) -> FieldError:
-    """Say that a value may not be there."""
+    """Return the error of a value that is not allowed."""
     return FieldError(path, ErrorType.FORBIDDEN, None, detail)
 
 
 def not_supported(path: str, value: str, supported: Sequence[str]) -> FieldError:
-    """Say that a value is none of those that are known.
+    """Return the error of a value that is not one of the supported ones.
 
     Args:
         path: The field.
-        value: The value seen; the server holds it in a type with a name.
-        supported: The values that are known, in the order of the message.
+        value: The value seen; its Go type is a named one.
+        supported: The supported values, in the order of the message.
     """
     quoted = ", ".join(f'"{each}"' for each in supported)
     return FieldError(path, ErrorType.NOT_SUPPORTED, value, f"supported values: {quoted}", as_json=True)
 
 
 def too_long(path: str, limit: int) -> FieldError:
-    """Say that a value has more bytes than are allowed; the value itself is not shown."""
+    """Return the error of a value with too many bytes; the value itself is not shown."""
     return FieldError(path, ErrorType.TOO_LONG, None, f"may not be more than {limit} bytes")
 
 
 def duplicate(path: str, value: Any) -> FieldError:
-    """Say that a value is there already, where each may be only once."""
+    """Return the error of a value that occurs more than once."""
     return FieldError(path, ErrorType.DUPLICATE, value)
 
 

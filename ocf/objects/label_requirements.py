@@ -119,7 +119,7 @@ class Requirement:
 
     def _problems_of_value(self, path: str, value: str) -> Iterator[FieldProblem]:
         if value and not _is_name(value):
-            yield FieldProblem(path, f"{shown(value)} is no label value: write nothing, or {_NAME_FORM}")
+            yield FieldProblem(path, f"{shown(value)} is not a label value: write nothing, or {_NAME_FORM}")
         elif self.operator in _ORDERED and _int64(value) is None:
             yield FieldProblem(path, f"{shown(value)} must be an integer of 64 bits")
 
@@ -132,9 +132,11 @@ def shown(text: str) -> str:
 def _problems_of_key(key: str) -> Iterator[FieldProblem]:
     prefix, slash, name = key.rpartition("/")
     if not _is_name(name):
-        yield FieldProblem("key", f"{shown(key)} is no label: write a name, {_NAME_FORM}")
+        yield FieldProblem("key", f"{shown(key)} is not a label: write a name, {_NAME_FORM}")
     if slash and not _is_subdomain(prefix):
-        yield FieldProblem("key", f"{shown(key)} is no label: write a DNS subdomain before the slash, like example.com")
+        yield FieldProblem(
+            "key", f"{shown(key)} is not a label: write a DNS subdomain before the slash, like example.com"
+        )
 
 
 def _is_name(text: str) -> bool:

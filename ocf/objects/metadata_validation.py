@@ -69,7 +69,7 @@ def update_errors(metadata: Manifest, old: Manifest) -> Iterator[FieldError]:
     """Yield the errors in the metadata of an update.
 
     Args:
-        metadata: What was decoded, with the fields that the server fills in from the old object.
+        metadata: The decoded metadata, with the fields that the API server copies from the old object.
         old: The metadata of the stored object.
 
     Yields:
@@ -92,7 +92,7 @@ _TEXTS: Final = frozenset({"name", "namespace", "uid"})
 
 
 def _generated(start: str) -> str:
-    """Return a name as the server makes it up; of its end only the length is known."""
+    """Return a generated name of the length that the API server uses; its random suffix is a placeholder."""
     return start.encode(errors="surrogatepass")[:_LONGEST_START].decode(errors="replace") + _RANDOM_END
 
 
@@ -118,7 +118,7 @@ def _size(text: str) -> int:
 
 
 def _completed(owner: Manifest) -> Manifest:
-    """Return an owner as the server prints it: texts always, booleans where given."""
+    """Return an owner reference as the API server prints it: always with strings, and with booleans if set."""
     written: Manifest = {field: owner.get(field, "") for field in _OWNER_FIELDS}
     return written | {field: owner[field] for field in ("controller", "blockOwnerDeletion") if field in owner}
 

@@ -1,4 +1,4 @@
-"""Words for what the models refuse: the field, the value seen, the value allowed, and never a secret."""
+"""Error messages for pydantic validation errors: the field, the value seen and the value allowed, without secrets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["describe_invalid", "field_errors_of", "navigable", "problems_of", "seen_at", "unknown_field"]
 
-# Below these a value may be a secret, so a message never repeats it; fields of models come in their own spelling, too.
+# Values below these fields may be secret, so messages never contain them; models also use their own spelling.
 _SECRET_KEYS: Final = frozenset({"data", "stringData", "string_data", "env", "args", "command", "V1EnvVar"})
 _LONGEST_SHOWN: Final = 60
 _JSON_TYPES: Final[dict[type, str]] = {
@@ -33,13 +33,13 @@ _JSON_TYPES: Final[dict[type, str]] = {
 
 
 def describe_invalid(error: BaseException) -> str:
-    """Word a refusal of the models in one line; what a handler or an edit assigns is refused by them.
+    """Return a validation error of a model in one line, such as one from an assignment in a handler or an edit.
 
     Args:
         error: Any error.
 
     Returns:
-        Model, field and value; empty for anything but an error of the models.
+        Model, field and value; empty for all other errors.
 
     Example:
         >>> from kubernetes.client import V1Scale, V1ScaleSpec
@@ -53,12 +53,12 @@ def describe_invalid(error: BaseException) -> str:
 
     if not isinstance(error, ValidationError):
         return ""
-    found = [_refusal(error.title, details) for details in error.errors()]
+    found = [_described(error.title, details) for details in error.errors()]
     return "; ".join(dict.fromkeys(found))
 
 
 def problems_of(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[BaseModel]) -> list[FieldProblem]:
-    """Word what pydantic found, one problem per field, in our paths."""
+    """Return the errors of pydantic as problems, one per field, with field paths of the manifest."""
     found: dict[FieldPath, FieldProblem] = {}
     for error in errors:
         path = navigable(error["loc"], manifest)
@@ -68,7 +68,7 @@ def problems_of(errors: Sequence[ErrorDetails], manifest: Manifest, model: type[
 
 
 def field_errors_of(errors: Sequence[ErrorDetails], manifest: Manifest) -> list[FieldError]:
-    """Word what pydantic found as an API server does: what is no plain value, or may be secret, shows its type."""
+    """Return the errors of pydantic in the form of the API server; maps, lists and possible secrets show their type."""
     found = {navigable(error["loc"], manifest): error for error in reversed(errors)}
     return [_field_error(error, path, manifest) for path, error in reversed(found.items())]
 
@@ -82,7 +82,7 @@ def _field_error(error: ErrorDetails, path: FieldPath, manifest: Manifest) -> Fi
 
 
 def unknown_field(model: type[BaseModel], path: FieldPath) -> FieldProblem:
-    """Say that a field is unknown, and which known one is nearest."""
+    """Return the problem of an unknown field, with the nearest known one."""
     known = field_types(place_of(model, path[:-1]).annotation)
     name = str(path[-1])
     nearest = difflib.get_close_matches(_camel(name), known, n=1)
@@ -91,7 +91,7 @@ def unknown_field(model: type[BaseModel], path: FieldPath) -> FieldProblem:
 
 
 def navigable(location: Sequence[str | int], manifest: Manifest) -> FieldPath:
-    """Cut what pydantic appends to a location for its own use (`maxSurge`, `int`) and keep the field."""
+    """Return the part of a location that is a path in the manifest, without the parts that pydantic appends (`int`)."""
     value: Any = manifest
     path: list[str | int] = []
     for part in location:
@@ -103,7 +103,7 @@ def navigable(location: Sequence[str | int], manifest: Manifest) -> FieldPath:
 
 
 def seen_at(path: FieldPath, value: Any) -> str:
-    """Say which value was seen, unless it may be a secret: begins with a comma, empty where nothing may be said."""
+    """Return the seen value for a message, starting with a comma; empty if the value may be secret."""
     if any(part in _SECRET_KEYS for part in path):
         return ""
     if isinstance(value, dict | list):
@@ -112,7 +112,7 @@ def seen_at(path: FieldPath, value: Any) -> str:
     return f", got {text if len(text) <= _LONGEST_SHOWN else text[:_LONGEST_SHOWN] + '…'}"
 
 
-def _refusal(model: str, details: ErrorDetails) -> str:
+def _described(model: str, details: ErrorDetails) -> str:
     place = (model, *details["loc"])
     return f"{format_path(place)}: {_worded(details)}{seen_at(place, details['input'])}"
 

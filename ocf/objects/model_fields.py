@@ -1,4 +1,4 @@
-"""What the client's models say about a field: its model, its type, and whether it holds a quantity."""
+"""Fields of the client's models: their model, their type, and whether they are quantities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "client_model", "field_types", "holds_quantity", "is_quantity_field", "model_of", "place_of"]
 
-# Fields that hold a quantity, by the model that has them; the models themselves only say "text".
+# Quantity fields by model; in the models themselves their type is only `str`.
 _QUANTITY_FIELDS: Final[Mapping[str, frozenset[str]]] = {
     "V1CSIStorageCapacity": frozenset({"capacity", "maximumVolumeSize"}),
     "V1ContainerStatus": frozenset({"allocatedResources"}),
@@ -62,7 +62,7 @@ def model_of(api_version: str, kind: str) -> type[BaseModel] | None:
         kind: `Deployment`.
 
     Returns:
-        The class; None for a kind the client has no model of, custom resources among them.
+        The class; None for a kind without a model in the client, such as custom resources.
 
     Example:
         >>> model_of("example.com/v1", "Shop") is None
@@ -76,15 +76,15 @@ def model_of(api_version: str, kind: str) -> type[BaseModel] | None:
 
 @lru_cache(maxsize=4096)
 def is_quantity_field(api_version: str, kind: str, path: FieldPath) -> bool:
-    """Tell whether a field of a built-in kind holds a quantity.
+    """Return whether a field of a built-in kind is a quantity.
 
     Args:
         api_version: `apps/v1`.
         kind: `Deployment`.
-        path: Where the value is, in API spelling.
+        path: Path of the field, in API spelling.
 
     Returns:
-        True only if the API reference gives the field the type Quantity.
+        True only if the field has the type Quantity in the API reference.
 
     Example:
         >>> is_quantity_field("autoscaling/v2", "HorizontalPodAutoscaler",
@@ -102,13 +102,13 @@ def _model_named(name: str) -> type[BaseModel] | None:
 
 
 def holds_quantity(model: type[BaseModel], path: Sequence[str | int]) -> bool:
-    """Tell whether a field of a model holds a quantity, by the path that leads to it from that model."""
+    """Return whether a field of a model is a quantity; the path starts at that model."""
     place = place_of(model, path)
     return place.owner is not None and place.field in _QUANTITY_FIELDS.get(place.owner.__name__, ())
 
 
 class Place(NamedTuple):
-    """Where a path leads: the innermost model on the way, its field that leads on, and the type found there."""
+    """Target of a path: the innermost model on the path, its field on the path, and the type at the end."""
 
     owner: type[BaseModel] | None
     field: str
@@ -116,7 +116,7 @@ class Place(NamedTuple):
 
 
 def place_of(model: type[BaseModel], path: Sequence[str | int]) -> Place:
-    """Follow a path, in API spelling, through the types of a model; where it leads nowhere the type is None."""
+    """Return the target of a path, in API spelling, in the types of a model; its type is None if it does not exist."""
     place = Place(None, "", model)
     for part in path:
         if isinstance(place.annotation, type):
@@ -129,7 +129,7 @@ def place_of(model: type[BaseModel], path: Sequence[str | int]) -> Place:
 
 @cache
 def field_types(model: type[BaseModel]) -> Mapping[str, Any]:
-    """Map the API spelling of a model's fields to their types, `Optional` taken off."""
+    """Return the types of the fields of a model by API spelling, without `Optional`."""
     fields: Mapping[str, FieldInfo] = getattr(model, "model_fields", {})
     return {info.serialization_alias or name: _plain(info.annotation) for name, info in fields.items()}
 

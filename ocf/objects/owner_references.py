@@ -17,9 +17,9 @@ class ControllerReference(NamedTuple):
 
     Args:
         api_version: API version of the controller, for example `apps/v1`.
-        kind: Its kind.
-        name: Its name; it lives in the namespace of the object, or in no namespace.
-        uid: Its uid.
+        kind: Kind of the controller.
+        name: Name of the controller; it is in the namespace of the object, or cluster-scoped.
+        uid: UID of the controller.
     """
 
     api_version: str
@@ -33,12 +33,12 @@ class ControllerReference(NamedTuple):
         return split_api_version(self.api_version)[0]
 
     def __str__(self) -> str:
-        """Return kind and name, for people."""
+        """Return kind and name, for messages."""
         return f"{self.kind} {self.name}"
 
 
 def controller_of(live: Manifest) -> ControllerReference | None:
-    """Return an object's controller; None if it has none.
+    """Return the controller of an object; None if it does not have one.
 
     Source: `metav1.GetControllerOf` of apimachinery.
 

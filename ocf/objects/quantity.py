@@ -1,8 +1,8 @@
 """Quantities: the numbers with suffixes, `500m` or `1.5Gi`, of the Kubernetes API.
 
-A quantity is an exact number, so it is held as an integer of billionths: nothing is finer in the API, and integers
-compare, hash and round without surprises. The text it came from is kept beside it, because the API server answers in
-the notation it was given (`1e6` stays `1e6`, `1024Mi` becomes `1Gi`); how it prints is worked out only when asked for.
+A quantity is an exact number, stored as an integer of billionths, the smallest unit of the API, so comparison, hashing
+and rounding are exact. Its original text is stored too, because the API server keeps the notation (`1e6` stays `1e6`,
+`1024Mi` becomes `1Gi`); the printed text is computed only when it is needed.
 """
 
 import re
@@ -13,7 +13,7 @@ from ocf.errors import QuantityError
 
 __all__ = ["Quantity"]
 
-# Every real quantity is far shorter; a longer one is an accident or an attack.
+# All real quantities are much shorter; a longer text is a mistake or an attack.
 _MAX_LENGTH: Final = 1024
 _MAX_EXPONENT: Final = 1024
 _MAX_BITS: Final = 3 * _MAX_LENGTH
@@ -39,9 +39,9 @@ _BEYOND_THE_SHORT_CUT: Final = frozenset({"Pi", "Ei"})
 _STEP: Final = 3
 _DIGITS_OF_DOUBLE: Final = 15
 
-# Goes over a text once, whatever it is. The suffix is looked up afterwards.
+# Matches every text in linear time. The suffix is looked up afterwards.
 _split: Final = re.compile(r"([+-]?[0-9]*)\.?([0-9]*)(.*)", re.DOTALL).match
-# What nearly every quantity looks like; all that is done for the others can be spared.
+# The form of nearly all quantities, which allows a fast path.
 _simple: Final = re.compile(r"([0-9]{1,30})([numkMGTPE]|[KMGTPE]i|)").fullmatch
 _exponent: Final = re.compile(r"[eE]([+-]?[0-9]+)").fullmatch
 
@@ -54,11 +54,11 @@ _FORM: Final = (
 class Quantity:
     """An exact number of the Kubernetes API, such as `500m` or `1.5Gi`.
 
-    Quantities compare and hash by their number: `1000m` equals `1`. What is finer than a billionth is rounded up, away
-    from zero, and numbers with a binary suffix end at 2^63-1, as in the API server; a text without a digit before its
-    suffix (`m`, `-`, `e3`) is zero, as it is there. Where the server is careless, this class is not:
+    Quantities compare and hash by their number: `1000m` equals `1`. As in the API server, numbers are rounded away from
+    zero to whole billionths, numbers with a binary suffix are limited to 2^63-1, and a text without a digit before its
+    suffix (`m`, `-`, `e3`) is zero. Unlike the API server:
 
-    * texts of more than 1024 characters and exponents beyond 1024 are refused;
+    * texts of more than 1024 characters and exponents beyond 1024 are rejected;
     * decimal numbers of 1000E and more keep their suffix when printed;
     * `value` and `milli` are rounded away from zero for negative numbers too, and never overflow.
 
@@ -66,7 +66,7 @@ class Quantity:
 
     Args:
         nano: The number in billionths.
-        written: A text of that number; it decides how the quantity prints.
+        written: A text of that number; it determines the notation in which the quantity is printed.
 
     Example:
         >>> cpu = Quantity.parse("2.50")
@@ -81,16 +81,13 @@ class Quantity:
 
     @classmethod
     def parse(cls, value: str | float) -> "Quantity":
-        """Read a quantity from a manifest.
+        """Parse a quantity of a manifest.
 
         Args:
-            value: A text, or a JSON number. Spaces around a text are not allowed.
-
-        Returns:
-            The quantity.
+            value: A text or a JSON number. Spaces around a text are not allowed.
 
         Raises:
-            QuantityError: If `value` is no quantity.
+            QuantityError: If `value` is not a quantity.
         """
         text = value if isinstance(value, str) else _text(value)
         simple = _simple(text)
@@ -106,14 +103,11 @@ class Quantity:
 
     @classmethod
     def from_milli(cls, milli: int, *, binary: bool = False) -> "Quantity":
-        """Make a quantity from thousandths, the unit in which the autoscaler counts.
+        """Return a quantity from thousandths, the unit of the HPA controller.
 
         Args:
             milli: The number in thousandths.
-            binary: Print with the suffixes Ki, Mi, Gi …, as is usual for memory.
-
-        Returns:
-            The quantity.
+            binary: Whether to print it with the suffixes Ki, Mi, Gi …, as is usual for memory.
 
         Example:
             >>> str(Quantity.from_milli(1500)), str(Quantity.from_milli(2**20 * 1000, binary=True))
@@ -124,12 +118,12 @@ class Quantity:
 
     @property
     def value(self) -> int:
-        """The number as an integer, rounded away from zero and kept within 64 bits."""
+        """The number as an integer, rounded away from zero and limited to 64 bits."""
         return _within_int64(_divided(self.nano, _NANO))
 
     @property
     def milli(self) -> int:
-        """The number in thousandths, rounded away from zero and kept within 64 bits."""
+        """The number in thousandths, rounded away from zero and limited to 64 bits."""
         return _within_int64(_divided(self.nano, _MICRO))
 
     def __str__(self) -> str:
@@ -157,28 +151,28 @@ def _text(value: object) -> str:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise QuantityError(
-            f"{_shown(value)} is no quantity: it must be a text or a number, not {type(value).__name__}"
+            f"{_shown(value)} is not a quantity: it must be a text or a number, not {type(value).__name__}"
         )
-    # Writing out a huge integer takes quadratic time, so its size is looked at first.
+    # Converting a huge integer to text takes quadratic time, so its size is checked first.
     if isinstance(value, int) and value.bit_length() > _MAX_BITS:
         raise QuantityError(
-            f"an integer of {value.bit_length()} bits is no quantity: at most {_MAX_BITS} bits are read"
+            f"an integer of {value.bit_length()} bits is not a quantity: at most {_MAX_BITS} bits are read"
         )
     return repr(value)
 
 
 def _parts(text: str) -> tuple[str, str, str]:
-    """Sign and digits before the point, digits after it, and the rest."""
+    """Return sign and digits before the point, digits after it, and the suffix."""
     if len(text) > _MAX_LENGTH:
-        raise _refusal(text, f"it has {len(text)} characters, at most {_MAX_LENGTH} are read")
+        raise _invalid(text, f"it has {len(text)} characters, at most {_MAX_LENGTH} are read")
     match = _split(text)
-    # The pattern finds something in every text, but that cannot be seen from outside.
+    # The pattern matches every text, but the type checker cannot know this.
     whole, fraction, suffix = match.groups() if match else ("", "", text)
     return whole, fraction, suffix
 
 
 def _nano(whole: str, fraction: str, suffix: str, text: str) -> int:
-    """Return the billionths of any quantity."""
+    """Return the number of a quantity in billionths."""
     unit = _UNITS.get(suffix)
     try:
         number = int(whole + fraction)
@@ -190,27 +184,27 @@ def _nano(whole: str, fraction: str, suffix: str, text: str) -> int:
 
 
 def _number_without_digits(suffix: str, text: str) -> int:
-    """Read `m`, `-` or `.Ki` as zero, where the server does: it refuses suffixes that its short cut does not take."""
+    """Return zero for `m`, `-` or `.Ki`, like the API server, which rejects suffixes that its fast path lacks."""
     short_cut = bool(text) and suffix not in _BEYOND_THE_SHORT_CUT
     if short_cut and suffix not in _UNITS:
         short_cut = _exponent_of(suffix, text) >= -_NANO_DIGITS
     if not short_cut:
-        raise _refusal(text, _FORM)
+        raise _invalid(text, _FORM)
     return 0
 
 
 def _exponent_of(suffix: str, text: str) -> int:
     match = _exponent(suffix)
     if match is None:
-        raise _refusal(text, _FORM)
+        raise _invalid(text, _FORM)
     exponent = int(match[1])
     if abs(exponent) > _MAX_EXPONENT:
-        raise _refusal(text, f"the exponent must lie between -{_MAX_EXPONENT} and {_MAX_EXPONENT}")
+        raise _invalid(text, f"the exponent must lie between -{_MAX_EXPONENT} and {_MAX_EXPONENT}")
     return exponent
 
 
-def _refusal(text: str, reason: str) -> QuantityError:
-    return QuantityError(f"{_shown(text)} is no quantity: {reason}")
+def _invalid(text: str, reason: str) -> QuantityError:
+    return QuantityError(f"{_shown(text)} is not a quantity: {reason}")
 
 
 def _shown(value: object) -> str:
@@ -219,7 +213,7 @@ def _shown(value: object) -> str:
 
 
 def _divided(number: int, divisor: int) -> int:
-    """A quotient, rounded away from zero."""
+    """Return a quotient, rounded away from zero."""
     return -(-number // divisor) if number > 0 else number // divisor
 
 
@@ -231,7 +225,7 @@ def _within_int64(number: int) -> int:
     return max(_INT64_MIN, min(number, _INT64_MAX))
 
 
-# The server prints some texts as they came: its fast path takes them for canonical, even `+1`, `01` and `1.500`.
+# The API server prints some texts unchanged: its fast path treats them as canonical, even `+1`, `01` and `1.500`.
 
 
 def _is_kept_decimal(digits: str, power: int) -> bool:

@@ -1,7 +1,7 @@
-"""Secrets in what is shown: goldens are kept in version control, and diffs and explanations end up in build logs.
+"""Redaction of secrets: goldens are stored in version control, and diffs and explanations appear in build logs.
 
-Hidden are the values of a Secret, and values of environment variables whose names say that they are secret. Each is
-replaced by a digest, so that a change still shows.
+Values of Secrets, and of environment variables with names like those of secrets, are replaced by digests, so that
+changes remain visible.
 """
 
 import hashlib
@@ -15,25 +15,25 @@ from ocf.objects.paths import get_field
 __all__ = ["redacted"]
 
 _SECRET_FIELDS: Final = ("data", "stringData")
-# Where `kubectl apply` keeps the whole object as it was applied last.
+# `kubectl apply` stores the last applied object in this annotation.
 _LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 _SECRET_NAME: Final = re.compile(
     r"passw(or)?d|passphrase|secret|token|credential|(api|access|private|encryption|signing)_?key", re.IGNORECASE
 )
-# Names of secrets, and of files that hold them, are no secrets.
+# Names of secrets, and of files that contain them, are not secret.
 _NAME_OF_SECRET: Final = re.compile(r"_(file|path|dir|name|url|ttl|enabled)$", re.IGNORECASE)
 _SHOWN_DIGITS: Final = 12
 
 
 def redacted(manifest: Manifest) -> Manifest:
-    """Return an object without its secrets; each value is replaced by a digest, so that a change still shows.
+    """Return an object with its secret values replaced by digests, so that changes remain visible.
 
     Args:
-        manifest: Any object; left as it is.
+        manifest: Any object; it is not changed.
 
     Returns:
-        The same object if there is nothing to hide. What is hidden: `data` and `stringData` of a Secret, and `value`
-        of an environment variable with a name such as `DB_PASSWORD`, wherever in the object.
+        The object without the values of `data` and `stringData` of a Secret, and without `value` of any environment
+        variable with a name such as `DB_PASSWORD`; the same object if it contains no secrets.
 
     Example:
         >>> redacted({"apiVersion": "v1", "kind": "Secret", "stringData": {"token": "hunter2"}})["stringData"]
@@ -56,7 +56,7 @@ def _hidden(values: Any) -> Any:
 
 
 def _without_copy(manifest: Manifest, *, is_secret: bool) -> Manifest:
-    """Hide the copy of the whole object that kubectl keeps, if there is a secret in it."""
+    """Replace the copy of the object that kubectl stores by a digest if it contains a secret."""
     annotations = get_field(manifest, ("metadata", "annotations"))
     copied = annotations.get(_LAST_APPLIED) if isinstance(annotations, dict) else None
     if copied is None or not (is_secret or _holds_secret(copied)):
@@ -69,13 +69,13 @@ def _holds_secret(text: object) -> bool:
     try:
         copied = json.loads(str(text))
     except (ValueError, RecursionError):
-        # Not what kubectl writes, so nobody knows what it holds.
+        # Not written by kubectl, so it may contain a secret.
         return True
     return _shown(copied) is not copied
 
 
 def _shown(value: Any) -> Any:
-    """Return a value without secret variables; what has none is shared."""
+    """Return a value without secret variables; parts without secrets are shared."""
     if isinstance(value, dict):
         shown = {key: _variables(item) if key == "env" else _shown(item) for key, item in value.items()}
         return value if all(shown[key] is item for key, item in value.items()) else shown

@@ -1,8 +1,7 @@
-"""The text form of label selectors, `app=web,tier in (front,back),!canary`.
+"""Parser of the text form of label selectors, `app=web,tier in (front,back),!canary`.
 
-The grammar is that of the API server, with its corners: a value that is left out is the empty one, and `in` and
-`notin` are ordinary labels and values where no operator can stand. It is read in one go from left to right, so time
-grows with the text.
+The grammar is that of the API server, including its edge cases: a missing value is empty, and `in` and `notin` are
+ordinary labels and values where no operator is expected. Parsing takes linear time.
 """
 
 import re
@@ -15,7 +14,7 @@ from ocf.objects.label_requirements import Requirement, SelectorOperator, shown
 __all__ = ["SUBJECT", "read_requirements"]
 
 SUBJECT: Final = "label selector"
-"""What errors call the thing that was read."""
+"""Subject of the errors."""
 
 _TOKEN: Final = re.compile(r"[^=!(),<> \t\r\n]+|==|!=|[=!(),<>]")
 _SYMBOLS: Final = frozenset("=!(),<>")
@@ -28,22 +27,22 @@ _BINARY: Final = {
 
 
 def read_requirements(text: str) -> list[Requirement]:
-    """Read the text form of a label selector.
+    """Parse the text form of a label selector.
 
     Args:
         text: Requirements joined by commas.
 
     Returns:
-        The requirements in the order written.
+        The requirements in their order in the text.
 
     Raises:
-        ManifestError: If `text` cannot be read, or a label or value in it is malformed.
+        ManifestError: If `text` cannot be parsed, or contains an invalid label or value.
     """
     return list(_Reader(text).read())
 
 
 class _Reader:
-    """Reads the text form token by token; an error says at which character."""
+    """Parser of the text form; its errors contain the position."""
 
     def __init__(self, text: str) -> None:
         self._tokens = [(match[0], match.start()) for match in _TOKEN.finditer(text)]
@@ -66,7 +65,7 @@ class _Reader:
         position = self._tokens[self._at][1]
         requirement = self._unchecked()
         for problem in requirement.problems():
-            raise self._refusal(problem.detail, position)
+            raise self._error(problem.detail, position)
         return requirement
 
     def _unchecked(self) -> Requirement:
@@ -94,7 +93,7 @@ class _Reader:
         return tuple(sorted(values))
 
     def _value(self, *ends: str) -> str:
-        """Read a value; where it is left out, it is the empty one."""
+        """Return the next value; empty if it is missing."""
         return "" if self._next in ends else self._word("a value")
 
     def _word(self, expected: str) -> str:
@@ -111,7 +110,7 @@ class _Reader:
 
     def _unexpected(self, expected: str) -> ManifestError:
         token, position = self._tokens[self._at]
-        return self._refusal(f"{expected} expected, not {shown(token) if token else 'the end'}", position)
+        return self._error(f"{expected} expected, not {shown(token) if token else 'the end'}", position)
 
-    def _refusal(self, detail: str, position: int) -> ManifestError:
+    def _error(self, detail: str, position: int) -> ManifestError:
         return ManifestError(SUBJECT, [FieldProblem("", f"at character {position + 1}: {detail}")])

@@ -1,9 +1,8 @@
-"""Selectors: which objects are meant, by their labels or by a few of their fields.
+"""Label selectors and field selectors.
 
-A label selector comes in two spellings. As text, `app=web,tier in (front,back),!canary`, it travels in queries; as an
-object with `matchLabels` and `matchExpressions` it lives in manifests. Both are read into one value that matches
-labels. Reading is as strict as the API server's, because a selector that is understood too widely counts or deletes
-the wrong objects.
+A label selector has two forms: text, `app=web,tier in (front,back),!canary`, in queries, and an object with
+`matchLabels` and `matchExpressions` in manifests. Both are parsed into the same class. Parsing is as strict as in the
+API server, because a selector that matches too much counts or deletes the wrong objects.
 """
 
 import re
@@ -28,16 +27,16 @@ _OPERATORS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class LabelSelector:
-    """Which objects are meant, by their labels.
+    """A selector of objects by their labels.
 
-    An empty selector (`{}`, or the empty text) matches every object. A selector that is not there (`None`) matches
-    none: that is what an absent `selector` means in the API, and the opposite would be the more dangerous mistake.
+    An empty selector (`{}`, or the empty text) matches every object. A missing selector (`None`) matches no object, as
+    a missing `selector` does in the API.
 
     Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/.
 
     Args:
-        requirements: What labels must meet, all of it; sorted by key.
-        nothing: Whether no object matches, whatever the requirements.
+        requirements: Requirements that labels must all meet, sorted by key.
+        nothing: Whether no object matches, regardless of the requirements.
 
     Example:
         >>> selector = LabelSelector.parse("tier in (front,back), app=web, !canary")
@@ -54,32 +53,29 @@ class LabelSelector:
 
     @classmethod
     def parse(cls, text: str) -> "LabelSelector":
-        """Read the text form.
+        """Parse the text form.
 
         Args:
             text: Requirements joined by commas: `a=b`, `a==b`, `a!=b`, `a in (b,c)`, `a notin (b,c)`, `a`, `!a`,
                 `a>1`, `a<1`.
 
-        Returns:
-            The selector.
-
         Raises:
-            ManifestError: If `text` cannot be read, or a label or value in it is malformed.
+            ManifestError: If `text` cannot be parsed, or contains an invalid label or value.
         """
         return cls(_sorted(read_requirements(text)))
 
     @classmethod
     def of(cls, selector: Mapping[str, Any] | None) -> "LabelSelector":
-        """Read the object form.
+        """Parse the object form.
 
         Args:
-            selector: A mapping with `matchLabels` and `matchExpressions`, or None where a manifest has no selector.
+            selector: A mapping with `matchLabels` and `matchExpressions`, or None for a missing selector.
 
         Returns:
-            The selector; for None the one that matches nothing.
+            The selector; for None one that matches nothing.
 
         Raises:
-            ManifestError: If it is malformed; names every field that is.
+            ManifestError: If the selector is invalid; it contains all invalid fields.
         """
         if selector is None:
             return cls(nothing=True)
@@ -90,33 +86,30 @@ class LabelSelector:
         return cls(requirements)
 
     def matches(self, labels: Mapping[str, str]) -> bool:
-        """Tell whether an object with these labels is meant.
+        """Return whether the selector matches an object with these labels.
 
         Args:
-            labels: The labels of an object; an empty mapping where it has none.
-
-        Returns:
-            True if they meet all requirements.
+            labels: The labels of an object; an empty mapping if it has no labels.
         """
         return not self.nothing and all(requirement.matches(labels) for requirement in self.requirements)
 
     def __str__(self) -> str:
-        """The text form; for the selector that matches nothing `<nothing>`, which no server accepts."""
+        """Return the text form; `<nothing>`, which the API server rejects, if the selector matches nothing."""
         return "<nothing>" if self.nothing else ",".join(map(str, self.requirements))
 
 
 def selector_identity(selector: Mapping[str, Any] | None) -> Hashable:
-    """Say which selectors in object form are the same, for finding the entry that has one.
+    """Return the identity of a selector in object form, to find the entry of a list that has it.
 
-    The order of labels, expressions and values does not count, their number does. An absent list or map is an empty
-    one. What merely selects the same objects stays different: `matchLabels` with `a: b` is not the expression `a In
-    [b]`, and no selector is not the empty selector.
+    The order of labels, expressions and values is ignored, but not their number. A missing list or map equals an empty
+    one. Selectors that only match the same objects are different: `matchLabels` with `a: b` differs from the expression
+    `a In [b]`, and a missing selector differs from an empty one.
 
     Args:
         selector: A mapping with `matchLabels` and `matchExpressions`, or None.
 
     Returns:
-        A value that is equal for the same selectors only.
+        A value that is equal only for equal selectors.
 
     Example:
         >>> selector_identity({}) == selector_identity({"matchLabels": {}}) != selector_identity(None)
@@ -137,7 +130,7 @@ class FieldTerm(NamedTuple):
     Args:
         path: The field, `metadata.name`.
         operator: `=` or `!=`.
-        value: The value, without the backslashes it was written with.
+        value: The value, without escaping backslashes.
     """
 
     path: str
@@ -145,7 +138,7 @@ class FieldTerm(NamedTuple):
     value: str
 
 
-# A term ends at a comma that no backslash protects.
+# A term ends at a comma without a backslash before it.
 _TERM: Final = re.compile(r"(?:[^\\,]|\\.|\\\Z)+", re.DOTALL)
 _EQUALITY: Final = re.compile(r"!=|==?")
 _VALUE: Final = re.compile(r"(?:[^\\=]|\\[\\,=])*")
@@ -153,19 +146,19 @@ _ESCAPE: Final = re.compile(r"\\(.)")
 
 
 def parse_field_selector(text: str) -> tuple[FieldTerm, ...]:
-    r"""Read a field selector.
+    r"""Parse a field selector.
 
     Source: https://kubernetes.io/docs/concepts/overview/working-with-objects/field-selectors/.
 
     Args:
         text: Terms `path=value`, `path==value`, `path!=value`, joined by commas. In a value, a comma, `=` or
-            backslash is written behind a backslash.
+            backslash is escaped with a backslash.
 
     Returns:
-        The terms in the order written, `==` as `=`.
+        The terms in their order in the text, with `==` as `=`.
 
     Raises:
-        ManifestError: If `text` cannot be read.
+        ManifestError: If `text` cannot be parsed.
 
     Example:
         >>> for term in parse_field_selector("metadata.name=web,status.phase!=Running"):
@@ -200,7 +193,7 @@ def _sorted(requirements: Iterable[Requirement]) -> tuple[Requirement, ...]:
 
 
 class _ObjectReader:
-    """Reads the object form; what is wrong with it is gathered, so that all of it is reported at once."""
+    """Parser of the object form; it collects all problems, so that they are reported together."""
 
     def __init__(self) -> None:
         self.problems: list[FieldProblem] = []
@@ -220,12 +213,12 @@ class _ObjectReader:
             values = self._items(f"{path}.values", item.get("values"))
             yield from self._requirement(path, item.get("key"), _OPERATORS[operator], values)
         else:
-            self._refuse(f"{path}.operator", f"must be one of {', '.join(_OPERATORS)}, not {operator!r}")
+            self._reject(f"{path}.operator", f"must be one of {', '.join(_OPERATORS)}, not {operator!r}")
 
     def _requirement(self, path: str, key: Any, operator: SelectorOperator, values: list[Any]) -> Iterator[Requirement]:
         wrong = [text for text in (key, *values) if not isinstance(text, str)]
         if wrong:
-            self._refuse(path, f"a label and its values must be texts, not {wrong[0]!r}")
+            self._reject(path, f"a label and its values must be texts, not {wrong[0]!r}")
             return
         given = Requirement(key, operator, tuple(values))
         self.problems += [FieldProblem(f"{path}.{problem.path}", problem.detail) for problem in given.problems()]
@@ -233,18 +226,18 @@ class _ObjectReader:
 
     def _fields(self, path: str, value: object, known: tuple[str, ...] = ()) -> Mapping[Any, Any]:
         if not isinstance(value, Mapping):
-            self._refuse(path, f"must be a map, not {type(value).__name__}")
+            self._reject(path, f"must be a map, not {type(value).__name__}")
             return {}
         for key in value:
             if known and key not in known:
-                self._refuse(path, f"unknown field {key!r}; there are {', '.join(known)}")
+                self._reject(path, f"unknown field {key!r}; there are {', '.join(known)}")
         return value
 
     def _items(self, path: str, value: object) -> list[Any]:
         if value is None or isinstance(value, list | tuple):
             return list(value or ())
-        self._refuse(path, f"must be a list, not {type(value).__name__}")
+        self._reject(path, f"must be a list, not {type(value).__name__}")
         return []
 
-    def _refuse(self, path: str, detail: str) -> None:
+    def _reject(self, path: str, detail: str) -> None:
         self.problems.append(FieldProblem(path, detail))

@@ -1,10 +1,9 @@
-"""Reading YAML from people and strangers: safe, bounded, strict.
+"""Parser of YAML from untrusted sources: safe, limited, strict.
 
-The text is taken as a stream of events and not through the library's own constructor. Events need no recursion and
-know their lines, no tag can make an object of them, and an alias can be counted as what it stands for before anything
-is copied: a text of a kilobyte may stand for terabytes. It is also strict where YAML is treacherous: a key that is
-given twice, or that is no text, is an error. What a scalar means is what it means to Kubernetes, see
-`ocf.objects.yaml_scalars`.
+It builds values from the events of the library instead of using its constructor. Events need no recursion and have line
+numbers, tags cannot create objects, and the values behind an alias are counted before they are copied: a text of a
+kilobyte can expand to terabytes. Duplicate keys and keys that are not strings are errors. Scalars have the meaning they
+have in Kubernetes, see `ocf.objects.yaml_scalars`.
 """
 
 import json
@@ -36,17 +35,17 @@ _MAX_SHOWN: Final = 80
 
 
 def read_yaml(text: str, subject: str) -> Iterator[Any]:
-    """Read the documents of a text one by one.
+    """Parse the documents of a text one by one.
 
     Args:
         text: YAML.
-        subject: What errors call a document; `{}` stands for its number, from 1.
+        subject: Name of a document in errors; `{}` is replaced by its number, from 1.
 
     Yields:
-        JSON values that share nothing with each other.
+        JSON values that share no dicts or lists.
 
     Raises:
-        ManifestError: If the text cannot be read; says in which line.
+        ManifestError: If the text cannot be parsed; the message contains the line.
     """
     reader = _Reader(subject)
     try:
@@ -57,15 +56,15 @@ def read_yaml(text: str, subject: str) -> Iterator[Any]:
                 reader.take(event)
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line if error.problem_mark else 0
-        raise reader.refusal(line, error.problem or "cannot be read") from None
+        raise reader.error_at(line, error.problem or "cannot be read") from None
     except yaml.reader.ReaderError as error:
         line = text.encode()[: error.position].count(b"\n")
-        raise reader.refusal(line, f"{error.reason}: character {error.character!r}") from None
+        raise reader.error_at(line, f"{error.reason}: character {error.character!r}") from None
 
 
 @dataclass(frozen=True, slots=True)
 class _Anchored:
-    """What an anchor names, and what repeating it costs."""
+    """The value of an anchor, with its size for each alias."""
 
     value: Any
     count: int
@@ -74,7 +73,7 @@ class _Anchored:
 
 @dataclass(slots=True)
 class _Open:
-    """A map or a list whose end has not been read yet."""
+    """A map or a list that is not complete yet."""
 
     value: Any
     anchor: str | None
@@ -89,7 +88,7 @@ class _Open:
 
 
 class _Reader:
-    """Builds one document after the other out of events."""
+    """Builds documents from events."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject
@@ -105,7 +104,7 @@ class _Reader:
         self._line = 0
 
     def take(self, event: yaml.Event) -> None:
-        """Take the next event of a document."""
+        """Process the next event of a document."""
         self._line = event.start_mark.line if event.start_mark else 0
         if isinstance(event, yaml.ScalarEvent):
             self._scalar(event)
@@ -117,14 +116,14 @@ class _Reader:
             self._close()
 
     def finish(self) -> Any:
-        """Return the document that has ended, and begin the next one."""
+        """Return the complete document, and start the next one."""
         document = copy_json(self._document) if self._shares else self._document
         self._number += 1
         self._begin()
         return document
 
-    def refusal(self, line: int, detail: str) -> ManifestError:
-        """Make the error for a line, counted from 0."""
+    def error_at(self, line: int, detail: str) -> ManifestError:
+        """Return the error for a line, counted from 0."""
         return ManifestError(self._subject.format(self._number), [FieldProblem("", f"line {line + 1}: {detail}")])
 
     def _scalar(self, event: yaml.ScalarEvent) -> None:
@@ -143,18 +142,18 @@ class _Reader:
             return event.value
         value = read_plain(event.value)
         if event.tag is not None and type(value) not in _SCALAR_TAGS.get(event.tag, ()):
-            raise self._refusal(f"the tag {_shown(event.tag)} is not supported for this value")
+            raise self._error_at(f"the tag {_shown(event.tag)} is not supported for this value")
         if isinstance(value, float) and not math.isfinite(value):
-            raise self._refusal(f"{event.value} is not a JSON number; put it in quotes if it is a text")
+            raise self._error_at(f"{event.value} is not a JSON number; put it in quotes if it is a text")
         return value
 
     def _collection(self, event: yaml.CollectionStartEvent) -> None:
         self._spend(1)
         is_map = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in {None, "!", f"{_TAG}map" if is_map else f"{_TAG}seq"}:
-            raise self._refusal(f"the tag {_shown(event.tag or '')} is not supported for this value")
+            raise self._error_at(f"the tag {_shown(event.tag or '')} is not supported for this value")
         if self._open and self._open[-1].wants_key:
-            raise self._refusal(f"a key must be a text, not a {'map' if is_map else 'list'}")
+            raise self._error_at(f"a key must be a text, not a {'map' if is_map else 'list'}")
         self._check_depth(1)
         self._open.append(_Open({} if is_map else [], event.anchor, self._count - 1))
 
@@ -172,7 +171,7 @@ class _Reader:
         name = event.anchor or ""
         anchored = self._anchors.get(name)
         if anchored is None:
-            raise self._refusal(f"the alias *{_shown(name)} repeats nothing that ends before it")
+            raise self._error_at(f"the alias *{_shown(name)} repeats nothing that ends before it")
         self._spend(anchored.count)
         self._check_depth(anchored.height)
         self._shares = True
@@ -197,15 +196,15 @@ class _Reader:
     def _set_key(self, parent: _Open, key: Any, written: str) -> None:
         if key is not _MERGE and not isinstance(key, str):
             meaning = type(key).__name__ if isinstance(key, dict | list) else json.dumps(key)
-            raise self._refusal(f"the key {_shown(written)} means {meaning}; a key must be a text, put it in quotes")
+            raise self._error_at(f"the key {_shown(written)} means {meaning}; a key must be a text, put it in quotes")
         if key in parent.value or (key is _MERGE and parent.merged):
-            raise self._refusal(f"the key {_shown(written)} is given twice")
+            raise self._error_at(f"the key {_shown(written)} is given twice")
         parent.key = key
 
     def _merge(self, parent: _Open, value: Any) -> None:
         merged = value if isinstance(value, list) else [value]
         if not all(isinstance(item, dict) for item in merged):
-            raise self._refusal("<< must be followed by a map, or a list of maps")
+            raise self._error_at("<< must be followed by a map, or a list of maps")
         self._shares = True
         parent.merged = merged
         parent.key = None
@@ -213,14 +212,14 @@ class _Reader:
     def _spend(self, count: int) -> None:
         self._count += count
         if self._count > MAX_VALUES:
-            raise self._refusal(f"more than {MAX_VALUES} values, counting an alias as what it stands for")
+            raise self._error_at(f"more than {MAX_VALUES} values, counting an alias as what it stands for")
 
     def _check_depth(self, height: int) -> None:
         if len(self._open) + height > MAX_DEPTH:
-            raise self._refusal(f"nested more than {MAX_DEPTH} levels deep")
+            raise self._error_at(f"nested more than {MAX_DEPTH} levels deep")
 
-    def _refusal(self, detail: str) -> ManifestError:
-        return self.refusal(self._line, detail)
+    def _error_at(self, detail: str) -> ManifestError:
+        return self.error_at(self._line, detail)
 
 
 def _shown(text: str) -> str:

@@ -1,9 +1,8 @@
-"""What an unquoted scalar of YAML means to Kubernetes.
+"""Unquoted scalars of YAML with the meaning they have in Kubernetes.
 
-Its tools read YAML 1.1 with a few changes: dates and sexagesimal numbers stay texts, `1e3` is a number, `0o14` is
-octal as `014` is, and `y` is a boolean. Every Python library differs somewhere, so the rules are written down here,
-once, for reading and for deciding what has to be quoted. Numbers then pass through JSON, where a whole number has no
-fraction: `1.0` is 1.
+Kubernetes parses YAML 1.1 with a few changes: dates and sexagesimal numbers are strings, `1e3` is a number, `0o14` is
+octal like `014`, and `y` is a boolean. All Python libraries differ from this in some way, so the rules are implemented
+here, for parsing and for quoting. Numbers are then converted to JSON, where a whole number has no fraction: `1.0` is 1.
 """
 
 import math
@@ -33,13 +32,13 @@ _WHOLE_FLOATS_END: Final = 1e21
 
 
 def read_plain(text: str) -> Scalar:
-    """Read an unquoted scalar.
+    """Parse an unquoted scalar.
 
     Args:
-        text: The scalar, without surrounding blanks.
+        text: The scalar, without surrounding spaces.
 
     Returns:
-        What it means; infinities and "not a number" as floats.
+        Its value; infinities and "not a number" as floats.
 
     Example:
         >>> [read_plain(text) for text in ("on", "0755", "1e3", "2001-12-14", "12:30:45", "~")]
@@ -57,13 +56,13 @@ def read_plain(text: str) -> Scalar:
 
 
 def whole(number: float) -> int | float:
-    """Drop the fraction of a number that has none, as JSON does.
+    """Return a whole number as an integer, as JSON does.
 
     Args:
         number: A finite number.
 
     Returns:
-        An int where JSON writes one, otherwise the number.
+        An int if JSON writes one, otherwise the number.
     """
     return int(number) if number.is_integer() and abs(number) < _WHOLE_FLOATS_END else number
 
@@ -81,6 +80,6 @@ def _integer(digits: str) -> int | float | None:
 
 
 def _float(digits: str) -> int | float | None:
-    """Read a float; what is none, or too large for one, stays a text."""
+    """Return a float; None for a text that is not a float, or too large."""
     number = float(digits) if _FLOAT.fullmatch(digits) else math.inf
     return None if math.isinf(number) else whole(number)

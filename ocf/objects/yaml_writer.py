@@ -1,9 +1,8 @@
-"""Writing YAML that people read, compare and keep in version control.
+"""Serialization as YAML that is easy to read and to compare in version control.
 
-Nodes are built here and only printed by the library, which keeps three promises that its own dumper does not: a value
-that appears twice is written twice and never as an alias, a text is quoted wherever Kubernetes would take it for
-something else (`on`, `1e3`, `0o14`), and what is no JSON value is refused with its place instead of being written
-with a tag.
+This module builds the nodes and the library prints them. Unlike with the dumper of the library, a value that occurs
+twice is written twice and never as an alias, a string is quoted if Kubernetes would read it as another type (`on`,
+`1e3`, `0o14`), and a value that is not a JSON value is an error with its path instead of being written with a tag.
 """
 
 import math
@@ -25,17 +24,17 @@ _LINE_WIDTH: Final = 2**30
 
 
 def write_yaml(value: Any, subject: str) -> str:
-    """Write a JSON value in block style.
+    """Serialize a JSON value in block style.
 
     Args:
         value: The value; keys keep their order.
-        subject: What errors call it.
+        subject: Name of the value in errors.
 
     Returns:
         YAML, always the same for the same value.
 
     Raises:
-        ManifestError: If something in it is no JSON value; names every field.
+        ManifestError: If it contains a value that is not a JSON value; it contains all such fields.
     """
     writer = _Writer(subject)
     node = writer.node(value, ())
@@ -46,16 +45,16 @@ def write_yaml(value: Any, subject: str) -> str:
 
 
 class _Writer:
-    """Turns values into nodes; what is wrong with them is gathered."""
+    """Converts values to nodes and collects problems."""
 
     def __init__(self, subject: str) -> None:
         self._subject = subject
         self.problems: list[FieldProblem] = []
 
     def node(self, value: Any, path: FieldPath) -> yaml.Node:
-        """Make a node for a value and everything in it."""
+        """Return the node of a value, with all values in it."""
         if len(path) >= MAX_DEPTH and isinstance(value, dict | list):
-            # Not gathered: what contains itself would be followed without end.
+            # Raised at once: a value that contains itself would be traversed forever.
             detail = f"nested more than {MAX_DEPTH} levels deep, or contains itself"
             raise ManifestError(self._subject, [FieldProblem(format_path(path[:3]), detail)])
         if isinstance(value, dict):
@@ -69,14 +68,14 @@ class _Writer:
     def _key(self, key: object, path: FieldPath) -> yaml.Node:
         if isinstance(key, str):
             return self._text(key, path)
-        self._refuse(path, f"the key {key!r} must be a text")
+        self._reject(path, f"the key {key!r} must be a text")
         return yaml.ScalarNode(f"{_TAG}str", "")
 
     def _text(self, text: str, path: FieldPath) -> yaml.Node:
         try:
             text.encode()
         except UnicodeEncodeError:
-            self._refuse(path, "a text contains half of a surrogate pair")
+            self._reject(path, "a text contains half of a surrogate pair")
         style = "|" if "\n" in text else None
         if not isinstance(read_plain(text), str):
             style = "'"
@@ -91,14 +90,14 @@ class _Writer:
             return yaml.ScalarNode(f"{_TAG}int", str(value))
         if isinstance(value, float) and math.isfinite(value):
             return yaml.ScalarNode(f"{_TAG}float", _float(value))
-        self._refuse(path, f"{value if isinstance(value, float) else type(value).__name__} is no value of JSON")
+        self._reject(path, f"{value if isinstance(value, float) else type(value).__name__} is no value of JSON")
         return yaml.ScalarNode(f"{_TAG}null", "null")
 
-    def _refuse(self, path: FieldPath, detail: str) -> None:
+    def _reject(self, path: FieldPath, detail: str) -> None:
         self.problems.append(FieldProblem(format_path(path), detail))
 
 
 def _float(value: float) -> str:
     text = repr(value)
-    # Without a point, a reader of YAML 1.1 takes `1e+22` for a text.
+    # Without a point, `1e+22` is a string in YAML 1.1.
     return text if "." in text else text.replace("e", ".0e", 1)

@@ -133,7 +133,7 @@ class TestReadBase:
             pytest.param(
                 hpa(metrics=[cpu(averageValue=True)]),
                 "spec.metrics[0].resource.target.averageValue: must be a valid string, got True",
-                id="a truth value is no quantity",
+                id="a truth value is not a quantity",
             ),
             pytest.param(
                 hpa() | {"kind": "Deployment"}, "kind: must be \"HorizontalPodAutoscaler\", got 'Deployment'", id="kind"

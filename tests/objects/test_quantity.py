@@ -82,7 +82,7 @@ class TestParse:
         "value", [True, False, None, b"1", [1], float("nan"), float("inf"), float("-inf")], ids=repr
     )
     def test_other_values_are_refused(self, value: Any) -> None:
-        with pytest.raises(QuantityError, match="is no quantity"):
+        with pytest.raises(QuantityError, match="is not a quantity"):
             Quantity.parse(value)
 
     @pytest.mark.parametrize("text", ["m", "Ki", "-", "+", ".", "-.", ".Mi", "e3", "-e3", "E", "Ti", "n", "e-9"])
@@ -120,7 +120,7 @@ class TestParse:
         assert Quantity.parse(str(Quantity.parse(value))) == Quantity.parse(value)
 
     def test_the_error_names_the_value_and_the_allowed_form(self) -> None:
-        with pytest.raises(QuantityError, match=r"^'1 Gi' is no quantity: write digits .* Ki Mi Gi") as caught:
+        with pytest.raises(QuantityError, match=r"^'1 Gi' is not a quantity: write digits .* Ki Mi Gi") as caught:
             Quantity.parse("1 Gi")
 
         assert isinstance(caught.value, ConfigError)

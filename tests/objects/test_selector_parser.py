@@ -78,10 +78,10 @@ def test_empty_parentheses_are_one_empty_value() -> None:
         pytest.param("a IN (b)", "one of in, notin", id="operator in capitals"),
         pytest.param("a>", "must be an integer", id="no bound"),
         pytest.param("a>x", "must be an integer", id="bound is no number"),
-        pytest.param("a,b=-c", "at character 3: '-c' is no label value", id="malformed value"),
-        pytest.param("a:b", "at character 1: 'a:b' is no label", id="malformed label"),
-        pytest.param("a\0", "is no label", id="zero byte"),
-        pytest.param("a\u00a0=b", "is no label", id="a blank that is none"),
+        pytest.param("a,b=-c", "at character 3: '-c' is not a label value", id="malformed value"),
+        pytest.param("a:b", "at character 1: 'a:b' is not a label", id="malformed label"),
+        pytest.param("a\0", "is not a label", id="zero byte"),
+        pytest.param("a\u00a0=b", "is not a label", id="a blank that is none"),
     ],
 )
 def test_refuses(text: str, problem: str) -> None:

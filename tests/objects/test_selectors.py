@@ -76,7 +76,7 @@ class TestObjectForm:
             pytest.param({"matchLabels": []}, "matchLabels", "must be a map, not list", id="labels as a list"),
             pytest.param({"matchLabels": {"a": 1}}, "matchLabels", "must be texts, not 1", id="value is a number"),
             pytest.param({"matchLabels": {1: "a"}}, "matchLabels", "must be texts, not 1", id="label is a number"),
-            pytest.param({"matchLabels": {"-a": "b"}}, "matchLabels.key", "'-a' is no label", id="malformed label"),
+            pytest.param({"matchLabels": {"-a": "b"}}, "matchLabels.key", "'-a' is not a label", id="malformed label"),
             pytest.param({"matchLabels": {"a": "-"}}, "matchLabels.values[0]", "no label value", id="malformed value"),
             pytest.param({"matchExpressions": {}}, "matchExpressions", "must be a list", id="expressions as a map"),
             pytest.param(
@@ -121,7 +121,7 @@ class TestObjectForm:
             pytest.param(
                 {"matchExpressions": [{"key": "a", "operator": "In", "values": ["x", "-", "a"]}]},
                 "matchExpressions[0].values[1]",
-                "'-' is no label value",
+                "'-' is not a label value",
                 id="malformed value, at its own index",
             ),
             pytest.param(

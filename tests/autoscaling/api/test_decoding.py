@@ -68,9 +68,9 @@ def changed(path: str, value: Any) -> Manifest:
             id="in a list",
         ),
         pytest.param(
-            "spec.metrics.0.resource.target.averageValue", "1K", "averageValue: '1K' is no quantity", id="quantity"
+            "spec.metrics.0.resource.target.averageValue", "1K", "averageValue: '1K' is not a quantity", id="quantity"
         ),
-        pytest.param("spec.behavior.scaleDown.tolerance", True, "True is no quantity", id="boolean for a quantity"),
+        pytest.param("spec.behavior.scaleDown.tolerance", True, "True is not a quantity", id="boolean for a quantity"),
         pytest.param("spec.maxReplicas", "x" * 1000, "x…", id="a long value is cut"),
     ],
 )  # fmt: skip

@@ -78,7 +78,7 @@ class TestRules:
             pytest.param({"stabilization_window_seconds": 3601}, "from 0 to 3600, not 3601", id="window too long"),
             pytest.param({"stabilization_window_seconds": 1.5}, "must be an integer", id="window fraction"),
             pytest.param({"tolerance": "-0.1"}, "tolerance must be zero or more, not '-0.1'", id="tolerance negative"),
-            pytest.param({"tolerance": "5%"}, "tolerance: '5%' is no quantity", id="tolerance percent"),
+            pytest.param({"tolerance": "5%"}, "tolerance: '5%' is not a quantity", id="tolerance percent"),
             pytest.param({"select": "Max"}, "select must be one of", id="selection as text"),
         ],
     )

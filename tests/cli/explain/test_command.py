@@ -277,11 +277,11 @@ status: {phase: Running, startTime: "2026-01-31T10:00:00Z"}
     ("part", "old", "new", "problem"),
     [
         (USAGE, "containers: [{name: app, usage: {cpu: 450m}}]", "containers: none", "containers: must be a list"),
-        (USAGE, "cpu: 450m", "cpu: lots", "containers[0].usage.cpu: 'lots' is no quantity"),
+        (USAGE, "cpu: 450m", "cpu: lots", "containers[0].usage.cpu: 'lots' is not a quantity"),
         (USAGE, "metadata: {name: web-0, namespace: shop}", "metadata: web-0", "metadata: must be a map, not 'web-0'"),
         (USAGE, "2026-01-31T12:00:00Z", "noon", "timestamp: must be a time like 2026-01-31T12:00:00Z, not 'noon'"),
         (USAGE, "- metadata", "- web-0\n- metadata", "PodMetricsList: items[0]: must be a map, not 'web-0'"),
-        (POD, "500m", "many", "spec.containers[0].resources.requests.cpu: 'many' is no quantity"),
+        (POD, "500m", "many", "spec.containers[0].resources.requests.cpu: 'many' is not a quantity"),
         (POD, "spec: {", "spec: 5 #", "spec: must be a map, not 5"),
         (POD, "2026-01-31T10:00:00Z", "noon", "status.startTime: must be a time like"),
         (TARGET, "replicas: 3", "replicas: three", "spec.replicas: must be an integer"),
@@ -319,7 +319,7 @@ def test_a_horizontal_autoscaler_overrides_the_settings(tmp_path: Path) -> None:
     strict = write_files(tmp_path, f"{own}  settings: {{tolerance: 0.01}}\n", BUSY)
     assert desired("-f", strict) == 3
     for setting, problem in (
-        ("tolerance: much", "tolerance: 'much' is no quantity"),
+        ("tolerance: much", "tolerance: 'much' is not a quantity"),
         ("tolerence: 0.2", 'tolerence: unknown field, did you mean "tolerance"?'),
         ("syncPeriodSeconds: soon", "syncPeriodSeconds: must be an integer"),
     ):

@@ -101,7 +101,7 @@ async def test_an_object_metric_needs_exactly_one_value() -> None:
 @pytest.mark.parametrize(
     ("metric", "path", "entry", "problem"),
     [
-        pytest.param(CPU, USAGE, usage("NaN"), QUANTITIES, id="a text that is no quantity"),
+        pytest.param(CPU, USAGE, usage("NaN"), QUANTITIES, id="a text that is not a quantity"),
         pytest.param(CPU, USAGE, usage(float("nan")), QUANTITIES, id="no number"),
         pytest.param(CPU, USAGE, usage(float("inf")), QUANTITIES, id="without end"),
         pytest.param(CPU, USAGE, usage("5X"), QUANTITIES, id="an unknown letter"),
