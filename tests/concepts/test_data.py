@@ -1,4 +1,4 @@
-"""Data cells: a value belongs to the pass, and to nobody else."""
+"""Data cells: a value belongs to one reconcile."""
 
 import asyncio
 
@@ -16,7 +16,7 @@ def test_outside_a_pass_a_cell_is_not_extracted() -> None:
     assert caught.value.name == "x"
 
 
-def test_a_value_lives_as_long_as_the_pass() -> None:
+def test_a_value_lives_as_long_as_the_reconcile() -> None:
     cell = Data[int]("x")
     with data_scope():
         cell.put(1)
@@ -41,7 +41,7 @@ def test_an_empty_value_is_not_the_same_as_none_extracted(empty: object) -> None
         assert cell.require() is empty
 
 
-def test_storing_outside_a_pass_is_refused_with_the_way_out() -> None:
+def test_storing_outside_a_reconcile_is_rejected_with_a_hint() -> None:
     with pytest.raises(ConfigError, match=r'data "x": .*with cell\.seeded'):
         Data[int]("x").put(1)
 

@@ -1,4 +1,4 @@
-"""What is different after a step was set by that step, whatever the step was."""
+"""Provenance trace: every difference after a step is attributed to that step."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -26,8 +26,8 @@ def traced(*manifests: Manifest) -> Provenance:
     return Provenance("a", trace.fields, trace.removed)
 
 
-def told(origins: tuple[FieldOrigin, ...]) -> dict[str, list[tuple[str, Any]]]:
-    """Return per path who set it, to what; "-" where it was taken away."""
+def histories(origins: tuple[FieldOrigin, ...]) -> dict[str, list[tuple[str, Any]]]:
+    """Return the sources and values of each path; "-" for a removal."""
     return {
         origin.path: [
             (setting.source.mutation or "base", "-" if setting.removed else setting.value)
@@ -91,8 +91,8 @@ def told(origins: tuple[FieldOrigin, ...]) -> dict[str, list[tuple[str, Any]]]:
 )
 def test_who_set_what(manifests: list[Manifest], fields: dict[str, Any], removed: dict[str, Any]) -> None:
     found = traced(*manifests)
-    assert told(found.fields) == fields
-    assert told(found.removed) == removed
+    assert histories(found.fields) == fields
+    assert histories(found.removed) == removed
 
 
 def test_a_step_says_whether_it_changed_anything() -> None:
@@ -104,7 +104,7 @@ def test_another_order_is_a_change_of_no_field() -> None:
     trace = ProvenanceTrace()
     trace.step({"l": [{"name": "x"}, {"name": "y"}]}, BASE)
     assert trace.step({"l": [{"name": "y"}, {"name": "x"}]}, by("m1"))
-    assert told(trace.fields) == {"l[0].name": [("base", "y")], "l[1].name": [("base", "x")]}
+    assert histories(trace.fields) == {"l[0].name": [("base", "y")], "l[1].name": [("base", "x")]}
 
 
 def test_no_secret_is_kept_but_its_change_shows() -> None:
@@ -114,7 +114,7 @@ def test_no_secret_is_kept_but_its_change_shows() -> None:
     assert [setting.source.mutation for setting in found.field("stringData.a").settings] == ["", "m1"]
 
 
-def test_an_unknown_field_is_refused() -> None:
+def test_an_unknown_field_is_rejected() -> None:
     with pytest.raises(ConfigError, match='a has no field "spec"; a field is a single value'):
         traced({"spec": {"size": 1}}).field("spec")
 

@@ -1,4 +1,4 @@
-"""The words and their order."""
+"""Statuses and their order."""
 
 from enum import StrEnum
 

@@ -123,7 +123,7 @@ class TestSecret:
         assert write_model(secret.raw) == {}
 
     @pytest.mark.parametrize("wrong", [4711, [SECRET], {"password": SECRET}, None])
-    def test_a_refusal_tells_the_type_only(self, secret: SecretDataEditor, wrong: object) -> None:
+    def test_an_error_contains_only_the_type(self, secret: SecretDataEditor, wrong: object) -> None:
         """Even a number may be a secret, a PIN for example."""
         with pytest.raises(ConfigError, match=r"data\[pin\]: must be text or bytes, not of type") as refused:
             secret.ensure_entry("pin", wrong)  # type: ignore[arg-type]  # the point of the test

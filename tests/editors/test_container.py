@@ -39,8 +39,8 @@ class TestImage:
         assert write_model(editor.raw) == {**EMPTY, "image": "web:2"}
 
     @pytest.mark.parametrize("image", [None, 2])
-    def test_what_is_no_text_is_refused(self, editor: ContainerEditor, image: str) -> None:
-        """The model would take None; a container without an image is no edit of its image."""
+    def test_an_image_that_is_not_a_string_is_rejected(self, editor: ContainerEditor, image: str) -> None:
+        """The model would accept None, but removing the image is not an edit of the image."""
         with pytest.raises(ConfigError, match="image: must be a text"):
             editor.set_image(image)
 
@@ -52,7 +52,7 @@ class TestImage:
 
 class TestEnv:
     def test_value_becomes_value_from_cleanly_and_in_place(self, editor: ContainerEditor) -> None:
-        """The variable is replaced whole, so no former value is left beside the reference."""
+        """The variable is replaced as a whole, so the old value does not remain beside the reference."""
         reference = V1EnvVarSource(secret_key_ref=V1SecretKeySelector(name="db", key="password"))
         editor.ensure_env_var(variable("A"), variable("PASSWORD"), variable("C"))
 
@@ -139,7 +139,9 @@ class TestArgs:
 
         assert write_model(editor.raw) == EMPTY
 
-    def test_one_that_is_no_text_stores_none_and_is_not_shown_unless_a_number(self, editor: ContainerEditor) -> None:
+    def test_one_that_is_not_a_string_stores_none_and_is_not_shown_unless_a_number(
+        self, editor: ContainerEditor
+    ) -> None:
         with pytest.raises(ConfigError, match=r"^args: must be a text, not 8080$"):
             editor.ensure_arg("--port", 8080)  # type: ignore[arg-type]  # the mistake tested
         with pytest.raises(ConfigError, match=r"^args: must be a text, not of type bytes$"):
@@ -187,8 +189,8 @@ class TestPorts:
         assert [tcp] == editor.raw.ports
 
     @pytest.mark.parametrize("number", [None, "80", 80.0], ids=repr)
-    def test_a_number_that_is_none_is_refused(self, editor: ContainerEditor, number: int) -> None:
-        """It would match no port, in silence."""
+    def test_a_port_number_that_is_not_an_integer_is_rejected(self, editor: ContainerEditor, number: int) -> None:
+        """It would silently match no port."""
         with pytest.raises(ConfigError, match="ports: must be a whole number, not "):
             editor.remove_port(number)
 
@@ -250,7 +252,7 @@ class TestOneResource:
         assert write_model(editor.raw)["resources"] == {**before, field: {**before[field], "cpu": "2"}}
 
     @pytest.mark.parametrize("quantity", ["", "1 Gi", "lots", float("nan"), float("inf"), True], ids=repr)
-    def test_what_is_no_quantity_is_refused_with_its_place(
+    def test_an_invalid_quantity_is_rejected_with_its_path(
         self, editor: ContainerEditor, field: str, set_one: SetOne, quantity: object
     ) -> None:
         with pytest.raises(QuantityError, match=rf"^resources\.{field}\[cpu\]: "):
@@ -314,7 +316,7 @@ class TestResources:
 
         assert write_model(editor.raw) == EMPTY
 
-    def test_a_text_that_is_no_quantity_is_refused(self, editor: ContainerEditor) -> None:
+    def test_a_text_that_is_not_a_quantity_is_rejected(self, editor: ContainerEditor) -> None:
         editor.set_resource_limit("cpu", 1)
 
         with pytest.raises(QuantityError, match=r"^resources\.requests\[memory\]: "):
@@ -336,7 +338,7 @@ class TestResources:
     ],
 )
 @pytest.mark.parametrize("wrong", [1, ["a"], {"name": "a"}], ids=repr)
-def test_a_value_of_another_type_is_refused(
+def test_a_value_of_another_type_is_rejected(
     editor: ContainerEditor, edit: Callable[[ContainerEditor, object], None], wrong: object
 ) -> None:
     with pytest.raises(ConfigError, match="must be a"):

@@ -49,7 +49,7 @@ def test_any_predicate_is_a_selector() -> None:
 
 @pytest.mark.parametrize("make", [container_named, containers_named, container_not_named, containers_not_named])
 @pytest.mark.parametrize("name", [None, ["web"], ("web", "proxy"), 1], ids=repr)
-def test_a_name_that_is_no_text_is_refused(make: type, name: object) -> None:
-    """A list of names would match nothing, in silence."""
+def test_a_name_that_is_not_a_string_is_rejected(make: type, name: object) -> None:
+    """A list of names would silently match nothing."""
     with pytest.raises(ConfigError, match="name of a container: must be a text"):
         make(name)

@@ -1,4 +1,4 @@
-"""UnstructuredContentEditor: fields by path, maps made on the way, and nothing destroyed on it."""
+"""UnstructuredContentEditor: fields by path, with maps created as needed and existing values preserved."""
 
 import math
 from typing import Any
@@ -61,7 +61,9 @@ class TestSetField:
     @pytest.mark.parametrize(
         "wrong", [{1, 2}, object(), math.nan, math.inf, (1,), b"bytes"], ids=lambda one: type(one).__name__
     )
-    def test_what_is_no_json_is_refused_with_its_place(self, content: UnstructuredContentEditor, wrong: object) -> None:
+    def test_a_value_that_is_not_json_is_rejected_with_its_path(
+        self, content: UnstructuredContentEditor, wrong: object
+    ) -> None:
         with pytest.raises(ConfigError, match=r"spec\.deep\.a\[1\]: must be a JSON value, not of type"):
             content.set_field({"a": [1, wrong]}, "spec", "deep")
         with pytest.raises(ConfigError, match=r"key in spec\.deep: must be a text, not 1"):

@@ -21,7 +21,7 @@ STRATEGY = V1DaemonSetUpdateStrategy(type="OnDelete")
         pytest.param(Editor.set_revision_history_limit, "revisionHistoryLimit", 2, 2, id="history"),
     ],
 )
-def test_sets_its_field_none_unsets_it_and_another_type_is_refused(
+def test_sets_its_field_none_unsets_it_and_another_type_is_rejected(
     setter: Callable[[Editor, object], None], field: str, value: object, written: object
 ) -> None:
     editor = Editor(V1DaemonSetSpec(selector=V1LabelSelector(), template=V1PodTemplateSpec()))

@@ -45,7 +45,7 @@ def test_sets_its_field_and_none_unsets_it(spec: V1DeploymentSpec, setter: Sette
 
 @SETTERS
 @pytest.mark.parametrize("wrong", ["3", 1.5])
-def test_the_model_refuses_another_type(
+def test_the_model_rejects_another_type(
     spec: V1DeploymentSpec,
     setter: Setter,
     field: str,

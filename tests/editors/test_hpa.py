@@ -1,4 +1,4 @@
-"""HPASpecEditor: what it writes, and which metric is which."""
+"""HPASpecEditor: the fields it sets, and the identity of metrics."""
 
 from collections.abc import Callable
 
@@ -123,7 +123,7 @@ class TestFields:
         assert spec.max_replicas == replicas
 
     def test_behavior_is_replaced_not_merged(self) -> None:
-        """A new behavior with only scaleUp drops the former scaleDown."""
+        """A new behavior with only scaleUp removes the previous scaleDown."""
         spec = spec_of()
         editor = HPASpecEditor(spec)
 
@@ -156,8 +156,8 @@ class TestFields:
             pytest.param(lambda e: e.ensure_metric(resource("cpu").resource), id="source instead of metric"),
         ],
     )
-    def test_another_model_is_refused(self, edit: Callable[[HPASpecEditor], None]) -> None:
-        """What is no model of the field's class never enters the spec."""
+    def test_another_model_is_rejected(self, edit: Callable[[HPASpecEditor], None]) -> None:
+        """A value that is not a model of the field's class is never stored."""
         spec = spec_of(resource("cpu"))
         before = write_model(spec)
 
@@ -168,7 +168,7 @@ class TestFields:
 
     @pytest.mark.parametrize("replicas", [None, "3", 3.0, True])
     def test_max_replicas_is_a_whole_number(self, replicas: int) -> None:
-        """The model refuses what is no integer, None included: the field is required."""
+        """The model rejects everything but an integer, including None: the field is required."""
         with pytest.raises(ValidationError):
             HPASpecEditor(spec_of()).set_max_replicas(replicas)
 
@@ -182,7 +182,7 @@ class TestEnsureMetric:
         assert [resource("cpu")] == spec.metrics
 
     def test_replaces_whole_and_in_place(self) -> None:
-        """Position and length stay; nothing of the former target is merged in."""
+        """Position and length are kept; the previous target is not merged."""
         spec = spec_of(resource("memory"), resource("cpu", 80), pods("rps"))
         new = V2MetricSpec(
             type="Resource",
@@ -361,8 +361,8 @@ class TestEnsureMetric:
             ),
         ],
     )
-    def test_a_metric_that_could_not_be_found_again_is_refused(self, metric: V2MetricSpec, message: str) -> None:
-        """Type and source must agree, or every call would append the metric anew."""
+    def test_a_metric_without_an_identity_is_rejected(self, metric: V2MetricSpec, message: str) -> None:
+        """Type and source must match, or every call would append the metric again."""
         spec = spec_of(resource("cpu"))
 
         with pytest.raises(ConfigError) as caught:
@@ -413,7 +413,7 @@ class TestEnsureMetric:
         assert spec.metrics is None
 
     def test_extra_sources_in_the_base_do_not_hide_a_metric(self) -> None:
-        """The type says which source counts; replacing the entry mends it."""
+        """The type determines the source; replacing the entry fixes it."""
         crowded = V2MetricSpec(type="Resource", resource=resource("cpu").resource, pods=pods("rps").pods)
         spec = spec_of(crowded)
 
@@ -489,7 +489,7 @@ class TestRemoveMetric:
 
         assert [resource("cpu")] == spec.metrics
 
-    def test_what_is_no_metric_is_left_alone(self) -> None:
+    def test_an_entry_that_is_not_a_metric_is_not_changed(self) -> None:
         spec = spec_of(resource("cpu"))
         assert spec.metrics is not None
         spec.metrics.append(42)  # type: ignore[arg-type]  # what raw does not prevent
@@ -591,7 +591,9 @@ class TestRemoveMetric:
             pytest.param(lambda e: e.remove_metric(None, "cpu"), "type: must be a text", id="no type"),
         ],
     )
-    def test_a_filter_that_cannot_apply_is_refused(self, edit: Callable[[HPASpecEditor], None], message: str) -> None:
+    def test_a_filter_that_does_not_apply_is_rejected(
+        self, edit: Callable[[HPASpecEditor], None], message: str
+    ) -> None:
         with pytest.raises(ConfigError) as caught:
             edit(HPASpecEditor(spec_of(resource("cpu"))))
 

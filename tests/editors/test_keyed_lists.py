@@ -1,4 +1,4 @@
-"""The one engine of keyed lists, by way of the containers of a pod."""
+"""Keyed lists, tested with the containers of a pod."""
 
 import pytest
 from hypothesis import given
@@ -87,8 +87,8 @@ class TestEnsure:
 
         assert names(spec, field) == ["a"]
 
-    def test_what_is_no_container_is_left_alone(self, containers: Containers, field: str) -> None:
-        """What raw put there is reported when the object is written, not when a neighbour is edited."""
+    def test_an_entry_that_is_not_a_container_is_not_changed(self, containers: Containers, field: str) -> None:
+        """An entry added through raw is reported when the object is written, not when another entry is edited."""
         spec = pod(field)
         getattr(spec, field).extend([42, {"name": "a"}])
 

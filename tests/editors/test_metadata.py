@@ -49,7 +49,7 @@ class TestMaps:
 
     @pytest.mark.parametrize("present", [None, {}, {"b": "2"}], ids=["no map", "empty map", "other key"])
     def test_removing_what_is_not_there_changes_nothing(self, a_map: Map, present: dict[str, str] | None) -> None:
-        """An empty map that somebody wrote stays an empty map."""
+        """An empty map that the user wrote stays an empty map."""
         meta = a_map.meta(present)
 
         a_map.remove(ObjectMetaEditor(meta), "a")
@@ -72,7 +72,7 @@ class TestMaps:
         assert held == {"a": "1", "b": "2"}
 
     @pytest.mark.parametrize("value", [None, 1, True, {"a": 1}, b"x"], ids=repr)
-    def test_a_value_that_is_no_text_is_refused(self, a_map: Map, value: str) -> None:
+    def test_a_value_that_is_not_a_string_is_rejected(self, a_map: Map, value: str) -> None:
         """The model would not see it, because the map is changed in place."""
         meta = a_map.meta({"a": "1"})
         editor = ObjectMetaEditor(meta)

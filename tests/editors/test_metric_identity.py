@@ -1,4 +1,4 @@
-"""When two selectors make two metrics; the other rules of identity are proven where metrics are stored."""
+"""Selectors in the identity of a metric; the other rules are tested with the editor of the HPA spec."""
 
 import pytest
 from kubernetes.client import (

@@ -1,4 +1,4 @@
-"""What an editor stores is of the right type, and its own."""
+"""Values that editors store have the right type and are copies."""
 
 from typing import Optional
 
@@ -34,7 +34,7 @@ def test_field_type_takes_off_what_is_around_a_class(model: type[BaseModel], fie
 
 
 def test_a_class_of_the_same_name_from_another_package_is_named_with_it() -> None:
-    """`kubernetes.aio` has classes of the same names; a message has to tell them apart."""
+    """`kubernetes.aio` has classes of the same names; a message must distinguish them."""
     foreign = type("V1EnvVar", (BaseModel,), {"__module__": "kubernetes.aio.client.models.v1_env_var"})()
 
     with pytest.raises(ConfigError, match=r" kubernetes\.client\.V1EnvVar, not .* kubernetes\.aio\.client\.V1EnvVar$"):

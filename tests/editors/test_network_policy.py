@@ -41,7 +41,7 @@ def test_egress_rules_likewise(editor: NetworkPolicySpecEditor) -> None:
     assert write_model(editor.raw) == {}
 
 
-def test_a_rule_of_the_other_direction_is_refused(editor: NetworkPolicySpecEditor) -> None:
+def test_a_rule_of_the_other_direction_is_rejected(editor: NetworkPolicySpecEditor) -> None:
     with pytest.raises(ConfigError, match=r"ingress: must be a kubernetes\.client\.V1NetworkPolicyIngressRule"):
         editor.append_ingress_rule(V1NetworkPolicyEgressRule())  # type: ignore[arg-type]  # the point of the test
     with pytest.raises(ConfigError, match=r"egress: must be a kubernetes\.client\.V1NetworkPolicyEgressRule"):

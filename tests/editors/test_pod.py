@@ -77,7 +77,7 @@ class TestFields:
 
         assert "securityContext" not in write_model(editor.raw)
 
-    def test_the_security_context_of_a_container_is_refused(self, editor: PodSpecEditor) -> None:
+    def test_the_security_context_of_a_container_is_rejected(self, editor: PodSpecEditor) -> None:
         with pytest.raises(ConfigError, match=r"V1PodSecurityContext, not of type .*\.V1SecurityContext"):
             editor.set_security_context(V1SecurityContext())  # type: ignore[arg-type]  # the mistake tested
 
@@ -174,7 +174,7 @@ class TestTolerations:
 
         assert write_model(editor.raw) == {"containers": []}
 
-    def test_a_condition_that_cannot_be_called_is_refused(self, editor: PodSpecEditor) -> None:
+    def test_a_condition_that_cannot_be_called_is_rejected(self, editor: PodSpecEditor) -> None:
         """Also where there is nothing to ask it about."""
         with pytest.raises(ConfigError, match="must be callable, not of type NoneType"):
             editor.remove_tolerations(None)  # type: ignore[arg-type]  # the mistake tested
@@ -194,7 +194,7 @@ class TestNodeSelector:
 
         assert write_model(editor.raw) == {"containers": []}
 
-    def test_a_value_that_is_no_text_is_refused(self, editor: PodSpecEditor) -> None:
+    def test_a_value_that_is_not_a_string_is_rejected(self, editor: PodSpecEditor) -> None:
         with pytest.raises(ConfigError, match=r"nodeSelector\[gpu\]: must be a text, not True"):
             editor.ensure_node_selector("gpu", True)  # type: ignore[arg-type]
 
@@ -229,7 +229,7 @@ class TestImagePullSecrets:
     [PodSpecEditor.remove_volume, PodSpecEditor.ensure_image_pull_secret, PodSpecEditor.remove_image_pull_secret],
 )
 @pytest.mark.parametrize("name", [None, 1, ["a"]], ids=repr)
-def test_a_name_that_is_no_text_is_refused(editor: PodSpecEditor, edit: Setter, name: object) -> None:
+def test_a_name_that_is_not_a_string_is_rejected(editor: PodSpecEditor, edit: Setter, name: object) -> None:
     with pytest.raises(ConfigError, match="must be a text"):
         edit(editor, name)
 

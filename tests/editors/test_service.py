@@ -53,7 +53,7 @@ def test_sets_its_field_and_none_unsets_it(
 
 
 @SETTERS
-def test_the_model_refuses_another_type(editor: ServiceSpecEditor, setter: Setter, field: str, value: object) -> None:
+def test_the_model_rejects_another_type(editor: ServiceSpecEditor, setter: Setter, field: str, value: object) -> None:
     del field, value
     with pytest.raises(ValidationError):
         setter(editor, 1.5)
@@ -104,7 +104,7 @@ def test_remove_port_goes_by_name_and_an_empty_name_means_without(editor: Servic
     assert write_model(editor.raw) == {}
 
 
-def test_what_is_no_port_is_refused(editor: ServiceSpecEditor) -> None:
+def test_a_value_that_is_not_a_port_is_rejected(editor: ServiceSpecEditor) -> None:
     with pytest.raises(ConfigError, match=r"ports: must be a kubernetes\.client\.V1ServicePort"):
         editor.ensure_port({"port": 80})  # type: ignore[arg-type]  # the point of the test
 

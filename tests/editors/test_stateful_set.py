@@ -38,7 +38,7 @@ RETENTION = V1StatefulSetPersistentVolumeClaimRetentionPolicy(when_deleted="Dele
         ),
     ],
 )
-def test_sets_its_field_none_unsets_it_and_another_type_is_refused(
+def test_sets_its_field_none_unsets_it_and_another_type_is_rejected(
     setter: Callable[[Editor, object], None], field: str, value: object, written: object
 ) -> None:
     editor = Editor(V1StatefulSetSpec(selector=V1LabelSelector(), template=V1PodTemplateSpec()))

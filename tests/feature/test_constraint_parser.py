@@ -56,7 +56,7 @@ def test_only_text_is_a_constraint(value: object, named: str) -> None:
 
 
 @pytest.mark.parametrize("unit", ["1", " ", "1.", "1 - ", "1, ", " 1", "1||", "-", "|", "é"])
-def test_a_megabyte_of_garbage_is_refused_unread(unit: str) -> None:
+def test_a_megabyte_of_garbage_is_rejected_unparsed(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
 
     message = refusal(text)
@@ -66,7 +66,7 @@ def test_a_megabyte_of_garbage_is_refused_unread(unit: str) -> None:
 
 
 @given(text=st.one_of(st.text(), st.text(alphabet="0123xX*|.-+v=<>!~^, \t\nab", max_size=40)))
-def test_every_text_is_read_or_refused(text: str) -> None:
+def test_every_text_is_parsed_or_rejected(text: str) -> None:
     """Nothing but a ConstraintError comes out, also of a text made of the grammar's own characters."""
     with suppress(ConstraintError):
         assert all(parse_constraint(text))

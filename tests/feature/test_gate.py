@@ -14,7 +14,7 @@ class TestVersionGate:
     def test_without_constraints_every_version_opens_it(self) -> None:
         assert VersionGate("0.0.1-alpha").enabled()
 
-    def test_none_is_no_constraint(self) -> None:
+    def test_none_is_ignored(self) -> None:
         assert VersionGate("1.0.0", None, ">=1", None) == VersionGate("1.0.0", ">=1")
         assert VersionGate("1.0.0", None).enabled()
 
@@ -51,7 +51,7 @@ class TestVersionGate:
             "version constraint 'foo'",
         ]
 
-    def test_a_list_of_constraints_is_no_constraint(self) -> None:
+    def test_a_list_of_constraints_is_not_a_constraint(self) -> None:
         with pytest.raises(ConstraintError, match="has to be text, got list"):
             VersionGate("1.0.0", cast("Any", [">=1"]))
 

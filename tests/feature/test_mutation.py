@@ -92,7 +92,7 @@ class TestGateError:
         with pytest.raises(FeatureGateError, match="gate of mutation tracing must return True or False, got"):
             RecorderMutation("tracing", edit, feature=Odd()).fires()
 
-    def test_a_coroutine_is_no_answer(self) -> None:
+    def test_a_coroutine_is_rejected(self) -> None:
         """It is true, so the mutation would always fire; and it is closed, or it would warn."""
 
         class Slow:
@@ -126,7 +126,7 @@ class TestReturnValue:
             pytest.param(edit_in_later_steps, "async_generator", id="async def with yield"),
         ],
     )
-    def test_work_that_nobody_would_do_is_an_error_that_names_the_mutation(self, mutate: Any, kind: str) -> None:
+    def test_deferred_work_is_an_error_that_names_the_mutation(self, mutate: Any, kind: str) -> None:
         mutator = Recorder()
 
         with pytest.raises(ConfigError, match=f"^mutation handler of tracing returned {kind}, so nothing was recorded"):
@@ -185,7 +185,7 @@ class TestTyping:
 
         assert mutator.edits == ["done"]
 
-    def test_the_reverse_is_refused_by_the_checkers(self) -> None:
+    def test_the_reverse_is_rejected_by_type_checkers(self) -> None:
         special: Mutation[WorkloadRecorder] = Mutation("a", edit)
         general: Mutation[Recorder] = special  # type: ignore[assignment] # the point: mypy would report an unused ignore
 

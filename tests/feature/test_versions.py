@@ -50,7 +50,7 @@ def test_loose_spellings_are_versions(text: str, expected: str) -> None:
         pytest.param("1.2.3-" + "a" * 251, id="more than 256 characters"),
     ],
 )
-def test_anything_else_is_no_version(text: str) -> None:
+def test_other_texts_are_not_versions(text: str) -> None:
     assert read_version(text) is None
 
 

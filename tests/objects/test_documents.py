@@ -59,7 +59,7 @@ class TestLoadDocument:
             pytest.param("a: 1\na: 2", "document: line 2: the key a is given twice", id="unreadable"),
         ],
     )
-    def test_refuses(self, text: str, problem: str) -> None:
+    def test_rejects(self, text: str, problem: str) -> None:
         with pytest.raises(ManifestError) as caught:
             load_document(text)
 
@@ -125,7 +125,7 @@ class TestSize:
     def test_bytes_count_and_not_characters(self) -> None:
         assert refusal("a: " + "é" * (3 * 2**19)) == "document 1: longer than 3145728 bytes"
 
-    def test_half_of_a_surrogate_pair_is_refused(self) -> None:
+    def test_half_of_a_surrogate_pair_is_rejected(self) -> None:
         assert refusal("a: \ud800") == "document 1: character 4 is half of a surrogate pair"
 
 
@@ -137,6 +137,6 @@ class TestDumpDocument:
     def test_keys_keep_their_order(self) -> None:
         assert dump_document({"b": 1, "a": {"d": 1, "c": 2}}) == "b: 1\na:\n  d: 1\n  c: 2\n"
 
-    def test_what_is_no_json_is_refused(self) -> None:
+    def test_what_is_no_json_is_rejected(self) -> None:
         with pytest.raises(ManifestError, match=r"^document: spec: set is no value of JSON$"):
             dump_document({"spec": set()})

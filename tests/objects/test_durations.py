@@ -32,13 +32,13 @@ def test_it_is_read_as_go_reads_it(text: str, seconds: float) -> None:
         *("1d", "1w", "1mm", "1y"),
     ],
 )
-def test_what_is_none_is_refused(text: str) -> None:
+def test_a_text_that_is_not_a_duration_is_rejected(text: str) -> None:
     with pytest.raises(ValueError, match="must be a duration like 1m30s, not '"):
         parse_duration(text)
 
 
 @pytest.mark.parametrize("text", ["9" * 400 + "h", "99999999999999h"])
-def test_what_is_too_long_is_refused_as_such(text: str) -> None:
+def test_a_duration_that_is_too_long_is_rejected_as_such(text: str) -> None:
     with pytest.raises(ValueError, match=r"must be a duration like 1m30s, and '9+h' is too long"):
         parse_duration(text)
 

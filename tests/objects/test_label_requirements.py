@@ -94,7 +94,7 @@ def test_a_label_is_a_name_with_an_optional_prefix(key: str) -> None:
         pytest.param("a_b/c", id="underscore in the prefix"),
     ],
 )
-def test_other_labels_are_refused(key: str) -> None:
+def test_other_labels_are_rejected(key: str) -> None:
     assert [problem.path for problem in Requirement(key, SelectorOperator.EXISTS).problems()][:1] == ["key"]
 
 

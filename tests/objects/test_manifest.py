@@ -73,7 +73,7 @@ class TestObjectKey:
 
 class TestPaths:
     @pytest.mark.parametrize("text", ["", ".", "spec.", ".spec", "spec..replicas", "spec.ports[0]"])
-    def test_what_is_no_path_is_refused(self, text: str) -> None:
+    def test_an_invalid_path_is_rejected(self, text: str) -> None:
         with pytest.raises(ConfigError, match="is not a field path"):
             parse_path(text)
 

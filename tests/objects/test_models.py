@@ -204,7 +204,7 @@ class TestWriteModel:
         written = model()
         written.spec.metrics = []
         assert written.spec.metrics is not None
-        written.spec.metrics.append(42)  # type: ignore[arg-type]  # what a type checker would have told
+        written.spec.metrics.append(42)  # type: ignore[arg-type]  # a type checker would report it
         with pytest.raises(ManifestError, match=r"spec\.metrics\[0\]: .*got 42"):
             write_model(written)
 

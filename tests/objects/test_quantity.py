@@ -58,7 +58,7 @@ class TestReference:
         assert (quantity.value, quantity.milli) == (end if value is None else value, end if milli is None else milli)
 
     @pytest.mark.parametrize("text", REFUSED)
-    def test_refuses_what_the_reference_refuses(self, text: str) -> None:
+    def test_rejects_what_the_reference_rejects(self, text: str) -> None:
         with pytest.raises(QuantityError):
             Quantity.parse(text)
 
@@ -81,13 +81,13 @@ class TestParse:
     @pytest.mark.parametrize(
         "value", [True, False, None, b"1", [1], float("nan"), float("inf"), float("-inf")], ids=repr
     )
-    def test_other_values_are_refused(self, value: Any) -> None:
+    def test_other_values_are_rejected(self, value: Any) -> None:
         with pytest.raises(QuantityError, match="is not a quantity"):
             Quantity.parse(value)
 
     @pytest.mark.parametrize("text", ["m", "Ki", "-", "+", ".", "-.", ".Mi", "e3", "-e3", "E", "Ti", "n", "e-9"])
     def test_a_text_without_a_digit_is_zero(self, text: str) -> None:
-        """Nobody can have meant it, but the API server reads it so, and refusing it would be another verdict."""
+        """It is probably a mistake, but the API server accepts it, so rejecting it would be a different result."""
         assert (Quantity.parse(text).nano, str(Quantity.parse(text))) == (0, "0")
 
     @pytest.mark.parametrize("text", ["Pi", "Ei", "-Ei", ".Pi", "e-10", "e", "-e", ""])
@@ -109,7 +109,7 @@ class TestParse:
             pytest.param("1e" + "9" * 500, id="exponent of many digits"),
         ],
     )
-    def test_what_would_cost_time_or_memory_is_refused(self, value: str | int) -> None:
+    def test_input_that_costs_time_or_memory_is_rejected(self, value: str | int) -> None:
         with pytest.raises(QuantityError) as caught:
             Quantity.parse(value)
 
@@ -126,7 +126,7 @@ class TestParse:
         assert isinstance(caught.value, ConfigError)
 
     @given(st.text(max_size=20))
-    def test_any_text_is_read_or_refused(self, text: str) -> None:
+    def test_any_text_is_parsed_or_rejected(self, text: str) -> None:
         """No text leads to another error, and what is read starts with a sign, a digit, a point or a suffix."""
         try:
             Quantity.parse(text)
@@ -223,7 +223,7 @@ class TestComparison:
             one.nano == other.nano,
         )
 
-    def test_a_text_is_no_quantity(self) -> None:
+    def test_a_text_is_not_a_quantity(self) -> None:
         text: object = "1"
 
         assert Quantity.parse("1") != text

@@ -28,7 +28,7 @@ def test_values_become_digests(field: str) -> None:
     assert redacted(secret(**{field: {"token": "hunter3"}})) != after
 
 
-def test_what_is_no_map_is_hidden_whole() -> None:
+def test_data_that_is_not_a_map_is_hidden_as_a_whole() -> None:
     assert "hunter2" not in str(redacted(secret(data="hunter2")))
 
 
@@ -57,7 +57,7 @@ def test_the_copy_of_another_object_is_hidden_if_there_is_a_secret_in_it(copy: A
 
 
 @pytest.mark.parametrize("name", ["DB_PASSWORD", "apiKey", "GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "PASSWD"])
-def test_a_variable_with_a_telling_name_is_hidden(name: str) -> None:
+def test_a_variable_with_the_name_of_a_secret_is_hidden(name: str) -> None:
     before = variable(name, value="hunter2")
     after = redacted(before)
     assert "hunter2" not in str(after)

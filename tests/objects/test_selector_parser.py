@@ -84,7 +84,7 @@ def test_empty_parentheses_are_one_empty_value() -> None:
         pytest.param("a\u00a0=b", "is not a label", id="a blank that is none"),
     ],
 )
-def test_refuses(text: str, problem: str) -> None:
+def test_rejects(text: str, problem: str) -> None:
     """The error says at which character, what was found and what belongs there."""
     with pytest.raises(ManifestError) as caught:
         read_requirements(text)
@@ -94,7 +94,7 @@ def test_refuses(text: str, problem: str) -> None:
 
 
 @given(st.text("ab,=!()<> int", max_size=30))
-def test_any_text_is_read_or_refused(text: str) -> None:
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
     """What is read prints as a text that is read as the same."""
     try:
         requirements = read_requirements(text)

@@ -132,7 +132,7 @@ class TestObjectForm:
             ),
         ],
     )
-    def test_what_is_malformed_is_refused_and_named(self, selector: Any, path: str, detail: str) -> None:
+    def test_an_invalid_selector_is_rejected_with_its_field(self, selector: Any, path: str, detail: str) -> None:
         with pytest.raises(ManifestError, match=r"^label selector: ") as caught:
             LabelSelector.of(selector)
 
@@ -298,7 +298,7 @@ class TestFieldSelector:
             pytest.param("x=y,a", id="second term"),
         ],
     )
-    def test_refuses(self, text: str) -> None:
+    def test_rejects(self, text: str) -> None:
         with pytest.raises(ManifestError, match=r"^field selector: '"):
             parse_field_selector(text)
 

@@ -133,7 +133,7 @@ def test_an_anchor_ends_with_its_document() -> None:
         pytest.param("é: 1\nb: \x07", "line 2: ", id="control character behind a long one"),
     ],
 )
-def test_refuses_with_the_line(text: str, problem: str) -> None:
+def test_rejects_with_the_line(text: str, problem: str) -> None:
     assert refusal(text).startswith("document 1: line ")
     assert problem in refusal(text)
 

@@ -54,7 +54,7 @@ def test_nothing_is_null() -> None:
 
 
 @pytest.mark.parametrize("text", [".inf", ".Inf", "+.INF", "-.inf", ".nan", ".NaN", ".NAN"])
-def test_what_is_no_finite_number_is_told_apart(text: str) -> None:
+def test_infinities_and_nan_are_distinguished(text: str) -> None:
     """The reader refuses it: JSON has no such number."""
     value = read_plain(text)
 

@@ -149,7 +149,7 @@ def test_what_is_written_is_read_back(value: Any) -> None:
         pytest.param({"\ud800": 1}, "document: a text contains half of a surrogate pair", id="surrogate in a key"),
     ],
 )
-def test_what_is_no_json_is_refused_with_its_place(value: Any, problem: str) -> None:
+def test_a_value_that_is_not_json_is_rejected_with_its_path(value: Any, problem: str) -> None:
     with pytest.raises(ManifestError) as caught:
         write_yaml(value, "document")
 
@@ -163,7 +163,7 @@ def test_all_problems_are_reported_together() -> None:
     assert [problem.path for problem in caught.value.problems] == ["a", "b[0]"]
 
 
-def test_a_value_that_contains_itself_is_refused() -> None:
+def test_a_value_that_contains_itself_is_rejected() -> None:
     value: dict[str, Any] = {}
     value["a"] = [value, value]
 

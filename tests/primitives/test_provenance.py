@@ -59,7 +59,7 @@ def odd(m: deployment.Mutator) -> None:
 
 @pytest.fixture
 def explain(deployment_base: Manifest) -> Callable[..., Provenance]:
-    """Explain the Deployment with mutations, and check that the explanation tells what is rendered."""
+    """Return the provenance of the Deployment with mutations, and check that it matches the rendered object."""
 
     def of(*mutations: deployment.Mutation, **how: Any) -> Provenance:
         resource = deployment.Builder(deployment_base).with_mutation(*mutations).build()
@@ -110,7 +110,7 @@ def test_a_value_names_its_mutation_the_category_and_what_was_before(explain: Ca
     assert found.set_by("large") == ()
 
 
-def test_categories_of_one_mutation_are_told_apart(explain: Callable[..., Provenance]) -> None:
+def test_categories_of_one_mutation_are_distinguished(explain: Callable[..., Provenance]) -> None:
     found = explain(
         change(
             "both",
@@ -150,7 +150,7 @@ def test_a_replaced_container_is_new_only_where_it_differs(explain: Callable[...
     assert str(found.field(f"{POD}.containers[0].image").source) == "mutation newer, container_presence"
 
 
-def test_a_removed_container_is_told_by_its_name(explain: Callable[..., Provenance]) -> None:
+def test_a_removed_container_is_reported_by_its_name(explain: Callable[..., Provenance]) -> None:
     found = explain(change("drop", lambda m: m.remove_container("app")))
     assert [origin.path for origin in found.removed] == [
         f"{POD}.containers[name=app].{key}" for key in ("image", "name")
@@ -171,7 +171,7 @@ def test_a_list_that_is_emptied_is_gone(explain: Callable[..., Provenance]) -> N
     ]
 
 
-def test_raw_edits_are_told_like_others(explain: Callable[..., Provenance]) -> None:
+def test_raw_edits_are_reported_like_others(explain: Callable[..., Provenance]) -> None:
     found = explain(change("quick", odd))
     assert str(found.field(f"{POD}.terminationGracePeriodSeconds").source) == "mutation quick, edit_pod_spec"
 
@@ -218,7 +218,7 @@ class TestOtherSources:
 
 
 class Odd:
-    """A gate of somebody's own."""
+    """A custom gate."""
 
     def enabled(self) -> bool:
         return False
@@ -248,9 +248,7 @@ class TestMutations:
         [effect] = explain(change("a", lambda m: m.ensure_replicas(9), feature=gate)).mutations
         assert (effect.name, effect.effect, effect.reason) == ("a", Effect.CLOSED, reason)
 
-    def test_one_that_changes_nothing_is_told_apart_from_one_that_did_nothing(
-        self, explain: Callable[..., Provenance]
-    ) -> None:
+    def test_one_that_changes_nothing_differs_from_one_without_edits(self, explain: Callable[..., Provenance]) -> None:
         found = explain(
             change("same", lambda m: m.ensure_replicas(3)),
             change("silent"),
@@ -284,7 +282,7 @@ class TestFailures:
         with pytest.raises(MutationError, match='mutation "bad", edit_containers: image: must be'):
             resource.explain()
 
-    def test_what_a_later_mutation_mends_is_explained(self, explain: Callable[..., Provenance]) -> None:
+    def test_a_value_that_a_later_mutation_fixes_is_explained(self, explain: Callable[..., Provenance]) -> None:
         found = explain(change("bad", spoilt), change("good", mended))
         assert str(found.field("metadata.labels.a").source) == "mutation good, edit_object_metadata"
 

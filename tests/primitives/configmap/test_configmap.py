@@ -84,7 +84,7 @@ class TestHash:
             pytest.param({}, id="nothing"),
         ],
     )
-    def test_it_tells_contents_apart(self, other: Manifest) -> None:
+    def test_it_distinguishes_contents(self, other: Manifest) -> None:
         assert data_hash(other) != data_hash({"data": {"a": "1"}})
 
     def test_it_is_of_the_content_alone(self) -> None:

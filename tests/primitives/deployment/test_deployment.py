@@ -216,7 +216,7 @@ class TestBuilding:
         assert resource(deployment_base).identity == "apps/v1/Deployment/shop/backend"
         assert isinstance(resource(deployment_base), Alive)
 
-    def test_a_cleared_status_handler_is_refused(self, deployment_base: Manifest) -> None:
+    def test_a_cleared_status_handler_is_rejected(self, deployment_base: Manifest) -> None:
         with pytest.raises(BuildError, match="converging status handler is required"):
             deployment.Builder(deployment_base).with_custom_converge_status(None).build()
 
@@ -246,7 +246,7 @@ class TestSuspension:
             pytest.param(0, StatusReport(SuspensionStatus.SUSPENDED, "Deployment scaled to zero"), id="at zero"),
         ],
     )
-    def test_is_judged_by_the_replicas_that_run(
+    def test_depends_on_the_running_replicas(
         self, deployment_base: Manifest, running: int, report: StatusReport[SuspensionStatus]
     ) -> None:
         seen = live(deployment_base, desired=0, replicas=running)
@@ -412,7 +412,7 @@ class TestContainerEdits:
             pytest.param(lambda m: m.ensure_container(None), id="container"),
         ],
     )
-    def test_none_is_refused(self, deployment_base: Manifest, record: Any) -> None:
+    def test_none_is_rejected(self, deployment_base: Manifest, record: Any) -> None:
         with pytest.raises(MutationError, match="failed to apply mutation intent for m: "):
             resource(deployment_base, mutation(record)).render()
 

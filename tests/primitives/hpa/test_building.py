@@ -32,7 +32,7 @@ def named(base: Manifest, **metadata: Any) -> Manifest:
 
 
 class TestBase:
-    def test_none_is_refused(self) -> None:
+    def test_none_is_rejected(self) -> None:
         assert refused(hpa.Builder(None)) == ("object cannot be nil",)  # type: ignore[arg-type]  # the mistake under test
 
     def test_a_missing_name_and_a_missing_namespace_are_reported_together(self, hpa_base: Manifest) -> None:
@@ -41,7 +41,7 @@ class TestBase:
             "object namespace cannot be empty",
         )
 
-    def test_a_missing_namespace_is_refused(self, hpa_base: Manifest) -> None:
+    def test_a_missing_namespace_is_rejected(self, hpa_base: Manifest) -> None:
         assert refused(hpa.Builder(named(hpa_base, name="b"))) == ("object namespace cannot be empty",)
 
     def test_an_unknown_field_is_named_with_the_nearest_known_one(self, hpa_base: Manifest) -> None:
@@ -58,11 +58,11 @@ class TestBase:
             assert "spec.maxReplica: unknown field" in field
             assert place == "object namespace cannot be empty"
 
-    def test_text_that_is_no_manifest_is_refused(self) -> None:
+    def test_text_that_is_not_a_manifest_is_rejected(self) -> None:
         (problem,) = refused(hpa.Builder("kind: [unclosed"))
         assert problem.startswith("document: ")
 
-    def test_another_kind_is_refused(self, deployment_base: Manifest) -> None:
+    def test_another_kind_is_rejected(self, deployment_base: Manifest) -> None:
         problems = refused(hpa.Builder(deployment_base))
         assert any('kind: must be "HorizontalPodAutoscaler"' in problem for problem in problems)
 
@@ -80,7 +80,7 @@ class TestBase:
         (problem,) = refused(hpa.Builder(hpa_base))
         assert problem == "HorizontalPodAutoscaler shop/backend-hpa: spec.scaleTargetRef: required value"
 
-    def test_the_spec_is_not_judged(self, hpa_base: Manifest) -> None:
+    def test_the_spec_is_not_validated(self, hpa_base: Manifest) -> None:
         """Bounds are the API server's business: no metrics, and a minimum above the maximum, build."""
         hpa_base["spec"].update(minReplicas=20, maxReplicas=0)
         assert hpa.Builder(hpa_base).build().baseline().spec.max_replicas == 0
@@ -100,7 +100,7 @@ class TestMutations:
         builder.with_mutation(hpa.Mutation("c", nothing), hpa.Mutation("b", nothing))
         assert builder.build().registered_mutations == ("a", "c", "b")
 
-    def test_one_name_twice_is_refused_even_behind_closed_gates(self, hpa_base: Manifest) -> None:
+    def test_a_duplicate_name_is_rejected_even_behind_closed_gates(self, hpa_base: Manifest) -> None:
         closed = BooleanGate(value=False)
         builder = hpa.Builder(hpa_base).with_mutation(
             hpa.Mutation("scale", nothing, feature=closed), hpa.Mutation("scale", nothing, feature=closed)
@@ -141,18 +141,18 @@ class TestMutations:
 
 
 class TestSettings:
-    def test_a_blank_metrics_identifier_is_refused(self, hpa_base: Manifest) -> None:
+    def test_a_blank_metrics_identifier_is_rejected(self, hpa_base: Manifest) -> None:
         assert refused(hpa.Builder(hpa_base).with_metrics_identifier("  ")) == ("metrics identifier cannot be blank",)
 
     def test_without_a_metrics_identifier_it_is_empty(self, hpa_base: Manifest) -> None:
         assert hpa.Builder(hpa_base).build().metrics_identifier == ""
         assert hpa.Builder(hpa_base).with_metrics_identifier("backend").build().metrics_identifier == "backend"
 
-    def test_a_cleared_operational_handler_is_refused(self, hpa_base: Manifest) -> None:
+    def test_a_cleared_operational_handler_is_rejected(self, hpa_base: Manifest) -> None:
         builder = hpa.Builder(hpa_base).with_custom_operational_status(None)
         assert refused(builder) == ("operational status handler is required",)
 
-    def test_a_production_without_cell_or_function_is_refused(self, hpa_base: Manifest) -> None:
+    def test_a_production_without_cell_or_function_is_rejected(self, hpa_base: Manifest) -> None:
         builder = hpa.Builder(hpa_base)
         builder.extract_into(None, lambda _live: 1)  # type: ignore[arg-type]  # the mistake under test
         builder.extract_into(Data[int]("count"), None)  # type: ignore[arg-type]  # likewise
@@ -161,7 +161,7 @@ class TestSettings:
             'declared data extraction into "count" requires a non-nil extraction function',
         )
 
-    def test_a_read_without_cell_is_refused(self, hpa_base: Manifest) -> None:
+    def test_a_read_without_cell_is_rejected(self, hpa_base: Manifest) -> None:
         builder = hpa.Builder(hpa_base).with_data_guard(None)  # type: ignore[arg-type]  # the mistake under test
         assert refused(builder) == ("declared data read (WithDataGuard or WithOptionalData) requires a non-nil cell",)
 

@@ -141,13 +141,13 @@ class TestRecorders:
         assert rendered["metadata"]["labels"] == {"a": "1", "b": "2", "c": "3"}
 
     @pytest.mark.parametrize("category", ["edit_object_metadata", "edit_hpa_spec"])
-    def test_none_is_refused_where_it_is_recorded(self, hpa_base: Manifest, category: str) -> None:
+    def test_none_is_rejected_where_it_is_recorded(self, hpa_base: Manifest, category: str) -> None:
         mutation = hpa.Mutation("m", lambda m: getattr(m, category)(None))
         problem = f"failed to apply mutation intent for m: {category} takes a function, got None"
         with pytest.raises(MutationError, match=problem):
             resource(hpa_base, mutation).render()
 
-    def test_an_asynchronous_edit_is_refused(self, hpa_base: Manifest) -> None:
+    def test_an_asynchronous_edit_is_rejected(self, hpa_base: Manifest) -> None:
         async def edit(spec: HPASpecEditor) -> None:
             spec.set_max_replicas(99)
 
@@ -239,7 +239,7 @@ class TestErrors:
         assert (caught.value.mutation, caught.value.category) == ("guilty", "edit_hpa_spec")
         assert "spec.metrics[0]" in str(caught.value)
 
-    def test_a_metric_whose_source_does_not_match_is_refused_with_its_place(self, hpa_base: Manifest) -> None:
+    def test_a_metric_whose_source_does_not_match_is_rejected_with_its_place(self, hpa_base: Manifest) -> None:
         from kubernetes.client import V2MetricSpec
 
         mutation = hpa.Mutation("m", lambda m: m.edit_hpa_spec(lambda s: s.ensure_metric(V2MetricSpec(type="Pods"))))
@@ -294,7 +294,7 @@ class TestPurity:
         assert base == before
         assert write_model(tried.baseline()) == before
 
-    def test_what_nobody_declared_is_not_there(self, hpa_base: Manifest) -> None:
+    def test_undeclared_fields_are_absent(self, hpa_base: Manifest) -> None:
         def look(m: hpa.Mutator) -> None:
             m.edit_object_metadata(lambda meta: meta.remove_label("absent"))
             m.edit_hpa_spec(lambda spec: spec.remove_metric("Resource", "cpu"))

@@ -119,7 +119,7 @@ class TestGuard:
             pytest.param(StatusReport(SuspensionStatus.PENDING), 'returned "PendingSuspension"', id="another word"),
         ],
     )
-    def test_an_answer_outside_its_vocabulary_is_refused(self, hpa_base: Manifest, answer: Any, problem: str) -> None:
+    def test_a_status_outside_its_vocabulary_is_rejected(self, hpa_base: Manifest, answer: Any, problem: str) -> None:
         resource = hpa.Builder(hpa_base).with_guard(lambda _base: answer).build()
         with pytest.raises(HandlerError, match=problem):
             resource.guard_status()
@@ -184,7 +184,7 @@ class TestData:
 
 
 class TestObservation:
-    def test_an_object_of_another_kind_is_refused(self, hpa_base: Manifest, deployment_base: Manifest) -> None:
+    def test_an_object_of_another_kind_is_rejected(self, hpa_base: Manifest, deployment_base: Manifest) -> None:
         cell = Data[int]("x")
         resource = hpa.Builder(hpa_base).extract_into(cell, lambda _live: 1).build()
         with data_scope():

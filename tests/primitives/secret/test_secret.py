@@ -1,4 +1,4 @@
-"""The Secret primitive: everything ends in `data`, and nothing of it is ever told."""
+"""The Secret primitive: all entries end in `data`, and messages never contain them."""
 
 import base64
 from typing import Any

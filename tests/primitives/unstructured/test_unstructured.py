@@ -53,7 +53,7 @@ class TestBase:
         ],
     )
     def test_is_sent_as_written(self, base: Any) -> None:
-        """Empty maps and nulls included: nobody here knows what they mean to that kind."""
+        """This includes empty maps and nulls: their meaning in that kind is unknown."""
         resource = built(base=base)
         assert resource.render() == BASE
         assert resource.identity == "monitoring.coreos.com/v1/ServiceMonitor/shop/web"
@@ -97,7 +97,7 @@ class TestBase:
             pytest.param({**BASE, "metadata": {"namespace": "a"}}, ("object name cannot be empty",), id="no name"),
         ],
     )
-    def test_what_is_missing_is_told_all_at_once(self, base: Any, problems: tuple[str, ...]) -> None:
+    def test_all_missing_fields_are_reported_together(self, base: Any, problems: tuple[str, ...]) -> None:
         with pytest.raises(BuildError) as refused:
             built(base=base)
         assert refused.value.problems == problems
