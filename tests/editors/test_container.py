@@ -139,9 +139,7 @@ class TestArgs:
 
         assert write_model(editor.raw) == EMPTY
 
-    def test_one_that_is_not_a_string_stores_none_and_is_not_shown_unless_a_number(
-        self, editor: ContainerEditor
-    ) -> None:
+    def test_a_wrong_type_stores_none_and_shows_only_numbers(self, editor: ContainerEditor) -> None:
         with pytest.raises(ConfigError, match=r"^args: must be a text, not 8080$"):
             editor.ensure_arg("--port", 8080)  # type: ignore[arg-type]  # the mistake tested
         with pytest.raises(ConfigError, match=r"^args: must be a text, not of type bytes$"):

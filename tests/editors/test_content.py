@@ -61,7 +61,7 @@ class TestSetField:
     @pytest.mark.parametrize(
         "wrong", [{1, 2}, object(), math.nan, math.inf, (1,), b"bytes"], ids=lambda one: type(one).__name__
     )
-    def test_a_value_that_is_not_json_is_rejected_with_its_path(
+    def test_a_value_outside_json_is_rejected_with_its_path(
         self, content: UnstructuredContentEditor, wrong: object
     ) -> None:
         with pytest.raises(ConfigError, match=r"spec\.deep\.a\[1\]: must be a JSON value, not of type"):

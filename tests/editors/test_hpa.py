@@ -591,9 +591,7 @@ class TestRemoveMetric:
             pytest.param(lambda e: e.remove_metric(None, "cpu"), "type: must be a text", id="no type"),
         ],
     )
-    def test_a_filter_that_does_not_apply_is_rejected(
-        self, edit: Callable[[HPASpecEditor], None], message: str
-    ) -> None:
+    def test_an_inapplicable_filter_is_rejected(self, edit: Callable[[HPASpecEditor], None], message: str) -> None:
         with pytest.raises(ConfigError) as caught:
             edit(HPASpecEditor(spec_of(resource("cpu"))))
 
