@@ -66,7 +66,7 @@ class TestResourceMetrics:
             pytest.param({"average_utilization": "70"}, "percent, not '70'", id="text"),
             pytest.param({"average_value": 0}, "average_value must be positive, not 0", id="value zero"),
             pytest.param({"average_value": "-1m"}, "average_value must be positive, not '-1m'", id="value negative"),
-            pytest.param({"average_value": "1K"}, "average_value: '1K' is not a quantity: write", id="value no quantity"),
+            pytest.param({"average_value": "1K"}, "average_value: '1K' is not a quantity: write", id="invalid value"),
             pytest.param({"average_value": True}, "average_value must be a text or an integer", id="value boolean"),
             pytest.param({"average_value": 0.5}, "average_value must be a text or an integer", id="value fraction"),
         ],
