@@ -90,7 +90,7 @@ class _Writer:
             return yaml.ScalarNode(f"{_TAG}int", str(value))
         if isinstance(value, float) and math.isfinite(value):
             return yaml.ScalarNode(f"{_TAG}float", _float(value))
-        self._reject(path, f"{value if isinstance(value, float) else type(value).__name__} is no value of JSON")
+        self._reject(path, f"{value if isinstance(value, float) else type(value).__name__} is not a JSON value")
         return yaml.ScalarNode(f"{_TAG}null", "null")
 
     def _reject(self, path: FieldPath, detail: str) -> None:

@@ -139,7 +139,7 @@ class TestUnsetting:
         assert write_model(spec) == {"containers": [], "initContainers": []}
 
     def test_a_list_the_api_requires_stays_as_an_empty_one(self) -> None:
-        """A pod has no way to say that it has no list of containers, and the last may be removed to make room."""
+        """The list of containers is a required field, and a mutation may remove the last one before adding another."""
         spec = pod("containers", container("a"))
 
         CONTAINERS.remove(spec, "a")

@@ -1,4 +1,4 @@
-"""When gates open, and what they refuse."""
+"""Gates: when they are open, and the values they reject."""
 
 import pickle
 from dataclasses import FrozenInstanceError

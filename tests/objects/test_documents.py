@@ -138,5 +138,5 @@ class TestDumpDocument:
         assert dump_document({"b": 1, "a": {"d": 1, "c": 2}}) == "b: 1\na:\n  d: 1\n  c: 2\n"
 
     def test_what_is_no_json_is_rejected(self) -> None:
-        with pytest.raises(ManifestError, match=r"^document: spec: set is no value of JSON$"):
+        with pytest.raises(ManifestError, match=r"^document: spec: set is not a JSON value$"):
             dump_document({"spec": set()})

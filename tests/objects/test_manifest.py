@@ -1,4 +1,4 @@
-"""What an object is called, and how parts of it are reached and copied."""
+"""Object keys, field paths and copies of manifests."""
 
 from typing import Any
 

@@ -137,12 +137,12 @@ def test_what_is_written_is_read_back(value: Any) -> None:
 @pytest.mark.parametrize(
     ("value", "problem"),
     [
-        pytest.param({"a": {"b": [1, {2}]}}, "document: a.b[1]: set is no value of JSON", id="set"),
-        pytest.param({"a": (1,)}, "document: a: tuple is no value of JSON", id="tuple"),
-        pytest.param({"a": b"x"}, "document: a: bytes is no value of JSON", id="bytes"),
-        pytest.param({"a": datetime(2001, 1, 1, tzinfo=UTC)}, "document: a: datetime is no value of JSON", id="date"),
-        pytest.param({"a": float("nan")}, "document: a: nan is no value of JSON", id="not a number"),
-        pytest.param({"a": float("-inf")}, "document: a: -inf is no value of JSON", id="infinity"),
+        pytest.param({"a": {"b": [1, {2}]}}, "document: a.b[1]: set is not a JSON value", id="set"),
+        pytest.param({"a": (1,)}, "document: a: tuple is not a JSON value", id="tuple"),
+        pytest.param({"a": b"x"}, "document: a: bytes is not a JSON value", id="bytes"),
+        pytest.param({"a": datetime(2001, 1, 1, tzinfo=UTC)}, "document: a: datetime is not a JSON value", id="date"),
+        pytest.param({"a": float("nan")}, "document: a: nan is not a JSON value", id="not a number"),
+        pytest.param({"a": float("-inf")}, "document: a: -inf is not a JSON value", id="infinity"),
         pytest.param({"a": {1: "x"}}, "document: a: the key 1 must be a text", id="number as a key"),
         pytest.param({"a": {None: "x"}}, "document: a: the key None must be a text", id="null as a key"),
         pytest.param({"a": "\ud800"}, "document: a: a text contains half of a surrogate pair", id="surrogate"),

@@ -1,4 +1,4 @@
-"""What every kind gets that says nothing else, and what a workload and a task must not be without."""
+"""Default handlers of all kinds, and the handlers that a workload and a task require."""
 
 from __future__ import annotations
 

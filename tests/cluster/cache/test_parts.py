@@ -97,7 +97,7 @@ class TestReduction:
         assert manifest == before
 
     def test_an_invalid_path_is_rejected(self) -> None:
-        with pytest.raises(ConfigError, match="no field path"):
+        with pytest.raises(ConfigError, match="not a field path"):
             reduction(lambda _: True, ["spec.metrics[0]"])
 
 

@@ -1,4 +1,4 @@
-"""What the HPA builder takes, what it refuses, and what it makes."""
+"""Builder of an HPA: accepted bases, rejected settings, and the resource."""
 
 from typing import Any
 

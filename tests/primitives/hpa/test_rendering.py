@@ -1,4 +1,4 @@
-"""How mutations become one object: order, isolation, errors."""
+"""Rendering of an HPA: order, isolation and errors of mutations."""
 
 from collections.abc import Callable
 from functools import partial

@@ -1,4 +1,4 @@
-"""What the conditions of an HPA mean, in both judgements."""
+"""Status handlers of an HPA: its conditions, before and after the grace period."""
 
 from typing import Any
 
