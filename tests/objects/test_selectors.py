@@ -77,7 +77,7 @@ class TestObjectForm:
             pytest.param({"matchLabels": {"a": 1}}, "matchLabels", "must be texts, not 1", id="value is a number"),
             pytest.param({"matchLabels": {1: "a"}}, "matchLabels", "must be texts, not 1", id="label is a number"),
             pytest.param({"matchLabels": {"-a": "b"}}, "matchLabels.key", "'-a' is not a label", id="malformed label"),
-            pytest.param({"matchLabels": {"a": "-"}}, "matchLabels.values[0]", "not a label value", id="malformed value"),
+            pytest.param({"matchLabels": {"a": "-"}}, "matchLabels.values[0]", "not a label value", id="bad value"),
             pytest.param({"matchExpressions": {}}, "matchExpressions", "must be a list", id="expressions as a map"),
             pytest.param(
                 {"matchExpressions": ["a"]}, "matchExpressions[0]", "must be a map", id="expression as a text"
